@@ -1,6 +1,7 @@
 //! Which blocks were seen, at a bit each.
 
 use crate::error::{Error, ErrorKind};
+use crate::hint;
 use crate::memory::Region;
 
 /// A set of addresses. Parts of it where there is none take no memory.
@@ -24,6 +25,13 @@ impl AddressSet {
         }
     }
 
+    /// Asks for the memory of an address that will be put in soon.
+    pub(crate) fn announce(&self, address: u64) {
+        if address < self.capacity {
+            hint::prefetch(&self.bits.bytes()[(address / 8) as usize..][..1]);
+        }
+    }
+
     /// Puts an address in, and answers whether it is a new one, for which there is room.
     pub(crate) fn insert(&mut self, address: u64) -> bool {
         if address >= self.capacity {
@@ -44,9 +52,11 @@ mod tests {
     fn an_address_is_new_once_and_never_past_the_end() {
         let mut seen = AddressSet::new(19).unwrap();
         for address in [0, 7, 8, 18, 3] {
+            seen.announce(address);
             assert!(seen.insert(address));
             assert!(!seen.insert(address));
         }
+        seen.announce(u64::MAX);
         assert!(![19, 23, 24, u64::MAX].map(|address| seen.insert(address)).contains(&true));
         assert!(seen.insert(17));
     }

@@ -6,6 +6,7 @@ use super::FreecursiveOram;
 use crate::address_set::AddressSet;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::{Counters, Front, check_request};
+use crate::geometry::Leaf;
 use crate::posmap::compressed::Count;
 use crate::posmap::leaf_prf::Position;
 use crate::posmap::plb::Held;
@@ -14,6 +15,9 @@ use crate::stash::StashView;
 
 /// A defect that [`Front::check_invariants`] finds.
 const TWICE: &str = "twice, or past the last address";
+
+/// A processor waits for no more lines of memory at once.
+const BLOCKS_AT_ONCE: usize = 32;
 
 /// # Blocks that are out
 /// Each way costs the position-map blocks that are not in the PLB, whether the block has changed or
@@ -154,7 +158,8 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
                 report("in the PLB with another leaf than its parent's");
             }
         }
-        scheme.visit_blocks(&mut |location, address, leaf| {
+        let mut judge = |seen: &mut AddressSet,
+                         (location, address, leaf): (Location, u64, Leaf)| {
             if !seen.insert(address) {
                 report(TWICE);
             } else if expected(address).is_some_and(|expected| expected != leaf) {
@@ -162,7 +167,17 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
             } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
                 report("off its path");
             }
+        };
+        // Addresses come in no order: where each is noted, is asked for some blocks before.
+        let mut coming = Vec::with_capacity(BLOCKS_AT_ONCE);
+        scheme.visit_blocks(&mut |location, address, leaf| {
+            seen.announce(address);
+            coming.push((location, address, leaf));
+            if coming.len() == BLOCKS_AT_ONCE {
+                coming.drain(..).for_each(|block| judge(&mut seen, block));
+            }
         })?;
+        coming.into_iter().for_each(|block| judge(&mut seen, block));
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
