@@ -10,6 +10,8 @@
 
 mod behind;
 mod bounds;
+mod commented;
+mod notes;
 mod oram;
 mod outcome;
 mod plain;

@@ -5,8 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::bounds;
+use super::commented::commented;
 use super::oram::DramBus;
-use crate::controller::{ControllerSpec, OramSpec, Remap};
+use crate::controller::{ControllerSpec, OldCopy, OramSpec, Remap, RhoSpec};
 use crate::dram::{Clock, DramSpec, DramTally};
 use crate::processor::ProcessorSpec;
 use crate::{Cycle, SimError};
@@ -83,12 +84,35 @@ impl SystemSpec {
         Ok(spec)
     }
 
-    /// The text of a file in TOML that [`Self::parse`] reads.
+    /// The text of a file in TOML that [`Self::parse`] reads. Each key has a comment; keys that are not set are
+    /// there as comments.
     ///
     /// # Errors
     /// [`SimError::Spec`] for a number that TOML has not.
     pub fn to_toml(&self) -> Result<String, SimError> {
-        toml::to_string(self).map_err(|error| SimError::Spec(error.to_string()))
+        let text =
+            |spec: &Self| toml::to_string(spec).map_err(|error| SimError::Spec(error.to_string()));
+        let plain = text(self)?;
+        let file = commented(&plain, &text(&Self::with_every_key()?)?);
+        // A name may be any text, and look like keys itself.
+        let is_read_again = toml::from_str(&file).is_ok_and(|read: Self| read == *self);
+        Ok(if is_read_again { file } else { plain })
+    }
+
+    /// One that leaves no key out.
+    pub(super) fn with_every_key() -> Result<Self, SimError> {
+        let mut spec = Self::paper(24)?;
+        spec.dram.bank_groups = DramSpec::built_in("DDR4-2400")?.bank_groups;
+        spec.oram = spec.oram.map(|oram| OramSpec {
+            tree_top_ways: Some(4),
+            rho: Some(RhoSpec {
+                blocks: oram.data_blocks >> 8,
+                small_per_main: 2,
+                old_copy: OldCopy::TakenOut,
+            }),
+            ..oram
+        });
+        Ok(spec)
     }
 
     /// Refuses parts that do not go together. It takes no time: what passes here can run.
@@ -144,7 +168,7 @@ impl Clocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::{OldCopy, Pace, RhoSpec, Scheme};
+    use crate::controller::{Pace, Scheme};
     use crate::system::{WarmUp, run};
     use crate::trace::{Kind, Record};
 
@@ -172,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_file_that_describes_no_machine_is_named() {
-        let good = small().to_toml().unwrap();
+        let good = toml::to_string(&small()).unwrap();
         for (part, wrong, says) in [
             ("channels", "chanels", "chanels"),
             ("llc_ways", "llc_way", "llc_way"),
