@@ -16,6 +16,7 @@ pub(crate) struct Counting {
     /// What was told first.
     pub(crate) made_at_once: AtomicU64,
     pub(crate) file: Mutex<String>,
+    pub(crate) foreseen: Mutex<Vec<String>>,
     pub(crate) remarks: Mutex<Vec<String>>,
 }
 
@@ -37,6 +38,10 @@ impl<R: Serialize> Host<R> for Counting {
     fn keep(&self, record: &R) -> Result<(), LabError> {
         self.file.lock().unwrap().push_str(&line_of(record)?);
         Ok(())
+    }
+
+    fn foreseen(&self, text: &str) {
+        self.foreseen.lock().unwrap().push(text.to_owned());
     }
 
     fn remark(&self, text: &str) {

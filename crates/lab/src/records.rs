@@ -25,6 +25,9 @@ pub trait Host<R>: Sync {
     /// What keeps it from being kept. No further run is begun then.
     fn keep(&self, record: &R) -> Result<(), LabError>;
 
+    /// What there is to do, before it is begun, in a sentence.
+    fn foreseen(&self, text: &str);
+
     /// Something went otherwise than expected, and well.
     fn remark(&self, text: &str);
 

@@ -11,6 +11,9 @@ pub(crate) struct EvaluationArgs {
     /// Make these figures alone: fig10, say. `oblivio lab list` names them.
     #[arg(long, value_name = "ID", num_args = 1..)]
     pub(crate) figure: Vec<String>,
+    /// Make the figures of these files instead of the built-in ones: TOML, as docs/add-a-figure.md shows.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) manifest: Vec<PathBuf>,
     /// A small tree, few records, and an LLC of 32 KiB: some minutes, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,

@@ -28,7 +28,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "trace", value_parser = PossibleValuesParser::new(MADE))]
     pub(crate) made: Option<String>,
     /// The machine, as figures of the evaluation name it.
-    #[arg(long, value_name = "NAME", default_value = "baseline", value_parser = PossibleValuesParser::new(VARIANTS.iter().map(|variant| variant.name)))]
+    #[arg(long, value_name = "NAME", default_value = "baseline", value_parser = PossibleValuesParser::new(VARIANTS.iter().map(|variant| &*variant.name)))]
     pub(crate) variant: String,
     /// The level of the leaves (L): the paper's is 24, and takes about 2 GB; each level less takes half.
     #[arg(long, value_name = "L", default_value_t = 20, value_parser = clap::value_parser!(u8).range(10..=25))]

@@ -1,23 +1,48 @@
 //! `oblivio lab run evaluation`.
 
-use oblivio_lab::Trees;
+use std::path::Path;
+
 use oblivio_lab::evaluation::{Manifest, Plan, RunRecord, Scale, figures, run};
+use oblivio_lab::{LabError, Trees};
 
 use super::made::Made;
 use super::runs::{self, Here, Making, RunsFile};
 use super::trees::TreesDir;
 use crate::args::EvaluationArgs;
 use crate::error::CliError;
-use crate::files::OutputDir;
+use crate::files::{self, OutputDir};
+use crate::simulate::SPEC_BYTES_MAX;
+
+/// More than any manifest has.
+const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// `oblivio lab run evaluation`.
 pub(crate) fn run_evaluation(args: &EvaluationArgs) -> Result<(), CliError> {
-    let (plan, manifests) = (plan(args), Manifest::chosen(&args.figure)?);
+    let manifests = manifests(args)?;
+    let plan = plan(args).with_machines_of(&manifests)?;
     let programs = runs::programs(&args.runs)?;
     let trees = args.trees.as_deref().map(TreesDir::prepare).transpose()?;
     let trees = trees.as_ref().map(|trees| trees as &dyn Trees);
     let making = Making::new(&args.runs, &programs, &args.output);
     make(&plan, &manifests, &making, trees)?.print(args.runs.json)
+}
+
+/// The figures that are asked for: of files, or those that are built in.
+fn manifests(args: &EvaluationArgs) -> Result<Vec<Manifest>, CliError> {
+    if args.manifest.is_empty() {
+        return Ok(Manifest::chosen(&args.figure)?);
+    }
+    let files = args.manifest.iter().map(|path| manifest(path));
+    Ok(Manifest::chosen_of(files.collect::<Result<_, _>>()?, &args.figure)?)
+}
+
+fn manifest(path: &Path) -> Result<Manifest, CliError> {
+    let text = files::read_text(path, MANIFEST_BYTES_MAX)?;
+    let beside = |name: &str| {
+        let file = path.with_file_name(name);
+        files::read_text(&file, SPEC_BYTES_MAX).map_err(|error| LabError::Input(error.to_string()))
+    };
+    Ok(Manifest::read(&path.display().to_string(), &text, &beside)?)
 }
 
 /// Makes the runs that are not there yet, and the figures.
@@ -57,5 +82,5 @@ fn plan(args: &EvaluationArgs) -> Plan {
         llc_warm_up: args.fill_llc.unwrap_or(plan.scale.llc_warm_up),
     };
     let switches = args.switches.switches(&args.requests, plan.switches.llc_bytes);
-    Plan { scale, switches, seed: args.runs.seed }
+    Plan { scale, switches, seed: args.runs.seed, machines: Vec::new() }
 }

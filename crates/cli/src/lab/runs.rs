@@ -172,6 +172,10 @@ impl<R: Serialize> Host<R> for Here<R> {
         self.file.lock().expect("no thread panics while it holds this").append(record)
     }
 
+    fn foreseen(&self, text: &str) {
+        self.remark(text);
+    }
+
     fn remark(&self, text: &str) {
         self.bar.suspend(|| output::remark(text));
     }

@@ -23,7 +23,7 @@ use report::Report;
 const MADE_RECORDS: u64 = 100_000;
 
 /// More than any description of a machine has.
-const SPEC_BYTES_MAX: u64 = 1 << 20;
+pub(crate) const SPEC_BYTES_MAX: u64 = 1 << 20;
 
 /// `oblivio simulate`.
 pub(crate) fn run(args: &SimulateArgs) -> Result<(), CliError> {

@@ -227,5 +227,5 @@ fn millions(paths: u64) -> String {
 }
 
 fn title(variant: &str) -> &str {
-    Variant::named(variant).map_or(variant, |variant| variant.title)
+    Variant::named(variant).map_or(variant, |variant| &variant.title)
 }

@@ -91,7 +91,7 @@ impl Maker<'_> {
                 variants.map(|variant| self.value(measure, variant, &workloads, first, mean));
             Ok(Series { name, values: values.collect::<Result<_, LabError>>()? })
         });
-        let labels = self.manifest.variants.iter().map(|variant| title(variant).to_owned());
+        let labels = self.manifest.variants.iter().map(|variant| self.title(variant).to_owned());
         Ok((labels.collect(), series.collect::<Result<_, LabError>>()?))
     }
 
@@ -151,9 +151,9 @@ impl Maker<'_> {
     /// What a series is called: whatever not all have in common.
     fn name(&self, variant: &str, named: &NamedMeasure) -> String {
         match (self.manifest.variants.len(), self.manifest.plot.measures.len()) {
-            (_, 1) => title(variant).to_owned(),
+            (_, 1) => self.title(variant).to_owned(),
             (1, _) => named.name.clone(),
-            _ => format!("{}, {}", title(variant), named.name),
+            _ => format!("{}, {}", self.title(variant), named.name),
         }
     }
 
@@ -206,10 +206,10 @@ impl Maker<'_> {
         let names = self.manifest.workload_names();
         names.into_iter().filter(|name| self.programs.has(name)).collect()
     }
+
+    fn title<'a>(&'a self, variant: &'a str) -> &'a str {
+        self.manifest.machine(variant).map_or(variant, |machine| &machine.title)
+    }
 }
 
 type LabelsAndSeries = (Vec<String>, Vec<Series<Option<f64>>>);
-
-fn title(variant: &str) -> &str {
-    Variant::named(variant).map_or(variant, |variant| variant.title)
-}

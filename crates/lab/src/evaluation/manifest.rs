@@ -1,8 +1,11 @@
 //! What a figure shows and what the paper states: one file each in `manifests`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::measure::Measure;
+use super::own::{self, OwnMachine, ReadBeside};
 use super::setting::Setting;
 use super::stated_number::StatedNumber;
 use super::variants::Variant;
@@ -23,6 +26,12 @@ pub struct Manifest {
     /// Whether it takes so long that it is made only if it is named.
     #[serde(default)]
     pub overnight: bool,
+    /// Machines of its own, by name.
+    #[serde(default)]
+    pub(super) machines: BTreeMap<String, OwnMachine>,
+    /// The same, made.
+    #[serde(skip)]
+    pub(super) own: Vec<Variant>,
     /// The machines that are shown.
     pub variants: Vec<String>,
     /// What runs on them; `programs` stands for all of [`PROGRAMS`].
@@ -137,15 +146,44 @@ impl Manifest {
         Ok(figures)
     }
 
-    /// What the file called `file` says.
+    /// What the file called `file` says, which names no other file.
     ///
     /// # Errors
     /// [`LabError::Input`], which names the file and what is wrong in it.
     pub fn parse(file: &str, text: &str) -> Result<Self, LabError> {
+        let none = |name: &str| Err(LabError::Input(format!("there is no file {name} beside it")));
+        Self::read(file, text, &none)
+    }
+
+    /// What the file called `file` says. `read` gives the text of a file that lies beside it: a machine.
+    ///
+    /// # Errors
+    /// [`LabError::Input`], which names the file and what is wrong in it.
+    pub fn read(file: &str, text: &str, read: &ReadBeside<'_>) -> Result<Self, LabError> {
         let wrong = |message: String| LabError::Input(format!("{file}: {message}"));
-        let manifest: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let mut manifest: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        manifest.own = own::machines(file, text, &manifest.machines, read)?;
         manifest.check().map_err(wrong)?;
         Ok(manifest)
+    }
+
+    /// Those of `figures` that are called `ids`, or all if there are none.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] for an id that no figure has, and for two figures of one.
+    pub fn chosen_of(figures: Vec<Self>, ids: &[String]) -> Result<Vec<Self>, LabError> {
+        for (number, figure) in figures.iter().enumerate() {
+            if figures[..number].iter().any(|other| other.id == figure.id) {
+                let message = format!("two manifests have the id {}: rename one", figure.id);
+                return Err(LabError::Plan(message));
+            }
+        }
+        chosen(figures, |figure| &figure.id, ids)
+    }
+
+    /// The machine that it calls `name`: one of its own, or one that is built in.
+    pub(super) fn machine(&self, name: &str) -> Option<&Variant> {
+        self.own.iter().find(|own| own.name == name).or_else(|| Variant::named(name))
     }
 
     /// Its workloads by name.
@@ -207,9 +245,10 @@ impl Manifest {
         if let Some((_, what)) = named.iter().find(|(is_missing, _)| *is_missing) {
             return Err(format!("{what} is empty: name one at least"));
         }
-        if let Some(name) = self.variant_names().iter().find(|name| Variant::named(name).is_none())
-        {
-            return Err(format!("there is no variant {name}"));
+        if let Some(name) = self.variant_names().iter().find(|name| self.machine(name).is_none()) {
+            return Err(format!(
+                "there is no variant {name}: use one that is built in, or describe it in [machines.{name}]"
+            ));
         }
         let shown = self.workload_names();
         if let Some(name) =

@@ -12,6 +12,8 @@
 mod figure;
 mod manifest;
 mod measure;
+mod outlook;
+mod own;
 mod plan;
 mod record;
 mod run;
@@ -27,6 +29,7 @@ mod workloads;
 pub use figure::figures;
 pub use manifest::{Axis, Manifest, NamedMeasure, Plotted};
 pub use measure::{Mean, Measure, Part};
+pub use own::ReadBeside;
 pub use plan::{Plan, Run};
 pub use record::{RunRecord, Scale};
 pub(crate) use run::checksum;

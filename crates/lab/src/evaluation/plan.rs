@@ -15,7 +15,7 @@ use super::workloads::{self, Programs, REAL};
 use crate::LabError;
 
 /// The parameters of an evaluation. With the traces they determine every record but for the time it took.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The size of the tree, and how many records run.
     pub scale: Scale,
@@ -23,6 +23,8 @@ pub struct Plan {
     pub switches: Switches,
     /// Where all coins come from.
     pub seed: u64,
+    /// Machines that are not built in.
+    pub machines: Vec<Variant>,
 }
 
 /// One machine under one workload.
@@ -62,7 +64,29 @@ impl Plan {
     /// fill the caches, with an LLC that is empty at first.
     pub fn new(leaf_level: u8, records: u64) -> Self {
         let scale = Scale { leaf_level, records, warm_up: records / 4, llc_warm_up: 0 };
-        Self { scale, switches: Switches::PAPER, seed: 1 }
+        Self { scale, switches: Switches::PAPER, seed: 1, machines: Vec::new() }
+    }
+
+    /// The same with the machines that `figures` have of their own.
+    ///
+    /// # Errors
+    /// [`LabError::Plan`] where two of them are called alike and are not the same.
+    pub fn with_machines_of(mut self, figures: &[Manifest]) -> Result<Self, LabError> {
+        for (figure, own) in
+            figures.iter().flat_map(|figure| figure.own.iter().map(move |own| (figure, own)))
+        {
+            match self.machines.iter().find(|machine| machine.name == own.name) {
+                None => self.machines.push(own.clone()),
+                Some(same) if same == own => (),
+                Some(_) => {
+                    return Err(LabError::Plan(format!(
+                        "the machine {} of {} is another one than that of a figure before: rename one",
+                        own.name, figure.id
+                    )));
+                }
+            }
+        }
+        Ok(self)
     }
 
     /// The runs that `figures` need, each once; those that share a workload are near each other. Workloads
@@ -128,7 +152,7 @@ impl Plan {
         workload: &str,
         setting: &Setting,
     ) -> Result<Run, LabError> {
-        let machine = known(variant)?;
+        let machine = self.machine(variant)?;
         let mut switches = setting.of(&self.switches);
         let mut scale = Scale {
             leaf_level: machine.leaf_level(self.leaf_level(setting.levels)?),
@@ -182,7 +206,14 @@ impl Plan {
     /// # Errors
     /// [`LabError::Plan`] when there is none of this name.
     pub fn spec(&self, run: &Run) -> Result<SystemSpec, LabError> {
-        known(&run.variant)?.spec(run.scale.leaf_level, &run.switches)
+        self.machine(&run.variant)?.spec(run.scale.leaf_level, &run.switches)
+    }
+
+    /// The machine called `name`.
+    pub(super) fn machine(&self, name: &str) -> Result<&Variant, LabError> {
+        let own = self.machines.iter().find(|machine| machine.name == name);
+        own.or_else(|| Variant::named(name))
+            .ok_or_else(|| LabError::Plan(format!("there is no variant {name}")))
     }
 
     /// How `run` is called in results. Runs with the same key and specification are the same.
@@ -213,8 +244,4 @@ impl Plan {
         let (least, most) = (RECORDS.start(), RECORDS.end());
         Err(LabError::Plan(format!("a run has {least} to {most} records: choose other --records")))
     }
-}
-
-fn known(variant: &str) -> Result<&'static Variant, LabError> {
-    Variant::named(variant).ok_or_else(|| LabError::Plan(format!("there is no variant {variant}")))
 }

@@ -8,6 +8,7 @@ use oblivio_sim::controller::{InitialOram, OramSpec};
 use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
 use oblivio_sim::trace::{Kind, Record};
 
+use super::outlook::outlook;
 use super::plan::{Plan, Run};
 use super::record::RunRecord;
 use super::workloads::Programs;
@@ -44,6 +45,8 @@ pub fn run(
     host.planned(runs.iter().map(|run| run.scale.timed_records()).sum());
     let remark = |text: &str| host.remark(text);
     let studies = KeptStudies::new(trees, &remark);
+    let outlook = outlook(plan, runs, programs, kept, jobs, host, &studies)?;
+    host.foreseen(&outlook.to_string());
     workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host, &studies))
 }
 
@@ -90,7 +93,7 @@ fn one(
 }
 
 /// What the ORAM holds at first: the same under all workloads, whose requests have seeds of their own.
-fn initial(
+pub(super) fn initial(
     spec: &SystemSpec,
     seed: u64,
     studies: &KeptStudies<'_>,
@@ -102,7 +105,7 @@ fn initial(
 }
 
 /// Lines of the protected space.
-fn lines_of(spec: &SystemSpec, leaf_level: u8) -> u64 {
+pub(super) fn lines_of(spec: &SystemSpec, leaf_level: u8) -> u64 {
     spec.oram.as_ref().map_or(Plan::lines(leaf_level), |oram| oram.data_blocks)
 }
 

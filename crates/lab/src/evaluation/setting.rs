@@ -55,6 +55,13 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Whether it says nothing but what a machine is.
+    pub(super) fn is_of_machine(&self) -> bool {
+        let of_machine =
+            Self { name: None, levels: 0, warm_ups: None, warm_up_records: None, ..self.clone() };
+        of_machine == *self
+    }
+
     /// The switches of an evaluation, but for those that are said here.
     pub(super) fn of(&self, switches: &Switches) -> Switches {
         Switches {

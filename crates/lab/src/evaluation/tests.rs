@@ -1,5 +1,6 @@
 //! Evaluations on small trees.
 
+mod own;
 mod trees;
 
 use std::num::NonZeroUsize;
@@ -106,7 +107,7 @@ fn a_run_that_several_figures_need_is_made_once() {
 
 #[test]
 fn every_machine_runs() {
-    let every: Vec<_> = VARIANTS.iter().map(|variant| variant.name.to_owned()).collect();
+    let every: Vec<_> = VARIANTS.iter().map(|variant| variant.name.to_string()).collect();
     let manifest = Manifest { variants: every, ..manifest() };
     let (records, _) = evaluate(&small(), &[manifest], &[], 2);
     assert_eq!(records.len(), 2 * VARIANTS.len());
@@ -146,10 +147,22 @@ fn an_interrupted_evaluation_goes_on() {
     let torn = &file.as_bytes()[..file.len() - 100];
     let kept = Kept::read("results.jsonl", torn).unwrap();
     assert_eq!(kept.records.len(), whole.len() - 1);
+    let foreseen = host.foreseen.into_inner().unwrap().join("");
+    assert!(
+        foreseen.starts_with("6 runs, of which 0 are kept; the rest takes about "),
+        "{foreseen}"
+    );
     assert_eq!(file[..kept.whole_bytes].lines().count(), whole.len() - 1);
     let (records, host) = evaluate(&small(), &[manifest()], &kept.records, 2);
     assert_eq!(untimed(&records), untimed(&whole));
     assert_eq!(host.file.into_inner().unwrap().lines().count(), 1);
+    // Each of the kept ones took a second.
+    assert_eq!(
+        host.foreseen.into_inner().unwrap(),
+        ["6 runs, of which 5 are kept; the rest takes about 1 s"]
+    );
+    let (_, host) = evaluate(&small(), &[manifest()], &whole, 2);
+    assert_eq!(host.foreseen.into_inner().unwrap(), ["6 runs, all of which are kept"]);
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
     // Another machine under the same name, other records, another trace: other runs.
     let mut plans = vec![small(); 3];

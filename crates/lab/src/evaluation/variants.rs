@@ -1,10 +1,14 @@
 //! Machines by name: Baseline of IR-ORAM, what section VI compares with it, and those of Tiny ORAM.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use oblivio_sim::LINE_BYTES;
 use oblivio_sim::controller::{Initial, OldCopy, OramSpec, Pace, Remap, RhoSpec, WriteMarks};
 use oblivio_sim::system::{Layout, SystemSpec};
 use serde::Deserialize;
 
+use super::setting::Setting;
 use super::tiny::{self, Design};
 use crate::LabError;
 use crate::alloc_search::{PAPER_PROFILES, searched_profile};
@@ -48,7 +52,7 @@ pub struct Switches {
 }
 
 /// Where the pages of programs lie in the protected space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pages {
     /// At random: what a system does that has run for long.
@@ -121,24 +125,43 @@ impl Switches {
 }
 
 /// A machine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Variant {
     /// What manifests call it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What figures call it.
-    pub title: &'static str,
-    kind: Kind,
+    pub title: Cow<'static, str>,
+    pub(super) kind: Kind,
 }
 
 /// How a machine is made.
-#[derive(Debug)]
-enum Kind {
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
     /// Table I, where the LLC asks DRAM itself.
     Plain,
     /// Baseline, and what is changed of it.
     Changed(fn(&mut SystemSpec, &mut OramSpec)),
     /// One of another paper.
     Tiny(Design),
+    /// What a file says, and nothing else.
+    Described(Arc<SystemSpec>),
+    /// One that is built in, with settings of its own.
+    Set(&'static Variant, Arc<Setting>),
+}
+
+/// Built-in ones are the same if their names are.
+impl PartialEq for Variant {
+    fn eq(&self, other: &Self) -> bool {
+        let is_made_alike = match (&self.kind, &other.kind) {
+            (Kind::Described(ours), Kind::Described(theirs)) => ours == theirs,
+            (Kind::Set(of, set), Kind::Set(others, theirs)) => of == others && set == theirs,
+            (Kind::Described(_) | Kind::Set(..), _) | (_, Kind::Described(_) | Kind::Set(..)) => {
+                false
+            }
+            _ => true,
+        };
+        is_made_alike && self.name == other.name && self.title == other.title
+    }
 }
 
 /// A tree with fewer levels on the client would leave IR-Stash nothing to do.
@@ -146,7 +169,7 @@ const TREE_TOP_LEVELS_MIN: u8 = 4;
 
 /// All of them.
 pub const VARIANTS: &[Variant] = &[
-    Variant { name: "none", title: "no ORAM", kind: Kind::Plain },
+    variant("none", "no ORAM", Kind::Plain),
     oram("baseline", "Baseline", |_, _| ()),
     oram("rho", "Rho", |_, oram| rho(oram)),
     oram("rho-delayed", "Rho, delayed remapping", |system, oram| {
@@ -187,8 +210,8 @@ pub const VARIANTS: &[Variant] = &[
     oram("llc-d-ir-stash-ir-alloc-4", "LLC-D, IR-Stash, IR-Alloc 4", |system, oram| {
         delayed_with(system, oram, 4);
     }),
-    Variant { name: "tiny-path", title: "Path ORAM of Tiny ORAM", kind: Kind::Tiny(Design::Path) },
-    Variant { name: "tiny-raw", title: "RAW ORAM of Tiny ORAM", kind: Kind::Tiny(Design::Raw) },
+    variant("tiny-path", "Path ORAM of Tiny ORAM", Kind::Tiny(Design::Path)),
+    variant("tiny-raw", "RAW ORAM of Tiny ORAM", Kind::Tiny(Design::Raw)),
 ];
 
 const fn oram(
@@ -196,7 +219,11 @@ const fn oram(
     title: &'static str,
     build: fn(&mut SystemSpec, &mut OramSpec),
 ) -> Variant {
-    Variant { name, title, kind: Kind::Changed(build) }
+    variant(name, title, Kind::Changed(build))
+}
+
+const fn variant(name: &'static str, title: &'static str, kind: Kind) -> Variant {
+    Variant { name: Cow::Borrowed(name), title: Cow::Borrowed(title), kind }
 }
 
 impl Variant {
@@ -207,25 +234,32 @@ impl Variant {
 
     /// The level of the leaves of its tree, in an evaluation whose trees have theirs on `leaf_level`.
     pub fn leaf_level(&self, leaf_level: u8) -> u8 {
-        match self.kind {
+        match &self.kind {
             Kind::Plain | Kind::Changed(_) => leaf_level,
             Kind::Tiny(_) => tiny::leaf_level(leaf_level),
+            Kind::Described(spec) => spec.oram.as_ref().map_or(leaf_level, OramSpec::leaf_level),
+            Kind::Set(of, _) => of.leaf_level(leaf_level),
         }
     }
 
-    /// The same in its paper.
+    /// The same in its paper; of a file, what that says.
     pub fn paper_leaf_level(&self) -> u8 {
-        match self.kind {
+        match &self.kind {
             Kind::Plain | Kind::Changed(_) => PAPER_LEAF_LEVEL,
             Kind::Tiny(_) => tiny::PAPER_LEAF_LEVEL,
+            Kind::Described(_) => self.leaf_level(PAPER_LEAF_LEVEL),
+            Kind::Set(of, _) => of.paper_leaf_level(),
         }
     }
 
     /// Those of an evaluation, but for what is known of this machine.
     pub fn switches(&self, switches: &Switches) -> Switches {
-        match self.kind {
+        match &self.kind {
             Kind::Plain | Kind::Changed(_) => switches.clone(),
             Kind::Tiny(design) => design.switches(switches),
+            // Where pages lie is no matter of the machine.
+            Kind::Described(_) => Switches { pages: switches.pages, ..Switches::PAPER },
+            Kind::Set(of, set) => of.switches(&set.of(switches)),
         }
     }
 
@@ -244,10 +278,12 @@ impl Variant {
     /// # Errors
     /// [`LabError::Simulation`] if the built-in DRAM is none.
     pub fn spec(&self, leaf_level: u8, switches: &Switches) -> Result<SystemSpec, LabError> {
-        let changed = match self.kind {
+        let changed = match &self.kind {
             Kind::Plain => None,
             Kind::Changed(change) => Some(change),
             Kind::Tiny(design) => return design.spec(self.leaf_level(leaf_level), switches),
+            Kind::Described(spec) => return Ok(SystemSpec::clone(spec)),
+            Kind::Set(of, _) => return of.spec(leaf_level, switches),
         };
         let mut system = SystemSpec::paper(leaf_level)?;
         system.channels = switches.channels;

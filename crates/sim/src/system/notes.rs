@@ -199,4 +199,9 @@ pub(super) const NOTES: &[(&str, &str)] = &[
         "oram.rho.small_per_main",
         "Accesses to the small tree for each one to the main tree. Section VI: 2.",
     ),
+    (
+        "oram.rho.old_copy",
+        "What becomes of a block's copy in the main tree when the LLC gives the block to the small one: \"taken-out\", or \
+         \"left-behind\" (no ORAM: it bounds what the rule could gain). No paper says it.",
+    ),
 ];

@@ -102,7 +102,7 @@ impl SystemSpec {
     /// One that leaves no key out.
     pub(super) fn with_every_key() -> Result<Self, SimError> {
         let mut spec = Self::paper(24)?;
-        spec.dram.bank_groups = DramSpec::built_in("DDR4-2400")?.bank_groups;
+        spec.dram = DramSpec::built_in("DDR4-2400")?;
         spec.oram = spec.oram.map(|oram| OramSpec {
             tree_top_ways: Some(4),
             rho: Some(RhoSpec {

@@ -1,0 +1,110 @@
+//! Machines of a manifest's own: from a file beside it, or one that is built in with settings of its own.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use oblivio_sim::system::SystemSpec;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::setting::Setting;
+use super::variants::{Kind, Variant};
+use crate::LabError;
+
+/// More than any manifest needs.
+const MACHINES_MAX: usize = 64;
+
+/// It is part of the names of runs.
+const NAME_BYTES_MAX: usize = 40;
+
+/// Reads a file that a manifest names, which lies beside it.
+pub type ReadBeside<'a> = dyn Fn(&str) -> Result<String, LabError> + 'a;
+
+/// A table `[machines.NAME]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct OwnMachine {
+    /// What figures call it.
+    title: Spanned<String>,
+    /// The file that describes it, as `oblivio simulate --print-spec` writes one.
+    spec: Option<Spanned<String>>,
+    /// The built-in machine that it is made of.
+    of: Option<Spanned<String>>,
+    /// What is set otherwise than there, as in the settings of a figure.
+    set: Option<Spanned<Setting>>,
+}
+
+/// The machines of `tables`, from the manifest `file` whose text is `text`.
+pub(super) fn machines(
+    file: &str,
+    text: &str,
+    tables: &BTreeMap<String, OwnMachine>,
+    read: &ReadBeside<'_>,
+) -> Result<Vec<Variant>, LabError> {
+    if tables.len() > MACHINES_MAX {
+        let message = format!("{file}: more than {MACHINES_MAX} machines: make two manifests");
+        return Err(LabError::Input(message));
+    }
+    let machine = |(name, own): (&String, &OwnMachine)| {
+        let wrong = |at: usize, message: &str| {
+            let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
+            LabError::Input(format!("{file}, line {line}: machine {name}: {message}"))
+        };
+        let at = own.title.span().start;
+        check_name(name).map_err(|message| wrong(at, message))?;
+        Ok(Variant {
+            name: Cow::Owned(name.clone()),
+            title: Cow::Owned(own.title.get_ref().clone()),
+            kind: own.kind(at, &wrong, read)?,
+        })
+    };
+    tables.iter().map(machine).collect()
+}
+
+impl OwnMachine {
+    fn kind(
+        &self,
+        at: usize,
+        wrong: &dyn Fn(usize, &str) -> LabError,
+        read: &ReadBeside<'_>,
+    ) -> Result<Kind, LabError> {
+        match (&self.spec, &self.of, &self.set) {
+            (Some(path), None, None) => {
+                let (at, path) = (path.span().start, path.get_ref());
+                let text = read(path).map_err(|error| wrong(at, &error.to_string()))?;
+                let spec = SystemSpec::parse(&text, path)
+                    .map_err(|error| wrong(at, &error.to_string()))?;
+                Ok(Kind::Described(spec.into()))
+            }
+            (None, Some(of), set) => {
+                let Some(variant) = Variant::named(of.get_ref()) else {
+                    let message = format!("no machine {} is built in", of.get_ref());
+                    return Err(wrong(of.span().start, &message));
+                };
+                let setting = set.as_ref().map(|set| set.get_ref().clone()).unwrap_or_default();
+                if !setting.is_of_machine() {
+                    let message = "name, levels, warm-ups and warm-up-records are no matter of a machine: \
+                                   leave them to the settings of the figure";
+                    return Err(wrong(set.as_ref().map_or(at, |set| set.span().start), message));
+                }
+                Ok(Kind::Set(variant, setting.into()))
+            }
+            (_, None, Some(set)) => Err(wrong(
+                set.span().start,
+                "set changes a built-in machine: name that with of, and write what a file says into the file",
+            )),
+            _ => Err(wrong(at, "say where it is from: spec = \"FILE\", or of = \"MACHINE\"")),
+        }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), &'static str> {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_plain) {
+        return Err("a name has 1 to 40 small letters, digits and hyphens");
+    }
+    match Variant::named(name) {
+        Some(_) => Err("a machine of this name is built in: choose another"),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,111 @@
+//! Figures of files, with machines of their own.
+
+use super::*;
+use crate::evaluation::Switches;
+
+const FIGURE: &str = r#"
+id = "mine"
+title = "Two machines"
+paper = "none"
+variants = ["narrow", "file"]
+workloads = ["uniform", "store-stream"]
+
+[machines.narrow]
+title = "One channel"
+of = "ir-alloc-1"
+set = { channels = 1, fan-out = 8 }
+
+[machines.file]
+title = "From a file"
+spec = "machine.toml"
+
+[plot]
+labels = "workloads"
+value = "speed over Baseline"
+measures = [{ name = "speed", measure = { speed-over = "baseline" } }]
+"#;
+
+fn machine() -> String {
+    let ir_stash = Variant::named("ir-stash").unwrap().spec(12, &Switches::PAPER).unwrap();
+    ir_stash.to_toml().unwrap()
+}
+
+fn read(text: &str) -> Result<Manifest, LabError> {
+    Manifest::read("mine.toml", text, &|name| match name {
+        "machine.toml" => Ok(machine()),
+        _ => Err(LabError::Input(format!("cannot read {name}"))),
+    })
+}
+
+#[test]
+fn machines_of_a_manifest_run_as_they_are_described() {
+    let manifest = read(FIGURE).unwrap();
+    let plan = small().with_machines_of(std::slice::from_ref(&manifest)).unwrap();
+    let (records, _) = evaluate(&plan, &[manifest.clone()], &[], 2);
+    assert_eq!(records.len(), 3 * 2);
+    let spec =
+        |variant: &str| &records.iter().find(|record| record.variant == variant).unwrap().spec;
+    let set = Switches { channels: 1, fan_out: 8, ..plan.switches.clone() };
+    let narrow = Variant::named("ir-alloc-1").unwrap().spec(12, &set).unwrap();
+    assert_eq!(*spec("narrow"), narrow);
+    assert_eq!(spec("file").to_toml().unwrap(), machine());
+    assert_eq!(spec("baseline").channels, 4);
+
+    let made = figure(&plan, &manifest, &records);
+    let Plot::Bars(bars) = &made.plot else { panic!("bars") };
+    let names: Vec<_> = bars.series.iter().map(|series| series.name.as_str()).collect();
+    assert!(
+        names[0].starts_with("One channel") && names.last().unwrap().starts_with("From a file")
+    );
+    assert!(bars.series.iter().flat_map(|series| &series.values).all(Option::is_some), "{bars:?}");
+    // Kept as any other.
+    let (_, host) = evaluate(&plan, &[manifest], &records, 2);
+    assert_eq!(host.file.into_inner().unwrap(), "");
+}
+
+#[test]
+fn a_machine_that_is_none_is_refused_with_its_file_and_line() {
+    for (good, bad, line, message) in [
+        ("machine.toml", "other.toml", 15, "cannot read other.toml"),
+        ("spec = \"machine.toml\"", "", 14, "say where it is from"),
+        (
+            "spec = \"machine.toml\"",
+            "spec = \"machine.toml\"\nof = \"rho\"",
+            14,
+            "say where it is from",
+        ),
+        ("spec = \"machine.toml\"", "set = {}", 15, "name that with of"),
+        ("of = \"ir-alloc-1\"", "of = \"ir-alloc-9\"", 10, "no machine ir-alloc-9 is built in"),
+        ("channels = 1", "levels = 1", 11, "leave them to the settings"),
+        ("channels = 1", "chanels = 1", 11, "unknown field `chanels`"),
+        ("[machines.file]", "[machines.rho]", 14, "is built in: choose another"),
+        ("[machines.file]", "[machines.\"My file\"]", 14, "small letters"),
+        ("\"file\"]", "\"fill\"]", 0, "describe it in [machines.fill]"),
+    ] {
+        assert!(FIGURE.contains(good), "{good}");
+        let error = read(&FIGURE.replace(good, bad)).unwrap_err().to_string();
+        let place = if line == 0 { "mine.toml".to_owned() } else { format!("line {line}") };
+        assert!(
+            error.starts_with("mine.toml") && error.contains(&place) && error.contains(message),
+            "{bad}: {error}"
+        );
+    }
+    let error = Manifest::parse("mine.toml", FIGURE).unwrap_err().to_string();
+    assert!(error.contains("there is no file machine.toml beside it"), "{error}");
+}
+
+#[test]
+fn what_is_called_alike_is_alike() {
+    let mine = read(FIGURE).unwrap();
+    let again = read(&FIGURE.replace("\"mine\"", "\"again\"")).unwrap();
+    let plan = small().with_machines_of(&[mine.clone(), again.clone()]).unwrap();
+    assert_eq!(plan.machines.len(), 2);
+    let other = read(&FIGURE.replace("fan-out = 8", "fan-out = 32")).unwrap();
+    let error = small().with_machines_of(&[again.clone(), other.clone()]).unwrap_err();
+    assert!(error.to_string().contains("narrow of mine is another one"), "{error}");
+
+    let chosen = Manifest::chosen_of(vec![mine.clone(), again.clone()], &["again".to_owned()]);
+    assert_eq!(chosen.unwrap(), [again]);
+    let error = Manifest::chosen_of(vec![mine, other], &[]).unwrap_err();
+    assert!(error.to_string().contains("the id mine"), "{error}");
+}
