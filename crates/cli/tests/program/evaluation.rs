@@ -116,8 +116,8 @@ fn figures_are_listed_and_others_refused() {
 fn initial_trees_are_kept_and_used_again() {
     let dir = TempDir::new().unwrap();
     let with_trees = |output: &str| {
-        let (code, _, remarks) =
-            oblivio(&dir, &SMALL.replace("out", &format!("{output} --trees trees")));
+        let run = SMALL.replace("--output out", &format!("--output {output} --trees trees"));
+        let (code, _, remarks) = oblivio(&dir, &run);
         assert_eq!(code, 0, "{remarks}");
         remarks
     };
@@ -154,7 +154,7 @@ fn a_figure_and_its_machines_come_from_files() {
     let (_, figure) = PAGE.split_once("```toml\n").unwrap();
     let (figure, _) = figure.split_once("```").unwrap();
     let dir = TempDir::new().unwrap();
-    let spec = good(&dir, "simulate --variant ir-stash --levels 16 --print-spec");
+    let spec = good(&dir, "simulate --variant ir-stash --levels 16 --llc-kib 32 --print-spec");
     assert!(spec.contains("\ntree_top_ways = 4\n"), "{spec}");
     let spec = spec.replace("\ntree_top_ways = 4\n", "\ntree_top_ways = 8\n");
     fs::write(dir.path().join("my-machine.toml"), spec).unwrap();

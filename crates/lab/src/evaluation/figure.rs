@@ -10,7 +10,6 @@ use super::measure::{Mean, Measure};
 use super::plan::Plan;
 use super::record::RunRecord;
 use super::setting::Setting;
-use super::variants::Variant;
 use super::workloads::Programs;
 use crate::LabError;
 use crate::report::{Bars, Figure, Plot, Series};

@@ -1,6 +1,6 @@
 //! Numbers of a figure that the paper states: ours under every reading, and where they are drawn.
 
-use super::{Maker, title};
+use super::Maker;
 use crate::LabError;
 use crate::evaluation::manifest::Axis;
 use crate::evaluation::measure::Mean;
@@ -70,7 +70,7 @@ impl Maker<'_> {
                 (self.name(variant, named), mean.or(one))
             }
             Axis::Variants => {
-                (of_mean(named.name.clone()), is_of_all.then(|| title(variant).to_owned()))
+                (of_mean(named.name.clone()), is_of_all.then(|| self.title(variant).to_owned()))
             }
             Axis::Settings => {
                 let label = self.setting_label(self.first_setting())?;

@@ -1,6 +1,6 @@
 //! What a figure says beside its bars: remarks, and where it comes from.
 
-use super::{Maker, title};
+use super::Maker;
 use crate::LabError;
 use crate::evaluation::measure::{Mean, Measure};
 use crate::evaluation::variants::Variant;
@@ -72,7 +72,7 @@ impl Maker<'_> {
         let mut times = Vec::new();
         for variant in &self.manifest.variants {
             let of = self.value(&speed, variant, &workloads, self.first_setting(), Mean::Geometric);
-            times.extend(of?.map(|speed| format!("{} {:.3}", title(variant), speed.recip())));
+            times.extend(of?.map(|speed| format!("{} {:.3}", self.title(variant), speed.recip())));
         }
         let text = format!(
             "The parts add up to the arithmetic mean of the time. The geometric mean: {}.",
@@ -83,7 +83,11 @@ impl Maker<'_> {
 
     /// What there is to say of the machines, each thing once.
     fn of_each_machine(&self, say: impl Fn(&Variant) -> Option<String>) -> Vec<String> {
-        let machines = self.manifest.variant_names().into_iter().filter_map(Variant::named);
+        let machines = self
+            .manifest
+            .variant_names()
+            .into_iter()
+            .filter_map(|name| self.manifest.machine(name));
         let mut said = Vec::new();
         for text in machines.filter_map(say) {
             if !said.contains(&text) {

@@ -41,7 +41,7 @@ fn read(text: &str) -> Result<Manifest, LabError> {
 fn machines_of_a_manifest_run_as_they_are_described() {
     let manifest = read(FIGURE).unwrap();
     let plan = small().with_machines_of(std::slice::from_ref(&manifest)).unwrap();
-    let (records, _) = evaluate(&plan, &[manifest.clone()], &[], 2);
+    let (records, _) = evaluate(&plan, std::slice::from_ref(&manifest), &[], 2);
     assert_eq!(records.len(), 3 * 2);
     let spec =
         |variant: &str| &records.iter().find(|record| record.variant == variant).unwrap().spec;
