@@ -112,7 +112,9 @@ impl Work {
                 let scale = args.records.map_or_else(
                     || {
                         let warm_up = args.warm_up.unwrap_or(length / 5);
-                        (length.saturating_sub(warm_up).max(1), warm_up)
+                        // One that the warm-up uses up begins again.
+                        let left = length.saturating_sub(warm_up);
+                        (if left > 0 { left } else { length }, warm_up)
                     },
                     scale,
                 );

@@ -39,7 +39,10 @@ fn a_figure_from_the_runs_that_it_needs_and_no_others() {
     let runs = text(&dir, "results.jsonl");
     assert_eq!(runs.lines().count(), 32);
     let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
-    assert_eq!(run["scale"], serde_json::json!({"leaf_level": 12, "records": 400, "warm_up": 100}));
+    assert_eq!(
+        run["scale"],
+        serde_json::json!({"leaf_level": 12, "records": 400, "warm_up": 100, "llc_warm_up": 0})
+    );
     assert!((300..=400).contains(&run["outcome"]["records"].as_u64().unwrap()), "{run}");
     assert!(run["seconds"].as_f64().unwrap() > 0.0);
     let figures: Value = serde_json::from_str(&text(&dir, "figures.json")).unwrap();
@@ -90,7 +93,7 @@ fn traces_are_read_from_a_directory() {
     assert!(!table.contains("| gcc ") && !table.contains("| other "), "{table}");
 
     fs::copy(traces.join("mcf.bin"), traces.join("mcf.again")).unwrap();
-    assert!(bad(&dir, &fig11, 3).contains("two traces of mcf"));
+    assert!(bad(&dir, &fig11, 3).contains("a second trace of mcf"));
     fs::write(traces.join("mcf.again"), "no trace").unwrap();
     fs::remove_file(traces.join("mcf.bin")).unwrap();
     assert!(bad(&dir, &fig11, 3).contains("mcf.again"));

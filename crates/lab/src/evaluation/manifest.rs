@@ -95,7 +95,7 @@ pub struct NamedMeasure {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 26] = [
+const FILES: [(&str, &str); 27] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -116,6 +116,7 @@ const FILES: [(&str, &str); 26] = [
     ("plb.toml", include_str!("../../manifests/plb.toml")),
     ("cells.toml", include_str!("../../manifests/cells.toml")),
     ("depth.toml", include_str!("../../manifests/depth.toml")),
+    ("initial.toml", include_str!("../../manifests/initial.toml")),
     ("in-order.toml", include_str!("../../manifests/in-order.toml")),
     ("in-order-paths.toml", include_str!("../../manifests/in-order-paths.toml")),
     ("real.toml", include_str!("../../manifests/real.toml")),
