@@ -23,7 +23,7 @@ pub use path_io::PathTree;
 pub use raw::RawScheme;
 pub use rotating::{Home, Move, RotatingScheme, RotatingTrees, Sighting, TakenSlot};
 pub(crate) use rotating::{Run, StoredTree};
-pub use tag_tree::TagTree;
+pub use tag_tree::{BlockMove, Origin, TagTree};
 
 use rand_core::CryptoRng;
 

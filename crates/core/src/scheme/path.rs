@@ -6,14 +6,14 @@ use rand_core::CryptoRng;
 
 use super::client::Client;
 use super::path_io::{BodyCounters, PathIo, PathTree, Trips};
-use super::tag_tree::TagTree;
+use super::tag_tree::{BlockMove, TagTree};
 use super::{Location, Op, Scheme, TreeConfig};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::image::Image;
 use crate::posmap::draw_leaf;
 use crate::seal::Sealer;
-use crate::stash::{StashView, TreeTopKind};
+use crate::stash::{Entry, StashView};
 use crate::store::{BucketStore, Capabilities};
 
 /// Path ORAM.
@@ -53,18 +53,19 @@ impl PathScheme<TagTree> {
     /// # Errors
     /// [`InvalidConfig`](ErrorKind::InvalidConfig), also for blocks with bytes.
     pub fn of_tags(config: &TreeConfig) -> Result<Self, Error> {
-        if config.block_bytes != 0 {
-            let message = "a tree of tags holds no bytes: use a store, or blocks of 0 bytes";
-            return Err(Error::new(ErrorKind::InvalidConfig, message));
-        }
-        config.shape()?;
-        let config = &with_dedicated_top_in_tree(config);
-        Ok(Self { io: TagTree::new(config)?, client: Client::new(config, 0)? })
+        let (io, client) = TagTree::with_client(config, 0)?;
+        Ok(Self { io, client })
     }
 
     /// From now on `tell` hears the leaf of each path that is read and written back.
     pub fn tell_paths(&mut self, tell: impl FnMut(Leaf) + 'static) {
         self.io.tell_paths(Box::new(tell));
+    }
+
+    /// From now on `tell` hears of each block of a path that is read and written back, and of each that is put into
+    /// it. What a [set-associative tree top](crate::TreeTopKind::SetAssociative) holds counts as in the stash.
+    pub fn tell_moves(&mut self, tell: impl FnMut(BlockMove) + 'static) {
+        self.io.tell_moves(Box::new(tell));
     }
 
     /// Where the block `address` is, which is mapped to `leaf`, if it is in the ORAM.
@@ -75,16 +76,13 @@ impl PathScheme<TagTree> {
             Some(Location::Bucket(BucketId::on_path(leaf, level)))
         })
     }
-}
 
-/// Where a block is a tag, a dedicated tree top is memory like any other: its buckets lie with the rest of
-/// the tree, and all blocks take the same way.
-fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
-    let tree_top_levels = match config.tree_top {
-        TreeTopKind::Dedicated => 0,
-        TreeTopKind::SetAssociative { .. } => config.tree_top_levels,
-    };
-    TreeConfig { tree_top_levels, ..config.clone() }
+    /// Where the block `address` is, if it is found by its address: in the stash, or in a set-associative tree
+    /// top.
+    pub fn locate_on_client(&self, address: u64) -> Option<Location> {
+        // What is found by its address alone is found whatever the leaf.
+        self.client.locate(address, Leaf(0))
+    }
 }
 
 /// How full the stash was is not in it: that counts anew.
@@ -101,14 +99,16 @@ impl Image for PathScheme<TagTree> {
 }
 
 impl<S: PathTree> PathScheme<S> {
-    /// Reads the path to `leaf`, has `serve` work on the client, and writes the path back.
+    /// Reads the path to `leaf` for the block `address`, has `serve` work on the client, and writes the path back.
     fn visit_path<T>(
         &mut self,
+        address: u64,
         leaf: Leaf,
         serve: impl FnOnce(&mut Client) -> T,
     ) -> Result<T, Error> {
         self.client.begin()?;
         let Self { io, client } = self;
+        io.note_asked(address);
         let counter = io.fresh_counter()?;
         client.read_path(io, leaf, BodyCounters::Stored)?;
         let served = serve(client);
@@ -120,11 +120,11 @@ impl<S: PathTree> PathScheme<S> {
 
 impl<S: PathTree> Scheme for PathScheme<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
-        self.visit_path(from, |client| client.serve(address, to, op))
+        self.visit_path(address, from, |client| client.serve(address, to, op))
     }
 
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error> {
-        self.visit_path(from, |client| {
+        self.visit_path(address, from, |client| {
             client.serve(address, from, &mut Op::Read(block));
             client.take_out(address)
         })
@@ -132,7 +132,7 @@ impl<S: PathTree> Scheme for PathScheme<S> {
 
     fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         let leaf = draw_leaf(coins, self.config().geometry.leaf_level());
-        self.visit_path(leaf, |_| ())
+        self.visit_path(Entry::DUMMY_ADDRESS, leaf, |_| ())
     }
 
     /// Each access evicts, and so does a [dummy](Self::dummy).

@@ -22,6 +22,10 @@ pub(super) trait Trips {
 
     fn aes_blocks(&self) -> u64;
 
+    /// The next path is read for the block `address`. Only a simulation wants to know.
+    #[inline]
+    fn note_asked(&mut self, _address: u64) {}
+
     /// Tells storage that the path to `leaf` will be read.
     fn prefetch(&mut self, leaf: Leaf);
 
@@ -45,6 +49,19 @@ pub(super) trait Trips {
         blocks: &BlockRoom,
     ) -> Result<(), Error>;
 
+    /// An access-only access of RAW ORAM: takes the block `address` out of the path to `leaf`, if it is there, and
+    /// answers whether it was; `block` holds its bytes then. So many evictions were made so far.
+    ///
+    /// [`Entry::DUMMY_ADDRESS`](crate::stash::Entry::DUMMY_ADDRESS) is on no path.
+    fn take_block(
+        &mut self,
+        leaf: Leaf,
+        address: u64,
+        evictions: u64,
+        counter: u64,
+        block: &mut [u8],
+    ) -> Result<bool, Error>;
+
     /// Reads every bucket in storage, one by one, and names each block in it.
     fn visit_blocks(
         &mut self,
@@ -57,7 +74,7 @@ pub(super) trait Trips {
     fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error>;
 }
 
-/// What Path ORAM can keep its blocks in: any [`BucketStore`], or a [`TagTree`].
+/// What Path ORAM and RAW ORAM can keep their blocks in: any [`BucketStore`], or a [`TagTree`].
 #[expect(private_bounds, reason = "it is sealed: only core has such types")]
 pub trait PathTree {
     /// The way there.
@@ -170,6 +187,17 @@ impl<S: BucketStore> Trips for PathIo<S> {
         blocks: &BlockRoom,
     ) -> Result<(), Error> {
         self.over_any_store().seal_path(leaf, counter, bodies, plan, blocks)
+    }
+
+    fn take_block(
+        &mut self,
+        leaf: Leaf,
+        address: u64,
+        evictions: u64,
+        counter: u64,
+        block: &mut [u8],
+    ) -> Result<bool, Error> {
+        self.over_any_store().take_block(leaf, address, evictions, counter, block)
     }
 
     fn visit_blocks(

@@ -4,7 +4,8 @@ use rand_core::CryptoRng;
 
 use super::client::Client;
 use super::config::check_evict_period;
-use super::path_io::{BodyCounters, PathIo, Trips};
+use super::path_io::{BodyCounters, PathIo, PathTree, Trips};
+use super::tag_tree::TagTree;
 use super::{Location, Op, RawConfig, Scheme, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Leaf, reverse_lexicographic};
@@ -19,8 +20,10 @@ use crate::store::{BucketStore, Capabilities};
 ///   headers back. Storage sees a uniformly random leaf, each used once.
 /// - After every `A` of them an **eviction-only (EO)** access reads, opens and writes back the next
 ///   path of the reverse-lexicographic order. Storage knows beforehand when and which.
-pub struct RawScheme<S> {
-    io: PathIo<S>,
+///
+/// `S` is where the tree is: a [`BucketStore`], or a [`TagTree`] in simulations.
+pub struct RawScheme<S: PathTree> {
+    io: S::Trips,
     client: Client,
     evict_period: u32,
     /// AO accesses since the last EO access.
@@ -51,7 +54,28 @@ impl<S: BucketStore> RawScheme<S> {
     pub fn store_mut(&mut self) -> &mut S {
         self.io.store_mut()
     }
+}
 
+impl RawScheme<TagTree> {
+    /// An empty ORAM whose blocks have addresses and leaves and [no bytes](TreeConfig::block_bytes), in
+    /// clear: a simulation's. It does what one on a store would do, faster.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](ErrorKind::InvalidConfig), also for blocks with bytes.
+    pub fn of_tags(config: &RawConfig) -> Result<Self, Error> {
+        check_evict_period(config.evict_period)?;
+        let (io, client) = TagTree::with_client(&config.tree, config.evict_period as usize)?;
+        Ok(Self {
+            io,
+            client,
+            evict_period: config.evict_period,
+            accesses_since_eviction: 0,
+            evictions: 0,
+        })
+    }
+}
+
+impl<S: PathTree> RawScheme<S> {
     /// Moves the block of interest, and nothing else, from the path to the stash, and serves it.
     fn access_only(
         &mut self,
@@ -64,7 +88,7 @@ impl<S: BucketStore> RawScheme<S> {
         let counter = io.fresh_counter()?;
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
-        if io.over_any_store().take_block(from, address, *evictions, counter, block)? {
+        if io.take_block(from, address, *evictions, counter, block)? {
             client.stash.insert(Entry { address, leaf: to, place });
         } else {
             client.blocks.give_back(place);
@@ -82,7 +106,7 @@ impl<S: BucketStore> RawScheme<S> {
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
         let counter = io.fresh_counter()?;
-        io.over_any_store().take_block(leaf, Entry::DUMMY_ADDRESS, *evictions, counter, block)?;
+        io.take_block(leaf, Entry::DUMMY_ADDRESS, *evictions, counter, block)?;
         client.blocks.give_back(place);
         Ok(())
     }
@@ -120,7 +144,7 @@ impl<S: BucketStore> RawScheme<S> {
     }
 }
 
-impl<S: BucketStore> Scheme for RawScheme<S> {
+impl<S: PathTree> Scheme for RawScheme<S> {
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.client.begin()?;
         self.access_only(address, from, to, op)?;

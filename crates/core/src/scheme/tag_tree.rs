@@ -4,8 +4,11 @@
 //! sealed, opened or checked on the way, and a path costs little more than the memory it is in.
 
 mod image;
+mod moves;
 mod places;
 
+use self::moves::Moves;
+pub use self::moves::{BlockMove, Origin};
 use self::places::Places;
 use super::client::Client;
 use super::path_io::{BodyCounters, PathTree, Trips};
@@ -14,9 +17,10 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::hint;
 use crate::memory::Region;
-use crate::stash::{BlockRoom, Entry, PathPlan, Stash};
+use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTopKind};
 
-/// The slots of a whole tree, for [`PathScheme::of_tags`](super::PathScheme::of_tags).
+/// The slots of a whole tree, for [`PathScheme::of_tags`](super::PathScheme::of_tags) and
+/// [`RawScheme::of_tags`](super::RawScheme::of_tags).
 pub struct TagTree {
     geometry: Geometry,
     capacity: u64,
@@ -27,6 +31,8 @@ pub struct TagTree {
     places: Places,
     /// Whoever wants to know of each path that is written back.
     tell: Option<Box<dyn FnMut(Leaf)>>,
+    /// Whoever wants to know of each block that moves.
+    moves: Option<Moves>,
 }
 
 /// The slot of a dummy: what memory is at first.
@@ -41,6 +47,23 @@ const CACHED_LEVELS: usize = 10;
 type Slot = [u8; size_of::<u64>()];
 
 impl TagTree {
+    /// An empty tree and its client, for a scheme whose evictions leave room for `between_evictions` more blocks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidConfig`], also for blocks with bytes.
+    pub(super) fn with_client(
+        config: &TreeConfig,
+        between_evictions: usize,
+    ) -> Result<(Self, Client), Error> {
+        if config.block_bytes != 0 {
+            let message = "a tree of tags holds no bytes: use a store, or blocks of 0 bytes";
+            return Err(Error::new(ErrorKind::InvalidConfig, message));
+        }
+        config.shape()?;
+        let config = &with_dedicated_top_in_tree(config);
+        Ok((Self::new(config)?, Client::new(config, between_evictions)?))
+    }
+
     /// An empty tree.
     pub(super) fn new(config: &TreeConfig) -> Result<Self, Error> {
         let (geometry, capacity) = (config.geometry.clone(), config.capacity);
@@ -60,6 +83,7 @@ impl TagTree {
             slots,
             places,
             tell: None,
+            moves: None,
         })
     }
 
@@ -112,6 +136,18 @@ impl TagTree {
         (self.first_level..=self.geometry.leaf_level()).rev().find(is_there)
     }
 
+    /// Takes the block out of its bucket, and answers whether it was on the path.
+    fn take(&mut self, address: u64, leaf: Leaf) -> bool {
+        let Some(level) = self.level_of(address, leaf) else { return false };
+        let tag = self.pack(address, leaf);
+        let bucket = self.slots_of_mut(leaf, level.into());
+        let place = bucket.iter().position(|slot| *slot == tag).expect("it was found here");
+        bucket[place] = DUMMY.to_le_bytes();
+        // Blocks come first.
+        bucket[place..].rotate_left(1);
+        true
+    }
+
     /// Answers the block if it found no slot.
     fn put_deepest(&mut self, tag: Slot) -> Option<(u64, Leaf)> {
         let (address, leaf) = self.unpack(tag)?;
@@ -151,6 +187,16 @@ impl TagTree {
     }
 }
 
+/// Where a block is a tag, a dedicated tree top is memory like any other: its buckets lie with the rest of
+/// the tree, and all blocks take the same way.
+fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
+    let tree_top_levels = match config.tree_top {
+        TreeTopKind::Dedicated => 0,
+        TreeTopKind::SetAssociative { .. } => config.tree_top_levels,
+    };
+    TreeConfig { tree_top_levels, ..config.clone() }
+}
+
 /// See [`TagTree::pack`]. It is [`DUMMY`] for no block of any tree; for the address of a dummy it is anything.
 #[inline]
 fn pack(leaf_level: u8, address: u64, leaf: Leaf) -> u64 {
@@ -169,6 +215,13 @@ impl Trips for TagTree {
 
     fn aes_blocks(&self) -> u64 {
         0
+    }
+
+    #[inline]
+    fn note_asked(&mut self, address: u64) {
+        if let Some(moves) = &mut self.moves {
+            moves.asked = address;
+        }
     }
 
     /// The deepest bucket first: no cache holds it, and every cache holds those near the root.
@@ -213,6 +266,9 @@ impl Trips for TagTree {
         plan: &PathPlan,
         _: &BlockRoom,
     ) -> Result<(), Error> {
+        if self.moves.is_some() {
+            self.tell_moves_of(leaf, plan);
+        }
         let leaf_level = self.geometry.leaf_level();
         let slots = self.slots.bytes_mut().as_chunks_mut().0;
         let first_level = usize::from(self.first_level);
@@ -228,6 +284,18 @@ impl Trips for TagTree {
             tell(leaf);
         }
         Ok(())
+    }
+
+    /// A dummy's tag may be that of an empty slot, so it is not looked for.
+    fn take_block(
+        &mut self,
+        leaf: Leaf,
+        address: u64,
+        _: u64,
+        _: u64,
+        _: &mut [u8],
+    ) -> Result<bool, Error> {
+        Ok(address != Entry::DUMMY_ADDRESS && self.take(address, leaf))
     }
 
     fn visit_blocks(

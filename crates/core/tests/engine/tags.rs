@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use oblivio_core::geometry::Leaf;
-use oblivio_core::scheme::{Location, PathScheme, RawScheme, Scheme, TagTree};
+use oblivio_core::scheme::{BlockMove, Location, Origin, PathScheme, RawScheme, Scheme, TagTree};
 use oblivio_core::seal::NoSecrecy;
 use oblivio_core::store::Piece;
 use oblivio_core::view::{Event, Recorder};
@@ -154,6 +154,24 @@ fn a_tree_of_tags_does_what_a_store_does() {
 }
 
 #[test]
+fn raw_oram_on_a_tree_of_tags_does_what_it_does_on_a_store() {
+    let sealer = || Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+    for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
+        for tree_top_levels in [0, 2, 7] {
+            let tree = TreeConfig { tree_top, tree_top_levels, ..tree(0) };
+            let memory =
+                MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
+            let config = RawConfig { tree, evict_period: 3 };
+            let mut store = RawScheme::new(&config, sealer(), memory).unwrap();
+            let mut tags = RawScheme::of_tags(&config).unwrap();
+            let (expected, seen) = (work(&mut store, false), work(&mut tags, false));
+            assert!(expected == seen, "{config:?}");
+            assert!(expected.len() > 6000);
+        }
+    }
+}
+
+#[test]
 fn a_tree_of_tags_tells_where_a_block_is() {
     for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
         let mut scheme: PathScheme<TagTree> =
@@ -173,6 +191,71 @@ fn a_tree_of_tags_tells_where_a_block_is() {
         scheme.take(address, leaf, &mut []).unwrap();
         assert_eq!(scheme.locate(address, leaf), None);
     }
+}
+
+/// What moved is what is elsewhere than it was, of the blocks on the path.
+#[test]
+fn a_tree_of_tags_tells_each_move() {
+    let geometry = Geometry::profile(&[2, 2, 1, 1, 2, 3]).unwrap();
+    let tree = TreeConfig::new(100, 0, geometry, 100);
+    let mut scheme = PathScheme::of_tags(&tree).unwrap();
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let log = Rc::clone(&told);
+    scheme.tell_moves(move |BlockMove { from, to }| log.borrow_mut().push((from, to)));
+    let mut coins = StdRng::seed_from_u64(3);
+    let mut map: Vec<_> = (0..100).map(|_| Leaf(coins.random_range(0..32))).collect();
+    let mut kinds = [0; 4];
+    for step in 0..3000 {
+        let where_all_are = |scheme: &mut PathScheme<TagTree>| {
+            let mut all = vec![None; 100];
+            scheme.visit_blocks(&mut |at, address, _| all[address as usize] = Some(at)).unwrap();
+            all
+        };
+        let before = where_all_are(&mut scheme);
+        let address = coins.random_range(0..100);
+        let (asked, fresh) = (address as usize, Leaf(coins.random_range(0..32)));
+        let from = std::mem::replace(&mut map[asked], fresh);
+        let is_taken = step % 5 == 0 && before[asked].is_some();
+        told.borrow_mut().clear();
+        if is_taken {
+            assert!(scheme.take(address, from, &mut []).unwrap());
+        } else {
+            scheme.access(address, from, fresh, &mut Op::Write(&[])).unwrap();
+        }
+        let after = where_all_are(&mut scheme);
+
+        let on_path = |at: Option<Location>| match at {
+            Some(Location::Bucket(bucket)) if bucket.is_on_path(from) => Some(bucket.level()),
+            _ => None,
+        };
+        let expected = (0..100).filter_map(|block| {
+            let (was, is) = (on_path(before[block]), on_path(after[block]));
+            was.or(is)?;
+            let origin = match was {
+                _ if block == asked => Origin::Asked,
+                Some(level) => Origin::Level(level),
+                None => Origin::Stash,
+            };
+            Some((origin, is))
+        });
+        let [mut expected, mut seen] = [expected.collect::<Vec<_>>(), told.borrow().clone()];
+        expected.sort_by_key(|a| format!("{a:?}"));
+        seen.sort_by_key(|a| format!("{a:?}"));
+        assert_eq!(seen, expected, "{step}");
+        for (from, to) in seen {
+            kinds[0] += u32::from(from == Origin::Stash);
+            kinds[1] += u32::from(from == Origin::Asked);
+            kinds[2] += u32::from(matches!((from, to), (Origin::Level(_), None)));
+            kinds[3] += u32::from(matches!((from, to), (Origin::Level(a), Some(b)) if a > b));
+        }
+        if is_taken {
+            scheme.append(address, fresh, &[]).unwrap();
+        }
+        if scheme.check_ready().is_err() {
+            scheme.evict(&mut coins).unwrap();
+        }
+    }
+    assert!(kinds.iter().all(|seen| *seen > 20), "{kinds:?}");
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! Where the blocks of a path come from that is written back, and where they go (IR-ORAM, section III-C).
+
+use super::{Slot, TagTree};
+use crate::geometry::Leaf;
+use crate::stash::PathPlan;
+
+/// What became of a block as a path was written back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockMove {
+    /// Where it was before the path was read.
+    pub from: Origin,
+    /// The level of the bucket that it went to; or none: it is in the stash, or was taken out of the ORAM.
+    pub to: Option<u8>,
+}
+
+/// Where a block was before the path was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// In the stash: a *pre-existing* block. Those that stay there are not told.
+    Stash,
+    /// In the bucket of this level of the path.
+    Level(u8),
+    /// Anywhere: it is the block that was asked for, and has another leaf now.
+    Asked,
+}
+
+/// Who hears of each block, and which is asked for.
+pub(super) struct Moves {
+    pub(super) asked: u64,
+    tell: Box<dyn FnMut(BlockMove)>,
+    /// The blocks that a path held when it was read, and their levels.
+    held: Vec<(u64, u8)>,
+}
+
+impl Moves {
+    pub(super) fn new(tell: Box<dyn FnMut(BlockMove)>) -> Self {
+        Self { asked: crate::stash::Entry::DUMMY_ADDRESS, tell, held: Vec::new() }
+    }
+
+    fn tell(&mut self, address: u64, origin: Origin, to: Option<u8>) {
+        let from = if address == self.asked { Origin::Asked } else { origin };
+        (self.tell)(BlockMove { from, to });
+    }
+}
+
+impl TagTree {
+    /// From now on each block is told that a path brings or that is put into one.
+    pub(in crate::scheme) fn tell_moves(&mut self, tell: Box<dyn FnMut(BlockMove)>) {
+        self.moves = Some(Moves::new(tell));
+    }
+
+    /// Tells what will become of the blocks of the path to `leaf`, which is still as it was read.
+    #[cold]
+    pub(super) fn tell_moves_of(&mut self, leaf: Leaf, plan: &PathPlan) {
+        let Some(mut moves) = self.moves.take() else { return };
+        moves.held.clear();
+        for level in self.first_level..=self.geometry.leaf_level() {
+            let slots: &[Slot] = self.slots_of(leaf, level.into());
+            let blocks = slots.iter().filter_map(|slot| self.unpack(*slot));
+            moves.held.extend(blocks.map(|(address, _)| (address, level)));
+        }
+        for level in self.first_level..=self.geometry.leaf_level() {
+            for entry in plan.blocks(level.into()) {
+                let held = moves.held.iter().position(|(address, _)| *address == entry.address);
+                let from = held.map(|place| moves.held.swap_remove(place).1);
+                moves.tell(entry.address, from.map_or(Origin::Stash, Origin::Level), Some(level));
+            }
+        }
+        while let Some((address, level)) = moves.held.pop() {
+            moves.tell(address, Origin::Level(level), None);
+        }
+        self.moves = Some(moves);
+    }
+}
