@@ -41,6 +41,9 @@ pub(crate) trait Watch<B> {
     /// The block `address` of the level was served on the client, where it is.
     fn hit(&mut self, _tags: &B, _level: usize, _address: u64) {}
 
+    /// The block `address` of the level will be looked for on the client, and taken out if it is there.
+    fn look(&mut self, _tags: &B, _level: usize, _address: u64) {}
+
     /// A path will be read and written back that nobody asked for.
     fn idle(&mut self);
 }
@@ -78,6 +81,11 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
     /// Who watches.
     pub(crate) fn watch_mut(&mut self) -> &mut W {
         &mut self.watch
+    }
+
+    /// The tree of tags.
+    pub(crate) fn tags_mut(&mut self) -> &mut B {
+        &mut self.tags
     }
 
     /// What a block of the position map says, unless it was taken out.
@@ -238,6 +246,7 @@ impl<B: Scheme, W: Watch<B>> Scheme for TagScheme<B, W> {
     }
 
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error> {
+        self.watch.look(&self.tags, self.contents.level(address), address);
         let leaf = self.tags.take_on_client(address, &mut [])?;
         if leaf.is_some() {
             self.contents.read(address, block);

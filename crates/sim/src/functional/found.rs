@@ -1,4 +1,4 @@
-//! Where data blocks were when they were asked for (IR-ORAM, Fig. 6).
+//! Where blocks were when they were asked for (IR-ORAM, Fig. 6).
 
 use std::io::{self, Read, Write};
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::controller::tags::Watch;
 
-/// How many requests for data found their block where.
+/// How many requests found their block where.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Found {
@@ -22,13 +22,9 @@ pub struct Found {
 }
 
 impl Found {
-    /// All requests for data.
+    /// All of these requests.
     pub fn requests(&self) -> u64 {
         self.stash + self.levels.iter().sum::<u64>() + self.nowhere
-    }
-
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
     }
 
     fn count(&mut self, at: Option<Location>) {
@@ -44,21 +40,47 @@ impl Found {
     }
 }
 
-impl Watch<PathScheme<TagTree>> for Found {
+/// What was found of the data, and of the position map. A block of that in the PLB is asked of nobody else.
+#[derive(Default)]
+pub(crate) struct AllFound {
+    pub(super) data: Found,
+    pub(super) position_map: Found,
+}
+
+impl AllFound {
+    fn of_level(&mut self, level: usize) -> &mut Found {
+        if level == 0 { &mut self.data } else { &mut self.position_map }
+    }
+}
+
+impl Watch<PathScheme<TagTree>> for AllFound {
     fn access(&mut self, tags: &mut PathScheme<TagTree>, level: usize, address: u64, leaf: Leaf) {
-        if level == 0 {
-            self.count(tags.locate(address, leaf));
-        }
+        self.of_level(level).count(tags.locate(address, leaf));
     }
 
     fn hit(&mut self, tags: &PathScheme<TagTree>, level: usize, address: u64) {
-        if level == 0 {
-            // What was found by its address alone is found whatever the leaf.
-            self.count(tags.locate(address, Leaf(0)));
+        self.of_level(level).count(tags.locate_on_client(address));
+    }
+
+    fn look(&mut self, tags: &PathScheme<TagTree>, level: usize, address: u64) {
+        if let Some(at) = tags.locate_on_client(address) {
+            self.of_level(level).count(Some(at));
         }
     }
 
     fn idle(&mut self) {}
+}
+
+impl Image for AllFound {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        self.data.write_image(to)?;
+        self.position_map.write_image(to)
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.data.read_image(from)?;
+        self.position_map.read_image(from)
+    }
 }
 
 impl Image for Found {

@@ -15,6 +15,7 @@
 
 mod coins;
 mod found;
+mod migration;
 mod oram;
 mod phase;
 mod reuse;
@@ -24,7 +25,8 @@ mod snapshot;
 mod tests;
 
 pub use found::Found;
-pub use phase::{Phase, Requests};
+pub use migration::Migration;
+pub use phase::{Llc, Phase, Requests};
 pub use snapshot::{PathCounts, Snapshot};
 
 use std::collections::VecDeque;
@@ -137,6 +139,11 @@ impl Study {
         Ok(taken)
     }
 
+    /// Counts from now on where blocks go when paths are written back. It takes time, and changes nothing else.
+    pub fn watch_migration(&mut self) {
+        self.oram.watch_migration();
+    }
+
     /// What there is to see now. The whole tree is read for it.
     ///
     /// # Errors
@@ -149,7 +156,9 @@ impl Study {
             blocks,
             slots: self.slots.clone(),
             stash_blocks,
-            found: self.oram.found().clone(),
+            found: self.oram.found().data.clone(),
+            found_position_map: self.oram.found().position_map.clone(),
+            migration: self.oram.migration(),
         })
     }
 

@@ -4,21 +4,24 @@
 //! their paths as far as the position map says by now: so each is fetched a request ahead of the time
 //! that it is read. A path may turn out to be another, or none; nothing follows from that but time.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
+use std::rc::Rc;
 
-use oblivio_core::image::{Image, read_count, refuse, write_number};
+use oblivio_core::image::{Image, read_below, read_count, refuse, write_number};
 use oblivio_core::scheme::{Location, PathScheme, Scheme as _, TagTree};
 use oblivio_core::{FreecursiveOram, Front, Oram};
 
 use super::coins::Coins;
-use super::found::Found;
+use super::found::AllFound;
+use super::migration::Migration;
 use super::snapshot::PathCounts;
 use crate::controller::tags::{Contents, TagScheme};
 use crate::controller::{OramSpec, Remap, Scheme};
 use crate::{LINE_BYTES, SimError};
 
-pub(crate) type Tags = TagScheme<PathScheme<TagTree>, Found>;
+pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFound>;
 
 /// See the [module](self).
 pub(super) struct WatchedOram {
@@ -27,6 +30,8 @@ pub(super) struct WatchedOram {
     stash_blocks_max: usize,
     /// What was counted before counting began.
     before: PathCounts,
+    /// Counted while someone watches: it takes time.
+    migration: Option<Rc<RefCell<Migration>>>,
 }
 
 impl WatchedOram {
@@ -40,12 +45,13 @@ impl WatchedOram {
         let frontend = spec.frontend()?;
         let tags = PathScheme::of_tags(&spec.tree()?)?;
         let contents = Contents::new(&frontend.level_addresses()?)?;
-        let scheme = TagScheme::new(tags, contents, Found::default());
+        let scheme = TagScheme::new(tags, contents, AllFound::default());
         Ok(Self {
             oram: FreecursiveOram::new(&frontend, scheme, coins)?,
             evictions: 0,
             stash_blocks_max: 0,
             before: PathCounts::default(),
+            migration: None,
         })
     }
 
@@ -107,7 +113,7 @@ impl WatchedOram {
     pub(super) fn clear_counts(&mut self) {
         self.before = self.all_counts();
         self.stash_blocks_max = self.oram.stash().blocks();
-        self.oram.scheme_mut().watch_mut().clear();
+        *self.oram.scheme_mut().watch_mut() = AllFound::default();
     }
 
     pub(super) fn counts(&self) -> PathCounts {
@@ -126,8 +132,22 @@ impl WatchedOram {
         self.counts().paths()
     }
 
-    pub(super) fn found(&self) -> &Found {
+    pub(super) fn found(&self) -> &AllFound {
         self.oram.scheme().watch()
+    }
+
+    /// Counts from now on where blocks go.
+    pub(super) fn watch_migration(&mut self) {
+        let levels = self.oram.scheme().config().geometry.levels();
+        let migration = Rc::new(RefCell::new(Migration::new(levels)));
+        let counted = Rc::clone(&migration);
+        let tags = self.oram.scheme_mut().tags_mut();
+        tags.tell_moves(move |moved| counted.borrow_mut().count(moved));
+        self.migration = Some(migration);
+    }
+
+    pub(super) fn migration(&self) -> Option<Migration> {
+        self.migration.as_ref().map(|migration| migration.borrow().clone())
     }
 
     pub(super) fn check_invariants(&mut self) -> Result<(), SimError> {
@@ -152,6 +172,10 @@ impl Image for WatchedOram {
             .into_iter()
             .chain([stash_blocks_max as u64])
             .try_for_each(|count| write_number(to, count))?;
+        write_number(to, self.migration.is_some().into())?;
+        if let Some(migration) = &self.migration {
+            migration.borrow().write_image(to)?;
+        }
         self.oram.write_image(to)
     }
 
@@ -164,6 +188,17 @@ impl Image for WatchedOram {
             evictions: read_count(from)?,
             stash_blocks_max: read_count(from)? as usize,
         };
+        if read_below(from, 2, "a watch that is neither there nor not")? == 1 {
+            self.watch_migration();
+            let mut counted = Migration::new(0);
+            counted.read_image(from)?;
+            if let Some(migration) = &self.migration {
+                if counted.pre_existing.len() != migration.borrow().pre_existing.len() {
+                    return Err(refuse("moves in a tree of other levels"));
+                }
+                *migration.borrow_mut() = counted;
+            }
+        }
         self.oram.read_image(from)?;
         let (before, now) = (self.before, self.all_counts());
         if before.data > now.data

@@ -33,14 +33,33 @@ pub enum Requests<'a> {
         /// Lines of the cache, none of which is asked for.
         cache_lines: usize,
     },
-    /// What misses a last-level cache that is empty at first: its misses, and the changed lines that leave
-    /// it. A trace that has ended begins again.
+    /// What a trace asks for past a last-level cache that is empty at first: misses, and the changed lines that
+    /// leave it. A trace that has ended begins again.
     Trace {
         /// Misses of the first-level cache, of one program or of a [mix](Trace::mix).
         trace: &'a Trace,
-        /// The last-level cache. 2 MB in 8 ways are `{ lines: 32768, ways: 8 }`.
-        llc: CacheShape,
+        /// The last-level cache. Without one, each record asks the ORAM.
+        llc: Option<Llc>,
     },
+}
+
+/// A last-level cache, and how it asks an ORAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Llc {
+    /// 2 MB in 8 ways are `{ lines: 32768, ways: 8 }`.
+    pub shape: CacheShape,
+    /// A store that misses fetches its line, too. Without, it is written as a whole, and only what has to leave
+    /// for it is asked for.
+    pub stores_fetch: bool,
+    /// A changed line that has to leave is asked for before the line that takes its place, not after it.
+    pub victim_first: bool,
+}
+
+impl Llc {
+    /// Stores that miss fetch nothing, and victims come after their misses.
+    pub fn new(shape: CacheShape) -> Self {
+        Self { shape, stores_fetch: false, victim_first: false }
+    }
 }
 
 /// The lines of [`Requests`], without end.
@@ -81,13 +100,13 @@ impl<'a> Lines<'a> {
 pub(super) struct Misses<'a> {
     trace: &'a Trace,
     next: usize,
-    cache: Cache,
-    /// A changed line that has just left.
-    leaving: Option<u64>,
+    llc: Option<(Llc, Cache)>,
+    /// The second line of a miss.
+    second: Option<u64>,
 }
 
 impl<'a> Misses<'a> {
-    fn new(trace: &'a Trace, llc: CacheShape, data_blocks: u64) -> Result<Self, SimError> {
+    fn new(trace: &'a Trace, llc: Option<Llc>, data_blocks: u64) -> Result<Self, SimError> {
         let outside = trace.records().iter().position(|record| record.line >= data_blocks);
         if let Some(record) = outside {
             return Err(SimError::Spec(format!(
@@ -97,11 +116,12 @@ impl<'a> Misses<'a> {
                 trace.name()
             )));
         }
-        Ok(Self { trace, next: 0, cache: Cache::new(llc)?, leaving: None })
+        let llc = llc.map(|llc| Ok::<_, SimError>((llc, Cache::new(llc.shape)?))).transpose()?;
+        Ok(Self { trace, next: 0, llc, second: None })
     }
 
     fn next_line(&mut self) -> Result<u64, SimError> {
-        if let Some(line) = self.leaving.take() {
+        if let Some(line) = self.second.take() {
             return Ok(line);
         }
         // What a whole turn leaves in the cache may be what the next one asks for, and then for ever.
@@ -118,19 +138,19 @@ impl<'a> Misses<'a> {
         )))
     }
 
-    /// The line that a record asks the ORAM for. A line that is written as a whole need not be read, but
-    /// another may have to leave for it.
+    /// The line that a record asks the ORAM for, before the [second](Self::second) one.
     fn miss(&mut self, Record { kind, line, .. }: Record) -> Option<u64> {
+        let Some((llc, cache)) = &mut self.llc else { return Some(line) };
         let is_write = kind == Kind::Write;
-        if self.cache.touch(line, is_write) {
+        if cache.touch(line, is_write) {
             return None;
         }
-        let victim = self.cache.insert(line, is_write).filter(|victim| victim.dirty);
+        let victim = cache.insert(line, is_write).filter(|victim| victim.dirty);
         let leaving = victim.map(|victim| victim.line);
-        if is_write {
-            return leaving;
-        }
-        self.leaving = leaving;
-        Some(line)
+        let fetched = (!is_write || llc.stores_fetch).then_some(line);
+        let [first, second] =
+            if llc.victim_first { [leaving, fetched] } else { [fetched, leaving] };
+        self.second = first.and(second);
+        first.or(second)
     }
 }

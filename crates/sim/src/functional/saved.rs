@@ -24,7 +24,7 @@ use crate::SimError;
 use crate::controller::OramSpec;
 
 const MAGIC: &[u8; 8] = b"OBLVSTDY";
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// What is read and written at once: little enough to stay in a cache until it is summed up.
 const PIECE_BYTES: usize = 1 << 18;
@@ -100,7 +100,11 @@ impl Study {
             .map_err(|_| refuse("a note that is no text"))?;
         self.coins.read_image(from)?;
         self.oram.read_image(from)?;
-        if self.oram.found().levels.len() > self.slots.len() {
+        let found = self.oram.found();
+        if [&found.data, &found.position_map]
+            .iter()
+            .any(|found| found.levels.len() > self.slots.len())
+        {
             return Err(refuse("more levels than the tree has"));
         }
         Ok(note)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Found;
+use super::{Found, Migration};
 
 /// Paths since a study began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,13 @@ pub struct Snapshot {
     pub stash_blocks: usize,
     /// Where data was found so far.
     pub found: Found,
+    /// Where blocks of the position map were found so far that were not in the PLB. Snapshots of older versions do
+    /// not say.
+    #[serde(default)]
+    pub found_position_map: Found,
+    /// Where blocks went so far, if [someone watched](super::Study::watch_migration).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migration: Option<Migration>,
 }
 
 impl Snapshot {

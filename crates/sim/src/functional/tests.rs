@@ -35,6 +35,10 @@ fn hot(lines: u64) -> Trace {
 
 const SMALL_LLC: CacheShape = CacheShape { lines: 8, ways: 2 };
 
+fn small_llc() -> Option<Llc> {
+    Some(Llc::new(SMALL_LLC))
+}
+
 /// Blocks of data and of the position map.
 fn all_blocks(spec: &OramSpec) -> u64 {
     let levels = spec.frontend().unwrap().level_addresses().unwrap();
@@ -111,7 +115,8 @@ fn an_oram_holds_at_first_what_its_specification_says() {
 #[test]
 fn a_small_working_set_is_found_near_the_root() {
     let hot = hot(40);
-    let phases = [Phase { requests: Requests::Trace { trace: &hot, llc: SMALL_LLC }, paths: 2000 }];
+    let phases =
+        [Phase { requests: Requests::Trace { trace: &hot, llc: small_llc() }, paths: 2000 }];
     let spec = OramSpec { tree_top_levels: 4, ..OramSpec::paper(12) };
     let mut dedicated = study(&spec, Initial::Placed);
     let found = dedicated.run(&phases, &[2000], &mut |_| ()).unwrap().remove(0).found;
@@ -196,7 +201,7 @@ fn the_same_seed_gives_the_same_snapshots_and_progress() {
         let spec = OramSpec { initial: Initial::EachOnce, ..OramSpec::paper(9) };
         let mut told = Vec::new();
         let mut study = Study::new(&spec, seed, &mut |paths| told.push(paths)).unwrap();
-        let requests = Requests::Trace { trace: &hot, llc: SMALL_LLC };
+        let requests = Requests::Trace { trace: &hot, llc: small_llc() };
         let phases = [Phase { requests, paths: 9000 }, random(1000)];
         let snapshots = study.run(&phases, &[100, 9500], &mut |paths| told.push(paths)).unwrap();
         (snapshots, told)
@@ -221,12 +226,73 @@ fn a_study_can_go_on() {
 fn a_trace_asks_for_what_its_cache_does_not_hold() {
     let (read, write) = (Kind::Read, Kind::Write);
     let trace = trace(&[(read, 0), (write, 0), (read, 2), (write, 4), (read, 6), (read, 6)]);
-    let llc = CacheShape { lines: 2, ways: 1 };
-    let requests = Requests::Trace { trace: &trace, llc };
-    let mut lines = Lines::new(&requests, 8, StdRng::seed_from_u64(1)).unwrap();
-    let mut next = || lines.next_line().unwrap();
+    let llc = Llc::new(CacheShape { lines: 2, ways: 1 });
+    let asked = |llc| {
+        let requests = Requests::Trace { trace: &trace, llc };
+        let mut lines = Lines::new(&requests, 8, StdRng::seed_from_u64(1)).unwrap();
+        [0; 8].map(|_| lines.next_line().unwrap())
+    };
     // 0 is written back when 2 comes, 4 is not read, and is written back when 6 comes.
-    assert_eq!([0; 6].map(|_| next()), [0, 2, 0, 6, 4, 0]);
+    assert_eq!(asked(Some(llc)), [0, 2, 0, 6, 4, 0, 2, 0]);
+    assert_eq!(asked(Some(Llc { stores_fetch: true, ..llc })), [0, 2, 0, 4, 6, 4, 0, 2]);
+    let victim_first = Llc { stores_fetch: true, victim_first: true, ..llc };
+    assert_eq!(asked(Some(victim_first)), [0, 0, 2, 4, 4, 6, 0, 0]);
+    // Without a cache each record asks.
+    assert_eq!(asked(None), [0, 0, 2, 4, 6, 6, 0, 0]);
+}
+
+#[test]
+fn blocks_of_the_position_map_are_found_like_those_of_data() {
+    for ways in [None, Some(4)] {
+        let spec = OramSpec { tree_top_levels: 4, tree_top_ways: ways, ..OramSpec::paper(12) };
+        let mut study = study(&spec, Initial::Placed);
+        let snapshot = study.run(&[random(4000)], &[4000], &mut |_| ()).unwrap().remove(0);
+        let found = &snapshot.found_position_map;
+        assert_eq!(found.nowhere, 0);
+        // A path of the position map that is no hit is a request of it.
+        let hits = found.requests() - snapshot.paths.position_map;
+        let on_client = found.stash + ways.map_or(0, |_| found.levels[..4].iter().sum::<u64>());
+        assert_eq!(hits, on_client, "{snapshot:?}");
+        assert!(hits > 0 || ways.is_none(), "{snapshot:?}");
+        // They are used more often than data, and so lie nearer to the root.
+        let near = |found: &Found| found.levels[..8].iter().sum::<u64>() * 4 > found.requests();
+        assert!(near(found) && !near(&snapshot.found), "{snapshot:?}");
+    }
+}
+
+#[test]
+fn where_blocks_go_is_counted_and_changes_nothing() {
+    let spec = OramSpec::paper(9);
+    let run = |watched: bool| {
+        let mut study = study(&spec, Initial::Placed);
+        if watched {
+            study.watch_migration();
+        }
+        study.run(&[random(3000)], &[1000, 3000], &mut |_| ()).unwrap()
+    };
+    let (seen, unseen) = (run(true), run(false));
+    for (seen, unseen) in seen.iter().zip(unseen) {
+        assert_eq!(Snapshot { migration: None, ..seen.clone() }, unseen);
+    }
+    let [first, last] = [&seen[0], &seen[1]];
+    let moved = last.migration.as_ref().unwrap().since(first.migration.as_ref().unwrap());
+    // What is on a level is what was there, and what came, without what went.
+    for level in 0..10 {
+        let went: u64 = moved.from_path[level].iter().sum();
+        let came = moved.pre_existing[level]
+            + moved.asked[level]
+            + moved.from_path.iter().map(|from| from[level]).sum::<u64>();
+        let found = |snapshot: &Snapshot| {
+            [&snapshot.found, &snapshot.found_position_map]
+                .map(|found| found.levels.get(level).copied().unwrap_or(0))
+                .iter()
+                .sum::<u64>()
+        };
+        let asked = found(last) - found(first);
+        assert_eq!(first.blocks[level] + came, last.blocks[level] + went + asked, "{level}");
+    }
+    let upper: u64 = moved.pre_existing[..5].iter().sum();
+    assert!(upper * 2 > moved.pre_existing.iter().sum(), "near the root: {moved:?}");
 }
 
 #[test]
@@ -241,7 +307,8 @@ fn what_cannot_be_studied_is_refused() {
     assert!(refused(OramSpec { slots: vec![4; 3], ..small.clone() }).contains("engine refused"));
 
     let mut study = study(&small, Initial::Placed);
-    let mut run = |trace: &Trace, llc| {
+    let mut run = |trace: &Trace, shape| {
+        let llc = Some(Llc::new(shape));
         let phase = Phase { requests: Requests::Trace { trace, llc }, paths: 10 };
         study.run(&[phase], &[], &mut |_| ()).unwrap_err().to_string()
     };

@@ -71,6 +71,19 @@ fn a_study_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
+fn what_moved_is_counted_on() {
+    let (mut without, mut with) = (study(&baseline()), study(&baseline()));
+    without.watch_migration();
+    with.watch_migration();
+    for paths in [500, 3000] {
+        with = resumed(&baseline(), &file(&with)).unwrap();
+        let snapshots = run(&mut with, paths);
+        assert!(snapshots[2].migration.is_some());
+        assert_eq!(snapshots, run(&mut without, paths));
+    }
+}
+
+#[test]
 fn another_study_is_refused() {
     let saved = file(&study(&baseline()));
     assert!(refused(&in_sets(), &saved).contains("another ORAM"));
@@ -170,12 +183,14 @@ fn impossible_contents_are_named() {
         refused(&spec, &file)
     };
     // Counts of this file and of the frontend: to go on from there would be past the end.
-    for count in [0, 1, 7, 12] {
+    for count in [0, 1, 8, 13] {
         for number in [1 << 56, u64::MAX - 1, u64::MAX] {
             assert!(with(parts.counts + 8 * count, number).contains("a count past"));
         }
     }
     assert!(with(parts.counts + 16, 1 << 40).contains("before counting began"));
+    assert!(with(parts.counts + 48, 2).contains("neither there nor not"));
+    assert!(with(parts.counts + 48, 1).contains("levels"));
     assert!(with(parts.table.start, (1 << 9) + 1).contains("outside of the tree"));
     assert!(with(parts.plb, u64::MAX).contains("a count past"));
     assert!(with(parts.plb + 8, 1 << 50).contains("to come"));
@@ -222,7 +237,7 @@ impl Parts {
         let frontend = spec.frontend().unwrap();
         let levels = frontend.level_addresses().unwrap();
         let last = levels.last().unwrap();
-        let table = counts + 6 * 8 + 8 + 6 * 8;
+        let table = counts + 6 * 8 + 8 + 8 + 6 * 8;
         let table = table..table + 4 * (last.end - last.start) as usize;
         let plb = table.end;
         let full = |at: usize| number(file, at + 8) == 1;

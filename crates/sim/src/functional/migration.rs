@@ -1,0 +1,84 @@
+//! Where the blocks of a path go when it is written back (IR-ORAM, section III-C, Fig. 5).
+
+use std::io::{self, Read, Write};
+
+use oblivio_core::geometry::LEAF_LEVEL_MAX;
+use oblivio_core::image::{Image, read_below, read_count, write_number};
+use oblivio_core::scheme::{BlockMove, Origin};
+use serde::{Deserialize, Serialize};
+
+/// How many blocks went from where to where. Blocks that were in the stash and stayed there are not counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Migration {
+    /// *Pre-existing* blocks, those that were in the stash before the path was read, by the level that they
+    /// went to, from the root down.
+    pub pre_existing: Vec<u64>,
+    /// Blocks that were asked for, and have a new leaf since, by the level that they went to. The others of them
+    /// went to the stash or into the PLB.
+    pub asked: Vec<u64>,
+    /// The other blocks of the path: for the level that they were on, those by the level that they went to, and
+    /// last those that went to the stash.
+    pub from_path: Vec<Vec<u64>>,
+}
+
+impl Migration {
+    pub(super) fn new(levels: usize) -> Self {
+        Self {
+            pre_existing: vec![0; levels],
+            asked: vec![0; levels],
+            from_path: vec![vec![0; levels + 1]; levels],
+        }
+    }
+
+    pub(super) fn count(&mut self, BlockMove { from, to }: BlockMove) {
+        let place = to.map_or(self.pre_existing.len(), usize::from);
+        let counts = match from {
+            Origin::Stash => &mut self.pre_existing,
+            Origin::Asked => &mut self.asked,
+            Origin::Level(level) => &mut self.from_path[usize::from(level)],
+        };
+        // Whoever was asked for and went to no level is where its own kind of count does not tell.
+        if let Some(count) = counts.get_mut(place) {
+            *count += 1;
+        }
+    }
+
+    /// What was counted since `before`, in the same study.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let since = |now: &[u64], before: &[u64]| -> Vec<u64> {
+            now.iter().zip(before).map(|(now, before)| now.saturating_sub(*before)).collect()
+        };
+        let rows = self.from_path.iter().zip(&before.from_path);
+        Self {
+            pre_existing: since(&self.pre_existing, &before.pre_existing),
+            asked: since(&self.asked, &before.asked),
+            from_path: rows.map(|(now, before)| since(now, before)).collect(),
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Vec<u64>> {
+        [&self.pre_existing, &self.asked].into_iter().chain(&self.from_path)
+    }
+
+    fn rows_mut(&mut self) -> impl Iterator<Item = &mut Vec<u64>> {
+        [&mut self.pre_existing, &mut self.asked].into_iter().chain(&mut self.from_path)
+    }
+}
+
+impl Image for Migration {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        write_number(to, self.pre_existing.len() as u64)?;
+        self.rows().flatten().try_for_each(|count| write_number(to, *count))
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        let levels = read_below(from, u64::from(LEAF_LEVEL_MAX) + 2, "more levels than any tree")?;
+        *self = Self::new(levels as usize);
+        self.rows_mut().flatten().try_for_each(|count| {
+            *count = read_count(from)?;
+            Ok(())
+        })
+    }
+}
