@@ -1,9 +1,10 @@
 //! The figures: which runs each needs, and what all have in common.
 
 use super::course::Course;
-use super::makers;
 use super::plan::{Plan, Run};
 use super::record::BlocksRecord;
+use super::setting::Setting;
+use super::{found, makers, migration};
 use crate::LabError;
 use crate::choice::chosen;
 use crate::evaluation::{Programs, initial_words};
@@ -47,7 +48,13 @@ impl<'a> Made<'a> {
     /// The only run, or the first one.
     pub(super) fn first(&self) -> Result<&'a BlocksRecord, LabError> {
         let first = self.runs.first().map(|(_, record)| *record);
-        first.ok_or_else(|| LabError::Plan("a figure has none of its runs".to_owned()))
+        first.ok_or_else(no_runs)
+    }
+
+    /// How requests came, and where the positions were.
+    pub(super) fn setting_remark(&self) -> Result<String, LabError> {
+        let first = self.runs.first().map(|(run, _)| run.setting.remark().to_owned());
+        first.ok_or_else(no_runs)
     }
 
     /// How its tree differs from the paper's.
@@ -63,8 +70,16 @@ impl<'a> Made<'a> {
     }
 }
 
+fn no_runs() -> LabError {
+    LabError::Plan("a figure has none of its runs".to_owned())
+}
+
 const fn run(variant: &'static str, course: Course) -> Run {
-    Run { variant, course }
+    run_as(variant, course, Setting::MapInTree)
+}
+
+const fn run_as(variant: &'static str, course: Course, setting: Setting) -> Run {
+    Run { variant, course, setting }
 }
 
 const BASELINE: &str = "baseline";
@@ -108,7 +123,7 @@ pub const FIGURES: &[BlocksFigure] = &[
             "Which paths the paper counts is open, and so is how many position-map blocks are found in the tree top \
              under its settings.",
         ],
-        make: makers::found,
+        make: found::found,
     },
     BlocksFigure {
         id: "fig13",
@@ -129,6 +144,82 @@ pub const FIGURES: &[BlocksFigure] = &[
         runs: &[run(BASELINE, Course::Mix), run(IR_ALLOC, Course::Mix)],
         reasons: &[],
         make: makers::evictions,
+    },
+    BlocksFigure {
+        id: "fig03-client",
+        title: "Utilisation of the levels under programs, and then chance: all positions on the client",
+        paper: "IR-ORAM, Fig. 3",
+        runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
+        reasons: &[],
+        make: makers::baseline_levels,
+    },
+    BlocksFigure {
+        id: "fig04-client",
+        title: "Utilisation of the levels under one program, and under chance: all positions on the client",
+        paper: "IR-ORAM, Fig. 4",
+        runs: &[
+            run_as(BASELINE, Course::Program("gcc"), Setting::AllOnClient),
+            run_as(BASELINE, Course::Program("lbm"), Setting::AllOnClient),
+            run_as(BASELINE, Course::Uniform, Setting::AllOnClient),
+        ],
+        reasons: &[],
+        make: makers::levels_of_each,
+    },
+    BlocksFigure {
+        id: "fig05",
+        title: "Levels that blocks of the stash go to",
+        paper: "IR-ORAM, Fig. 5(a)",
+        runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
+        reasons: &[],
+        make: migration::of_the_stash,
+    },
+    BlocksFigure {
+        id: "fig05-path",
+        title: "Levels that blocks of the path go to, from where they were",
+        paper: "IR-ORAM, Fig. 5(b)",
+        runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
+        reasons: &[],
+        make: migration::of_the_path,
+    },
+    BlocksFigure {
+        id: "fig06-client",
+        title: "Where data is found that is asked for: all positions on the client, and no LLC",
+        paper: "IR-ORAM, Fig. 6",
+        runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
+        reasons: &[],
+        make: found::found,
+    },
+    BlocksFigure {
+        id: "fig06-paths",
+        title: "Where blocks of data and of the position map are found",
+        paper: "IR-ORAM, Fig. 6",
+        runs: &[run(BASELINE, Course::Mix)],
+        reasons: &[],
+        make: found::found_by_all,
+    },
+    BlocksFigure {
+        id: "fig06-victim-first",
+        title: "Where blocks of data and of the position map are found: victims before their misses",
+        paper: "IR-ORAM, Fig. 6",
+        runs: &[run_as(BASELINE, Course::Mix, Setting::VictimFirst)],
+        reasons: &[],
+        make: found::found_by_all,
+    },
+    BlocksFigure {
+        id: "fig06-programs",
+        title: "What each program finds in the stash and the tree top: victims before their misses",
+        paper: "beside IR-ORAM, Fig. 6",
+        runs: &[run_as(BASELINE, Course::Mix, Setting::VictimFirst)],
+        reasons: &[],
+        make: found::found_near_by_program,
+    },
+    BlocksFigure {
+        id: "fig13-client",
+        title: "Utilisation of the levels with IR-Alloc 4: all positions on the client",
+        paper: "IR-ORAM, Fig. 13",
+        runs: &[run_as(IR_ALLOC, Course::Mix, Setting::AllOnClient)],
+        reasons: &[],
+        make: makers::alloc_levels,
     },
     BlocksFigure {
         id: "reuse",

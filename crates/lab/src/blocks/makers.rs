@@ -4,7 +4,7 @@ use oblivio_sim::functional::Snapshot;
 
 use super::course::Asked;
 use super::figure::{Content, Made};
-use super::readings::{Levels, Shares, ends, mean, mean_over_paths, stretches};
+use super::readings::{Levels, ends, mean, mean_over_paths, stretches};
 use super::record::{BlocksRecord, Taken};
 use crate::LabError;
 use crate::evaluation::Variant;
@@ -38,7 +38,7 @@ pub(super) fn baseline_levels(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content {
         plot: curves(record)?,
         stated,
-        remarks: vec![course_remark(record), mean_remark()],
+        remarks: vec![made.setting_remark()?, course_remark(record), mean_remark()],
     })
 }
 
@@ -56,7 +56,7 @@ pub(super) fn alloc_levels(made: &Made<'_>) -> Result<Content, LabError> {
         ),
         number("levels 0 to 3 after chance, mean (rarely an empty slot)", 1.0, 0.1, mean(&top)),
     ];
-    let mut remarks = vec![course_remark(record), mean_remark()];
+    let mut remarks = vec![made.setting_remark()?, course_remark(record), mean_remark()];
     remarks.extend(levels.middle(&levels.programs).map(|middle| {
         format!(
             "After programs the middle levels are {:.0} % full; the paper says that they are fuller than \
@@ -77,40 +77,8 @@ pub(super) fn levels_of_each(made: &Made<'_>) -> Result<Content, LabError> {
     let plot = over_levels(series.collect());
     let remark =
         "The paper has three plots and no numbers: the trend is the same for each workload.";
-    Ok(Content { plot, stated: Vec::new(), remarks: vec![remark.to_owned()] })
-}
-
-/// Fig. 6.
-pub(super) fn found(made: &Made<'_>) -> Result<Content, LabError> {
-    let record = made.first()?;
-    let [start, programs, end] = ends(record)?;
-    let (levels, top) = (record.spec.slots.len(), usize::from(record.spec.tree_top_levels));
-    let shares = [("programs", start, programs), ("chance", programs, end), ("all", start, end)]
-        .map(|(name, from, to)| (name, Shares::between(from, to, levels)));
-    let labels = ["stash".to_owned()].into_iter().chain((0..levels).map(|level| level.to_string()));
-    let series = shares.iter().map(|(name, shares)| Series {
-        name: (*name).to_owned(),
-        values: [shares.stash].iter().chain(&shares.levels).copied().map(Some).collect(),
-    });
-    let stated =
-        vec![number("tree top, of all requests", 0.23, 0.05, Some(shares[2].1.above(top)))];
-    let parts = shares.iter().map(|(name, shares)| {
-        format!("{name} {:.1} % and {:.1} %", 100.0 * shares.above(top), 100.0 * shares.stash)
-    });
-    let remarks = vec![
-        course_remark(record),
-        format!(
-            "Found on the {top} levels of the tree top, and in the stash: {}.",
-            parts.collect::<Vec<_>>().join("; ")
-        ),
-    ];
-    let plot = Plot::Bars(Bars {
-        labels: labels.collect(),
-        value: "part of the requests for data".to_owned(),
-        stacked: false,
-        series: series.collect(),
-    });
-    Ok(Content { plot, stated, remarks })
+    let remarks = vec![made.setting_remark()?, remark.to_owned()];
+    Ok(Content { plot, stated: Vec::new(), remarks })
 }
 
 /// Background evictions of each stretch of Fig. 3 and Fig. 13.
@@ -192,16 +160,16 @@ fn curves(record: &BlocksRecord) -> Result<Plot, LabError> {
     Ok(over_levels(shown.map(curve).chain([mean]).collect()))
 }
 
-fn over_levels(series: Vec<Series<[f64; 2]>>) -> Plot {
+pub(super) fn over_levels(series: Vec<Series<[f64; 2]>>) -> Plot {
     let axes = ["level".to_owned(), "part of the slots that hold blocks".to_owned()];
     Plot::Curves(Curves { axes, is_log: false, series })
 }
 
-fn by_level(utilisation: &[f64]) -> Vec<[f64; 2]> {
+pub(super) fn by_level(utilisation: &[f64]) -> Vec<[f64; 2]> {
     utilisation.iter().enumerate().map(|(level, part)| [level as f64, *part]).collect()
 }
 
-fn course_remark(record: &BlocksRecord) -> String {
+pub(super) fn course_remark(record: &BlocksRecord) -> String {
     let names: Vec<_> = stretches(record).into_iter().map(|(name, ..)| name).collect();
     format!(
         "One after the other: {}. Programs have equal shares of 37 in 40 paths; the paper does not say how \
@@ -215,7 +183,7 @@ fn mean_remark() -> String {
         .to_owned()
 }
 
-fn number(what: &str, paper: f64, band: f64, ours: Option<f64>) -> Stated {
+pub(super) fn number(what: &str, paper: f64, band: f64, ours: Option<f64>) -> Stated {
     Stated::new(what, paper, band, ours)
 }
 

@@ -11,12 +11,15 @@
 
 mod course;
 mod figure;
+mod found;
 mod makers;
+mod migration;
 mod plan;
 mod readings;
 mod record;
 mod run;
 mod saved;
+mod setting;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +28,7 @@ pub use figure::{BlocksFigure, FIGURES, figures};
 pub use plan::{Plan, Run};
 pub use record::{BlocksRecord, Taken};
 pub use run::run;
+pub use setting::Setting;
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "blocks";

@@ -7,6 +7,7 @@ use oblivio_sim::{LINE_BYTES, SimError};
 
 use super::course::Course;
 use super::figure::BlocksFigure;
+use super::setting::Setting;
 use crate::LabError;
 use crate::evaluation::{Programs, Switches, Variant};
 use crate::paper::PAPER_LEAF_LEVEL;
@@ -35,6 +36,8 @@ pub struct Run {
     pub variant: &'static str,
     /// What is asked of it.
     pub course: Course,
+    /// And how.
+    pub setting: Setting,
 }
 
 /// A sample's pages fit into no smaller tree, and a larger one takes more memory than machines have.
@@ -119,19 +122,20 @@ impl Plan {
         let oram = system.transpose()?.and_then(|system| system.oram);
         let oram =
             oram.ok_or_else(|| LabError::Plan(format!("there is no ORAM {}", run.variant)))?;
-        Ok(OramSpec { initial: self.initial, ..oram })
+        Ok(run.setting.spec(OramSpec { initial: self.initial, ..oram }))
     }
 
     /// How `run` is called in results. Runs with the same key, traces and specification are the same.
     pub fn key(&self, run: &Run) -> String {
-        let Run { variant, course } = run;
+        let Run { variant, course, setting } = run;
         let what = match course {
             Course::Reuse => self.reuse_paths.to_string(),
             Course::Uniform => self.paths.to_string(),
             Course::Mix | Course::Program(_) => format!("{}/llc{}", self.paths, self.llc_bytes),
         };
+        let setting = setting.suffix();
         let leaf_level = self.leaf_level_of(*course);
-        format!("{variant}/{}/L{leaf_level}/{what}/seed{}", course.name(), self.seed)
+        format!("{variant}/{}/L{leaf_level}/{what}/seed{}{setting}", course.name(), self.seed)
     }
 
     /// The cache that programs run behind.

@@ -1,6 +1,6 @@
 //! What the snapshots of a run say.
 
-use oblivio_sim::functional::Snapshot;
+use oblivio_sim::functional::{Found, Snapshot};
 
 use super::course::Asked;
 use super::record::{BlocksRecord, Taken};
@@ -35,15 +35,33 @@ pub(super) struct Shares {
 }
 
 impl Shares {
+    /// Of the requests for data between two snapshots.
     pub(super) fn between(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
-        let requests = (to.found.requests() - from.found.requests()).max(1) as f64;
-        let of_level = |snapshot: &Snapshot, level: usize| {
-            snapshot.found.levels.get(level).copied().unwrap_or(0)
+        Self::of([(&from.found, &to.found)], levels)
+    }
+
+    /// Of the requests for blocks of the position map that were not in the PLB.
+    pub(super) fn of_position_map(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
+        Self::of([(&from.found_position_map, &to.found_position_map)], levels)
+    }
+
+    /// Of both.
+    pub(super) fn of_all(from: &Snapshot, to: &Snapshot, levels: usize) -> Self {
+        let map = (&from.found_position_map, &to.found_position_map);
+        Self::of([(&from.found, &to.found), map], levels)
+    }
+
+    /// Of the requests of several kinds, of each before and after.
+    fn of<const N: usize>(kinds: [(&Found, &Found); N], levels: usize) -> Self {
+        let sum = |count: &dyn Fn(&Found) -> u64| -> u64 {
+            kinds.iter().map(|(from, to)| count(to) - count(from)).sum()
         };
-        let part = |from: u64, to: u64| (to - from) as f64 / requests;
-        let level = |level| part(of_level(from, level), of_level(to, level));
+        let requests = sum(&Found::requests).max(1) as f64;
+        let level = |level: usize| {
+            sum(&|found| found.levels.get(level).copied().unwrap_or(0)) as f64 / requests
+        };
         Self {
-            stash: part(from.found.stash, to.found.stash),
+            stash: sum(&|found| found.stash) as f64 / requests,
             levels: (0..levels).map(level).collect(),
         }
     }

@@ -10,6 +10,7 @@ use super::course::{Asked, Stretch};
 use super::plan::{Plan, Run};
 use super::record::{BlocksRecord, Taken};
 use super::saved::{Begun, Saved};
+use super::setting::Setting;
 use crate::evaluation::{Programs, checksum};
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
@@ -61,7 +62,8 @@ fn one(
         progress.up_to(u64::MAX);
         return Ok(same.clone());
     }
-    let (snapshots, seconds) = snapshots(plan, &stretches, programs, &saved, &progress)?;
+    let (snapshots, seconds) =
+        snapshots(plan, run.setting, &stretches, programs, &saved, &progress)?;
     progress.up_to(u64::MAX);
     let record = BlocksRecord {
         key: key.clone(),
@@ -83,6 +85,7 @@ fn one(
 /// And the seconds that they took, those before an interruption too.
 fn snapshots<H: Host<BlocksRecord>>(
     plan: &Plan,
+    setting: Setting,
     stretches: &[Stretch],
     programs: &Programs,
     saved: &Saved<'_>,
@@ -91,7 +94,7 @@ fn snapshots<H: Host<BlocksRecord>>(
     let (spec, host) = (saved.spec, progress.host);
     let start = host.seconds();
     let Begun { mut study, mut taken, stretches_done, seconds } =
-        saved.interrupted(stretches).map_or_else(|| begin(saved, progress), Ok)?;
+        saved.interrupted(stretches).map_or_else(|| begin(setting, saved, progress), Ok)?;
     let (done, rest) = stretches.split_at(stretches_done);
     let mut before = first_paths(spec) + paths_of(done);
     progress.up_to(before);
@@ -99,8 +102,8 @@ fn snapshots<H: Host<BlocksRecord>>(
         let trace;
         let requests = match *asked {
             Asked::Program(name) => {
-                trace = programs.placed(name, spec.data_blocks, plan.seed)?;
-                Requests::Trace { trace: &trace, llc: plan.llc()? }
+                trace = programs.placed(name, spec.data_blocks, setting.pages(), plan.seed)?;
+                Requests::Trace { trace: &trace, llc: setting.llc(plan.llc()?) }
             }
             Asked::Uniform => Requests::Uniform,
             Asked::Reuse(share) => {
@@ -123,6 +126,7 @@ fn snapshots<H: Host<BlocksRecord>>(
 
 /// A run before its first stretch.
 fn begin<H: Host<BlocksRecord>>(
+    setting: Setting,
     saved: &Saved<'_>,
     progress: &Told<'_, H>,
 ) -> Result<Begun, LabError> {
@@ -133,6 +137,9 @@ fn begin<H: Host<BlocksRecord>>(
         // Beside the rest of a run that takes no time.
         Initial::Empty | Initial::Placed => Study::new(saved.spec, saved.seed, &mut told)?,
     };
+    if setting.watches_migration() {
+        study.watch_migration();
+    }
     let taken = vec![Taken { after: "start".to_owned(), snapshot: study.snapshot()? }];
     Ok(Begun { study, taken, stretches_done: 0, seconds: 0.0 })
 }

@@ -107,8 +107,10 @@ fn stretches_of(snapshots: &[Taken], all: &[Stretch]) -> Option<usize> {
 /// Whether one snapshot can come after another: counts never fall.
 fn can_follow(before: &Snapshot, after: &Snapshot) -> bool {
     let counts = |snapshot: &Snapshot| {
-        let Snapshot { paths, found, .. } = snapshot;
-        [paths.data, paths.position_map, paths.evictions, found.stash, found.nowhere]
+        let Snapshot { paths, found, found_position_map: map, .. } = snapshot;
+        let paths = [paths.data, paths.position_map, paths.evictions];
+        let [found, map] = [found, map].map(|found| [found.stash, found.nowhere]);
+        [&paths[..], &found, &map].concat()
     };
     let levels = |snapshot: &Snapshot| {
         let mut levels = snapshot.found.levels.clone();

@@ -65,7 +65,7 @@ fn untimed(records: &[BlocksRecord]) -> Vec<BlocksRecord> {
 #[test]
 fn every_figure_is_made_of_the_samples() {
     let (records, figures, host) = made(&small(), &[], &Programs::samples().unwrap(), &[], 2);
-    assert_eq!(records.len(), 2 + 3 + 4, "each run once");
+    assert_eq!(records.len(), 2 + 3 + 4 + 2 + 3 + 1, "each run once");
     assert_eq!(figures.len(), FIGURES.len());
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
     for (figure, known) in figures.iter().zip(FIGURES) {

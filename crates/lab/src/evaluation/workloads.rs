@@ -127,12 +127,17 @@ impl Programs {
         }
     }
 
-    /// The trace of a program, with its pages at random places of a protected space of `lines`.
-    pub(crate) fn placed(&self, name: &str, lines: u64, seed: u64) -> Result<Trace, LabError> {
+    /// The trace of a program in a protected space of `lines`.
+    pub(crate) fn placed(
+        &self,
+        name: &str,
+        lines: u64,
+        pages: Pages,
+        seed: u64,
+    ) -> Result<Trace, LabError> {
         let trace = self.program(name).ok_or_else(|| missing(name))?;
         let place = names().position(|known| known == name).unwrap_or_default();
-        let seed = seed.wrapping_add(place as u64);
-        Ok(trace.remap(lines, Placing::Random { seed })?)
+        Ok(trace.remap(lines, placing(pages, seed.wrapping_add(place as u64)))?)
     }
 
     /// The trace of a program as it is in its file.
@@ -183,13 +188,16 @@ pub fn place(
     seed: u64,
 ) -> Result<Vec<Record>, LabError> {
     let (_, seed) = seeds(seed);
-    let placing = match pages {
+    let moved = trace.remap(lines, placing(pages, seed))?;
+    Ok(moved.records().iter().copied().cycle().take(count as usize).collect())
+}
+
+fn placing(pages: Pages, seed: u64) -> Placing {
+    match pages {
         Pages::Scattered => Placing::Random { seed },
         Pages::InOrder => Placing::InOrder,
         Pages::AsIs => Placing::AsItIs,
-    };
-    let moved = trace.remap(lines, placing)?;
-    Ok(moved.records().iter().copied().cycle().take(count as usize).collect())
+    }
 }
 
 /// The trace of [`MADE`] called `name`, over `lines`.

@@ -1,0 +1,110 @@
+//! Fig. 6: where blocks are found that are asked for.
+
+use oblivio_sim::functional::Snapshot;
+
+use super::figure::{Content, Made};
+use super::makers::{course_remark, number};
+use super::readings::{Shares, ends, stretches};
+use crate::LabError;
+use crate::report::{Bars, Plot, Series};
+
+/// Requests for data alone.
+pub(super) fn found(made: &Made<'_>) -> Result<Content, LabError> {
+    let record = made.first()?;
+    let [start, programs, end] = ends(record)?;
+    let (levels, top) = (record.spec.slots.len(), usize::from(record.spec.tree_top_levels));
+    let shares = [("programs", start, programs), ("chance", programs, end), ("all", start, end)]
+        .map(|(name, from, to)| (name, Shares::between(from, to, levels)));
+    let stated =
+        vec![number("tree top, of all requests", 0.23, 0.05, Some(shares[2].1.above(top)))];
+    let parts = shares.iter().map(|(name, shares)| {
+        format!("{name} {:.1} % and {:.1} %", 100.0 * shares.above(top), 100.0 * shares.stash)
+    });
+    let remarks = vec![
+        made.setting_remark()?,
+        course_remark(record),
+        format!(
+            "Found on the {top} levels of the tree top, and in the stash: {}.",
+            parts.collect::<Vec<_>>().join("; ")
+        ),
+    ];
+    let plot = over_places(&shares, levels, "part of the requests for data");
+    Ok(Content { plot, stated, remarks })
+}
+
+/// Requests for data, and all requests, those for blocks of the position map among them.
+pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
+    let record = made.first()?;
+    let [start, programs, end] = ends(record)?;
+    let (levels, top) = (record.spec.slots.len(), usize::from(record.spec.tree_top_levels));
+    let shares = [
+        ("data", Shares::between(start, programs, levels)),
+        ("position map", Shares::of_position_map(start, programs, levels)),
+        ("all", Shares::of_all(start, programs, levels)),
+    ];
+    let with_chance = Shares::of_all(start, end, levels);
+    // Runs of older versions counted data alone.
+    let is_counted = end.found_position_map.requests() > 0 || end.paths.position_map == 0;
+    let of_all = |part: f64| is_counted.then_some(part);
+    let [of_data, (top_of_all, stash)] =
+        [&shares[0].1, &shares[2].1].map(|shares| (shares.above(top), shares.stash));
+    let stated = vec![
+        number("tree top, of the requests for data", 0.23, 0.05, Some(of_data.0)),
+        number("tree top, of all paths", 0.23, 0.05, of_all(top_of_all)),
+        number("stash and tree top, of all paths", 0.23, 0.05, of_all(stash + top_of_all)),
+    ];
+    let remarks = vec![
+        made.setting_remark()?,
+        course_remark(record),
+        format!(
+            "Under programs alone. With chance at the end, {:.1} % of all requests find their block in the tree top, and \
+             {:.1} % in the stash.",
+            100.0 * with_chance.above(top),
+            100.0 * with_chance.stash
+        ),
+        "A request for a block of the position map is one that the PLB does not serve. What is found in the stash makes \
+         no path; the paper's figure has levels alone."
+            .to_owned(),
+    ];
+    let plot = over_places(&shares, levels, "part of the requests of each kind");
+    Ok(Content { plot, stated, remarks })
+}
+
+/// What each program finds in the stash and the tree top.
+pub(super) fn found_near_by_program(made: &Made<'_>) -> Result<Content, LabError> {
+    let record = made.first()?;
+    let (levels, top) = (record.spec.slots.len(), usize::from(record.spec.tree_top_levels));
+    let stretches = stretches(record);
+    let series = |name: &str, near: &dyn Fn(&Snapshot, &Snapshot) -> f64| Series {
+        name: name.to_owned(),
+        values: stretches.iter().map(|(_, from, to)| Some(near(from, to))).collect(),
+    };
+    let plot = Plot::Bars(Bars {
+        labels: stretches.iter().map(|(name, ..)| (*name).to_owned()).collect(),
+        value: "part of the requests".to_owned(),
+        stacked: false,
+        series: vec![
+            series("data, tree top", &|from, to| Shares::between(from, to, levels).above(top)),
+            series("data, stash", &|from, to| Shares::between(from, to, levels).stash),
+            series("all, tree top", &|from, to| Shares::of_all(from, to, levels).above(top)),
+            series("all, stash", &|from, to| Shares::of_all(from, to, levels).stash),
+        ],
+    });
+    let remark = "The paper has one figure for all programs.".to_owned();
+    Ok(Content { plot, stated: Vec::new(), remarks: vec![made.setting_remark()?, remark] })
+}
+
+/// Bars for the stash and for each level.
+fn over_places(shares: &[(&str, Shares)], levels: usize, value: &str) -> Plot {
+    let labels = ["stash".to_owned()].into_iter().chain((0..levels).map(|level| level.to_string()));
+    let series = shares.iter().map(|(name, shares)| Series {
+        name: (*name).to_owned(),
+        values: [shares.stash].iter().chain(&shares.levels).copied().map(Some).collect(),
+    });
+    Plot::Bars(Bars {
+        labels: labels.collect(),
+        value: value.to_owned(),
+        stacked: false,
+        series: series.collect(),
+    })
+}
