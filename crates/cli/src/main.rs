@@ -80,6 +80,7 @@ fn run(command: Command) -> Result<(), CliError> {
             Some(RunCommand::Techniques(args)) => lab::run_techniques(&args),
             Some(RunCommand::Evaluation(args)) => lab::run_evaluation(&args),
             Some(RunCommand::Blocks(args)) => lab::run_blocks(&args),
+            Some(RunCommand::RawTraffic(args)) => lab::run_raw_traffic(&args),
             Some(RunCommand::Dram(args)) => lab::run_dram(&args),
             Some(RunCommand::RangeMedia(args)) => lab::run_range_media(&args),
             Some(RunCommand::RangeStash(args)) => lab::run_range_stash(&args),

@@ -22,6 +22,7 @@ pub mod paper;
 pub mod pen;
 pub mod range_media;
 pub mod range_stash;
+pub mod raw_traffic;
 mod records;
 pub mod relay;
 pub mod report;
@@ -51,6 +52,10 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: stash_study::NAME,
         question: "How large must the stash be, so that it overflows with probability 2^-80 at most?",
+    },
+    Experiment {
+        name: raw_traffic::NAME,
+        question: "What does RAW ORAM move and encrypt for each Z and A, and how large is its stash?",
     },
     Experiment {
         name: alloc_search::NAME,

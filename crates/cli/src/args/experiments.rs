@@ -23,10 +23,11 @@ pub(crate) struct MeasuringArgs {
 #[derive(Args)]
 pub(crate) struct StashStudyArgs {
     /// Accesses counted for each setup, over all of its runs [default: 100,000,000; 20,000,000 with
-    /// --quick].
+    /// --quick; 1,000,000,000 with --deep].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]
     pub(crate) accesses: Option<u64>,
-    /// Independent runs of each setup, each with a seed of its own [default: 16; 8 with --quick].
+    /// Independent runs of each setup, each with a seed of its own [default: 16; 8 with --quick, 10 with
+    /// --deep].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) seeds: Option<u32>,
     /// Which addresses are asked for.
@@ -37,10 +38,39 @@ pub(crate) struct StashStudyArgs {
     /// Two loads on small trees, and fewer accesses: about a minute, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where results and plot go. Made if missing; files of an earlier run are replaced.
+    /// The tree of Tiny ORAM, with leaves on level 20: over an hour on one core.
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) deep: bool,
+    /// Where runs, results and plot go. Made if missing; runs that are recorded there are not made again,
+    /// and results of an earlier study are replaced.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) output: PathBuf,
     /// Print the results file instead of the table.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct RawTrafficArgs {
+    /// The level of the leaves of the tree whose stash is measured [default: 14; 6 with --quick].
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=20))]
+    pub(crate) levels: Option<u8>,
+    /// Accesses for each Z and A whose stash is measured, over all of its runs [default: 50,000,000;
+    /// 2,000,000 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000_000))]
+    pub(crate) accesses: Option<u64>,
+    /// Independent runs for each Z and A, each with a seed of its own [default: 10; 4 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) seeds: Option<u32>,
+    #[command(flatten)]
+    pub(crate) measuring: MeasuringArgs,
+    /// Small trees and fewer accesses: some seconds, and rough tails.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results and the figures go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "lab-results/raw-traffic")]
+    pub(crate) output: PathBuf,
+    /// Print the results file instead of the tables.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 
 use super::{
     AllArgs, AllocSearchArgs, BlocksArgs, DramArgs, EvaluationArgs, LinksArgs, RELAY_EXAMPLES,
-    REPORT_EXAMPLES, RangeMediaArgs, RangeStashArgs, RelayArgs, ReportArgs, RoramArgs, S3oramArgs,
-    ShareOverflowArgs, StashStudyArgs, TechniquesArgs,
+    REPORT_EXAMPLES, RangeMediaArgs, RangeStashArgs, RawTrafficArgs, RelayArgs, ReportArgs,
+    RoramArgs, S3oramArgs, ShareOverflowArgs, StashStudyArgs, TechniquesArgs,
 };
 
 #[derive(Subcommand)]
@@ -49,9 +49,17 @@ pub(crate) enum LabCommand {
 pub(crate) enum RunCommand {
     /// How large must the stash be, so that it overflows with probability 2^-80 at most?
     #[command(
-        after_help = "Examples:\n  oblivio lab run stash-study --quick\n  oblivio lab run stash-study --accesses 1000000000 --seeds 32"
+        after_help = "Examples:\n  oblivio lab run stash-study --quick\n  oblivio lab run stash-study --accesses 1000000000 --seeds 32\n  oblivio lab run stash-study --deep --output stash-20"
     )]
     StashStudy(StashStudyArgs),
+    /// What does RAW ORAM move and encrypt for each Z and A, and how large is its stash?
+    ///
+    /// Counts what the engine asks of its store, beside the formulas of Tiny ORAM (Fig. 6), and measures the tail of
+    /// the stash. `oblivio lab report` draws the figures.
+    #[command(
+        after_help = "Examples:\n  oblivio lab run raw-traffic --quick\n  oblivio lab run raw-traffic --levels 18 --accesses 1000000000"
+    )]
+    RawTraffic(RawTrafficArgs),
     /// How small may the buckets of the middle levels be (IR-Alloc)?
     ///
     /// Lowers the slots of levels step by step, runs the engine with each profile, and keeps what moves

@@ -8,12 +8,14 @@ mod links;
 mod made;
 mod range_media;
 mod range_stash;
+mod raw_traffic;
 mod relay;
 mod roram;
 mod runs;
 mod s3oram;
 mod share_overflow;
 mod share_servers;
+mod stash_study;
 mod trees;
 
 pub(crate) use all::run_all;
@@ -23,20 +25,22 @@ pub(crate) use evaluation::run_evaluation;
 pub(crate) use links::run_links;
 pub(crate) use range_media::run_range_media;
 pub(crate) use range_stash::run_range_stash;
+pub(crate) use raw_traffic::run_raw_traffic;
 pub(crate) use relay::relay;
 pub(crate) use roram::run_roram;
 pub(crate) use s3oram::run_s3oram;
 pub(crate) use share_overflow::run_share_overflow;
+pub(crate) use stash_study::run_stash_study;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use oblivio_lab::alloc_search::{self, Progress, Search};
-use oblivio_lab::stash_study::{self, Study};
+use oblivio_lab::stash_study::Study;
 use oblivio_lab::techniques::{self, Results};
 use oblivio_lab::{EXPERIMENTS, experiment_of};
 
-use crate::args::{AllocSearchArgs, DrawArgs, StashStudyArgs, TechniquesArgs};
+use crate::args::{AllocSearchArgs, DrawArgs, TechniquesArgs};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::files::{self, OutputDir};
@@ -69,32 +73,6 @@ fn keep_and_show(
         return output::print(results);
     }
     output::print(&format!("{for_people}\nresults  {}", path.display()))
-}
-
-/// `oblivio lab run stash-study`.
-pub(crate) fn run_stash_study(args: &StashStudyArgs) -> Result<(), CliError> {
-    let plan = stash_study_plan(args);
-    let output_dir = OutputDir::prepare(&args.output)?;
-
-    let stopwatch = Stopwatch::start();
-    let bar = progress::bar(plan.total_accesses());
-    let study = stash_study::run(&plan, threads(args.measuring.threads), &|done| bar.inc(done))?;
-    bar.finish_and_clear();
-    let seconds = stopwatch.elapsed().as_secs_f64();
-
-    let results = study.to_json()?;
-    let results_path = output_dir.write("stash-study.json", &results)?;
-    let plot_path = write_study_plot(&study, &output_dir)?;
-    if args.json {
-        return output::print(&results);
-    }
-    output::print(&format!(
-        "{}\n{} accesses in {seconds:.0} s\nresults  {}\nplot     {}",
-        study.table(),
-        plan.total_accesses(),
-        results_path.display(),
-        plot_path.display()
-    ))
 }
 
 /// `oblivio lab run alloc-search`.
@@ -169,6 +147,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     if experiment == oblivio_lab::dram::NAME {
         return dram::draw(&text);
     }
+    if experiment == oblivio_lab::raw_traffic::NAME {
+        return raw_traffic::draw(&text);
+    }
     if experiment == oblivio_lab::range_media::NAME {
         return range_media::draw(&text);
     }
@@ -192,20 +173,9 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
         (search_text(&search), write_search_plot(&search, &output_dir()?)?)
     } else {
         let study = Study::from_json(&text)?;
-        (study.table(), write_study_plot(&study, &output_dir()?)?)
+        (study.table(), stash_study::write_plot(&study, &output_dir()?)?)
     };
     output::print(&format!("{tables}\nplot     {}", plot_path.display()))
-}
-
-fn stash_study_plan(args: &StashStudyArgs) -> stash_study::Plan {
-    let plan = if args.quick { stash_study::Plan::quick() } else { stash_study::Plan::full() };
-    stash_study::Plan {
-        accesses: args.accesses.unwrap_or(plan.accesses),
-        runs: args.seeds.unwrap_or(plan.runs),
-        workload: args.workload.into(),
-        seed: args.measuring.seed,
-        ..plan
-    }
 }
 
 fn alloc_search_plan(args: &AllocSearchArgs) -> alloc_search::Plan {
@@ -238,10 +208,6 @@ pub(crate) fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {
 
 fn search_text(search: &Search) -> String {
     format!("{}\n{}\n{}", search.table(), search.paper_table(), search.summary())
-}
-
-fn write_study_plot(study: &Study, output_dir: &OutputDir) -> Result<PathBuf, CliError> {
-    output_dir.write("stash-study.svg", &study.svg()?)
 }
 
 fn write_search_plot(search: &Search, output_dir: &OutputDir) -> Result<PathBuf, CliError> {

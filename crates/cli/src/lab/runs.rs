@@ -95,7 +95,15 @@ impl RunsFile {
     pub(super) fn open<R: DeserializeOwned>(
         directory: &OutputDir,
     ) -> Result<(Self, Vec<R>), CliError> {
-        let path = directory.path(RUNS);
+        Self::open_named(directory, RUNS)
+    }
+
+    /// The same, of an experiment that shares its directory with others.
+    pub(super) fn open_named<R: DeserializeOwned>(
+        directory: &OutputDir,
+        name: &str,
+    ) -> Result<(Self, Vec<R>), CliError> {
+        let path = directory.path(name);
         let mut options = OpenOptions::new();
         let options = options.create(true).read(true).append(true);
         let mut file = options.open(&path).map_err(|error| files::cannot_write(&path, &error))?;
@@ -130,7 +138,7 @@ impl RunsFile {
 /// This computer, this program, and where its runs go.
 pub(super) struct Here<R> {
     stopwatch: Stopwatch,
-    bar: ProgressBar,
+    pub(super) bar: ProgressBar,
     file: Mutex<RunsFile>,
     machine: String,
     records: PhantomData<fn(R)>,

@@ -1,18 +1,14 @@
-//! One run: the engine on a tree in memory, asked for one address after the other.
+//! One run: the engine over a tree of tags, asked for one address after the other.
 
-use oblivio_core::scheme;
-use oblivio_core::{
-    Access, Error, ErrorKind, FlatOram, Front, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawOram,
-    Sealer,
-};
+use oblivio_core::scheme::{PathScheme, RawScheme, Scheme as Engine, WINDOW_ACCESSES_MAX};
+use oblivio_core::{Access, Error, ErrorKind, FlatOram, Front, Op, Oram, RawConfig};
 use oblivio_sim::workload::Addresses;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
-use super::Scheme;
 use super::plan::Task;
-use super::setup::BLOCK_BYTES;
+use super::{Scheme, Workload};
 
 /// A stash that grows past so many blocks has run away: the tree is too full.
 pub const STASH_BLOCKS_SEEN_MAX: usize = 1000;
@@ -34,46 +30,57 @@ pub struct Run {
 
 /// Makes the run `task`.
 pub(super) fn measure(task: &Task, progress: &dyn Fn(u64)) -> Result<Run, Error> {
-    let setup = &task.setup;
+    let Task { setup, workload, accesses, seed } = task;
     let tree = setup.tree(STASH_BLOCKS_SEEN_MAX)?;
-    let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-    let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-    let mut coins = StdRng::seed_from_u64(task.seed);
-    let addresses = Addresses::new(task.workload, setup.capacity, StdRng::from_rng(&mut coins));
     match setup.scheme {
         Scheme::PathZ4 => {
-            count(PathOram::path(&tree, sealer, store, coins)?, addresses, task, progress)
+            let scheme = PathScheme::of_tags(&tree)?;
+            count(scheme, *workload, *accesses, *seed, progress)
         }
-        Scheme::RawZ5A5 => {
-            count(RawOram::raw(&setup.raw(tree), sealer, store, coins)?, addresses, task, progress)
-        }
+        Scheme::RawZ5A5 => measure_raw(&setup.raw(tree), *workload, *accesses, *seed, progress),
     }
 }
 
-fn count<B: scheme::Scheme>(
-    mut oram: FlatOram<B, StdRng>,
-    mut addresses: Addresses,
-    task: &Task,
+/// What is left in the stash of RAW ORAM after each of its evictions, in so many accesses; blocks of 0 bytes.
+pub(crate) fn measure_raw(
+    config: &RawConfig,
+    workload: Workload,
+    accesses: u64,
+    seed: u64,
     progress: &dyn Fn(u64),
 ) -> Result<Run, Error> {
-    let warm_up = task.setup.capacity * WARM_UP_PASSES;
-    let fill = task.setup.capacity;
+    count(RawScheme::of_tags(config)?, workload, accesses, seed, progress)
+}
+
+fn count<S: Engine>(
+    scheme: S,
+    workload: Workload,
+    accesses: u64,
+    seed: u64,
+    progress: &dyn Fn(u64),
+) -> Result<Run, Error> {
+    let capacity = scheme.config().capacity;
+    let mut coins = StdRng::seed_from_u64(seed);
+    let mut addresses = Addresses::new(workload, capacity, StdRng::from_rng(&mut coins));
+    let mut oram = FlatOram::new(scheme, coins)?;
     // The fill pass is a scan for every workload, so that all blocks exist.
-    let settled = access_all(&mut oram, &mut Addresses::scan(fill), fill, progress)
-        .and_then(|()| access_all(&mut oram, &mut addresses, warm_up - fill, progress));
+    let settling = capacity * (WARM_UP_PASSES - 1);
+    let settled = access_all(&mut oram, &mut Addresses::scan(capacity), capacity, progress)
+        .and_then(|()| access_all(&mut oram, &mut addresses, settling, progress));
     oram.record_stash_histogram();
-    let counted =
-        settled.and_then(|()| access_all(&mut oram, &mut addresses, task.accesses, progress));
+    let counted = settled.and_then(|()| access_all(&mut oram, &mut addresses, accesses, progress));
     let ran_away = match counted {
         Ok(()) => false,
         Err(error) if error.kind() == ErrorKind::StashFull => true,
         Err(error) => return Err(error),
     };
     let histogram = oram.stash().occupancy().histogram().to_vec();
-    Ok(Run { seed: task.seed, histogram, ran_away })
+    Ok(Run { seed, histogram, ran_away })
 }
 
 /// Asks for `count` addresses. Reads and writes leave the same stash behind, once all blocks exist.
+///
+/// They come many at once, so that the engine fetches the path of each from memory while it works on the one before.
 fn access_all(
     oram: &mut impl Oram,
     addresses: &mut Addresses,
@@ -81,12 +88,17 @@ fn access_all(
     progress: &dyn Fn(u64),
 ) -> Result<(), Error> {
     const TOLD_AT_ONCE: u64 = 1 << 13;
-    let data = [0; BLOCK_BYTES];
     let mut left = count;
     while left > 0 {
         let now = left.min(TOLD_AT_ONCE);
-        for _ in 0..now {
-            oram.access(&mut [Access { address: addresses.next_address(), op: Op::Write(&data) }])?;
+        let mut rest = now;
+        while rest > 0 {
+            let mut batch =
+                [(); WINDOW_ACCESSES_MAX].map(|()| Access { address: 0, op: Op::Write(&[]) });
+            let batch = &mut batch[..rest.min(WINDOW_ACCESSES_MAX as u64) as usize];
+            batch.iter_mut().for_each(|access| access.address = addresses.next_address());
+            oram.access(batch)?;
+            rest -= batch.len() as u64;
         }
         progress(now);
         left -= now;

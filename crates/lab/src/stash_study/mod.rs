@@ -11,14 +11,17 @@ mod fit;
 mod measure;
 mod plan;
 mod plot;
+mod record;
 mod results;
 mod setup;
 mod survival;
 mod table;
 
 pub use fit::{Estimate, Line, TailFit};
+pub(crate) use measure::measure_raw;
 pub use measure::{Run, STASH_BLOCKS_SEEN_MAX};
 pub use plan::Plan;
+pub use record::StashRecord;
 pub use results::{SetupResult, Study};
 pub use setup::{Scheme, Setup};
 pub use survival::Survival;
@@ -27,7 +30,8 @@ pub use crate::Workload;
 
 use std::num::NonZeroUsize;
 
-use crate::{LabError, workers};
+use crate::{Host, LabError, workers};
+use plan::Task;
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "stash-study";
@@ -35,18 +39,23 @@ pub const NAME: &str = "stash-study";
 /// The overflow probability asked for, as a power of two.
 pub const SECURITY_BITS: f64 = 80.0;
 
-/// Measures what `plan` asks for, on `threads` threads. `progress` is told of accesses done, a few
-/// thousand at a time.
+/// Measures what `plan` asks for, on `threads` threads, but for the runs that are among `kept`. The steps are
+/// accesses, told a few thousand at a time.
 ///
 /// # Errors
-/// [`LabError::Plan`] when the plan cannot be measured, [`LabError::Engine`] when the engine fails.
+/// [`LabError::Plan`] when the plan cannot be measured, [`LabError::Engine`] when the engine fails, and what
+/// [`Host::keep`] fails with.
 pub fn run(
     plan: &Plan,
+    kept: &[StashRecord],
     threads: NonZeroUsize,
-    progress: &(dyn Fn(u64) + Sync),
+    host: &impl Host<StashRecord>,
 ) -> Result<Study, LabError> {
     plan.check()?;
-    let mut runs = run_all(plan, threads, progress)?.into_iter();
+    host.planned(plan.total_accesses());
+    let runs = workers::run_all(&plan.tasks(), threads, |task| one(task, kept, host))?;
+    // They are in the order of the plan, whichever thread made them.
+    let mut runs = runs.into_iter();
     let results = plan
         .setups
         .iter()
@@ -55,20 +64,23 @@ pub fn run(
     Ok(Study { plan: plan.clone(), results })
 }
 
-/// All runs of all setups, in the order of the plan, whichever thread made them.
-fn run_all(
-    plan: &Plan,
-    threads: NonZeroUsize,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Result<Vec<Run>, LabError> {
-    Ok(workers::run_all(&plan.tasks(), threads, |task| measure::measure(task, progress))?)
+fn one(task: &Task, kept: &[StashRecord], host: &impl Host<StashRecord>) -> Result<Run, LabError> {
+    if let Some(same) = kept.iter().find(|kept| kept.task == *task) {
+        host.made(task.all_accesses());
+        return Ok(same.run.clone());
+    }
+    let start = host.seconds();
+    let run = measure::measure(task, &|accesses| host.made(accesses))?;
+    let seconds = host.seconds() - start;
+    host.keep(&StashRecord::new(task, run.clone(), seconds, host.machine(), host.version()))?;
+    Ok(run)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
-
     use super::*;
+    use crate::Kept;
+    use crate::counting::Counting;
 
     fn small_plan(seed: u64) -> Plan {
         let setups = [(Scheme::PathZ4, 64), (Scheme::RawZ5A5, 160)]
@@ -77,7 +89,7 @@ mod tests {
     }
 
     fn study(plan: &Plan, threads: usize) -> Study {
-        run(plan, NonZeroUsize::new(threads).unwrap(), &|_| ()).unwrap()
+        run(plan, &[], NonZeroUsize::new(threads).unwrap(), &Counting::default()).unwrap()
     }
 
     #[test]
@@ -95,14 +107,27 @@ mod tests {
     }
 
     #[test]
-    fn progress_adds_up_to_all_accesses() {
-        let told = std::sync::atomic::AtomicU64::new(0);
-        let plan = small_plan(7);
-        run(&plan, NonZeroUsize::MIN, &|accesses| {
-            told.fetch_add(accesses, Ordering::Relaxed);
-        })
-        .unwrap();
-        assert_eq!(told.into_inner(), plan.total_accesses());
+    fn a_study_goes_on_behind_the_last_run_that_ended() {
+        let (plan, host) = (small_plan(7), Counting::default());
+        let once = run(&plan, &[], NonZeroUsize::MIN, &host).unwrap();
+        let told = |host: Counting| [host.planned.into_inner(), host.made.into_inner()];
+        let file = host.file.lock().unwrap().clone();
+        assert_eq!(told(host), [plan.total_accesses(); 2]);
+
+        let torn = &file.as_bytes()[..file.len() - 10];
+        let kept = Kept::<StashRecord>::read("stash-study.jsonl", torn).unwrap().records;
+        assert_eq!(kept.len(), 7);
+        let host = Counting::default();
+        assert_eq!(run(&plan, &kept, NonZeroUsize::MIN, &host).unwrap(), once);
+        assert_eq!(host.file.lock().unwrap().lines().count(), 1);
+        assert_eq!(told(host), [plan.total_accesses(); 2]);
+
+        // Other accesses are other runs, and so are those of another seed.
+        for other in [Plan { accesses: 40_004, ..plan.clone() }, Plan { seed: 8, ..plan }] {
+            let host = Counting::default();
+            run(&other, &kept, NonZeroUsize::MIN, &host).unwrap();
+            assert_eq!(host.file.lock().unwrap().lines().count(), 8);
+        }
     }
 
     #[test]
@@ -130,7 +155,7 @@ mod tests {
         plans[2].setups.clear();
         plans[3].setups[0].capacity = 0;
         for plan in plans {
-            let result = run(&plan, NonZeroUsize::MIN, &|_| ());
+            let result = run(&plan, &[], NonZeroUsize::MIN, &Counting::default());
             assert!(matches!(result, Err(LabError::Plan(_))), "{plan:?}");
         }
     }

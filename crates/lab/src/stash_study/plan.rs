@@ -25,11 +25,21 @@ pub struct Plan {
 }
 
 /// One run of one setup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Task {
     pub(super) setup: Setup,
     pub(super) workload: Workload,
+    /// Those that are counted.
     pub(super) accesses: u64,
     pub(super) seed: u64,
+}
+
+impl Task {
+    /// Those before counting starts, too.
+    pub(super) fn all_accesses(&self) -> u64 {
+        self.accesses + self.setup.capacity * WARM_UP_PASSES
+    }
 }
 
 impl Plan {
@@ -58,13 +68,21 @@ impl Plan {
         }
     }
 
+    /// The tree of Tiny ORAM, with its leaves on level 20 (section V-A): the loads that are the defaults, and half of
+    /// all slots. 10^9 accesses each, so that the bounds of the paper get a yes or a no.
+    pub fn deep() -> Self {
+        let (default, half) = (setups(20, &[4], &[10]), setups(20, &[16], &[20]));
+        Self {
+            setups: default.chain(half).collect(),
+            accesses: 1_000_000_000,
+            runs: 10,
+            ..Self::full()
+        }
+    }
+
     /// All accesses that are made, those before counting starts included.
     pub fn total_accesses(&self) -> u64 {
-        let warm_up = |setup: &Setup| setup.capacity * WARM_UP_PASSES * u64::from(self.runs);
-        self.setups
-            .iter()
-            .map(|setup| self.accesses_per_run() * u64::from(self.runs) + warm_up(setup))
-            .sum()
+        self.tasks().iter().map(Task::all_accesses).sum()
     }
 
     pub(super) fn check(&self) -> Result<(), LabError> {

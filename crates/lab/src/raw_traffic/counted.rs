@@ -1,0 +1,113 @@
+//! What the engine asks of its store, and what it encrypts.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use oblivio_core::store::{Part, Piece, TreeId};
+use oblivio_core::view::{Event, Operation, Recorder};
+use oblivio_core::{
+    Access, Geometry, Key, MemoryStore, Op, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
+};
+use oblivio_sim::workload::Addresses;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+
+use super::formula::PATH_Z;
+use crate::LabError;
+use crate::stash_study::STASH_BLOCKS_SEEN_MAX;
+
+/// The blocks of Tiny ORAM.
+pub(super) const BLOCK_BYTES: usize = 64;
+
+/// What one access takes, for each bucket of a path, on average.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counted {
+    /// Blocks moved, if a header is as large as a block: the unit of the formulas.
+    pub units: f64,
+    /// Bytes moved, with the headers that the engine has.
+    pub bytes: f64,
+    /// AES blocks of 16 bytes computed.
+    pub aes_blocks: f64,
+}
+
+/// Units and bytes that a store has seen.
+#[derive(Clone, Default)]
+struct Seen(Rc<Cell<[u64; 2]>>);
+
+impl Seen {
+    /// A store of `tree` that counts.
+    fn store(
+        &self,
+        tree: &TreeConfig,
+    ) -> Result<Recorder<MemoryStore, impl FnMut(&Event, &[u8]) + use<>>, LabError> {
+        let (seen, geometry) = (self.0.clone(), tree.geometry.clone());
+        let count = move |event: &Event, _: &[u8]| {
+            let (Operation::Read | Operation::Write, Some(piece)) = (event.operation, event.piece)
+            else {
+                return;
+            };
+            let [units, bytes] = seen.get();
+            seen.set([units + units_of(piece, &geometry), bytes + event.bytes]);
+        };
+        let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())
+            .map_err(oblivio_core::Error::from)?;
+        Ok(Recorder::new(memory, count))
+    }
+}
+
+fn units_of(piece: Piece, geometry: &Geometry) -> u64 {
+    match piece.part {
+        Part::Header => 1,
+        _ => geometry.slots(piece.bucket.level().into()) as u64 + 1,
+    }
+}
+
+/// Of Path ORAM with Z = 4, and a block for each leaf.
+pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counted, LabError> {
+    let geometry = Geometry::uniform(leaf_level, PATH_Z)?;
+    let tree = TreeConfig::new(1 << leaf_level, BLOCK_BYTES, geometry, STASH_BLOCKS_SEEN_MAX);
+    let (seen, mut coins) = (Seen::default(), StdRng::seed_from_u64(seed));
+    let sealer = Sealer::aes128(&Key::draw(&mut coins), TreeId(0));
+    let mut oram = PathOram::path(&tree, sealer, seen.store(&tree)?, coins)?;
+    count(&mut oram, &tree, accesses, &seen, |oram| oram.aes_blocks())
+}
+
+/// Of RAW ORAM.
+pub(super) fn of_raw(config: &RawConfig, accesses: u64, seed: u64) -> Result<Counted, LabError> {
+    let (seen, mut coins) = (Seen::default(), StdRng::seed_from_u64(seed));
+    let sealer = Sealer::aes128(&Key::draw(&mut coins), TreeId(0));
+    let mut oram = RawOram::raw(config, sealer, seen.store(&config.tree)?, coins)?;
+    // Whole periods: an eviction belongs to all of its accesses.
+    let accesses = accesses.next_multiple_of(config.evict_period.into());
+    count(&mut oram, &config.tree, accesses, &seen, |oram| oram.aes_blocks())
+}
+
+/// Writes all blocks, and counts what reads of them take, one after the other.
+fn count<O: Oram>(
+    oram: &mut O,
+    tree: &TreeConfig,
+    accesses: u64,
+    seen: &Seen,
+    aes_blocks: impl Fn(&O) -> u64,
+) -> Result<Counted, LabError> {
+    let mut addresses = Addresses::scan(tree.capacity);
+    for _ in 0..tree.capacity {
+        let (address, op) = (addresses.next_address(), Op::Write(&[1; BLOCK_BYTES]));
+        oram.access(&mut [Access { address, op }])?;
+    }
+    seen.0.take();
+    let aes_before = aes_blocks(oram);
+    let mut block = [0; BLOCK_BYTES];
+    for _ in 0..accesses {
+        oram.read(addresses.next_address(), &mut block)?;
+    }
+    let [units, bytes] = seen.0.get();
+    let buckets = (accesses * tree.geometry.levels() as u64) as f64;
+    Ok(Counted {
+        units: units as f64 / buckets,
+        bytes: bytes as f64 / buckets,
+        aes_blocks: (aes_blocks(oram) - aes_before) as f64 / buckets,
+    })
+}

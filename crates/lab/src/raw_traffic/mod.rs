@@ -1,0 +1,205 @@
+//! What RAW ORAM moves and encrypts for each Z and A, and how large its stash is (Tiny ORAM, section IV-B, Fig. 6).
+//!
+//! ```text
+//!  Z, A ──► formulas of the paper ────────────────────────┐
+//!      ├──► the engine over a store that counts its pieces ├──► figures, with both side by side
+//!      └──► the engine over a tree of tags: its stash ─────┘
+//! ```
+//!
+//! The paper draws what its formulas give for settings "that have been shown to give negligible stash overflow
+//! probability". Here the engine is counted, and its stash is measured for each of them.
+
+mod counted;
+mod figures;
+mod formula;
+mod results;
+
+pub use counted::Counted;
+pub use figures::figures;
+pub use results::{Results, SettingResult};
+
+use std::num::NonZeroUsize;
+
+use oblivio_core::{Geometry, RawConfig, TreeConfig};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use crate::stash_study::{Run, STASH_BLOCKS_SEEN_MAX, measure_raw};
+use crate::{LabError, Workload, workers};
+
+/// How the command line calls this experiment.
+pub const NAME: &str = "raw-traffic";
+
+/// Z and A. The paper's picture has no numbers, so these are ours: around the largest A for which Ring ORAM's
+/// analysis, which the paper cites, bounds the stash.
+pub const SETTINGS: [Setting; 9] = [
+    Setting { z: 3, a: 1 },
+    Setting { z: 3, a: 2 },
+    Setting { z: 4, a: 3 },
+    Setting { z: 4, a: 4 },
+    Setting { z: 5, a: 4 },
+    Setting { z: 5, a: 5 },
+    Setting { z: 6, a: 6 },
+    Setting { z: 8, a: 8 },
+    Setting { z: 16, a: 20 },
+];
+
+/// RAW ORAM with so many slots a bucket, and so many accesses from one eviction to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// Slots of a bucket (Z).
+    pub z: u16,
+    /// Accesses for each eviction (A).
+    pub a: u32,
+}
+
+/// What to measure. It determines the results to the last bit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The level of the leaves of the tree whose traffic is counted. What is counted is an average over its
+    /// buckets, and the same in any tree.
+    pub counted_leaf_level: u8,
+    /// Accesses whose traffic is counted.
+    pub counted_accesses: u64,
+    /// The level of the leaves of the tree whose stash is measured.
+    pub stash_leaf_level: u8,
+    /// Accesses of each setting whose stash is measured, over all runs.
+    pub stash_accesses: u64,
+    /// Independent runs of each setting.
+    pub runs: u32,
+    /// Where all coins come from.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Some minutes.
+    pub fn full() -> Self {
+        Self {
+            counted_leaf_level: 10,
+            counted_accesses: 20_000,
+            stash_leaf_level: 14,
+            stash_accesses: 50_000_000,
+            runs: 10,
+            seed: 1,
+        }
+    }
+
+    /// Small trees: rough tails.
+    pub fn quick() -> Self {
+        Self {
+            counted_leaf_level: 6,
+            counted_accesses: 2000,
+            stash_leaf_level: 6,
+            stash_accesses: 2_000_000,
+            runs: 4,
+            ..Self::full()
+        }
+    }
+
+    /// All stash runs, the unit of the progress.
+    pub fn steps(&self) -> u64 {
+        SETTINGS.len() as u64 * u64::from(self.runs)
+    }
+}
+
+impl Setting {
+    /// A tree with `A / 2` blocks a leaf: the load that Ring ORAM's analysis is for.
+    fn config(self, leaf_level: u8, block_bytes: usize) -> Result<RawConfig, LabError> {
+        let capacity = ((u64::from(self.a) << leaf_level) / 2).max(1);
+        let geometry = Geometry::uniform(leaf_level, self.z)?;
+        let tree = TreeConfig::new(capacity, block_bytes, geometry, STASH_BLOCKS_SEEN_MAX);
+        Ok(RawConfig { tree, evict_period: self.a })
+    }
+}
+
+/// Counts and measures what `plan` says, on `threads` threads. `made` is told of each stash run.
+///
+/// # Errors
+/// [`LabError::Plan`] for fewer than two runs, and [`LabError::Engine`] when the engine fails.
+pub fn run(
+    plan: &Plan,
+    threads: NonZeroUsize,
+    made: &(dyn Fn() + Sync),
+) -> Result<Results, LabError> {
+    if plan.runs < 2 {
+        return Err(LabError::Plan("a confidence interval needs at least 2 runs".to_owned()));
+    }
+    let mut seeds = StdRng::seed_from_u64(plan.seed);
+    let path = counted::of_path(plan.counted_leaf_level, plan.counted_accesses, seeds.next_u64())?;
+    let counted = SETTINGS
+        .iter()
+        .map(|setting| {
+            let config = setting.config(plan.counted_leaf_level, counted::BLOCK_BYTES)?;
+            counted::of_raw(&config, plan.counted_accesses, seeds.next_u64())
+        })
+        .collect::<Result<Vec<_>, LabError>>()?;
+
+    let each = SETTINGS.iter().flat_map(|setting| (0..plan.runs).map(|_| *setting));
+    let tasks: Vec<_> = each.map(|setting| (setting, seeds.next_u64())).collect();
+    let accesses = plan.stash_accesses.div_ceil(plan.runs.into());
+    let runs = workers::run_all(&tasks, threads, |(setting, seed)| {
+        let config = setting.config(plan.stash_leaf_level, 0)?;
+        let run = measure_raw(&config, Workload::Scan, accesses, *seed, &|_| ())?;
+        made();
+        Ok::<Run, LabError>(run)
+    })?;
+    let mut runs = runs.into_iter();
+    let settings = SETTINGS
+        .iter()
+        .zip(counted)
+        .map(|(setting, counted)| SettingResult {
+            setting: *setting,
+            counted,
+            runs: runs.by_ref().take(plan.runs as usize).collect(),
+        })
+        .collect();
+    Ok(Results { experiment: NAME.to_owned(), plan: plan.clone(), path, settings })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Plot, Verdict, section};
+
+    fn results() -> Results {
+        let plan = Plan { stash_accesses: 400_000, ..Plan::quick() };
+        run(&plan, NonZeroUsize::new(2).unwrap(), &|| ()).unwrap()
+    }
+
+    #[test]
+    fn what_the_engine_moves_is_what_the_formulas_say() {
+        let results = results();
+        assert_eq!(results.path.units, 2.0 * 5.0, "a path of Z = 4 and back");
+        for SettingResult { setting, counted, .. } in &results.settings {
+            let formula = formula::memory(*setting);
+            assert!((counted.units / formula - 1.0).abs() < 0.01, "{setting:?} {counted:?}");
+            // Headers of ours are smaller than blocks, and all bytes are of the same path.
+            assert!(counted.bytes < counted.units * 64.0, "{counted:?}");
+            assert!(
+                counted.aes_blocks * 2.0 < results.path.aes_blocks || setting.a < 3,
+                "{setting:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn figures_have_formula_and_count_and_survive_their_file() {
+        let results = results();
+        let file = results.to_json().unwrap();
+        assert_eq!(crate::experiment_of(&file).unwrap(), NAME);
+        let drawn = |results: &Results| figures(results).iter().map(section).collect::<Vec<_>>();
+        assert_eq!(drawn(&Results::from_json(&file).unwrap()), drawn(&results));
+        let figures = figures(&results);
+        let Plot::Bars(memory) = &figures[0].plot else { panic!("bars") };
+        assert_eq!(memory.labels[5], "Z5 A5");
+        let bar = |series: usize| memory.series[series].values[5].unwrap();
+        assert!((bar(0) - 0.94).abs() < 1e-9 && (bar(1) - bar(0)).abs() < 0.01, "{memory:?}");
+        assert_eq!(figures[0].verdict(), Verdict::Agrees, "{}", section(&figures[0]));
+        assert!(Results::from_json("{}").is_err());
+        let refused = run(&Plan { runs: 1, ..Plan::quick() }, NonZeroUsize::MIN, &|| ());
+        assert!(matches!(refused, Err(LabError::Plan(_))));
+    }
+}
