@@ -6,18 +6,17 @@
 mod image;
 mod moves;
 mod places;
+mod trips;
 
 use self::moves::Moves;
 pub use self::moves::{BlockMove, Origin};
 use self::places::Places;
+use super::TreeConfig;
 use super::client::Client;
-use super::path_io::{BodyCounters, PathTree, Trips};
-use super::{Location, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, Geometry, Leaf};
-use crate::hint;
 use crate::memory::Region;
-use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTopKind};
+use crate::stash::TreeTopKind;
 
 /// The slots of a whole tree, for [`PathScheme::of_tags`](super::PathScheme::of_tags) and
 /// [`RawScheme::of_tags`](super::RawScheme::of_tags).
@@ -40,9 +39,6 @@ const DUMMY: u64 = 0;
 
 /// A tree is filled in so many parts, as a power of two: the buckets of one fit a processor's cache.
 const FILL_PART_BITS: u8 = 8;
-
-/// So many levels from the root down are in a processor's cache: 1023 buckets.
-const CACHED_LEVELS: usize = 10;
 
 type Slot = [u8; size_of::<u64>()];
 
@@ -201,121 +197,4 @@ fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
 #[inline]
 fn pack(leaf_level: u8, address: u64, leaf: Leaf) -> u64 {
     (address << leaf_level | leaf.0).wrapping_add(1)
-}
-
-impl PathTree for TagTree {
-    type Trips = Self;
-}
-
-impl Trips for TagTree {
-    /// Nothing is sealed.
-    fn fresh_counter(&mut self) -> Result<u64, Error> {
-        Ok(0)
-    }
-
-    fn aes_blocks(&self) -> u64 {
-        0
-    }
-
-    #[inline]
-    fn note_asked(&mut self, address: u64) {
-        if let Some(moves) = &mut self.moves {
-            moves.asked = address;
-        }
-    }
-
-    /// The deepest bucket first: no cache holds it, and every cache holds those near the root.
-    fn prefetch(&mut self, leaf: Leaf) {
-        let slots: &[Slot] = self.slots.bytes().as_chunks().0;
-        for level in self.places.levels.iter().skip(CACHED_LEVELS).rev() {
-            hint::prefetch(slots[level.bucket(leaf)..][..level.bucket_slots].as_flattened());
-        }
-    }
-
-    fn open_path(
-        &mut self,
-        leaf: Leaf,
-        _: BodyCounters,
-        blocks: &mut BlockRoom,
-        stash: &mut Stash,
-    ) -> Result<(), Error> {
-        let mut arrivals = stash.arrivals();
-        let leaf_level = self.geometry.leaf_level();
-        let leaf_mask = (1 << leaf_level) - 1;
-        let slots = self.slots.bytes().as_chunks().0;
-        let first_level = usize::from(self.first_level);
-        let mut path_slots = self.geometry.path_slots_above(first_level)..;
-        for level in &self.places.levels[first_level..] {
-            let bucket: &[Slot] = &slots[level.bucket(leaf)..][..level.bucket_slots];
-            for (slot, path_slot) in bucket.iter().zip(&mut path_slots) {
-                let slot = u64::from_le_bytes(*slot);
-                let tag = slot.wrapping_sub(1);
-                let (address, leaf) = (tag >> leaf_level, Leaf(tag & leaf_mask));
-                let place = blocks.in_transit(path_slot);
-                arrivals.insert_if(Entry { address, leaf, place }, slot != DUMMY);
-            }
-        }
-        Ok(())
-    }
-
-    fn seal_path(
-        &mut self,
-        leaf: Leaf,
-        _: u64,
-        _: BodyCounters,
-        plan: &PathPlan,
-        _: &BlockRoom,
-    ) -> Result<(), Error> {
-        if self.moves.is_some() {
-            self.tell_moves_of(leaf, plan);
-        }
-        let leaf_level = self.geometry.leaf_level();
-        let slots = self.slots.bytes_mut().as_chunks_mut().0;
-        let first_level = usize::from(self.first_level);
-        for (number, level) in (first_level..).zip(&self.places.levels[first_level..]) {
-            let bucket: &mut [Slot] = &mut slots[level.bucket(leaf)..][..level.bucket_slots];
-            for (slot, entry) in bucket.iter_mut().zip(plan.bucket(number)) {
-                let tag = pack(leaf_level, entry.address, entry.leaf);
-                let is_dummy = entry.address == Entry::DUMMY_ADDRESS;
-                *slot = if is_dummy { DUMMY } else { tag }.to_le_bytes();
-            }
-        }
-        if let Some(tell) = &mut self.tell {
-            tell(leaf);
-        }
-        Ok(())
-    }
-
-    /// A dummy's tag may be that of an empty slot, so it is not looked for.
-    fn take_block(
-        &mut self,
-        leaf: Leaf,
-        address: u64,
-        _: u64,
-        _: u64,
-        _: &mut [u8],
-    ) -> Result<bool, Error> {
-        Ok(address != Entry::DUMMY_ADDRESS && self.take(address, leaf))
-    }
-
-    fn visit_blocks(
-        &mut self,
-        _: BodyCounters,
-        _: &mut BlockRoom,
-        visit: &mut dyn FnMut(Location, u64, Leaf),
-    ) -> Result<(), Error> {
-        for (number, level) in (0..).zip(&self.places.levels) {
-            for bucket in level.indices().map(|index| BucketId::new(number, index)) {
-                self.blocks(bucket).for_each(|(address, leaf)| {
-                    visit(Location::Bucket(bucket), address, leaf);
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn fill(&mut self, tree: TagTree, _: &Client) -> Result<(), Error> {
-        self.slots = tree.slots;
-        Ok(())
-    }
 }
