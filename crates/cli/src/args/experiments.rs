@@ -55,7 +55,7 @@ pub(crate) struct RawTrafficArgs {
     /// The level of the leaves of the tree whose stash is measured [default: 14; 6 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=20))]
     pub(crate) levels: Option<u8>,
-    /// Accesses for each Z and A whose stash is measured, over all of its runs [default: 50,000,000;
+    /// Accesses for each Z and A whose stash is measured, over all of its runs [default: 20,000,000;
     /// 2,000,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000_000))]
     pub(crate) accesses: Option<u64>,

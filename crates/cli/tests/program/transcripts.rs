@@ -118,6 +118,14 @@ fn the_lab_lists_runs_and_draws_again() {
         fs::read_to_string(dir.path().join(format!("{dir_name}/stash-study.svg"))).unwrap()
     };
     assert_eq!(picture("results"), picture("pictures"));
+    // Runs that are recorded are not made again, and those of another seed are.
+    let runs = || fs::read_to_string(dir.path().join("results/stash-study.jsonl")).unwrap();
+    let once = runs();
+    let command_line = "lab run stash-study --quick --accesses 8000 --output results";
+    assert_eq!(good(&dir, command_line).lines().next(), table.lines().next());
+    assert_eq!(runs(), once);
+    good(&dir, &format!("{command_line} --seed 2"));
+    assert_eq!(runs().lines().count(), 2 * once.lines().count());
     let json = good(&dir, "lab run stash-study --quick --accesses 8000 --json");
     let results: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(results["experiment"], "stash-study");
@@ -215,6 +223,26 @@ fn the_lab_puts_what_s3oram_states_beside_a_model() {
     // Sixty-nine places of six figures, six schemes.
     assert_eq!(results["cells"].as_array().unwrap().len(), 69 * 6);
     assert!(results["measured"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn the_lab_counts_what_raw_oram_moves_beside_the_formulas() {
+    let dir = TempDir::new().unwrap();
+    let command_line = "lab run raw-traffic --quick --accesses 20000 --output out";
+    let tables = good(&dir, command_line);
+    for part in ["Memory traffic of RAW ORAM", "Z5 A5, memory traffic", "Z16 A20", "analysis holds"]
+    {
+        assert!(tables.contains(part), "no {part:?} in {tables}");
+    }
+    let again = good(&dir, "lab draw out/results.json");
+    assert!(
+        again.contains("Encryption of RAW ORAM") && tables.contains(again.trim_end()),
+        "{again}"
+    );
+    let json: Value = serde_json::from_str(&good(&dir, &format!("{command_line} --json"))).unwrap();
+    assert_eq!(json["experiment"], "raw-traffic");
+    good(&dir, "lab report out/figures.json --output report.html");
+    bad(&dir, "lab run raw-traffic --seeds 1", 2);
 }
 
 #[test]

@@ -72,9 +72,9 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
 
 /// What each program finds in the stash and the tree top.
 pub(super) fn found_near_by_program(made: &Made<'_>) -> Result<Content, LabError> {
-    let record = made.first()?;
-    let (levels, top) = (record.spec.slots.len(), usize::from(record.spec.tree_top_levels));
-    let stretches = stretches(record);
+    let spec = &made.first()?.spec;
+    let (levels, top) = (spec.slots.len(), usize::from(spec.tree_top_levels));
+    let stretches: Vec<_> = made.runs().flat_map(|(_, record)| stretches(record)).collect();
     let series = |name: &str, near: &dyn Fn(&Snapshot, &Snapshot) -> f64| Series {
         name: name.to_owned(),
         values: stretches.iter().map(|(_, from, to)| Some(near(from, to))).collect(),

@@ -9,6 +9,7 @@
 //! the [evaluation](crate::evaluation) are, so that what was interrupted goes on with the next run; and with
 //! [a place for trees](crate::Trees), with the next stretch of a run.
 
+mod catalogue;
 mod course;
 mod figure;
 mod found;
@@ -23,8 +24,9 @@ mod setting;
 #[cfg(test)]
 mod tests;
 
+pub use catalogue::FIGURES;
 pub use course::Course;
-pub use figure::{BlocksFigure, FIGURES, figures};
+pub use figure::{BlocksFigure, figures};
 pub use plan::{Plan, Run};
 pub use record::{BlocksRecord, Taken};
 pub use run::run;

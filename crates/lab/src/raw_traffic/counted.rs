@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use oblivio_core::store::{Part, Piece, TreeId};
-use oblivio_core::view::{Event, Operation, Recorder};
+use oblivio_core::view::{Event, EventSink, Operation, Recorder};
 use oblivio_core::{
     Access, Geometry, Key, MemoryStore, Op, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
 };
@@ -36,24 +36,27 @@ pub struct Counted {
 #[derive(Clone, Default)]
 struct Seen(Rc<Cell<[u64; 2]>>);
 
+/// Who counts them.
+struct Counter {
+    seen: Seen,
+    geometry: Geometry,
+}
+
+impl EventSink for Counter {
+    fn record(&mut self, event: &Event, _: &[u8]) {
+        if let (Operation::Read | Operation::Write, Some(piece)) = (event.operation, event.piece) {
+            let [units, bytes] = self.seen.0.get();
+            self.seen.0.set([units + units_of(piece, &self.geometry), bytes + event.bytes]);
+        }
+    }
+}
+
 impl Seen {
     /// A store of `tree` that counts.
-    fn store(
-        &self,
-        tree: &TreeConfig,
-    ) -> Result<Recorder<MemoryStore, impl FnMut(&Event, &[u8]) + use<>>, LabError> {
-        let (seen, geometry) = (self.0.clone(), tree.geometry.clone());
-        let count = move |event: &Event, _: &[u8]| {
-            let (Operation::Read | Operation::Write, Some(piece)) = (event.operation, event.piece)
-            else {
-                return;
-            };
-            let [units, bytes] = seen.get();
-            seen.set([units + units_of(piece, &geometry), bytes + event.bytes]);
-        };
-        let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())
-            .map_err(oblivio_core::Error::from)?;
-        Ok(Recorder::new(memory, count))
+    fn store(&self, tree: &TreeConfig) -> Result<Recorder<MemoryStore, Counter>, LabError> {
+        let counter = Counter { seen: self.clone(), geometry: tree.geometry.clone() };
+        let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
+        Ok(Recorder::new(memory, counter))
     }
 }
 

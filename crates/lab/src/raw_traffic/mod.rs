@@ -81,7 +81,7 @@ impl Plan {
             counted_leaf_level: 10,
             counted_accesses: 20_000,
             stash_leaf_level: 14,
-            stash_accesses: 50_000_000,
+            stash_accesses: 20_000_000,
             runs: 10,
             seed: 1,
         }
