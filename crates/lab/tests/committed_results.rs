@@ -9,6 +9,7 @@ use oblivio_lab::alloc_search::{
 use oblivio_lab::blocks::{self, BlocksRecord};
 use oblivio_lab::evaluation::{Manifest, RunRecord};
 use oblivio_lab::links;
+use oblivio_lab::raw_traffic;
 use oblivio_lab::report::{self, Figure, Verdict};
 use oblivio_lab::stash_study::{Plan, Study};
 use oblivio_lab::techniques::{self, Results};
@@ -121,6 +122,44 @@ fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
     for figure in blocks::FIGURES {
         assert_has_the_reasons(&figures, figure.id, figure.reasons);
     }
+}
+
+/// The other settings have a smaller tree.
+#[test]
+fn the_blocks_in_other_settings_have_their_runs_and_their_numbers_are_in_the_documentation() {
+    let runs = include_bytes!("../results/blocks-settings/results.jsonl");
+    let kept = Kept::<BlocksRecord>::read("results.jsonl", runs).unwrap();
+    assert_eq!(kept.whole_bytes, runs.len());
+    assert!(kept.records.iter().all(|run| run.spec.leaf_level() == 20));
+    let figures = report::read(include_str!("../results/blocks-settings/figures.json")).unwrap();
+    assert_stated_in_the_documentation(&figures);
+    for figure in blocks::FIGURES {
+        assert_has_the_reasons(&figures, figure.id, figure.reasons);
+    }
+}
+
+#[test]
+fn the_traffic_of_raw_oram_in_the_documentation_is_the_committed_one() {
+    let file = include_str!("../results/raw-traffic/results.json");
+    let results = raw_traffic::Results::from_json(file).unwrap();
+    assert_eq!(results.plan, raw_traffic::Plan::full());
+    let sections = |figures: &[Figure]| figures.iter().map(report::section).collect::<Vec<_>>();
+    let drawn = report::read(include_str!("../results/raw-traffic/figures.json")).unwrap();
+    assert_eq!(sections(&raw_traffic::figures(&results)), sections(&drawn));
+    let documentation = include_str!("../../../docs/stash-study.md");
+    assert!(documentation.contains(&results.table()), "expected this table:\n{}", results.table());
+}
+
+#[test]
+fn the_deep_stash_study_in_the_documentation_is_the_committed_one() {
+    let study = Study::from_json(include_str!("../results/stash-study-deep.json")).unwrap();
+    let deep = Plan::deep();
+    assert_eq!(
+        study.plan,
+        Plan { setups: deep.setups[..study.plan.setups.len()].to_vec(), ..deep }
+    );
+    let documentation = include_str!("../../../docs/stash-study.md");
+    assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
 }
 
 /// A committed figure that differs gives the reasons that a new run would give.

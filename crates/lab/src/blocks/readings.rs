@@ -11,7 +11,6 @@ const BOTTOM_LEVELS: usize = 3;
 
 /// What the levels hold after programs, and after chance.
 pub(super) struct Levels {
-    pub(super) tree_top: usize,
     pub(super) programs: Vec<f64>,
     pub(super) chance: Vec<f64>,
 }
@@ -19,13 +18,14 @@ pub(super) struct Levels {
 impl Levels {
     pub(super) fn of(record: &BlocksRecord) -> Result<Self, LabError> {
         let [_, programs, chance] = ends(record)?.map(Snapshot::utilisation);
-        Ok(Self { tree_top: record.spec.tree_top_levels.into(), programs, chance })
+        Ok(Self { programs, chance })
     }
+}
 
-    pub(super) fn middle(&self, utilisation: &[f64]) -> Option<f64> {
-        let end = utilisation.len().saturating_sub(BOTTOM_LEVELS);
-        mean(utilisation.get(self.tree_top..end)?)
-    }
+/// The mean over the middle levels of a run's tree.
+pub(super) fn middle_of(record: &BlocksRecord, utilisation: &[f64]) -> Option<f64> {
+    let end = utilisation.len().saturating_sub(BOTTOM_LEVELS);
+    mean(utilisation.get(record.spec.tree_top_levels.into()..end)?)
 }
 
 /// Where requests found their blocks: parts of all.

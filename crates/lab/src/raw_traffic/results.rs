@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counted, Plan, Setting};
-use crate::LabError;
+use super::{Counted, Plan, Setting, formula};
 use crate::stash_study::{Run, Survival, TailFit};
+use crate::{LabError, markdown};
 
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,38 @@ impl SettingResult {
     }
 }
 
+const HEAD: &str = "\
+| Z | A | memory, formula | counted | encryption, formula | AES blocks | seen max | C for 2^-80 (95 %) | condition |
+|--:|--:|----------------:|--------:|--------------------:|-----------:|---------:|-------------------:|-----------|
+";
+
 impl Results {
+    /// A row for each Z and A, over Path ORAM with Z = 4.
+    pub fn table(&self) -> String {
+        let row = |result: &SettingResult| {
+            let (setting, counted) = (result.setting, result.counted);
+            let bound = match (result.ran_away(), result.fit()) {
+                (true, _) => "ran away".to_owned(),
+                (false, None) => "?".to_owned(),
+                (false, Some(TailFit { stash_blocks_max: c, .. })) => {
+                    format!("{:.1} ({:.1} – {:.1})", c.value, c.low, c.high)
+                }
+            };
+            let holds = if formula::ring_bound(setting) > 0.0 { "holds" } else { "fails" };
+            format!(
+                "| {:2}| {:2}| {:15.3} | {:7.3} | {:19.3} | {:10.3} | {:8} | {bound:18} | {holds:9} |",
+                setting.z,
+                setting.a,
+                formula::memory(setting) / formula::path(),
+                counted.units / self.path.units,
+                formula::encryption(setting) / formula::path(),
+                counted.aes_blocks / self.path.aes_blocks,
+                result.survival().peak(),
+            )
+        };
+        markdown::table(HEAD, self.settings.iter().map(row))
+    }
+
     /// The results file.
     ///
     /// # Errors
