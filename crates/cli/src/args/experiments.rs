@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use oblivio_lab::Workload;
 use oblivio_lab::links::PAPER_DISK_BYTES;
+use oblivio_lab::stash_study::Scheme;
 
 use super::values::parse_size;
 
@@ -38,7 +39,10 @@ pub(crate) struct StashStudyArgs {
     /// Two loads on small trees, and fewer accesses: about a minute, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// The tree of Tiny ORAM, with leaves on level 20: over an hour on one core.
+    /// The setups of this scheme alone.
+    #[arg(long, value_enum)]
+    pub(crate) scheme: Option<StashSchemeName>,
+    /// The tree of Tiny ORAM, with leaves on level 20: some 20 minutes on one core.
     #[arg(long, conflicts_with = "quick")]
     pub(crate) deep: bool,
     /// Where runs, results and plot go. Made if missing; runs that are recorded there are not made again,
@@ -48,6 +52,24 @@ pub(crate) struct StashStudyArgs {
     /// Print the results file instead of the table.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The schemes whose stash Tiny ORAM states.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum StashSchemeName {
+    /// Path ORAM, Z = 4.
+    Path,
+    /// RAW ORAM, Z = 5, A = 5.
+    Raw,
+}
+
+impl From<StashSchemeName> for Scheme {
+    fn from(name: StashSchemeName) -> Self {
+        match name {
+            StashSchemeName::Path => Self::PathZ4,
+            StashSchemeName::Raw => Self::RawZ5A5,
+        }
+    }
 }
 
 #[derive(Args)]

@@ -48,11 +48,14 @@ pub(super) fn write_plot(study: &Study, output_dir: &OutputDir) -> Result<PathBu
 }
 
 fn plan(args: &StashStudyArgs) -> Plan {
-    let plan = match (args.quick, args.deep) {
+    let mut plan = match (args.quick, args.deep) {
         (true, _) => Plan::quick(),
         (_, true) => Plan::deep(),
         _ => Plan::full(),
     };
+    if let Some(scheme) = args.scheme {
+        plan.setups.retain(|setup| setup.scheme == scheme.into());
+    }
     Plan {
         accesses: args.accesses.unwrap_or(plan.accesses),
         runs: args.seeds.unwrap_or(plan.runs),

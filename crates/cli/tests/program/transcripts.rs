@@ -126,6 +126,9 @@ fn the_lab_lists_runs_and_draws_again() {
     assert_eq!(runs(), once);
     good(&dir, &format!("{command_line} --seed 2"));
     assert_eq!(runs().lines().count(), 2 * once.lines().count());
+    let of_raw =
+        good(&dir, "lab run stash-study --quick --accesses 8000 --scheme raw --output raw");
+    assert!(of_raw.contains("RAW Z5A5") && !of_raw.contains("Path Z4"), "{of_raw}");
     let json = good(&dir, "lab run stash-study --quick --accesses 8000 --json");
     let results: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(results["experiment"], "stash-study");

@@ -57,8 +57,6 @@ fn stash(results: &Results) -> Figure {
         values: result.survival().log2().map(|(n, log2)| [n as f64, log2]).collect(),
     };
     let bound = |result: &SettingResult| result.fit().map(|fit| fit.stash_blocks_max);
-    let ours = results.settings.iter().find(|result| result.setting == CHOSEN).and_then(bound);
-    let stated = vec![number("Z5 A5, C for 2^-80", 64.0, 8.0, ours.map(|bound| bound.value))];
     let bounds = results.settings.iter().map(|result| {
         let bound = match (result.ran_away(), bound(result)) {
             (true, _) => "the stash ran away".to_owned(),
@@ -74,7 +72,9 @@ fn stash(results: &Results) -> Figure {
              Ring ORAM's condition Z ln(2Z/A) + A/2 - Z - ln 4 > 0 holds, without which its analysis bounds nothing: {}.",
             bounds.collect::<Vec<_>>().join("; ")
         ),
-        "Blocks left after each eviction, A/2 blocks a leaf, under a round-robin scan.".to_owned(),
+        "Blocks left after each eviction, A/2 blocks a leaf, under a round-robin scan. Whether the paper's C = 64 holds is \
+         the question of the stash study, with more accesses on a deeper tree."
+            .to_owned(),
     ];
     let plot = Plot::Curves(Curves {
         axes: ["n".to_owned(), "log2 P(more than n blocks are left)".to_owned()],
@@ -86,7 +86,7 @@ fn stash(results: &Results) -> Figure {
         title: "Tails of the stash of RAW ORAM over Z and A".to_owned(),
         paper: "Tiny ORAM, section IV-B".to_owned(),
         plot,
-        stated,
+        stated: Vec::new(),
         remarks,
         origin: origin(results),
     }
