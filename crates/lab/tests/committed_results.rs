@@ -11,7 +11,7 @@ use oblivio_lab::evaluation::{Manifest, RunRecord};
 use oblivio_lab::links;
 use oblivio_lab::raw_traffic;
 use oblivio_lab::report::{self, Figure, Verdict};
-use oblivio_lab::stash_study::{Plan, Study};
+use oblivio_lab::stash_study::{Plan, StashRecord, Study};
 use oblivio_lab::techniques::{self, Results};
 
 #[test]
@@ -152,7 +152,12 @@ fn the_traffic_of_raw_oram_in_the_documentation_is_the_committed_one() {
 
 #[test]
 fn the_deep_stash_study_in_the_documentation_is_the_committed_one() {
-    let study = Study::from_json(include_str!("../results/stash-study-deep.json")).unwrap();
+    let study = Study::from_json(include_str!("../results/stash-study-deep/stash-study.json")).unwrap();
+    let runs = include_bytes!("../results/stash-study-deep/stash-study.jsonl");
+    let kept = Kept::<StashRecord>::read("stash-study.jsonl", runs).unwrap();
+    assert_eq!(kept.whole_bytes, runs.len());
+    let made: usize = study.results.iter().map(|result| result.runs.len()).sum();
+    assert!(kept.records.len() >= made, "more runs may be kept than make whole setups");
     let deep = Plan::deep();
     assert_eq!(
         study.plan,

@@ -125,7 +125,7 @@ fn name(Setting { z, a }: Setting) -> String {
 }
 
 fn number(what: &str, paper: f64, band: f64, ours: Option<f64>) -> Stated {
-    Stated { what: what.to_owned(), paper, band, ours }
+    Stated::new(what, paper, band, ours)
 }
 
 fn origin(results: &Results) -> String {
