@@ -27,7 +27,7 @@ pub(super) const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
 /// An ORAM of one tree, whose paths are noted.
 pub(super) type LoggedOram = FreecursiveOram<Box<dyn scheme::Scheme>, Box<dyn CryptoRng>>;
 
-/// See the [module](self).
+/// The ORAM as it is before the first request of a run.
 pub enum InitialOram {
     /// It is there: a study of [`OramSpec::studied`] before its first request.
     Made(Box<Study>),
