@@ -51,7 +51,8 @@ pub(crate) struct SimulateArgs {
     /// Records before them, which fill the caches [default: a quarter of those that count].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) warm_up: Option<u64>,
-    /// Records before those, which fill the LLC alone and take no time.
+    /// Records before those, which fill the LLC alone and take no time. What else holds blocks, as a small tree of Rho, stays as
+    /// it was.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) fill_llc: u64,
     /// Where all coins come from.

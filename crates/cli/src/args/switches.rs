@@ -34,10 +34,12 @@ pub(crate) struct SwitchArgs {
     /// How many lines the processor may fetch at once.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub(crate) fetch_room: u64,
-    /// Each path of the ORAM stops retirement until it is read: a front end in order, with --fetch-room 1.
+    /// Each path of the ORAM stops retirement until it is read: a front end in order, with --fetch-room 1 and a fixed
+    /// pace.
     #[arg(long)]
     pub(crate) paths_stop_retirement: bool,
-    /// DRAM answers the reads of evictions and dummies from the queue of their writes, so that they cost half.
+    /// DRAM answers the reads of evictions and dummies from the queue of their writes, so that they cost half, and stop
+    /// retirement for no time.
     #[arg(long)]
     pub(crate) write_queue_answers: bool,
     /// Places in the PLB for each block of the position map: 1 makes it direct-mapped.

@@ -290,7 +290,7 @@ impl Variant {
         let mut system = SystemSpec::paper(leaf_level)?;
         system.channels = switches.channels;
         // As much memory in all: the tree has to fit.
-        system.dram.rows *= (Switches::PAPER.channels / switches.channels).max(1);
+        system.dram.rows *= (Switches::PAPER.channels / switches.channels.max(1)).max(1);
         system.layout = switches.layout;
         system.controller.pace = switches.pace;
         system.controller.write_marks = switches.write_marks;

@@ -28,7 +28,11 @@ pub fn markdown(figures: &[Figure], about: &About) -> String {
     let verdicts = verdict_table::of_all(figures);
     let verdicts = match verdicts.rows.is_empty() {
         true => String::new(),
-        false => format!("## Verdicts\n\n{}\n## Figures\n\n", table(&verdicts)),
+        false => format!(
+            "## Verdicts\n\n{}\nHow many agree under one reading alone:\n\n{}\n## Figures\n\n",
+            table(&verdicts),
+            table(&verdict_table::by_reading(figures))
+        ),
     };
     let facts = if facts.is_empty() { facts } else { format!("{facts}\n") };
     format!(

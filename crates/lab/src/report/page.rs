@@ -47,8 +47,9 @@ fn all_verdicts(figures: &[Figure]) -> String {
     }
     format!(
         "<section id=\"verdicts\" aria-labelledby=\"verdicts-head\">\n<h2 id=\"verdicts-head\">Verdicts</h2>\n\
-         {}</section>\n",
-        table.html("Every number that a paper states, beside ours")
+         {}{}</section>\n",
+        table.html("Every number that a paper states, beside ours"),
+        verdict_table::by_reading(figures).html("How many agree under one reading alone")
     )
 }
 

@@ -138,6 +138,11 @@ impl Stated {
         self.readings.iter().find(|reading| self.is_within(reading.ours))
     }
 
+    /// Whether the number `ours` agrees.
+    pub(super) fn agrees(&self, ours: f64) -> bool {
+        self.is_within(Some(ours))
+    }
+
     fn is_within(&self, ours: Option<f64>) -> bool {
         ours.is_some_and(|ours| (ours - self.paper).abs() <= self.band)
     }

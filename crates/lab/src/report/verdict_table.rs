@@ -45,6 +45,38 @@ fn row<'a>(
     ]
 }
 
+/// A row for each reading under which a number was taken: how many numbers agree under that one alone. Whoever tries many readings
+/// finds one for each number; only a reading under which most agree says something.
+pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
+    let mut readings: Vec<(&str, [u32; 2])> = Vec::new();
+    let all = figures.iter().flat_map(|figure| &figure.stated).filter(|stated| !stated.fitted);
+    for (stated, (name, ours)) in
+        all.flat_map(|stated| taken(stated).map(move |taken| (stated, taken)))
+    {
+        let Some(ours) = ours else { continue };
+        let place = readings.iter().position(|(known, _)| *known == name);
+        let place = place.unwrap_or_else(|| {
+            readings.push((name, [0; 2]));
+            readings.len() - 1
+        });
+        let [agree, measured] = &mut readings[place].1;
+        *agree += u32::from(stated.agrees(ours));
+        *measured += 1;
+    }
+    let rows = readings.into_iter().map(|(name, counts)| {
+        let counts = counts.map(|count| Cell::Number(count.into()));
+        [Cell::Text(name)].into_iter().chain(counts).collect()
+    });
+    Table { head: vec!["reading", "numbers that agree under it", "of"], rows: rows.collect() }
+}
+
+/// A number as it was taken first, and under each other reading.
+fn taken(stated: &Stated) -> impl Iterator<Item = (&str, Option<f64>)> {
+    let first = stated.taken.as_deref().unwrap_or("as the figure has it");
+    let others = stated.readings.iter().map(|reading| (reading.name.as_str(), reading.ours));
+    [(first, stated.ours)].into_iter().chain(others)
+}
+
 /// The note on a number, which gives the reason of its figure if the number has none of its own.
 fn note(figure: &Figure, stated: &Stated) -> String {
     let mut reasons = figure.reasons();

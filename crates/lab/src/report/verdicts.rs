@@ -38,13 +38,17 @@ pub(super) fn note(stated: &Stated) -> String {
             stated.why.as_ref().map(|why| format!("in spite of what was fitted: {why}"))
         }
         (_, Some(reading)) => {
-            Some(format!("{}: {}", reading.name, reading.ours.map_or_else(String::new, short)))
+            let ours = reading.ours.map_or_else(String::new, short);
+            let tried = 1 + stated.readings.len();
+            Some(format!("{}: {ours}, one of {tried} that were tried", reading.name))
         }
         _ => stated.why.clone(),
     };
     let taken = stated.taken.clone().filter(|_| verdict != Verdict::Agrees);
     let others = stated.readings.iter().filter(|other| reading != Some(*other));
-    let others = others.filter_map(|other| Some(format!("{}: {}", other.name, short(other.ours?))));
+    let others = others.map(|other| {
+        format!("{}: {}", other.name, other.ours.map_or_else(|| "not run".to_owned(), short))
+    });
     let others = taken.into_iter().chain(others).collect::<Vec<_>>().join("; ");
     match (said, others.as_str()) {
         (Some(said), "") => said,

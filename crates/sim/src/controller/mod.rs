@@ -84,7 +84,8 @@ pub struct ControllerSpec {
     /// When write-backs come before reads.
     pub write_marks: WriteMarks,
     /// Whether DRAM answers the reads of a path that nobody waits for, an eviction or a dummy, from the queue of its own
-    /// writes, so that such a path costs half. No paper says so; published simulators seem to do it.
+    /// writes, so that such a path costs half, and stops retirement for no time where paths do. No paper says so; published
+    /// simulators seem to do it.
     #[serde(default)]
     pub write_queue_answers: bool,
 }
@@ -122,6 +123,20 @@ pub struct Controller<B, T> {
     tally: ControllerTally,
 }
 
+/// Refuses what does not go together.
+pub(crate) fn check(oram: &OramSpec, spec: &ControllerSpec) -> Result<(), SimError> {
+    if oram.remap == Remap::Delayed && spec.early_write_backs {
+        let message = "delayed remapping does not go with early write-backs: where a block is out of the \
+                       ORAM, there is nothing to write early";
+        return Err(SimError::Spec(message.to_owned()));
+    }
+    if spec.write_marks.low >= spec.write_marks.high {
+        let message = "the low mark of write-backs must be below the high one";
+        return Err(SimError::Spec(message.to_owned()));
+    }
+    Ok(())
+}
+
 /// What an act of the controller has to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told<T> {
@@ -152,15 +167,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         initial: InitialOram,
         seed: u64,
     ) -> Result<Self, SimError> {
-        if oram.remap == Remap::Delayed && spec.early_write_backs {
-            let message = "delayed remapping does not go with early write-backs: where a block is out of the \
-                           ORAM, there is nothing to write early";
-            return Err(SimError::Spec(message.to_owned()));
-        }
-        if spec.write_marks.low >= spec.write_marks.high {
-            let message = "the low mark of write-backs must be below the high one";
-            return Err(SimError::Spec(message.to_owned()));
-        }
+        check(oram, spec)?;
         let log = PathLog::new();
         let mut coins = coins_of_requests(seed);
         let engine = Engine::new(oram, &log, initial, &mut coins)?;

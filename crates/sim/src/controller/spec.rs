@@ -66,8 +66,8 @@ pub enum OldCopy {
     #[default]
     TakenOut,
     /// Nothing: it is left behind. That is no ORAM, as the old copy would be read again. Here it is taken out by
-    /// paths that take no time and that nobody sees; they make some room in the stash too, so what comes out
-    /// is more than this rule could gain.
+    /// paths that take no time and that nobody sees. They make some room in the stashes, and fetch the position of the
+    /// block into the PLB; so what comes out approximates the rule, and bounds it from neither side.
     LeftBehind,
 }
 

@@ -36,6 +36,16 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
         ("cycles of a pace", cycles, CYCLES_MAX),
     ];
     if let Some(oram) = oram {
+        let least = [
+            ("stash_blocks_max", oram.stash_blocks_max as u64, 1),
+            ("tree_top_ways", oram.tree_top_ways.map_or(1, u64::from), 1),
+            ("fan_out", oram.fan_out, 2),
+        ];
+        if let Some((name, number, least)) =
+            least.into_iter().find(|(_, number, least)| number < least)
+        {
+            return Err(SimError::Spec(format!("{name} = {number}: must be {least} at least")));
+        }
         let slots_most = oram.slots.iter().copied().max().unwrap_or(0);
         bounded.extend([
             ("levels of slots", oram.slots.len() as u64, LEVELS_MAX as u64),

@@ -202,6 +202,6 @@ pub(super) const NOTES: &[(&str, &str)] = &[
     (
         "oram.rho.old_copy",
         "What becomes of a block's copy in the main tree when the LLC gives the block to the small one: \"taken-out\", or \
-         \"left-behind\" (no ORAM: it bounds what the rule could gain). No paper says it.",
+         \"left-behind\" (no ORAM: it approximates what the rule could gain). No paper says it.",
     ),
 ];
