@@ -82,5 +82,5 @@ fn plan(args: &EvaluationArgs) -> Plan {
         llc_warm_up: args.fill_llc.unwrap_or(plan.scale.llc_warm_up),
     };
     let switches = args.switches.switches(&args.requests, plan.switches.llc_bytes);
-    Plan { scale, switches, seed: args.runs.seed, machines: Vec::new() }
+    Plan { scale, switches, seed: args.runs.seed, ..plan }
 }

@@ -25,6 +25,8 @@ pub struct Plan {
     pub seed: u64,
     /// Machines that are not built in.
     pub machines: Vec<Variant>,
+    /// Whether stated numbers are taken under their readings too: that is as many runs again.
+    pub with_readings: bool,
 }
 
 /// One machine under one workload.
@@ -57,14 +59,16 @@ impl Plan {
     /// A small tree, few records, and an LLC small enough for them: the figures are rough.
     pub fn quick() -> Self {
         let quick = Self::new(16, 6000);
-        Self { switches: Switches { llc_bytes: 32 << 10, ..quick.switches }, ..quick }
+        let switches = Switches { llc_bytes: 32 << 10, ..quick.switches };
+        Self { switches, with_readings: false, ..quick }
     }
 
     /// Table I with leaves on `leaf_level`, and so many records of each trace after a quarter as many that
     /// fill the caches, with an LLC that is empty at first.
     pub fn new(leaf_level: u8, records: u64) -> Self {
         let scale = Scale { leaf_level, records, warm_up: records / 4, llc_warm_up: 0 };
-        Self { scale, switches: Switches::PAPER, seed: 1, machines: Vec::new() }
+        let (switches, machines) = (Switches::PAPER, Vec::new());
+        Self { scale, switches, seed: 1, machines, with_readings: true }
     }
 
     /// The same with the machines that `figures` have of their own.
@@ -123,7 +127,7 @@ impl Plan {
                 }
             }
         }
-        for number in &figure.stated {
+        for number in figure.stated.iter().filter(|_| self.with_readings) {
             runs.extend(self.runs_of_readings(number, &figure.workload_names())?);
         }
         Ok(runs)

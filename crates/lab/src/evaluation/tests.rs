@@ -20,7 +20,7 @@ use crate::report::{Figure, Plot, Verdict, section};
 fn small() -> Plan {
     let quick = Plan::quick();
     let scale = Scale { leaf_level: 12, records: 2000, warm_up: 500, llc_warm_up: 1000 };
-    Plan { scale, ..quick }
+    Plan { scale, with_readings: true, ..quick }
 }
 
 /// A figure of two machines under two made workloads.

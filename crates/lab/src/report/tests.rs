@@ -331,6 +331,10 @@ fn markdown_has_the_same_tables() {
          | stated                      | of               | paper | band ± | ours | verdict  | under which reading, or why | shown by |\n\
          | --------------------------- | ---------------- | ----: | -----: | ---: | -------- | --------------------------- | -------- |\n\
          | [IR-Alloc, mean](#figure-1) | IR-ORAM, Fig. 10 |  1.41 |    0.1 |  1.4 | ✓ agrees |                             |          |\n\n\
+         How many agree under one reading alone:\n\n\
+         | reading              | numbers that agree under it |   of |\n\
+         | -------------------- | --------------------------: | ---: |\n\
+         | as the figure has it |                           1 |    1 |\n\n\
          ## Figures\n\n\
          | figure | of | verdict | stated numbers |\n| --- | --- | --- | --- |\n\
          | Speed of all programs | IR-ORAM, Fig. 10 | ✓ agrees | 1 of 1 stated numbers agree |\n\n\

@@ -136,12 +136,19 @@ mod tests {
     #[test]
     fn a_note_names_the_reading_or_says_why() {
         let reading = under_a_reading();
-        assert_eq!(note(&reading), "one channel: 1.05 (arithmetic mean; geometric mean: 1.2)");
+        assert_eq!(
+            note(&reading),
+            "one channel: 1.05, one of 4 that were tried (arithmetic mean; geometric mean: 1.2; two channels: not run)"
+        );
         let bad = Stated { paper: 7.0, ..reading.clone() };
-        let others = "(arithmetic mean; geometric mean: 1.2; one channel: 1.05)";
+        let others =
+            "(arithmetic mean; geometric mean: 1.2; one channel: 1.05; two channels: not run)";
         assert_eq!(note(&bad), format!("four channels hide it {others}"));
         let good = Stated { ours: Some(1.0), ..reading };
-        assert_eq!(note(&good), "arithmetic mean (geometric mean: 1.2; one channel: 1.05)");
+        assert_eq!(
+            note(&good),
+            "arithmetic mean (geometric mean: 1.2; one channel: 1.05; two channels: not run)"
+        );
         let fitted = Stated { fitted: true, why: Some("by hand".to_owned()), ..stated(Some(1.0)) };
         assert_eq!(note(&fitted), "by hand");
         let in_vain = Stated { ours: Some(2.0), ..fitted };

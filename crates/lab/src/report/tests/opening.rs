@@ -33,12 +33,20 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
         "<section id=\"verdicts\"",
         "<th scope=\"row\"><a href=\"#figure-1\">IR-Alloc, mean</a></th><td>IR-ORAM, Fig. 10</td>",
         "<span class=\"verdict reading\">≈ agrees under a reading</span></td>\
-         <td>one <code>channel</code>: 1.4 (arithmetic mean)</td><td></td>",
+         <td>one <code>channel</code>: 1.4, one of 2 that were tried (arithmetic mean)</td><td></td>",
         "<span class=\"verdict differs\">≠ differs</span></td>\
          <td>see <code>settings</code></td><td><a href=\"#figure-2\">settings</a></td>",
         "<span class=\"verdict fitted\">⊙ fitted</span></td><td></td><td>elsewhere</td>",
     ] {
         assert!(opening.contains(part), "no {part} in {opening}");
+    }
+    let alone = opening.split("How many agree under one reading alone").nth(2).unwrap();
+    let row = |name: &str, agree: u32, of: u32| {
+        let number = |count| format!("<td class=\"number\" data-value=\"{count}\">{count}</td>");
+        format!("<tr><th scope=\"row\">{name}</th>{}{}</tr>", number(agree), number(of))
+    };
+    for row in [row("arithmetic mean", 0, 1), row("one `channel`", 1, 1)] {
+        assert!(alone.contains(&row), "no {row} in {alone}");
     }
     for class in ["agrees", "reading", "fitted", "differs"] {
         let rect = format!("<rect class=\"{class}\"");
@@ -53,8 +61,9 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
     for part in [
         "## Verdicts",
         "| [IR-Alloc, mean](#figure-1) | IR-ORAM, Fig. 10 |",
-        "| ≈ agrees under a reading | one `channel`: 1.4 (arithmetic mean) |",
-        "| ≠ differs                | see `settings`                       | [settings](#figure-2) |",
+        "| ≈ agrees under a reading | one `channel`: 1.4, one of 2 that were tried (arithmetic mean) |",
+        "| ≠ differs                | see `settings` ",
+        "| [settings](#figure-2) |",
         "| elsewhere             |",
     ] {
         assert!(opening.contains(part), "no {part} in {opening}");
