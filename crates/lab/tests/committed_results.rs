@@ -99,7 +99,7 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
     let runs = include_bytes!("../results/evaluation/results.jsonl");
     let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
     assert_eq!(kept.whole_bytes, runs.len());
-    assert!(kept.records.iter().all(|run| run.scale.records == 200_000), "one scale");
+    assert!(kept.records.iter().all(|run| run.scale.records == 40_000), "one scale");
     let figures = report::read(include_str!("../results/evaluation/figures.json")).unwrap();
     let text = include_str!("../results/evaluation/report.md");
     for figure in &figures {

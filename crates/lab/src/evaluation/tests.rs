@@ -5,7 +5,6 @@ mod trees;
 
 use std::num::NonZeroUsize;
 
-use oblivio_sim::controller::Pace;
 use oblivio_sim::trace::{Kind, Record, Trace};
 
 mod readings;
@@ -307,10 +306,14 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
 fn what_was_recorded_for_the_figures_is_still_what_would_run() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/results/evaluation/results.jsonl");
     let kept = Kept::<RunRecord>::read(path, &std::fs::read(path).unwrap()).unwrap().records;
-    // They are of before the pace was an oblivious one.
-    let switches = Switches { pace: Pace::WhenIdle(1000), ..Switches::PAPER };
-    let plan = Plan { switches, ..Plan::new(24, 200_000) };
-    let runs = plan.runs(&Manifest::all().unwrap(), &Programs::samples().unwrap()).unwrap();
+    let plan = Plan::full();
+    let scale = Scale { records: 40_000, warm_up: 10_000, ..plan.scale };
+    let plan = Plan { scale, ..plan };
+    let trace = Programs::samples().unwrap().program("gcc").unwrap().clone();
+    let named = |name: &str| (name.to_owned(), trace.clone());
+    let programs =
+        Programs::recorded(PROGRAMS.iter().chain(&REAL).chain([&SJENG]).map(|name| named(name)));
+    let runs = plan.runs(&Manifest::all().unwrap(), &programs).unwrap();
     let mut found = 0;
     for run in &runs {
         let key = plan.key(run);
