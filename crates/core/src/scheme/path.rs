@@ -51,7 +51,7 @@ impl PathScheme<TagTree> {
     /// clear: a simulation's. It does what one on a store would do, faster.
     ///
     /// # Errors
-    /// [`InvalidConfig`](ErrorKind::InvalidConfig), also for blocks with bytes.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig), also for blocks with bytes.
     pub fn of_tags(config: &TreeConfig) -> Result<Self, Error> {
         let (io, client) = TagTree::with_client(config, 0)?;
         Ok(Self { io, client })

@@ -44,12 +44,12 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether a block is in the stash, so whether it was asked for lately",
         edits: &[Edit {
             file: "core/src/scheme/path.rs",
-            find: "self.visit_path(from, |client| client.serve(address, to, op))",
+            find: "self.visit_path(address, from, |client| client.serve(address, to, op))",
             replacement: "if self.client.stash.find(address).is_some() {
             self.client.serve(address, to, op);
             return Ok(());
         }
-        self.visit_path(from, |client| client.serve(address, to, op))",
+        self.visit_path(address, from, |client| client.serve(address, to, op))",
         }],
         found_by: &[PRIVACY.tests(&[
             "shape::workloads_of_one_length_look_alike",

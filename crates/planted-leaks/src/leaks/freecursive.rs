@@ -93,13 +93,13 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "that a position-map block is in the stash, so whether it was pushed out of the PLB lately",
         edits: &[Edit {
             file: "core/src/scheme/path.rs",
-            find: "self.visit_path(from, |client| {
+            find: "self.visit_path(address, from, |client| {
             client.serve(address, from, &mut Op::Read(block));",
             replacement: "if self.client.stash.find(address).is_some() {
             self.client.serve(address, from, &mut Op::Read(block));
             return Ok(self.client.take_out(address));
         }
-        self.visit_path(from, |client| {
+        self.visit_path(address, from, |client| {
             client.serve(address, from, &mut Op::Read(block));",
         }],
         found_by: &[PRIVACY.tests(&[

@@ -22,13 +22,13 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether a block is near the root, so whether it was asked for lately",
         edits: &[Edit {
             file: "core/src/scheme/path.rs",
-            find: "self.visit_path(from, |client| client.serve(address, to, op))",
+            find: "self.visit_path(address, from, |client| client.serve(address, to, op))",
             replacement: "if let Some(entry) = self.client.top.take_found(address) {
             self.client.stash.insert(entry);
             self.client.serve(address, to, op);
             return Ok(());
         }
-        self.visit_path(from, |client| client.serve(address, to, op))",
+        self.visit_path(address, from, |client| client.serve(address, to, op))",
         }],
         found_by: &[PRIVACY.tests(&["hits::that_are_not_served_are_not_seen"])],
     },

@@ -29,7 +29,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses are dummies",
         edits: &[Edit {
             file: "core/src/scheme/path.rs",
-            find: "self.visit_path(leaf, |_| ())",
+            find: "self.visit_path(Entry::DUMMY_ADDRESS, leaf, |_| ())",
             replacement: "self.client.begin()?;
         let Self { io, client } = self;
         let (slots, zero) = (client.config.geometry.path_slots(), client.blocks.zero());
@@ -45,8 +45,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses are dummies",
         edits: &[Edit {
             file: "core/src/scheme/path.rs",
-            find: "self.visit_path(leaf, |_| ())",
-            replacement: "self.visit_path(Leaf(leaf.0 & 1), |_| ())",
+            find: "self.visit_path(Entry::DUMMY_ADDRESS, leaf, |_| ())",
+            replacement: "self.visit_path(Entry::DUMMY_ADDRESS, Leaf(leaf.0 & 1), |_| ())",
         }],
         found_by: &[PRIVACY.tests(&["rho::leaves_are_uniform_and_independent"])],
     },

@@ -390,7 +390,7 @@ fn what_does_not_go_together_is_refused() {
 fn a_run_throws_other_coins_than_its_initial_oram() {
     for seed in 0..100 {
         let (mut of_initial, mut of_run) = (StdRng::seed_from_u64(seed), coins_of_requests(seed));
-        let mut forks = [&mut of_initial, &mut of_run].map(|coins| StdRng::from_rng(coins));
+        let mut forks = [&mut of_initial, &mut of_run].map(StdRng::from_rng);
         assert_ne!(of_initial.random::<u64>(), of_run.random::<u64>(), "{seed}");
         assert_ne!(forks[0].random::<u64>(), forks[1].random::<u64>(), "{seed}");
     }
