@@ -209,10 +209,7 @@ mod tests {
             SwitchArgs::from_arg_matches(&command.clone().get_matches_from(all)).unwrap()
         };
         assert_eq!(switches(&[]).pace, Pace::DEFAULT);
-        assert!(
-            !matches!(Pace::DEFAULT, Pace::Free | Pace::WhenIdle(_)),
-            "it would not be oblivious"
-        );
+        assert!(Pace::DEFAULT.is_fixed(), "it would not be oblivious");
         assert_eq!(switches(&["--pace", "when-idle"]).pace, Pace::WhenIdle(1000));
     }
 

@@ -24,6 +24,14 @@ impl Pace {
     /// The pace where none is asked for, which tells nothing of requests. Published runs on one channel take 2131
     /// cycles from path to path where a path takes 1884: with T = 1000, a gap of some 250.
     pub const DEFAULT: Self = Self::Gap(250);
+
+    /// Whether a path starts at a time that depends on no request: only then do starts tell nothing of them.
+    pub fn is_fixed(self) -> bool {
+        match self {
+            Self::StartToStart(_) | Self::Gap(_) => true,
+            Self::Free | Self::WhenIdle(_) => false,
+        }
+    }
 }
 
 /// The slots of a bus, one after the other.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds;
 use super::commented::commented;
 use super::oram::DramBus;
-use crate::controller::{self, ControllerSpec, OldCopy, OramSpec, Pace, Remap, RhoSpec};
+use crate::controller::{self, ControllerSpec, OldCopy, OramSpec, Remap, RhoSpec};
 use crate::dram::{Clock, DramSpec, DramTally};
 use crate::processor::ProcessorSpec;
 use crate::{Cycle, SimError};
@@ -127,8 +127,7 @@ impl SystemSpec {
             DramBus::new(self, oram, DramTally::default())?;
             controller::check(oram, &self.controller)?;
         }
-        let has_fixed_pace = matches!(self.controller.pace, Pace::Gap(_) | Pace::StartToStart(_));
-        if self.processor.paths_stop_retirement && !has_fixed_pace {
+        if self.processor.paths_stop_retirement && !self.controller.pace.is_fixed() {
             let message = "paths stop retirement at a fixed pace only, where it is known beforehand when the next one \
                            starts: set a pace of gap or start-to-start";
             return Err(SimError::Spec(message.to_owned()));

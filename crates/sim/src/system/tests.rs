@@ -185,8 +185,7 @@ fn an_llc_that_was_filled_is_full_when_time_begins() {
 #[test]
 fn a_front_end_in_order_waits_for_every_path() {
     let quiet = || trace(1000, 1).into_iter().map(|record| Record { gap: 5000, ..record });
-    let is_fixed =
-        |spec: &SystemSpec| matches!(spec.controller.pace, Pace::Gap(_) | Pace::StartToStart(_));
+    let is_fixed = |spec: &SystemSpec| spec.controller.pace.is_fixed();
     assert!(machines().iter().filter(|spec| is_fixed(spec)).count() > 4);
     for spec in machines().into_iter().filter(is_fixed) {
         let in_order = |stops| {
