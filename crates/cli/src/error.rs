@@ -4,14 +4,15 @@ use std::fmt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
+use oblivio::{Error, ErrorKind};
 use oblivio_lab::LabError;
 use oblivio_serve::buckets::BucketServerError;
 use oblivio_serve::fuse::MountError;
 use oblivio_serve::nbd::ServeError;
 use oblivio_sim::SimError;
-use oblivio_store::{OpenError, OpenErrorKind};
+use oblivio_store::OpenError;
+use oblivio_volume::VolumeError;
 use oblivio_volume::device::DiskErrorKind;
-use oblivio_volume::{VolumeError, VolumeErrorKind};
 
 /// Shells add it to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;
@@ -103,48 +104,34 @@ impl fmt::Display for CliError {
     }
 }
 
-impl From<VolumeError> for CliError {
-    fn from(error: VolumeError) -> Self {
+impl From<Error> for CliError {
+    fn from(error: Error) -> Self {
         let message = error.to_string();
         match error.kind() {
-            VolumeErrorKind::InvalidConfig
-            | VolumeErrorKind::InvalidRequest
-            | VolumeErrorKind::NotAVolume => Self::Input(message),
-            VolumeErrorKind::WrongKey => Self::WrongKey(format!(
-                "{message}: name another; `oblivio key list` says which there are"
-            )),
-            VolumeErrorKind::Tampered | VolumeErrorKind::StoreDamaged => Self::Tampered(message),
-            VolumeErrorKind::StoreRolledBack => Self::StoreRolledBack(message),
-            VolumeErrorKind::StateRolledBack => Self::StateRolledBack(message),
-            VolumeErrorKind::WrongState | VolumeErrorKind::StateDamaged => Self::State(message),
-            VolumeErrorKind::Locked => Self::Locked(message),
-            VolumeErrorKind::NoSpace => Self::NoSpace(message),
-            VolumeErrorKind::UnknownVersion => Self::UnknownVersion(message),
-            VolumeErrorKind::Unreachable => Self::Unreachable(message),
+            ErrorKind::Input => Self::Input(message),
+            ErrorKind::WrongKey => Self::WrongKey(message),
+            ErrorKind::Tampered => Self::Tampered(message),
+            ErrorKind::StoreRolledBack => Self::StoreRolledBack(message),
+            ErrorKind::Locked => Self::Locked(message),
+            ErrorKind::NoSpace => Self::NoSpace(message),
+            ErrorKind::State => Self::State(message),
+            ErrorKind::StateRolledBack => Self::StateRolledBack(message),
+            ErrorKind::UnknownVersion => Self::UnknownVersion(message),
+            ErrorKind::Unreachable => Self::Unreachable(message),
             _ => Self::Engine(message),
         }
     }
 }
 
+impl From<VolumeError> for CliError {
+    fn from(error: VolumeError) -> Self {
+        Error::from(error).into()
+    }
+}
+
 impl From<OpenError> for CliError {
     fn from(error: OpenError) -> Self {
-        let message = error.to_string();
-        match error.kind() {
-            OpenErrorKind::Exists
-            | OpenErrorKind::Missing
-            | OpenErrorKind::NotAStore
-            | OpenErrorKind::InvalidShapes
-            | OpenErrorKind::WrongMembers
-            | OpenErrorKind::NoCredential
-            | OpenErrorKind::DirectRefused => Self::Input(message),
-            OpenErrorKind::UnknownVersion => Self::UnknownVersion(message),
-            OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered(message),
-            OpenErrorKind::Locked => Self::Locked(message),
-            OpenErrorKind::NoSpace => Self::NoSpace(message),
-            OpenErrorKind::NotLetIn => Self::WrongKey(message),
-            OpenErrorKind::Unreachable => Self::Unreachable(message),
-            _ => Self::Engine(message),
-        }
+        Error::from(error).into()
     }
 }
 

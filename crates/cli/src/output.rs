@@ -42,3 +42,12 @@ pub(crate) fn complain(error: &CliError) {
     // When even that fails, the exit code has to do.
     let _ = writeln!(io::stderr(), "oblivio: {error}");
 }
+
+/// A word as one would type it.
+pub(crate) fn shell_word(word: String) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:,=+%@~".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

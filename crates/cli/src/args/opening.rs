@@ -10,6 +10,7 @@ use oblivio_store::Location;
 use oblivio_volume::keys::Attempt;
 
 use super::values::parse_size;
+use crate::output::shell_word;
 
 /// Where a volume is. Paths need not be text. What is refused is not repeated: it may hold a password that somebody
 /// took for a part of a URL.
@@ -63,6 +64,26 @@ pub(crate) struct VolumeArgs {
     pub(crate) state: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) secret: SecretArgs,
+}
+
+impl VolumeArgs {
+    /// The options with which the volume is to be named again, as words for a shell.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let SecretArgs { key_file, passphrase_file, passphrase_command } = &self.secret;
+        let path = |name, path: &Option<PathBuf>| {
+            path.as_ref().map(|path| format!("{name} {}", shell_word(path.display().to_string())))
+        };
+        let command = passphrase_command.clone();
+        [
+            path("--state", &self.state),
+            path("--key-file", key_file),
+            path("--passphrase-file", passphrase_file),
+            command.map(|command| format!("--passphrase-command {}", shell_word(command))),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
 }
 
 /// A volume that there is, and how it is opened.

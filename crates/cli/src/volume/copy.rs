@@ -3,6 +3,7 @@
 use std::io;
 
 use indicatif::ProgressBar;
+use oblivio::opening::no_superblock;
 use oblivio_core::StoreError;
 use oblivio_core::store::{TreeShape, shapes_of};
 use oblivio_store::{BoxedStore, Location, OpenError, OpenErrorKind, OpenedStore, StoreOptions};
@@ -14,7 +15,7 @@ use serde_json::json;
 
 use super::kept_progress::KeptProgress;
 use super::plan::size;
-use super::{EndAsked, opening, room};
+use super::{EndAsked, room};
 use crate::args::CopyArgs;
 use crate::error::CliError;
 use crate::{output, progress};
@@ -38,7 +39,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let options = StoreOptions { read_only: true, ..StoreOptions::default() };
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
     condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));
-    copying::look(&mut *source).map_err(opening::no_superblock)?;
+    copying::look(&mut *source).map_err(no_superblock)?;
     let shapes = shapes_of(&*source);
     let kept = KeptProgress::of(args, &shapes)?;
     // From here on there is something to say when it is asked to end.
@@ -174,7 +175,7 @@ impl CopyWatch for Watch<'_> {
 fn explained(error: CopyError, from: &Location, to: &Location, kept: &KeptProgress) -> CliError {
     let message = error.to_string();
     match error {
-        CopyError::NoVolume(error) => opening::no_superblock(error),
+        CopyError::NoVolume(error) => no_superblock(error).into(),
         CopyError::From(error) => failed(from, error, ". The same command with --resume goes on"),
         CopyError::To(error) => failed(to, error, " there. The same command with --resume goes on"),
         CopyError::Progress(error) => not_kept(kept, &error),

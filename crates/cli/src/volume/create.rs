@@ -1,23 +1,24 @@
 //! `oblivio create`: a new volume.
 
-use std::fs;
 use std::path::Path;
 
+use oblivio::creation::{self, Creation};
+use oblivio::opening::state_of;
 use oblivio_core::durable::Contents;
-use oblivio_store::{Location, StoreOptions};
-use oblivio_volume::keys::{NewSlot, Secret, VolumeKey};
-use oblivio_volume::superblock::{Superblock, Unlocked};
-use oblivio_volume::volume::shapes;
-use oblivio_volume::{Coins, Volume, VolumeError, VolumeOptions};
+use oblivio_store::Location;
+use oblivio_volume::keys::{Cost, Secret};
+use oblivio_volume::superblock::Unlocked;
+use oblivio_volume::{Coins, Volume, VolumeOptions};
+use rustix::process::geteuid;
 use serde_json::json;
 
 use super::image::{Image, interrupted};
 use super::plan::{Plan, opening_line};
 use super::signals::EndAsked;
-use super::{opening, room, secret, state_home};
-use crate::args::CreateArgs;
+use super::{opening, room, secret};
+use crate::args::{CreateArgs, VolumeArgs};
 use crate::error::CliError;
-use crate::output;
+use crate::output::{self, shell_word};
 
 /// `oblivio create`.
 pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
@@ -35,40 +36,46 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     let secret = secret::choose(&args.at.secret)?;
     let cost = secret::cost(&secret, args.unlock_millis)?;
     let mut coins = opening::coins()?;
-    let volume_key = VolumeKey::draw(&mut coins);
-    let slot = NewSlot { secret: &secret, cost, label: &args.label };
-    let superblock = Superblock::create(plan.params.clone(), &volume_key, &slot, &mut coins)
-        .map_err(VolumeError::from)?;
-    let owner = Unlocked { superblock, volume_key, slot: 0 };
-    let state = state_home::directory(args.at.state.as_deref(), owner.superblock.volume_id())?;
+    let owner = creation::owner(plan.params.clone(), &secret, cost, &args.label, &mut coins)?;
+    let state = state_of(args.at.state.as_deref(), &owner)?;
 
     room::check_state(&plan, &state);
-    let had_state = state.exists();
-    if let Err(error) = make(location, &state, &owner, coins, image.as_ref()) {
-        // What is no volume is in the way of the next attempt.
-        if !had_state {
-            let _ = fs::remove_dir_all(&state);
-        }
-        return Err(error);
-    }
+    make(location, &state, &owner, coins, image.as_ref())?;
     if args.json {
         let mut json = plan.json();
         json["volume"] = json!(location.to_string());
         json["state"] = json!(state);
-        output::print(&format!("{json:#}"))
-    } else {
-        let passphrase = matches!(secret, Secret::Passphrase(_)).then_some(cost);
-        let lines = [plan.text()].into_iter().chain(opening_line(passphrase));
-        output::print(&format!(
-            "{}\n\ncreated           {location}\nstate             {}\n\nKeep the state as you keep the \
-             volume: without it the data cannot be found.",
-            lines.collect::<Vec<_>>().join("\n"),
-            state.display()
-        ))
+        return output::print(&format!("{json:#}"));
     }
+    let passphrase = matches!(secret, Secret::Passphrase(_)).then_some(cost);
+    output::print(&made(&plan, &args.at, &state, passphrase))
 }
 
-/// Makes store and directory. A store that does not become a volume is removed, also when a signal asked for it.
+/// What matters of a volume that was just made: where it is, what has to be kept, and what to do next.
+fn made(plan: &Plan, args: &VolumeArgs, state: &Path, passphrase: Option<Cost>) -> String {
+    let with = args.options().iter().map(|option| format!(" {option}")).collect::<String>();
+    let volume = shell_word(args.volume.to_string());
+    // Root has another home directory.
+    let for_root = match args.state {
+        None if !geteuid().is_root() => {
+            format!(" --state {}", shell_word(state.display().to_string()))
+        }
+        _ => String::new(),
+    };
+    let mut lines =
+        vec![format!("created           {}", args.volume), plan.disk_line(), plan.storage_line()];
+    lines.extend(opening_line(passphrase));
+    lines.extend([
+        format!("state             the client's directory: {}", state.display()),
+        "                  Keep the state as you keep the volume, and not where the volume is: without it the data".into(),
+        "                  cannot be found.".into(),
+        format!("next              oblivio mount {volume} DIR{with}{for_root}      (as root: makes a file system on it, the first time)"),
+        format!("                  oblivio serve nbd {volume}{with}      (for any NBD client)"),
+    ]);
+    lines.join("\n")
+}
+
+/// Makes store and directory. What does not become a volume is removed, also when a signal asked for it.
 fn make(
     location: &Location,
     state: &Path,
@@ -77,20 +84,14 @@ fn make(
     image: Option<&Image>,
 ) -> Result<(), CliError> {
     let end = EndAsked::listen()?;
-    let dir = Box::new(state_home::create(state)?);
-    let params = owner.superblock.params();
-    let store = location.create(&shapes(params)?, &StoreOptions::default())?;
-    let mut blocks = image.map(|image| image.blocks(params.blocks, &end));
+    let blocks = owner.superblock.params().blocks;
+    let mut blocks = image.map(|image| image.blocks(blocks, &end));
     let contents = blocks.as_mut().map(|blocks| blocks as &mut dyn Contents);
     let options = VolumeOptions::default();
-    let made = Volume::create_with(store, dir, owner, options, coins, contents);
-    let made = match made.and_then(Volume::close) {
-        Ok(_) if end.is_asked() => Err(interrupted()),
-        Ok(_) => Ok(()),
-        Err(error) => Err(blocks.and_then(|it| it.failure).unwrap_or_else(|| error.into())),
-    };
-    if made.is_err() {
-        let _ = location.remove();
-    }
-    made
+    let made = Creation { location, state, owner, options, contents }.make(coins, |made| {
+        made.and_then(Volume::close)?;
+        if end.is_asked() { Err(interrupted()) } else { Ok(()) }
+    });
+    // Why the image gives no more is known to it alone.
+    made.map_err(|error| blocks.and_then(|it| it.failure).unwrap_or(error))
 }

@@ -1,5 +1,7 @@
 //! `oblivio info`: what a volume is.
 
+use oblivio::home;
+use oblivio::opening::{Unlocking, look};
 use oblivio_store::{StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
@@ -9,9 +11,8 @@ use oblivio_volume::volume::needs_recovery;
 use serde_json::{Value, json};
 
 use super::machine::Machine;
-use super::opening::{self, Unlocking};
+use super::opening;
 use super::plan::{Plan, opening_line, size};
-use super::state_home;
 use crate::args::InfoArgs;
 use crate::error::CliError;
 use crate::output;
@@ -20,7 +21,7 @@ use crate::output;
 pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     let location = &args.at.place.volume;
     let facts = if args.public {
-        let (superblock, condition) = opening::look(location)?;
+        let (superblock, condition) = look(location)?;
         Facts {
             kind: location.kind(),
             id: superblock.unauthenticated_volume_id(),
@@ -34,7 +35,7 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
         // The store stays open, and so locked, while its directory is read.
         let Unlocking { store: _store, condition, owner, state } =
             opening::unlock(&args.at, &options, NewerCopies::Refuse)?;
-        let dir = state_home::open(&state)?;
+        let dir = home::open(&state)?;
         Facts {
             kind: location.kind(),
             id: owner.superblock.volume_id(),

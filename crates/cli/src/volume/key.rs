@@ -1,5 +1,7 @@
 //! `oblivio key`: who may open a volume.
 
+use oblivio::home;
+use oblivio::opening::{Unlocking, look};
 use oblivio_store::StoreOptions;
 use oblivio_volume::VolumeError;
 use oblivio_volume::key_change::change_slots;
@@ -9,15 +11,15 @@ use oblivio_volume::unlock::NewerCopies;
 use serde_json::json;
 
 use super::info::{slots_json, slots_text};
-use super::opening::{self, Unlocking};
-use super::{secret, state_home};
+use super::opening;
+use super::secret;
 use crate::args::{KeyAddArgs, KeyListArgs, KeyRemoveArgs, OpenArgs, SecretArgs};
 use crate::error::CliError;
 use crate::output;
 
 /// `oblivio key list`.
 pub(crate) fn list(args: &KeyListArgs) -> Result<(), CliError> {
-    let (superblock, _) = opening::look(&args.volume)?;
+    let (superblock, _) = look(&args.volume)?;
     let slots = superblock.unauthenticated_slots();
     output::print(&if args.json { format!("{:#}", slots_json(&slots)) } else { slots_text(&slots) })
 }
@@ -64,6 +66,6 @@ fn change<T>(
 ) -> Result<T, CliError> {
     let Unlocking { store, mut owner, state, .. } =
         opening::unlock(at, &StoreOptions::default(), NewerCopies::Refuse)?;
-    let mut dir = state_home::open(&state)?;
+    let mut dir = home::open(&state)?;
     change_slots(store, &mut dir, &mut owner, change)
 }

@@ -33,7 +33,6 @@ mod serve;
 mod serve_store;
 mod signals;
 mod sizes;
-mod state_home;
 
 pub(crate) use bench::bench;
 pub(crate) use check::check;

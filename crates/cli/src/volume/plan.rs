@@ -1,6 +1,6 @@
 //! `oblivio plan`: what a volume would cost.
 
-use oblivio_core::durable::{Fact, FactValue};
+use oblivio_core::durable::{Fact, FactValue, number_of};
 use oblivio_serve::nbd::Limits;
 use oblivio_store::StoreKind;
 use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
@@ -151,6 +151,11 @@ impl Plan {
         numbers.unwrap_or_default()
     }
 
+    pub(super) fn disk_line(&self) -> String {
+        let bytes = self.params.capacity_bytes();
+        format!("disk              {} ({bytes} bytes)", size(bytes as f64))
+    }
+
     pub(super) fn storage_line(&self) -> String {
         format!(
             "storage           up to {}, {:.1} times the disk: sparse at first, and grows with every \
@@ -201,11 +206,7 @@ impl Plan {
     pub(crate) fn text(&self) -> String {
         let Self { params, cost, allocated, .. } = self;
         let mut lines = vec![
-            format!(
-                "disk              {} ({} bytes)",
-                size(params.capacity_bytes() as f64),
-                params.capacity_bytes()
-            ),
+            self.disk_line(),
             format!("blocks            {} of {}", params.blocks, size(params.block_bytes.into())),
             format!("scheme            {}", params.scheme),
         ];
@@ -329,14 +330,6 @@ impl Plan {
         }
         json
     }
-}
-
-/// A number that a scheme says of itself, if it has one of this name.
-pub(super) fn number_of(facts: &[Fact], name: &str) -> Option<u64> {
-    facts.iter().find_map(|fact| match fact {
-        Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),
-        _ => None,
-    })
 }
 
 /// What opening takes for a moment beside client memory, if a passphrase opens.

@@ -1,10 +1,11 @@
 //! `oblivio remove`: a volume, or what an interrupted creation has left of one, is not there any more.
 
+use oblivio_core::durable::number_of;
 use oblivio_store::{BoxedStore, Location, OpenErrorKind, Remains, StoreKind};
 use oblivio_volume::unlock;
 use serde_json::json;
 
-use super::plan::{number_of, size};
+use super::plan::size;
 use crate::args::RemoveArgs;
 use crate::error::CliError;
 use crate::output;

@@ -1,5 +1,6 @@
 //! `oblivio shares repair`: the shares of one server, made anew.
 
+use oblivio::opening::Locked;
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_shares::durable::{S3OramParams, check_others, needs_repair, repair};
@@ -10,7 +11,7 @@ use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::volume::seal_key;
 use serde_json::json;
 
-use super::opening::{self, Locked};
+use super::secret;
 use crate::args::RepairArgs;
 use crate::error::CliError;
 use crate::{output, progress};
@@ -21,8 +22,13 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let server = usize::from(args.server) - 1;
     let options = StoreOptions { retry_for: *retry_for, ..StoreOptions::default() };
     let mut looked = volume.look_to_repair(server, &options)?;
-    let locked = Locked { volume, secret, unlock: *unlock };
-    let owner = opening::owner_of(locked, &mut looked, false, NewerCopies::Refuse)?;
+    let locked = Locked {
+        location: volume,
+        state: None,
+        attempt: unlock.attempt(),
+        newer: NewerCopies::Refuse,
+    };
+    let owner = secret::with(secret, |secret| locked.owner_of(&mut looked, false, secret))?;
     let params = shape(owner.superblock.params())?;
     check_needed(args, &mut looked, &params)?;
     drop(looked);

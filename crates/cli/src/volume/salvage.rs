@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
+use oblivio::home;
+use oblivio::opening::Unlocking;
 use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 use oblivio_volume::state_dir::FsStateDir;
@@ -10,8 +12,7 @@ use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::unlock::NewerCopies;
 use serde_json::{Value, json};
 
-use super::opening::{self, Unlocking};
-use super::state_home;
+use super::opening;
 use crate::args::OpenArgs;
 use crate::error::CliError;
 use crate::progress;
@@ -33,7 +34,7 @@ impl Salvage {
         let options =
             StoreOptions { read_only: !computes, may_be_cut_off: true, ..StoreOptions::default() };
         let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
-        let dir = state_home::open_to_read(&unlocking.state)?;
+        let dir = home::open_to_read(&unlocking.state)?;
         Ok(Self { unlocking, dir })
     }
 

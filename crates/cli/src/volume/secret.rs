@@ -1,25 +1,47 @@
 //! Keys and passphrases, from wherever they may come; never from the command line itself.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use oblivio_volume::keys::{Cost, KEY_FILE_BYTES_MAX, PASSPHRASE_BYTES_MAX, Secret};
+use rustix::io::Errno;
 use zeroize::Zeroizing;
 
 use crate::args::SecretArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
-use crate::files;
+use crate::{files, output};
 
-/// The secret that opens a volume; asked for on the terminal if `args` names none.
-pub(crate) fn read(args: &SecretArgs) -> Result<Secret, CliError> {
-    match named(args)? {
-        Some(secret) => Ok(secret),
-        None => ask("Passphrase: ").map(Secret::Passphrase),
+/// Tries to open a volume with the secret that `args` names. If it names none, it is asked for on the terminal, and asked for again where a
+/// passphrase is wrong.
+pub(crate) fn with<T>(
+    args: &SecretArgs,
+    mut attempt: impl FnMut(&dyn Fn() -> Result<Secret, CliError>) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    for _ in 1..ASKED_MAX {
+        let was_asked = Cell::new(false);
+        let read = || match named(args)? {
+            Some(secret) => Ok(secret),
+            None => {
+                was_asked.set(true);
+                ask("Passphrase: ").map(Secret::Passphrase)
+            }
+        };
+        match attempt(&read) {
+            Err(CliError::WrongKey(message)) if was_asked.get() => {
+                output::remark(&format!("{message}. Try again"));
+            }
+            other => return other,
+        }
     }
+    attempt(&|| ask("Passphrase: ").map(Secret::Passphrase))
 }
+
+/// How often a person may type a passphrase.
+const ASKED_MAX: usize = 3;
 
 /// The secret of a new key slot; asked for twice on the terminal.
 pub(crate) fn choose(args: &SecretArgs) -> Result<Secret, CliError> {
@@ -62,14 +84,16 @@ fn named(args: &SecretArgs) -> Result<Option<Secret>, CliError> {
 }
 
 fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
-    rpassword::prompt_password(prompt).map(|text| Zeroizing::new(text.into_bytes())).map_err(
-        |error| {
-            CliError::Input(format!(
-                "no passphrase can be asked for here ({error}): name one with --key-file, \
-                 --passphrase-file or --passphrase-command"
-            ))
-        },
-    )
+    let asked = rpassword::prompt_password(prompt);
+    asked.map(|text| Zeroizing::new(text.into_bytes())).map_err(|error| {
+        let why = match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NXIO) => "there is no terminal".into(),
+            _ => error.to_string(),
+        };
+        CliError::Input(format!(
+            "no passphrase can be asked for here ({why}): name one with --key-file, --passphrase-file or --passphrase-command"
+        ))
+    })
 }
 
 /// A whole file of at most `bytes_max`.

@@ -211,6 +211,14 @@ pub enum Fact {
     Value(&'static str, FactValue),
 }
 
+/// A number that an array says of itself, if it has one of this name.
+pub fn number_of(facts: &[Fact], name: &str) -> Option<u64> {
+    facts.iter().find_map(|fact| match fact {
+        Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),
+        _ => None,
+    })
+}
+
 /// A value for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FactValue {

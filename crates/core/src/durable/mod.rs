@@ -105,7 +105,7 @@ use rand_core::CryptoRng;
 
 pub use bits::Bits;
 pub use config::{
-    Cost, DurableConfig, DurableScheme, Fact, FactValue, Restore, SectionSize, StateSize,
+    Cost, DurableConfig, DurableScheme, Fact, FactValue, Restore, SectionSize, StateSize, number_of,
 };
 pub use contents::Contents;
 pub use plan::{Plan, Want};

@@ -123,8 +123,8 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "remote-refused-commands-take-the-volume",
         shows: "nothing, and ends a disk that is in use because somebody mistyped a command",
         edits: &[Edit {
-            file: "cli/src/volume/opening.rs",
-            find: "Volume::check_before_opening(&mut *found.store, &state_home::open(&state)?, &owner)?;",
+            file: "oblivio/src/opening.rs",
+            find: "Volume::check_before_opening(&mut *found.store, &dir, &owner).map_err(of)?;",
             replacement: "",
         }],
         found_by: &[CLI_VOLUME

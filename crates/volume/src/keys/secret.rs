@@ -17,6 +17,7 @@ pub const KEY_FILE_BYTES_MIN: usize = 32;
 pub const KEY_FILE_BYTES_MAX: usize = 8 << 20;
 
 /// What an owner knows or has. Wiped from memory when dropped.
+#[derive(Clone)]
 pub enum Secret {
     /// Something a person can remember, and so something that can be guessed: stretched by Argon2id.
     Passphrase(Zeroizing<Vec<u8>>),
@@ -34,6 +35,16 @@ pub enum SecretKind {
 }
 
 impl Secret {
+    /// A passphrase, which is stretched. The copy that is made is wiped; what it was made of is the caller's.
+    pub fn passphrase(text: &str) -> Self {
+        Self::Passphrase(Zeroizing::new(text.as_bytes().to_vec()))
+    }
+
+    /// What is in a key file: at least 32 bytes that nobody can guess. They are not stretched.
+    pub fn key_file(bytes: &[u8]) -> Self {
+        Self::KeyFile(Zeroizing::new(bytes.to_vec()))
+    }
+
     /// Which kind it is.
     pub fn kind(&self) -> SecretKind {
         match self {

@@ -60,7 +60,7 @@ impl KeySlots {
             }
         }
         Err(too_costly.unwrap_or_else(|| {
-            KeyError::new(KeyErrorKind::WrongKey, "no key slot of this volume opens with this key")
+            KeyError::new(KeyErrorKind::WrongKey, "no key slot of this volume opens with it")
         }))
     }
 

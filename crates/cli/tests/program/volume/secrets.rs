@@ -1,11 +1,14 @@
 //! Secrets stay where they are.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::Command;
 
 use memchr::memmem;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::world::{MIB, Server, World};
-use crate::common::oblivio;
+use crate::common::{command, oblivio};
 
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
 
@@ -57,6 +60,56 @@ fn there_is_no_option_that_takes_the_passphrase_itself() {
     // Without a terminal nobody can be asked.
     let (code, _, message) = oblivio(world.path(""), "info disk.obl");
     assert!(code == 3 && message.contains("--passphrase-file"), "{code}: {message}");
+}
+
+/// A terminal at which somebody types these, one at each prompt; what it showed, and the exit code.
+fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+    let master = openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = || File::options().read(true).write(true).open(&name).unwrap();
+    let program = command(&world.path(""), command_line);
+    let mut child = Command::new("setsid")
+        .args(["--ctty", "--wait"])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .current_dir(world.path(""))
+        .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(terminal())
+        .stdout(terminal())
+        .stderr(terminal())
+        .spawn()
+        .unwrap();
+    let mut master = File::from(master);
+    let (mut shown, mut some) = (String::new(), [0; 1000]);
+    let mut typed = 0;
+    // At the end of the last process on the terminal, there is an error.
+    while let Ok(bytes @ 1..) = master.read(&mut some) {
+        shown.push_str(&String::from_utf8_lossy(&some[..bytes]));
+        if shown.matches("Passphrase:").count() > typed {
+            let word = words.get(typed).expect("it is asked for once too often");
+            master.write_all(format!("{word}\n").as_bytes()).unwrap();
+            typed += 1;
+        }
+    }
+    assert_eq!(typed, words.len(), "{shown}");
+    (child.wait().unwrap().code().unwrap(), shown)
+}
+
+#[test]
+fn a_passphrase_that_is_wrong_is_called_so_and_asked_for_again_three_times_in_all() {
+    let world = world();
+    let (code, shown) = typed(&world, "info disk.obl", &["no", "neither", PASSPHRASE]);
+    assert!(code == 0 && shown.contains("16.0 MiB"), "{code}: {shown}");
+    assert_eq!(shown.matches("the passphrase is wrong").count(), 2, "{shown}");
+    assert!(!shown.contains(PASSPHRASE), "{shown}");
+    let (code, shown) = typed(&world, "info disk.obl", &["no", "neither", "nor this"]);
+    assert!(code == 6 && shown.matches("the passphrase is wrong").count() == 3, "{code}: {shown}");
+    // What a file holds is the same the next time.
+    fs::write(world.path("wrong"), "no\n").unwrap();
+    world.bad("info disk.obl --passphrase-file wrong", 6, "the passphrase is wrong");
 }
 
 /// What a slot asks for is read from storage, before anything vouches for it.

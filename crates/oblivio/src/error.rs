@@ -1,0 +1,159 @@
+//! What can go wrong, and what a program should know of it.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use oblivio_store::{InvalidLocation, OpenError, OpenErrorKind};
+use oblivio_volume::keys::KeyError;
+use oblivio_volume::{VolumeError, VolumeErrorKind};
+
+/// What a program should know of a failure. Each kind is an [exit code](Self::exit_code) of the program `oblivio`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A disk, the system or the engine failed. A volume that was open answers nothing more: open it again.
+    Failed,
+    /// What was asked for cannot be. Nothing was changed.
+    Input,
+    /// The secret opens nothing here, or a server does not let this client in.
+    WrongKey,
+    /// Storage does not hold what was written.
+    Tampered,
+    /// Storage is older than the client knows it to be.
+    StoreRolledBack,
+    /// Somebody else uses the volume. Perhaps this very process.
+    Locked,
+    /// There is no room left where the volume or the client's directory is.
+    NoSpace,
+    /// The client's directory is missing, damaged, or of another volume.
+    State,
+    /// The client's directory is older than storage knows it to be.
+    StateRolledBack,
+    /// A newer version wrote it.
+    UnknownVersion,
+    /// Storage does not answer. It may later: open the volume again then.
+    Unreachable,
+}
+
+impl ErrorKind {
+    /// What the program ends with.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Input => 3,
+            Self::WrongKey => 6,
+            Self::Tampered => 7,
+            Self::StoreRolledBack => 8,
+            Self::Locked => 9,
+            Self::NoSpace => 10,
+            Self::State => 11,
+            Self::StateRolledBack => 12,
+            Self::UnknownVersion => 13,
+            Self::Unreachable => 15,
+        }
+    }
+}
+
+impl From<VolumeErrorKind> for ErrorKind {
+    fn from(kind: VolumeErrorKind) -> Self {
+        match kind {
+            VolumeErrorKind::InvalidConfig
+            | VolumeErrorKind::InvalidRequest
+            | VolumeErrorKind::NotAVolume => Self::Input,
+            VolumeErrorKind::WrongKey => Self::WrongKey,
+            VolumeErrorKind::Tampered | VolumeErrorKind::StoreDamaged => Self::Tampered,
+            VolumeErrorKind::StoreRolledBack => Self::StoreRolledBack,
+            VolumeErrorKind::StateRolledBack => Self::StateRolledBack,
+            VolumeErrorKind::WrongState | VolumeErrorKind::StateDamaged => Self::State,
+            VolumeErrorKind::Locked => Self::Locked,
+            VolumeErrorKind::NoSpace => Self::NoSpace,
+            VolumeErrorKind::UnknownVersion => Self::UnknownVersion,
+            VolumeErrorKind::Unreachable => Self::Unreachable,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<OpenErrorKind> for ErrorKind {
+    fn from(kind: OpenErrorKind) -> Self {
+        match kind {
+            OpenErrorKind::Exists
+            | OpenErrorKind::Missing
+            | OpenErrorKind::NotAStore
+            | OpenErrorKind::InvalidShapes
+            | OpenErrorKind::WrongMembers
+            | OpenErrorKind::NoCredential
+            | OpenErrorKind::DirectRefused => Self::Input,
+            OpenErrorKind::UnknownVersion => Self::UnknownVersion,
+            OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered,
+            OpenErrorKind::Locked => Self::Locked,
+            OpenErrorKind::NoSpace => Self::NoSpace,
+            OpenErrorKind::NotLetIn => Self::WrongKey,
+            OpenErrorKind::Unreachable => Self::Unreachable,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// Why something could not be done. The kind is API, the message is for people. It holds no address within a volume, no data and no
+/// secret: it may be logged.
+#[derive(Clone, Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error that starts here.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    fn caused_by(kind: ErrorKind, source: impl StdError + Send + Sync + 'static) -> Self {
+        Self { kind, message: source.to_string(), source: Some(Arc::new(source)) }
+    }
+
+    /// What a program should know of it.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+impl From<VolumeError> for Error {
+    fn from(error: VolumeError) -> Self {
+        Self::caused_by(error.kind().into(), error)
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        Self::caused_by(error.kind().into(), error)
+    }
+}
+
+impl From<InvalidLocation> for Error {
+    fn from(error: InvalidLocation) -> Self {
+        Self::caused_by(ErrorKind::Input, error)
+    }
+}
+
+/// There is not even memory to stretch a passphrase.
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        Self::caused_by(ErrorKind::Failed, error)
+    }
+}

@@ -1,0 +1,61 @@
+//! Oblivious storage for programs: what `oblivio` does on the command line, as a library.
+//!
+//! A [`Volume`] is a disk of bytes that outlives the program, on storage that is not trusted. Storage learns neither what it
+//! holds nor which of it is used; what it does learn, `docs/threat-model.md` of the project says.
+//!
+//! ```
+//! use oblivio::{Secret, Volume};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let (disk, state) = (folder.path().join("disk.obl"), folder.path().join("state"));
+//! # let place = oblivio::Place::new(&disk)?.with_state(&state);
+//! # let create = |secret: &Secret, bytes| place.create(secret, bytes);
+//! # let open = |secret: &Secret| place.open(secret);
+//! let secret = Secret::key_file(&[7; 32]); // 32 bytes that nobody can guess
+//! # let _ = || Volume::create(&disk, &secret, 1);
+//! let volume = create(&secret, 16 << 20)?; // or: Volume::create("disk.obl", &secret, 16 << 20)?
+//! volume.write_at(b"nobody sees where", 1_000_000)?;
+//! volume.flush()?; // from here on it survives a crash
+//! volume.close()?;
+//!
+//! let volume = open(&secret)?; // or: Volume::open("disk.obl", &secret)?
+//! let mut read = [0; 17];
+//! volume.read_at(&mut read, 1_000_000)?;
+//! assert_eq!(&read, b"nobody sees where");
+//! # volume.close()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A volume is two things: storage, and the *client's directory*, which says where the blocks are. **Without the directory
+//! the data cannot be found**: keep it as you keep the data, and never where storage is. Unless one is
+//! [named](Place::with_state), it is below the user's other state ([`home`]), where the program looks, too: what one makes the other opens.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`Volume`] | a disk in use |
+//! | [`Place`] | where one is, and how it is made and opened |
+//! | [`Error`], [`ErrorKind`] | what can go wrong: the exit codes of the program |
+//! | [`home`] | where the clients' directories of a user are |
+//! | [`opening`], [`creation`] | the steps between, for programs that ask and tell more |
+//!
+//! The crates below are [`oblivio_core`] (the algorithms), [`oblivio_store`] (where buckets can be kept) and [`oblivio_volume`] (the disk);
+//! they are there for whoever needs a part alone.
+
+pub mod creation;
+mod error;
+pub mod home;
+pub mod opening;
+mod place;
+mod volume;
+mod wish;
+
+pub use error::{Error, ErrorKind};
+pub use oblivio_core;
+pub use oblivio_store;
+pub use oblivio_store::{BoxedStore, Location, StoreKind, StoreOptions};
+pub use oblivio_volume;
+pub use oblivio_volume::keys::Secret;
+pub use oblivio_volume::{DiskOptions, Recovery, VolumeOptions, Wish};
+pub use place::Place;
+pub use volume::Volume;
+pub use wish::wish;

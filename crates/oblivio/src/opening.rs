@@ -1,0 +1,179 @@
+//! From a location and a secret to the owner of a volume.
+
+use std::path::{Path, PathBuf};
+
+use oblivio_core::durable::number_of;
+use oblivio_core::store::BucketStore;
+use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreKind, StoreOptions};
+use oblivio_volume::keys::{Attempt, Secret, SecretKind};
+use oblivio_volume::superblock::{
+    LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeParams,
+};
+use oblivio_volume::unlock::{self, NewerCopies, UnlockError};
+use oblivio_volume::{Volume, VolumeError};
+
+use crate::error::{Error, ErrorKind};
+use crate::home;
+
+/// A store that has been unlocked, and the directory that belongs to it.
+pub struct Unlocking {
+    /// The store.
+    pub store: BoxedStore,
+    /// The state in which it was found.
+    pub condition: Condition,
+    /// Who owns the volume in it.
+    pub owner: Unlocked,
+    /// The client's directory, which was not opened yet.
+    pub state: PathBuf,
+}
+
+/// Which volume is to be unlocked, and how.
+pub struct Locked<'a> {
+    /// Where it is.
+    pub location: &'a Location,
+    /// The client's directory, if another one than [that of the user](home::client_directory).
+    pub state: Option<&'a Path>,
+    /// What may be tried.
+    pub attempt: Attempt,
+    /// What to make of superblocks of newer programs.
+    pub newer: NewerCopies,
+}
+
+/// What anyone can see of a volume, and the state of the store that holds it.
+///
+/// # Errors
+/// When storage cannot be opened, or shows no volume.
+pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
+    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let OpenedStore { mut store, condition } = location.open(&options)?;
+    let superblock = unlock::look(&mut store).map_err(no_superblock)?;
+    check_parties(location, superblock.unauthenticated_params())?;
+    Ok((superblock, condition))
+}
+
+impl Locked<'_> {
+    /// Opens the store, and unlocks its superblock. `secret` is asked once, after storage has shown one.
+    ///
+    /// # Errors
+    /// Those of the store, of the superblock, of the client's directory, and of `secret`.
+    pub fn unlock<E: From<Error>>(
+        &self,
+        options: &StoreOptions,
+        secret: impl FnOnce() -> Result<Secret, E>,
+    ) -> Result<Unlocking, E> {
+        // What will be refused takes the volume from nobody.
+        let looked =
+            if options.read_only { None } else { self.location.look(options).map_err(of)? };
+        let is_looked_at = looked.is_some();
+        let open = || self.location.open(options).map_err(of);
+        let mut found = looked.map_or_else(open, Ok)?;
+        let owner = self.owner_of(&mut found.store, found.condition.is_cut_off, secret)?;
+        let state = state_of(self.state, &owner)?;
+        if is_looked_at {
+            // A rescue takes what is there, however old it is.
+            if self.newer == NewerCopies::Refuse {
+                let dir = home::open(&state)?;
+                Volume::check_before_opening(&mut *found.store, &dir, &owner).map_err(of)?;
+            }
+            drop(found);
+            found = open()?;
+        }
+        let OpenedStore { store, condition } = found;
+        Ok(Unlocking { store, condition, owner, state })
+    }
+
+    /// Whoever can unlock the volume in a store.
+    ///
+    /// # Errors
+    /// Those of the superblock, and of `secret`.
+    pub fn owner_of<E: From<Error>>(
+        &self,
+        store: &mut impl BucketStore,
+        is_cut_off: bool,
+        secret: impl FnOnce() -> Result<Secret, E>,
+    ) -> Result<Unlocked, E> {
+        let mut kind = None;
+        let secret = || secret().inspect(|secret| kind = Some(secret.kind()));
+        let owner = unlock::unlock(store, self.attempt, self.newer, secret).map_err(|error| match error {
+            UnlockError::NoSuperblock(_) if is_cut_off => E::from(Error::new(
+                ErrorKind::Tampered,
+                "so much was cut off the file that no copy of the superblock is left: restore it from a backup",
+            )),
+            UnlockError::NoSuperblock(error) => no_superblock(error).into(),
+            UnlockError::NoSecret(error) => error,
+            UnlockError::NotUnlocked(error) => not_unlocked(error, kind).into(),
+        })?;
+        check_parties(self.location, owner.superblock.params())?;
+        Ok(owner)
+    }
+}
+
+/// The client's directory of an owner: the one that is named, or that of the user.
+///
+/// # Errors
+/// [`Input`](ErrorKind::Input) if there is neither.
+pub fn state_of(named: Option<&Path>, owner: &Unlocked) -> Result<PathBuf, Error> {
+    let named = named.map(Path::to_owned);
+    named.or_else(|| home::client_directory(owner.superblock.volume_id())).ok_or_else(|| {
+        let message = "there is no home directory: name the client's directory with --state";
+        Error::new(ErrorKind::Input, message)
+    })
+}
+
+/// Refuses a URL of share servers that says something else of them than the volume does.
+fn check_parties(location: &Location, params: &VolumeParams) -> Result<(), Error> {
+    let StoreKind::Shares { servers, colluding } = location.kind() else { return Ok(()) };
+    let facts = params.config()?.facts();
+    let is_other =
+        |name, named: usize| number_of(&facts, name).filter(|of_volume| *of_volume != named as u64);
+    let refused = |message| Err(Error::new(ErrorKind::Input, message));
+    if let Some(of_volume) = is_other("servers", servers) {
+        return refused(format!(
+            "the volume is on {of_volume} share servers, and {servers} are named: name all of them, in the order in which it was made"
+        ));
+    }
+    if let Some(of_volume) = is_other("colluding", colluding) {
+        return refused(format!(
+            "{of_volume} of the servers of this volume may collude, and the URL says {colluding} (that is what it says without collude=): write &collude={of_volume}"
+        ));
+    }
+    Ok(())
+}
+
+/// What to say for that there is more to try.
+fn not_unlocked(error: SuperblockError, kind: Option<SecretKind>) -> Error {
+    match error.kind() {
+        SuperblockErrorKind::WrongKey => {
+            let what = match kind {
+                Some(SecretKind::KeyFile) => "the key file is wrong",
+                _ => "the passphrase is wrong",
+            };
+            let message = format!("{what}: {error}. `oblivio key list` says which slots there are");
+            Error::new(ErrorKind::WrongKey, message)
+        }
+        SuperblockErrorKind::TooCostly => Error::new(
+            ErrorKind::Input,
+            format!(
+                "{error}. `oblivio key list` says what each slot asks for, --key-slot names one, and --unlock-memory-max allows more"
+            ),
+        ),
+        _ => VolumeError::from(error).into(),
+    }
+}
+
+/// What a store that is one of ours and shows no superblock may be.
+pub fn no_superblock(error: SuperblockError) -> Error {
+    match error.kind() {
+        SuperblockErrorKind::NotAVolume => Error::new(
+            ErrorKind::Tampered,
+            "what is there has the form of a volume, and no superblock. If it is a copy that is not whole, go on with `oblivio copy --resume`. \
+             If it never was a volume, because its creation was interrupted, `oblivio remove` removes it. Else restore it from a backup",
+        ),
+        _ => VolumeError::from(error).into(),
+    }
+}
+
+/// The error of a caller from one of ours.
+fn of<E: From<Error>>(error: impl Into<Error>) -> E {
+    E::from(error.into())
+}

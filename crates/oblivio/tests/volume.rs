@@ -1,0 +1,253 @@
+//! A volume as a program has it: what it keeps, and what it says when something is wrong.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use oblivio::opening::look;
+use oblivio::{Error, ErrorKind, Location, Place, Secret, Volume};
+use tempfile::TempDir;
+
+const BYTES: u64 = 4 << 20;
+
+/// A folder with a volume and the client's directory.
+struct World {
+    folder: TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn place(&self) -> Place {
+        Place::new(self.path("disk")).unwrap().with_state(self.path("state"))
+    }
+
+    fn create(&self) -> Volume {
+        self.place().create(&secret(1), BYTES).unwrap()
+    }
+
+    fn open(&self) -> Result<Volume, Error> {
+        self.place().open(&secret(1))
+    }
+
+    /// What there is besides.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+
+fn secret(byte: u8) -> Secret {
+    Secret::key_file(&[byte; 32])
+}
+
+fn kind<T>(result: Result<T, Error>) -> ErrorKind {
+    result.err().map(|error| error.kind()).unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn it_holds_what_was_written_anywhere_and_in_any_length() {
+    let world = World::new();
+    let volume = world.create();
+    assert_eq!((volume.bytes(), volume.block_bytes()), (BYTES, 4096));
+    assert_eq!(volume.client_directory(), world.path("state"));
+    let text: Vec<u8> = (0..100_001u32).map(|i| (i * 7 % 251) as u8).collect();
+    volume.write_at(&text, 4097).unwrap();
+    volume.write_at(b"end", BYTES - 3).unwrap();
+    volume.write_at(b"", BYTES).unwrap();
+    volume.trim(8192, 4096).unwrap();
+    volume.close().unwrap();
+
+    let volume = world.open().unwrap();
+    assert!(!volume.recovery().was_needed);
+    let mut read = vec![1; text.len() + 2];
+    volume.read_at(&mut read, 4096).unwrap();
+    let mut expected = [&[0], &text[..], &[0]].concat();
+    expected[4096..8192].fill(0);
+    assert!(read == expected);
+    let mut end = [0; 3];
+    volume.read_at(&mut end, BYTES - 3).unwrap();
+    assert_eq!(&end, b"end");
+}
+
+#[test]
+fn requests_that_are_longer_than_one_of_the_disk_go_in_portions() {
+    let world = World::new();
+    let volume = world.place().create(&secret(1), 40 << 20).unwrap();
+    let text: Vec<u8> = (0..33u32 << 20).map(|i| (i / 4096 % 251) as u8).collect();
+    volume.write_at(&text, 1).unwrap();
+    let mut read = vec![0; text.len()];
+    volume.read_at(&mut read, 1).unwrap();
+    assert!(read == text);
+}
+
+#[test]
+fn what_goes_past_the_end_is_refused_as_a_whole_and_the_volume_goes_on() {
+    let world = World::new();
+    let volume = world.create();
+    let long = vec![7; 8192];
+    for (bytes, offset) in [(8192, BYTES - 4096), (1, BYTES), (1, u64::MAX)] {
+        assert_eq!(kind(volume.write_at(&long[..bytes], offset)), ErrorKind::Input);
+        assert_eq!(kind(volume.read_at(&mut vec![0; bytes], offset)), ErrorKind::Input);
+    }
+    assert_eq!(kind(volume.trim(BYTES, 1)), ErrorKind::Input);
+    let mut last = [1; 4096];
+    volume.read_at(&mut last, BYTES - 4096).unwrap();
+    assert_eq!(last, [0; 4096]);
+}
+
+/// As it is left when a process dies: nothing is closed.
+#[test]
+fn what_was_flushed_survives_a_crash() {
+    let world = World::new();
+    let volume = world.create();
+    volume.write_at(b"kept", 5).unwrap();
+    volume.flush().unwrap();
+    fs::copy(world.path("disk"), world.path("disk.crashed")).unwrap();
+    copy(&world.path("state"), &world.path("state.crashed"));
+    drop(volume);
+    fs::rename(world.path("disk.crashed"), world.path("disk")).unwrap();
+    fs::remove_dir_all(world.path("state")).unwrap();
+    let permissions = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(world.path("state.crashed"), permissions).unwrap();
+    fs::rename(world.path("state.crashed"), world.path("state")).unwrap();
+
+    let volume = world.open().unwrap();
+    assert!(volume.recovery().was_needed);
+    let mut read = [0; 4];
+    volume.read_at(&mut read, 5).unwrap();
+    assert_eq!(&read, b"kept");
+}
+
+#[test]
+fn a_creation_that_fails_leaves_nothing_and_touches_nothing() {
+    let world = World::new();
+    let place = world.place();
+    for bytes in [0, u64::MAX] {
+        assert_eq!(kind(place.create(&secret(1), bytes)), ErrorKind::Input, "{bytes}");
+    }
+    assert_eq!(kind(place.create(&Secret::key_file(&[1; 31]), BYTES)), ErrorKind::Input);
+    assert_eq!(kind(place.create(&Secret::passphrase(""), BYTES)), ErrorKind::Input);
+    assert_eq!(world.names(), [""; 0]);
+    // A directory that nobody else may enter cannot be made below a file.
+    fs::write(world.path("file"), b"").unwrap();
+    let below = place.clone().with_state(world.path("file/state"));
+    assert_eq!(kind(below.create(&secret(1), BYTES)), ErrorKind::Failed);
+    assert_eq!(world.names(), ["file"]);
+    // Storage that cannot be made: the directory goes again.
+    let nowhere = Place::new(world.path("no/disk")).unwrap().with_state(world.path("state"));
+    assert_eq!(kind(nowhere.create(&secret(1), BYTES)), ErrorKind::Input);
+    assert_eq!(world.names(), ["file"]);
+    fs::write(world.path("disk"), b"somebody's").unwrap();
+    assert_eq!(kind(place.create(&secret(1), BYTES)), ErrorKind::Input);
+    assert_eq!(fs::read(world.path("disk")).unwrap(), b"somebody's");
+}
+
+#[test]
+fn each_thing_that_can_be_wrong_with_an_opening_has_its_kind() {
+    let world = World::new();
+    let refused = || kind(world.open());
+    assert_eq!(refused(), ErrorKind::Input);
+    let volume = world.create();
+    assert_eq!(refused(), ErrorKind::Locked);
+    volume.close().unwrap();
+
+    let wrong = world.place().open(&secret(2)).err().unwrap();
+    assert_eq!((wrong.kind(), wrong.kind().exit_code()), (ErrorKind::WrongKey, 6));
+    assert!(wrong.to_string().starts_with("the key file is wrong"), "{wrong}");
+    let wrong = world.place().open(&Secret::passphrase("a guess")).err().unwrap();
+    assert_eq!(wrong.kind(), ErrorKind::WrongKey);
+    assert!(wrong.to_string().starts_with("the passphrase is wrong"), "{wrong}");
+
+    let elsewhere = world.place().with_state(world.path("elsewhere"));
+    assert_eq!(kind(elsewhere.open(&secret(1))), ErrorKind::State);
+
+    // Both as they were, one of them as it was, and nothing as it was.
+    fs::copy(world.path("disk"), world.path("disk.old")).unwrap();
+    copy(&world.path("state"), &world.path("state.old"));
+    let volume = world.open().unwrap();
+    volume.write_at(&[1; 100_000], 0).unwrap();
+    volume.close().unwrap();
+    fs::rename(world.path("disk"), world.path("disk.new")).unwrap();
+    fs::rename(world.path("disk.old"), world.path("disk")).unwrap();
+    assert_eq!(refused(), ErrorKind::StoreRolledBack);
+    fs::rename(world.path("disk.new"), world.path("disk")).unwrap();
+    let permissions = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(world.path("state.old"), permissions).unwrap();
+    let old = world.place().with_state(world.path("state.old"));
+    assert_eq!(kind(old.open(&secret(1))), ErrorKind::StateRolledBack);
+    world.open().unwrap().close().unwrap();
+}
+
+/// The kind is known at the request, and every one that follows says the same.
+#[test]
+fn storage_that_was_changed_is_told_at_the_request_that_finds_it() {
+    let world = World::new();
+    let volume = world.place().with_cache(0).create(&secret(1), BYTES).unwrap();
+    for block in 0..BYTES / 4096 {
+        volume.write_at(&[1; 4096], 4096 * block).unwrap();
+    }
+    volume.close().unwrap();
+    let volume = world.place().with_cache(0).open(&secret(1)).unwrap();
+    let file = OpenOptions::new().write(true).open(world.path("disk")).unwrap();
+    let bytes = file.metadata().unwrap().len();
+    // Behind the headers and the superblock.
+    for at in (bytes / 8..bytes).step_by(512) {
+        file.write_all_at(&[0xa5; 16], at).unwrap();
+    }
+    let mut block = [0; 4096];
+    let found = (0..BYTES / 4096).find_map(|at| volume.read_at(&mut block, 4096 * at).err());
+    let found = found.expect("nothing was noticed");
+    assert_eq!(found.kind(), ErrorKind::Tampered, "{found}");
+    assert_eq!(kind(volume.write_at(b"more", 0)), ErrorKind::Tampered);
+    assert_eq!(kind(volume.flush()), ErrorKind::Tampered);
+    assert_eq!(kind(volume.close()), ErrorKind::Tampered);
+}
+
+#[test]
+fn what_is_asked_by_many_threads_is_answered_to_each() {
+    let world = World::new();
+    let volume = world.create();
+    std::thread::scope(|scope| {
+        for thread in 0..8u8 {
+            let volume = &volume;
+            scope.spawn(move || {
+                let at = u64::from(thread) * 100_000 + 3;
+                volume.write_at(&[thread; 50_000], at).unwrap();
+                let mut read = vec![0xff; 50_000];
+                volume.read_at(&mut read, at).unwrap();
+                assert!(read.iter().all(|byte| *byte == thread));
+            });
+        }
+    });
+}
+
+#[test]
+fn two_volumes_of_one_secret_have_nothing_in_common() {
+    let (one, other) = (World::new(), World::new());
+    let id = |world: &World| {
+        world.create().close().unwrap();
+        let location = Location::parse(world.path("disk").as_os_str()).unwrap();
+        look(&location).unwrap().0.unauthenticated_volume_id()
+    };
+    assert_ne!(id(&one), id(&other));
+    // The directory of one is of no use to the other.
+    let swapped = one.place().with_state(other.path("state"));
+    assert_eq!(kind(swapped.open(&secret(1))), ErrorKind::State);
+}
