@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use oblivio_core::StoreError;
 use oblivio_store::{InvalidLocation, OpenError, OpenErrorKind};
 use oblivio_volume::keys::KeyError;
 use oblivio_volume::{VolumeError, VolumeErrorKind};
@@ -70,6 +71,21 @@ impl From<VolumeErrorKind> for ErrorKind {
             VolumeErrorKind::NoSpace => Self::NoSpace,
             VolumeErrorKind::UnknownVersion => Self::UnknownVersion,
             VolumeErrorKind::Unreachable => Self::Unreachable,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// Of an array that lives as long as the program: whatever ends one is [`Failed`](Self::Failed), unless storage says what it is.
+impl From<&oblivio_core::Error> for ErrorKind {
+    fn from(error: &oblivio_core::Error) -> Self {
+        use oblivio_core::ErrorKind as Core;
+        match error.kind() {
+            Core::InvalidConfig | Core::InvalidRequest | Core::StoreMismatch => Self::Input,
+            Core::Corrupt => Self::Tampered,
+            Core::Store => {
+                error.store_kind().map_or(Self::Failed, |kind| VolumeErrorKind::from(kind).into())
+            }
             _ => Self::Failed,
         }
     }
@@ -142,6 +158,19 @@ impl From<VolumeError> for Error {
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         Self::caused_by(error.kind().into(), error)
+    }
+}
+
+impl From<oblivio_core::Error> for Error {
+    fn from(error: oblivio_core::Error) -> Self {
+        Self::caused_by((&error).into(), error)
+    }
+}
+
+/// Of a store that somebody wrote.
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        oblivio_core::Error::from(error).into()
     }
 }
 

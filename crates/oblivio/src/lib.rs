@@ -34,6 +34,7 @@
 //! |---|---|
 //! | [`Volume`] | a disk in use |
 //! | [`Place`] | where one is, and how it is made and opened |
+//! | [`Array`] | an array of blocks in memory, or on a store of one's own, that lives as long as the program |
 //! | [`Error`], [`ErrorKind`] | what can go wrong: the exit codes of the program |
 //! | [`home`] | where the clients' directories of a user are |
 //! | [`opening`], [`creation`] | the steps between, for programs that ask and tell more |
@@ -41,6 +42,7 @@
 //! The crates below are [`oblivio_core`] (the algorithms), [`oblivio_store`] (where buckets can be kept) and [`oblivio_volume`] (the disk);
 //! they are there for whoever needs a part alone.
 
+mod array;
 pub mod creation;
 mod error;
 pub mod home;
@@ -49,6 +51,7 @@ mod place;
 mod volume;
 mod wish;
 
+pub use array::{Array, ArrayOptions, Positions, Scheme};
 pub use error::{Error, ErrorKind};
 pub use oblivio_core;
 pub use oblivio_store;

@@ -114,7 +114,7 @@ impl From<oblivio_core::Error> for VolumeError {
     fn from(error: oblivio_core::Error) -> Self {
         use oblivio_core::ErrorKind as Core;
         let kind = match error.kind() {
-            Core::Store => error.store_kind().map_or(VolumeErrorKind::Io, of_store),
+            Core::Store => error.store_kind().map_or(VolumeErrorKind::Io, VolumeErrorKind::from),
             Core::InvalidConfig | Core::StoreMismatch => VolumeErrorKind::InvalidConfig,
             Core::StoreRolledBack => VolumeErrorKind::StoreRolledBack,
             Core::StateRolledBack => VolumeErrorKind::StateRolledBack,
@@ -151,7 +151,9 @@ impl From<SuperblockError> for VolumeError {
             Superblock::UnknownVersion => VolumeErrorKind::UnknownVersion,
             Superblock::WrongKey => VolumeErrorKind::WrongKey,
             Superblock::Damaged | Superblock::Tampered => VolumeErrorKind::Tampered,
-            Superblock::Store => error.store_kind().map_or(VolumeErrorKind::Io, of_store),
+            Superblock::Store => {
+                error.store_kind().map_or(VolumeErrorKind::Io, VolumeErrorKind::from)
+            }
             _ => VolumeErrorKind::InvalidRequest,
         };
         Self::caused_by(kind, error.to_string(), error)
@@ -166,13 +168,15 @@ impl From<io::Error> for VolumeError {
 }
 
 /// What a failure of the store is for its volume.
-fn of_store(kind: StoreErrorKind) -> VolumeErrorKind {
-    match kind {
-        StoreErrorKind::Unreachable => VolumeErrorKind::Unreachable,
-        StoreErrorKind::Fenced => VolumeErrorKind::Locked,
-        StoreErrorKind::Full => VolumeErrorKind::NoSpace,
-        StoreErrorKind::Damaged => VolumeErrorKind::StoreDamaged,
-        _ => VolumeErrorKind::Io,
+impl From<StoreErrorKind> for VolumeErrorKind {
+    fn from(kind: StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Unreachable => Self::Unreachable,
+            StoreErrorKind::Fenced => Self::Locked,
+            StoreErrorKind::Full => Self::NoSpace,
+            StoreErrorKind::Damaged => Self::StoreDamaged,
+            _ => Self::Io,
+        }
     }
 }
 

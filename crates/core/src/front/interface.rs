@@ -64,6 +64,27 @@ pub trait Oram {
     }
 }
 
+/// Whatever has an ORAM is one.
+macro_rules! forward_to_what_it_points_to {
+    ($($pointer:ty),*) => {$(
+        impl<O: Oram + ?Sized> Oram for $pointer {
+            fn capacity(&self) -> u64 {
+                (**self).capacity()
+            }
+
+            fn block_bytes(&self) -> usize {
+                (**self).block_bytes()
+            }
+
+            fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
+                (**self).access(batch)
+            }
+        }
+    )*};
+}
+
+forward_to_what_it_points_to!(Box<O>, &mut O);
+
 /// A front end as its owner has it: what there is to do besides serving requests.
 ///
 /// `Box<dyn Front>` is any ORAM that [`build`](super::build()) makes.

@@ -44,10 +44,13 @@ impl TreeConfig {
     /// Path ORAM as in Tiny ORAM: Z = 4 and C = 78, with at most one block for each leaf.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`.
+    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`, or there can be no such block.
     pub fn path(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
         let geometry = Geometry::uniform(leaf_level_for(capacity, (1, 1))?, 4)?;
-        Ok(Self::new(capacity, block_bytes, geometry, 78))
+        let config = Self::new(capacity, block_bytes, geometry, 78);
+        // What cannot be is refused where it is said.
+        config.format()?;
+        Ok(config)
     }
 
     /// A tree of any geometry.
@@ -135,7 +138,7 @@ impl RawConfig {
     /// A is the caller's to know.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`, or `evict_period` is 0.
+    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`, there can be no such block, or `evict_period` is 0.
     pub fn with_z_a(
         capacity: u64,
         block_bytes: usize,
@@ -147,6 +150,7 @@ impl RawConfig {
         let leaf_level = leaf_level_for(capacity, (u64::from(evict_period), 2))?;
         let geometry = Geometry::uniform(leaf_level, z)?;
         let tree = TreeConfig::new(capacity, block_bytes, geometry, stash_blocks_max);
+        tree.format()?;
         Ok(Self { tree, evict_period })
     }
 

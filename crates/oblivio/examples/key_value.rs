@@ -1,0 +1,111 @@
+//! A key-value store in memory that nobody outside can watch: each request is one access, whatever it does.
+//!
+//! A key has one block, by its hash, with a few entries in it. So `get`, `put` and `remove` take one access each, found or not, and who watches memory
+//! counts requests, and learns nothing else.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "an example is read, and says what it does"
+)]
+
+use std::collections::hash_map::RandomState;
+use std::error::Error;
+use std::hash::BuildHasher;
+
+use oblivio::Array;
+
+const KEY_BYTES: usize = 24;
+const VALUE_BYTES: usize = 40;
+const ENTRY_BYTES: usize = KEY_BYTES + VALUE_BYTES;
+/// With 16 entries to a block and a quarter of them in use on average, next to no block ever fills.
+const ENTRIES: usize = 16;
+
+struct Store {
+    blocks: Array,
+    /// Keyed: otherwise whoever chooses the keys could fill one block.
+    hashes: RandomState,
+}
+
+impl Store {
+    fn new(entries: u64) -> Result<Self, oblivio::Error> {
+        let blocks = Array::in_memory(entries.div_ceil(ENTRIES as u64 / 4), ENTRIES * ENTRY_BYTES)?;
+        Ok(Self { blocks, hashes: RandomState::new() })
+    }
+
+    fn get(&mut self, key: &[u8; KEY_BYTES]) -> Result<Option<[u8; VALUE_BYTES]>, Box<dyn Error>> {
+        let mut found = None;
+        self.visit(key, |entries| found = position(entries, key).map(|at| value(entries, at)))?;
+        Ok(found)
+    }
+
+    fn put(
+        &mut self,
+        key: &[u8; KEY_BYTES],
+        value: &[u8; VALUE_BYTES],
+    ) -> Result<(), Box<dyn Error>> {
+        let mut has_room = false;
+        self.visit(key, |entries| {
+            let place = position(entries, key).or_else(|| position(entries, &[0; KEY_BYTES]));
+            has_room = place.is_some();
+            if let Some(at) = place {
+                entries[at..at + KEY_BYTES].copy_from_slice(key);
+                entries[at + KEY_BYTES..at + ENTRY_BYTES].copy_from_slice(value);
+            }
+        })?;
+        if has_room { Ok(()) } else { Err("the block of this key is full".into()) }
+    }
+
+    fn remove(&mut self, key: &[u8; KEY_BYTES]) -> Result<(), Box<dyn Error>> {
+        self.visit(key, |entries| {
+            if let Some(at) = position(entries, key) {
+                entries[at..at + ENTRY_BYTES].fill(0);
+            }
+        })
+    }
+
+    /// The one access of a request. The key of zeros is that of an entry that is free.
+    fn visit(
+        &mut self,
+        key: &[u8; KEY_BYTES],
+        change: impl FnMut(&mut [u8]),
+    ) -> Result<(), Box<dyn Error>> {
+        if *key == [0; KEY_BYTES] {
+            return Err("a key is not all zeros".into());
+        }
+        let block = self.hashes.hash_one(key) % self.blocks.capacity();
+        Ok(self.blocks.update(block, change)?)
+    }
+}
+
+/// Where the entry of a key begins.
+fn position(entries: &[u8], key: &[u8; KEY_BYTES]) -> Option<usize> {
+    (0..entries.len()).step_by(ENTRY_BYTES).find(|at| entries[*at..*at + KEY_BYTES] == *key)
+}
+
+fn value(entries: &[u8], at: usize) -> [u8; VALUE_BYTES] {
+    std::array::from_fn(|byte| entries[at + KEY_BYTES + byte])
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut store = Store::new(10_000)?;
+    let key =
+        |number: u32| std::array::from_fn(|byte| format!("key {number:>20}").as_bytes()[byte]);
+    for number in 0..10_000u32 {
+        store.put(&key(number), &[number as u8; VALUE_BYTES])?;
+    }
+    store.remove(&key(7))?;
+    for number in [0, 7, 9_999, 10_000] {
+        println!("{number:>6}: {:?}", store.get(&key(number))?.map(|value| value[0]));
+    }
+    assert_eq!(store.get(&key(9_999))?, Some([9_999u32 as u8; VALUE_BYTES]));
+    assert_eq!(store.get(&key(7))?, None);
+    let refused = store.put(&[0; KEY_BYTES], &[1; VALUE_BYTES]).unwrap_err();
+    println!("refused: {refused}");
+    Ok(())
+}
+
+#[test]
+fn it_runs() -> Result<(), Box<dyn Error>> {
+    main()
+}

@@ -1,0 +1,171 @@
+//! An array as a program has it, with each scheme and each place of the positions.
+
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use oblivio::oblivio_core::store::{
+    BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape,
+};
+use oblivio::oblivio_core::{Access, MemoryStore, Op, StoreError, StoreErrorKind};
+use oblivio::{Array, ArrayOptions, ErrorKind, Positions, Scheme};
+
+const CAPACITY: u64 = 500;
+const BYTES: usize = 64;
+
+fn each() -> Vec<ArrayOptions> {
+    let schemes = [Scheme::Raw, Scheme::Path];
+    let placed = schemes.into_iter().flat_map(|scheme| {
+        let options = ArrayOptions::new(CAPACITY, BYTES).with_scheme(scheme);
+        [Positions::OnClient, Positions::InTree]
+            .map(|positions| options.clone().with_positions(positions))
+    });
+    placed.flat_map(|options| [options.clone(), options.unauthenticated()]).collect()
+}
+
+#[test]
+fn each_kind_holds_what_was_written() {
+    for options in each() {
+        let mut array = options.in_memory().unwrap();
+        assert_eq!((array.capacity(), array.block_bytes()), (CAPACITY, BYTES));
+        for round in 0..3u8 {
+            for address in 0..CAPACITY {
+                array.write(address, &[address as u8 ^ round; BYTES]).unwrap();
+                array.update(CAPACITY - 1 - address, |block| block[7] = round).unwrap();
+            }
+        }
+        array.dummy().unwrap();
+        array.background_evict().unwrap();
+        for address in 0..CAPACITY {
+            let mut block = [0; BYTES];
+            array.read(address, &mut block).unwrap();
+            assert_eq!(block[0], address as u8 ^ 2, "{options:?}: {address}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_of_any_length_is_served_in_its_order_or_refused_as_a_whole() {
+    for options in each() {
+        let mut array = options.in_memory().unwrap();
+        let (old, new) = ([1; BYTES], [2; BYTES]);
+        let mut batch: Vec<_> = (0..300)
+            .map(|i| Access { address: i % 200, op: Op::Write(if i < 200 { &old } else { &new }) })
+            .collect();
+        array.access(&mut batch).unwrap();
+        let refused = [
+            Access { address: 0, op: Op::Write(&[3; BYTES]) },
+            Access { address: CAPACITY, op: Op::Write(&[3; BYTES]) },
+        ];
+        let error = array.access(&mut { refused }).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert_eq!(array.write(1, &[3; BYTES - 1]).unwrap_err().kind(), ErrorKind::Input);
+        for (address, expected) in [(0, 2), (99, 2), (100, 1), (199, 1), (200, 0)] {
+            let mut block = [9; BYTES];
+            array.read(address, &mut block).unwrap();
+            assert_eq!(block, [expected; BYTES], "{options:?}: {address}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_where_it_is_said() {
+    for (capacity, bytes) in [(0, 64), (u64::MAX, 64), (10, 0), (10, 15), (10, usize::MAX)] {
+        for positions in [Positions::OnClient, Positions::InTree] {
+            let options = ArrayOptions::new(capacity, bytes).with_positions(positions);
+            for options in [options.clone(), options.unauthenticated()] {
+                let error = options.in_memory().unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Input, "{options:?}: {error}");
+            }
+        }
+    }
+    assert!(Array::in_memory(1, 16).is_ok());
+}
+
+/// Storage that gives back something else, from when it is told to, or nothing any more.
+struct Lying {
+    store: MemoryStore,
+    how: Rc<RefCell<Option<StoreErrorKind>>>,
+    lies: Rc<RefCell<bool>>,
+}
+
+impl BucketStore for Lying {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.store.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.store.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        if let Some(kind) = *self.how.borrow() {
+            return Err(StoreError::new(kind, "it does not answer"));
+        }
+        if *self.lies.borrow() {
+            // A bit of every slot.
+            self.store.contents_mut().iter_mut().step_by(16).for_each(|byte| *byte ^= 1);
+        }
+        self.store.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.store.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.store.flush()
+    }
+}
+
+/// An array that holds something, and what its storage is told.
+fn lying(
+    options: &ArrayOptions,
+) -> (Array, Rc<RefCell<Option<StoreErrorKind>>>, Rc<RefCell<bool>>) {
+    let (how, lies) = (Rc::default(), Rc::default());
+    let (told, told_to_lie) = (Rc::clone(&how), Rc::clone(&lies));
+    let mut array = options
+        .on(|shape| {
+            let store = MemoryStore::new(&[shape], MemoryStore::default_layout())?;
+            Ok(Lying { store, how: told, lies: told_to_lie })
+        })
+        .unwrap();
+    for address in 0..CAPACITY {
+        array.write(address, &[1; BYTES]).unwrap();
+    }
+    (array, how, lies)
+}
+
+#[test]
+fn storage_that_changes_a_bit_is_noticed_unless_nobody_asked_for_that() {
+    for scheme in [Scheme::Raw, Scheme::Path] {
+        let options = ArrayOptions::new(CAPACITY, BYTES).with_scheme(scheme);
+        let (mut array, _, lies) = lying(&options);
+        *lies.borrow_mut() = true;
+        let found = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err());
+        assert_eq!(found.unwrap().kind(), ErrorKind::Tampered);
+        assert_eq!(array.read(0, &mut [0; BYTES]).unwrap_err().kind(), ErrorKind::Failed);
+    }
+}
+
+#[test]
+fn what_storage_says_of_a_failure_is_passed_on() {
+    let kinds = [
+        (StoreErrorKind::Unreachable, ErrorKind::Unreachable),
+        (StoreErrorKind::Full, ErrorKind::NoSpace),
+        (StoreErrorKind::Fenced, ErrorKind::Locked),
+        (StoreErrorKind::Damaged, ErrorKind::Tampered),
+        (StoreErrorKind::Failed, ErrorKind::Failed),
+    ];
+    for (said, expected) in kinds {
+        let (mut array, how, _) = lying(&ArrayOptions::new(CAPACITY, BYTES));
+        *how.borrow_mut() = Some(said);
+        let error = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err()).unwrap();
+        assert_eq!(error.kind(), expected, "{error}");
+    }
+}
