@@ -86,8 +86,14 @@ fn what_cannot_be_is_refused_where_it_is_said() {
 /// Storage that gives back something else, from when it is told to, or nothing any more.
 struct Lying {
     store: MemoryStore,
-    how: Rc<RefCell<Option<StoreErrorKind>>>,
-    lies: Rc<RefCell<bool>>,
+    told: Rc<RefCell<Told>>,
+}
+
+/// What storage is told to do.
+#[derive(Default)]
+struct Told {
+    fails: Option<StoreErrorKind>,
+    lies: bool,
 }
 
 impl BucketStore for Lying {
@@ -104,10 +110,10 @@ impl BucketStore for Lying {
     }
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        if let Some(kind) = *self.how.borrow() {
+        if let Some(kind) = self.told.borrow().fails {
             return Err(StoreError::new(kind, "it does not answer"));
         }
-        if *self.lies.borrow() {
+        if self.told.borrow().lies {
             // A bit of every slot.
             self.store.contents_mut().iter_mut().step_by(16).for_each(|byte| *byte ^= 1);
         }
@@ -124,29 +130,27 @@ impl BucketStore for Lying {
 }
 
 /// An array that holds something, and what its storage is told.
-fn lying(
-    options: &ArrayOptions,
-) -> (Array, Rc<RefCell<Option<StoreErrorKind>>>, Rc<RefCell<bool>>) {
-    let (how, lies) = (Rc::default(), Rc::default());
-    let (told, told_to_lie) = (Rc::clone(&how), Rc::clone(&lies));
+fn lying(options: &ArrayOptions) -> (Array, Rc<RefCell<Told>>) {
+    let told: Rc<RefCell<Told>> = Rc::default();
+    let of_store = told.clone();
     let mut array = options
         .on(|shape| {
             let store = MemoryStore::new(&[shape], MemoryStore::default_layout())?;
-            Ok(Lying { store, how: told, lies: told_to_lie })
+            Ok(Lying { store, told: of_store })
         })
         .unwrap();
     for address in 0..CAPACITY {
         array.write(address, &[1; BYTES]).unwrap();
     }
-    (array, how, lies)
+    (array, told)
 }
 
 #[test]
 fn storage_that_changes_a_bit_is_noticed_unless_nobody_asked_for_that() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let options = ArrayOptions::new(CAPACITY, BYTES).with_scheme(scheme);
-        let (mut array, _, lies) = lying(&options);
-        *lies.borrow_mut() = true;
+        let (mut array, told) = lying(&options);
+        told.borrow_mut().lies = true;
         let found = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err());
         assert_eq!(found.unwrap().kind(), ErrorKind::Tampered);
         assert_eq!(array.read(0, &mut [0; BYTES]).unwrap_err().kind(), ErrorKind::Failed);
@@ -163,8 +167,8 @@ fn what_storage_says_of_a_failure_is_passed_on() {
         (StoreErrorKind::Failed, ErrorKind::Failed),
     ];
     for (said, expected) in kinds {
-        let (mut array, how, _) = lying(&ArrayOptions::new(CAPACITY, BYTES));
-        *how.borrow_mut() = Some(said);
+        let (mut array, told) = lying(&ArrayOptions::new(CAPACITY, BYTES));
+        told.borrow_mut().fails = Some(said);
         let error = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err()).unwrap();
         assert_eq!(error.kind(), expected, "{error}");
     }
