@@ -39,12 +39,12 @@ pub struct Locked<'a> {
     pub newer: NewerCopies,
 }
 
-/// What anyone can see of a volume, and the state of the store that holds it.
+/// What anyone can see of a volume, and the state of the store that holds it. A volume on files can be in use meanwhile.
 ///
 /// # Errors
 /// When storage cannot be opened, or shows no volume.
 pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
-    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let options = StoreOptions { read_only: true, beside_writer: true, ..StoreOptions::default() };
     let OpenedStore { mut store, condition } = location.open(&options)?;
     let superblock = unlock::look(&mut store).map_err(no_superblock)?;
     check_parties(location, superblock.unauthenticated_params())?;

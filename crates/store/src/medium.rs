@@ -36,7 +36,12 @@ impl Medium {
         self.file.set_len(bytes)
     }
 
-    pub(crate) fn open(path: &Path, read_only: bool) -> Result<Self, OpenError> {
+    /// `beside_writer` reads what somebody else may be writing.
+    pub(crate) fn open(
+        path: &Path,
+        read_only: bool,
+        beside_writer: bool,
+    ) -> Result<Self, OpenError> {
         let cannot_open = |cause| OpenError::io(&format!("open {}", path.display()), cause);
         // Nobody waits for the other end of what turns out to be a pipe.
         let file = OpenOptions::new()
@@ -49,7 +54,9 @@ impl Medium {
             let message = format!("{} is no file: check the path", path.display());
             return Err(OpenError::new(OpenErrorKind::NotAStore, message));
         }
-        lock(&file, path, read_only)?;
+        if !(read_only && beside_writer) {
+            lock(&file, path, read_only)?;
+        }
         Ok(Self { file, direct: false })
     }
 

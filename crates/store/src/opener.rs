@@ -77,6 +77,8 @@ pub struct StoreOptions {
     pub direct: bool,
     /// Refuse writes, and share the storage with others that do.
     pub read_only: bool,
+    /// Read beside whoever writes to a file: nobody is kept out, and what is read may be half written. For those who only read. A server has rules of its own.
+    pub beside_writer: bool,
     /// Open storage to read even if a part of it is gone: that part cannot be read, and the rest can. Share servers are opened so also to write: as many may be gone as
     /// leave one more than may collude.
     pub may_be_cut_off: bool,
@@ -89,7 +91,13 @@ const RETRY_FOR: Duration = Duration::from_secs(60);
 
 impl Default for StoreOptions {
     fn default() -> Self {
-        Self { direct: false, read_only: false, may_be_cut_off: false, retry_for: RETRY_FOR }
+        Self {
+            direct: false,
+            read_only: false,
+            beside_writer: false,
+            may_be_cut_off: false,
+            retry_for: RETRY_FOR,
+        }
     }
 }
 
@@ -589,8 +597,8 @@ fn member_alone(mark: Mark) -> OpenError {
 }
 
 fn file_options(options: &StoreOptions) -> FileOptions {
-    let StoreOptions { direct, read_only, may_be_cut_off, .. } = *options;
-    FileOptions { direct, read_only, may_be_cut_off, ..FileOptions::default() }
+    let StoreOptions { direct, read_only, beside_writer, may_be_cut_off, .. } = *options;
+    FileOptions { direct, read_only, beside_writer, may_be_cut_off, ..FileOptions::default() }
 }
 
 fn condition_of_file(store: &FileStore, read_only: bool) -> Result<Condition, OpenError> {

@@ -28,6 +28,8 @@ pub struct FileOptions {
     pub direct: bool,
     /// Refuse writes, and share the file with others that do.
     pub read_only: bool,
+    /// Read beside whoever writes: nobody is kept out, and what is read may be half written. For those who only read.
+    pub beside_writer: bool,
     /// Open a file to read even if its end was cut off: what is missing cannot be read, and the rest can.
     pub may_be_cut_off: bool,
     /// How much of what was written is kept back, at most one trip more, so that neighbours reach
@@ -44,6 +46,7 @@ impl Default for FileOptions {
         Self {
             direct: false,
             read_only: false,
+            beside_writer: false,
             may_be_cut_off: false,
             write_behind_bytes_max: 4 << 20,
             looks_ahead: thread::available_parallelism()
@@ -118,7 +121,7 @@ impl FileStore {
     /// # Errors
     /// When it is not a file of ours, not whole, in use elsewhere, or the system refuses.
     pub fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
-        let medium = Medium::open(path, options.read_only)?;
+        let medium = Medium::open(path, options.read_only, options.beside_writer)?;
         let found = header::find(&medium, options.read_only && options.may_be_cut_off)?;
         if !options.read_only {
             header::mend(&medium, &found)?;

@@ -2,7 +2,7 @@
 
 use oblivio::home;
 use oblivio::opening::{Unlocking, look};
-use oblivio_store::{StoreKind, StoreOptions};
+use oblivio_store::{Location, StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
 use oblivio_volume::tampering;
@@ -20,33 +20,15 @@ use crate::output;
 /// `oblivio info`.
 pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     let location = &args.at.place.volume;
-    let facts = if args.public {
-        let (superblock, condition) = look(location)?;
-        Facts {
-            kind: location.kind(),
-            id: superblock.unauthenticated_volume_id(),
-            params: superblock.unauthenticated_params().clone(),
-            slots: superblock.unauthenticated_slots(),
-            allocated_bytes: condition.allocated_bytes,
-            known_to_client: None,
+    let facts = match if args.public { public(location) } else { known(args) } {
+        // Whether it is clean, whoever has it open alone can say.
+        Err(CliError::Locked(message)) if !args.require_clean => {
+            output::remark(&format!(
+                "{message}. So this is what anyone can see: nothing vouches for it"
+            ));
+            public(location)?
         }
-    } else {
-        let options = StoreOptions { read_only: true, ..StoreOptions::default() };
-        // The store stays open, and so locked, while its directory is read.
-        let Unlocking { store: _store, condition, owner, state } =
-            opening::unlock(&args.at, &options, NewerCopies::Refuse)?;
-        let dir = home::open(&state)?;
-        Facts {
-            kind: location.kind(),
-            id: owner.superblock.volume_id(),
-            params: owner.superblock.params().clone(),
-            slots: owner.superblock.slots(),
-            allocated_bytes: condition.allocated_bytes,
-            known_to_client: Some(KnownToClient {
-                needs_recovery: needs_recovery(&dir, &owner)?,
-                tampering_found: tampering::is_noted(&dir)?,
-            }),
-        }
+        other => other?,
     };
     output::print(&if args.json { format!("{:#}", facts.json()?) } else { facts.text()? })?;
     if args.require_clean && facts.known_to_client.is_some_and(|known| known.needs_recovery) {
@@ -55,6 +37,39 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
         ));
     }
     Ok(())
+}
+
+/// What anyone can see.
+fn public(location: &Location) -> Result<Facts, CliError> {
+    let (superblock, condition) = look(location)?;
+    Ok(Facts {
+        kind: location.kind(),
+        id: superblock.unauthenticated_volume_id(),
+        params: superblock.unauthenticated_params().clone(),
+        slots: superblock.unauthenticated_slots(),
+        allocated_bytes: condition.allocated_bytes,
+        known_to_client: None,
+    })
+}
+
+/// What its owner knows.
+fn known(args: &InfoArgs) -> Result<Facts, CliError> {
+    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    // The store stays open, and so locked, while its directory is read.
+    let Unlocking { store: _store, condition, owner, state } =
+        opening::unlock(&args.at, &options, NewerCopies::Refuse)?;
+    let dir = home::open(&state)?;
+    Ok(Facts {
+        kind: args.at.place.volume.kind(),
+        id: owner.superblock.volume_id(),
+        params: owner.superblock.params().clone(),
+        slots: owner.superblock.slots(),
+        allocated_bytes: condition.allocated_bytes,
+        known_to_client: Some(KnownToClient {
+            needs_recovery: needs_recovery(&dir, &owner)?,
+            tampering_found: tampering::is_noted(&dir)?,
+        }),
+    })
 }
 
 struct Facts {

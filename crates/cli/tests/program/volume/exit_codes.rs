@@ -155,16 +155,15 @@ fn a_volume_in_use_is_code_9() {
     let server = world.serve("");
     for command_line in [
         format!("check {VOLUME}"),
-        format!("info {VOLUME}"),
+        format!("info {VOLUME} --require-clean"),
         format!("serve nbd {VOLUME} --run true"),
         format!("key add {VOLUME} --new-key-file key"),
-        "key list disk.obl".into(),
     ] {
         world.bad(&command_line, 9, "close it there first");
     }
     // Another file, and the same client's directory.
     world.copy("disk.obl", "copy.obl");
-    for command in ["check", "info", "serve nbd", "key add --new-key-file key"] {
+    for command in ["check", "info --require-clean", "serve nbd", "key add --new-key-file key"] {
         world.bad(&format!("{command} copy.obl --key-file key"), 9, "Stop it first");
     }
     // Another volume, and the same socket.
