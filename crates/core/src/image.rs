@@ -24,7 +24,8 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 /// What can be written down, and go on from there.
 ///
 /// What is read may be anybody's: whatever the bytes are, reading ends well or with an error, and takes
-/// no more memory than what it reads into has already.
+/// no more memory than what it reads into has already. Such bytes are [checked](Self::check_image) before anything
+/// else is done. Where bytes were written by this process, and nobody else had them, that can be left out.
 pub trait Image {
     /// Writes all that what comes next depends on.
     ///
@@ -40,6 +41,16 @@ pub trait Image {
     /// [`InvalidData`](ErrorKind::InvalidData) for what no such one can have written. After an error this
     /// is of no use.
     fn read_image(&mut self, from: &mut dyn Read) -> Result<()>;
+
+    /// Checks what was just [read](Self::read_image) as far as it takes a look at all blocks, which is many times what
+    /// reading takes. Nothing, where there is nothing of the kind.
+    ///
+    /// # Errors
+    /// [`InvalidData`](ErrorKind::InvalidData) for what no such one can have written. After an error this
+    /// is of no use.
+    fn check_image(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// No machine counts as far. So counts can be added up, and go on.

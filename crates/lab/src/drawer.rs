@@ -11,6 +11,8 @@ use crate::{LabError, Trees};
 pub(crate) struct Drawer {
     pub(crate) trees: Mutex<BTreeMap<String, Vec<u8>>>,
     pub(crate) history: Mutex<Vec<(String, Vec<u8>)>>,
+    /// What was read, each time.
+    pub(crate) read: Mutex<Vec<String>>,
     pub(crate) is_full: bool,
 }
 
@@ -32,6 +34,7 @@ impl Drawer {
 impl Trees for Drawer {
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError> {
         let tree = self.trees.lock().unwrap().get(name).cloned();
+        self.read.lock().unwrap().extend(tree.is_some().then(|| name.to_owned()));
         Ok(tree.map(|bytes| Box::new(std::io::Cursor::new(bytes)) as Box<dyn Read>))
     }
 

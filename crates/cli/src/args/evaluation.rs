@@ -17,8 +17,8 @@ pub(crate) struct EvaluationArgs {
     /// A small tree, few records, and an LLC of 32 KiB: some minutes, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// The level of the leaves (L). A run takes about 2 GB at 24, and half for each level less; fig16 goes
-    /// one level further [default: 24, the paper's; 16 with --quick].
+    /// The level of the leaves (L). A run takes about 2 GB at 24, all of them together 1.4 GB more, and half for
+    /// each level less; fig16 goes one level further [default: 24, the paper's; 16 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(10..=25))]
     pub(crate) levels: Option<u8>,
     /// Records of each trace that count [default: 1,000,000; 6,000 with --quick]. A shorter trace is

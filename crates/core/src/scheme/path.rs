@@ -96,6 +96,10 @@ impl Image for PathScheme<TagTree> {
         self.client.read_image(from)?;
         self.io.read_image(from)
     }
+
+    fn check_image(&mut self) -> io::Result<()> {
+        self.io.check_image()
+    }
 }
 
 impl<S: PathTree> PathScheme<S> {

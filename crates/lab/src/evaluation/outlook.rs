@@ -1,22 +1,22 @@
 //! How long an evaluation takes, said before it begins.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 
 use oblivio_sim::controller::OramSpec;
 use oblivio_sim::system::{self, WarmUp};
 
+use super::placed::PlacedTraces;
 use super::plan::{Plan, Run};
 use super::record::RunRecord;
-use super::run::{checksum, initial, lines_of};
-use super::workloads::Programs;
+use super::run::{initial, lines_of};
 use crate::LabError;
 use crate::kept_studies::KeptStudies;
 use crate::records::Host;
 
 /// Records of a run that is timed where none is kept: enough for the paths to outweigh what comes first.
-const TRIAL_RECORDS: u64 = 4000;
+const TRIAL_RECORDS: usize = 4000;
 
 /// What there is to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,81 +37,87 @@ pub(super) struct Outlook {
 pub(super) fn outlook(
     plan: &Plan,
     runs: &[Run],
-    programs: &Programs,
+    traces: &PlacedTraces<'_>,
     kept: &[RunRecord],
     jobs: NonZeroUsize,
     host: &impl Host<RunRecord>,
     studies: &KeptStudies<'_>,
 ) -> Result<Outlook, LabError> {
     let mut left = Vec::new();
-    let mut checksums = HashMap::new();
     for run in runs {
         let (spec, key) = (plan.spec(run)?, plan.key(run));
-        let alike: Vec<_> = kept.iter().filter(|record| record.key == key).collect();
-        if alike.is_empty() {
-            left.push(run);
-            continue;
-        }
-        let lines = lines_of(&spec, run.scale.leaf_level);
-        let (records, pages) = (run.scale.all_records(), run.switches.pages);
-        let name = (run.workload.as_str(), records, lines, pages);
-        let trace = match checksums.get(&name) {
-            Some(trace) => *trace,
-            None => {
-                let seed = plan.seed_of(&run.workload);
-                let trace = programs.records(&run.workload, records, lines, pages, seed)?;
-                *checksums.entry(name).or_insert(checksum(&trace))
-            }
+        let mut alike = kept.iter().filter(|record| record.key == key).peekable();
+        let is_kept = alike.peek().is_some() && {
+            let trace = traces.checksum(run, lines_of(&spec, run.scale.leaf_level))?;
+            alike.any(|record| record.is_same_run(&key, trace, plan.seed, &spec))
         };
-        if !alike.iter().any(|record| record.is_same_run(&key, trace, plan.seed, &spec)) {
+        if !is_kept {
             left.push(run);
         }
     }
     let mut outlook = Outlook { runs: runs.len(), kept: runs.len() - left.len(), seconds: None };
     let Some(first) = left.first() else { return Ok(outlook) };
-    let trial = match kept {
-        [] => Some(try_out(plan, first, programs, host, studies)?),
-        _ => None,
+    let seconds = match kept {
+        [] => try_out(plan, first, traces, host, studies)?.seconds(plan, &left)?,
+        _ => left.iter().map(|run| timed_records(run) * nearest(run, kept)).sum::<f64>(),
     };
-    let seconds = left.iter().map(|run| {
-        let records = run.scale.timed_records() as f64;
-        // Half of the blocks take half of the time to place.
-        let half = |level: u8| 2f64.powi(i32::from(run.scale.leaf_level) - i32::from(level));
-        match &trial {
-            Some(Trial { first, record }) => {
-                first * half(left[0].scale.leaf_level) + record * records
-            }
-            None => records * nearest(run, kept),
-        }
-    });
-    outlook.seconds = Some(seconds.sum::<f64>() / jobs.get().min(left.len()) as f64);
+    outlook.seconds = Some(seconds / jobs.get().min(left.len()) as f64);
     Ok(outlook)
 }
 
-/// Seconds of a run before its first record, and of each record.
+fn timed_records(run: &Run) -> f64 {
+    run.scale.timed_records() as f64
+}
+
+/// What a run takes, as one shows.
 struct Trial {
-    first: f64,
+    leaf_level: u8,
+    /// Seconds until there is a tree, for the first of the runs that begin with it.
+    tree: f64,
+    /// Seconds until there is a copy of it.
+    copy: f64,
+    /// Seconds of each record.
     record: f64,
 }
 
 fn try_out(
     plan: &Plan,
     run: &Run,
-    programs: &Programs,
+    traces: &PlacedTraces<'_>,
     host: &impl Host<RunRecord>,
     studies: &KeptStudies<'_>,
 ) -> Result<Trial, LabError> {
     let spec = plan.spec(run)?;
-    let lines = lines_of(&spec, run.scale.leaf_level);
-    let records = run.scale.all_records().min(TRIAL_RECORDS);
-    let seed = plan.seed_of(&run.workload);
-    let trace = programs.records(&run.workload, records, lines, run.switches.pages, seed)?;
+    let leaf_level = run.scale.leaf_level;
+    let mut trace = traces.records(run, lines_of(&spec, leaf_level))?;
+    trace.truncate(TRIAL_RECORDS);
+    let (records, seed) = (trace.len() as f64, plan.seed_of(&run.workload));
     let start = host.seconds();
+    drop(initial(&spec, plan.seed, studies)?);
+    let made = host.seconds();
     let initial = initial(&spec, plan.seed, studies)?;
     let begun = host.seconds();
     system::run_from(&spec, initial, trace, WarmUp::default(), seed, &())?;
-    let ended = host.seconds();
-    Ok(Trial { first: begun - start, record: (ended - begun) / records as f64 })
+    let record = (host.seconds() - begun) / records;
+    Ok(Trial { leaf_level, tree: made - start, copy: begun - made, record })
+}
+
+impl Trial {
+    /// What all `runs` take, one after the other.
+    fn seconds(&self, plan: &Plan, runs: &[&Run]) -> Result<f64, LabError> {
+        // Half of the blocks take half of the time to place, and to copy.
+        let half =
+            |run: &Run| 2f64.powi(i32::from(run.scale.leaf_level) - i32::from(self.leaf_level));
+        let (mut trees, mut seconds) = (HashSet::new(), 0.0);
+        for run in runs {
+            seconds += self.record * timed_records(run);
+            if let Some(tree) = plan.initial_tree(run)? {
+                let is_first = trees.insert(tree);
+                seconds += half(run) * if is_first { self.tree + self.copy } else { self.copy };
+            }
+        }
+        Ok(seconds)
+    }
 }
 
 /// Seconds a record of the kept runs that are most like `run`: of the same machine on such a tree, on such a tree,

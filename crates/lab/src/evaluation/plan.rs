@@ -13,6 +13,7 @@ use super::stated_number::StatedNumber;
 use super::variants::{Switches, Variant};
 use super::workloads::{self, Programs, REAL};
 use crate::LabError;
+use crate::kept_studies::initial_name;
 
 /// The parameters of an evaluation. With the traces they determine every record but for the time it took.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,8 +94,8 @@ impl Plan {
         Ok(self)
     }
 
-    /// The runs that `figures` need, each once; those that share a workload are near each other. Workloads
-    /// that `programs` lack are left out.
+    /// The runs that `figures` need, each once. Those that begin with the same tree come one after another, so that it is read
+    /// once; of these, those that share a workload. Workloads that `programs` lack are left out.
     ///
     /// # Errors
     /// [`LabError::Plan`] when nothing is left, or the plan cannot be followed.
@@ -113,9 +114,26 @@ impl Plan {
                            `oblivio trace record-set` does, or leave --traces out to use the samples";
             return Err(LabError::Plan(message.to_owned()));
         }
+        self.in_order(runs)
+    }
+
+    /// Those without such a tree come last.
+    fn in_order(&self, runs: Vec<Run>) -> Result<Vec<Run>, LabError> {
         let place = |name: &str| workloads::names().position(|workload| workload == name);
-        runs.sort_by_key(|run| (run.scale.leaf_level, place(&run.workload)));
-        Ok(runs)
+        let placed = |run: Run| {
+            let tree = self.initial_tree(&run)?;
+            Ok(((run.scale.leaf_level, tree.is_none(), tree, place(&run.workload)), run))
+        };
+        let mut placed: Vec<_> = runs.into_iter().map(placed).collect::<Result<_, LabError>>()?;
+        placed.sort_by(|(place, _), (other, _)| place.cmp(other));
+        Ok(placed.into_iter().map(|(_, run)| run).collect())
+    }
+
+    /// What the tree is called that `run` begins with, if it is one that is made once for many.
+    pub(super) fn initial_tree(&self, run: &Run) -> Result<Option<String>, LabError> {
+        let oram = self.spec(run)?.oram;
+        let main = oram.as_ref().and_then(OramSpec::studied);
+        main.map(|main| initial_name(&main, self.seed)).transpose()
     }
 
     fn runs_of(&self, figure: &Manifest) -> Result<Vec<Run>, LabError> {

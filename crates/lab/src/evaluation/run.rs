@@ -1,14 +1,13 @@
 //! Making the runs, on all processors.
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
 use oblivio_sim::controller::{InitialOram, OramSpec};
 use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
-use oblivio_sim::trace::{Kind, Record};
 
 use super::outlook::outlook;
+use super::placed::PlacedTraces;
 use super::plan::{Plan, Run};
 use super::record::RunRecord;
 use super::workloads::Programs;
@@ -18,8 +17,9 @@ use crate::{LabError, workers};
 
 /// Makes all `runs` but those that are among `kept`, at most `jobs` at a time, and gives the records of all,
 /// in their order. The steps are records, those of warm-ups included. A run takes about 2 GB while its tree has
-/// leaves on level 24, and half for each level less. Where there is a place for `trees`, initial trees are made once: what
-/// comes out is the same.
+/// leaves on level 24, and half for each level less. Beside them is one more tree, of 1.4 GB then, which runs that begin
+/// with the same one copy: so `runs` with the same are best one after another. Where there is a place for `trees`,
+/// each is made once. What comes out is the same.
 ///
 /// # Errors
 /// [`LabError::Simulation`] when a machine cannot run, or a run fails, and what [`Host::keep`] fails with.
@@ -33,27 +33,24 @@ pub fn run(
     trees: Option<&dyn Trees>,
 ) -> Result<Vec<RunRecord>, LabError> {
     // What cannot be run is refused before hours of others, and not after them.
-    let mut seen = HashSet::new();
+    let traces = PlacedTraces::new(plan, programs);
     for run in runs {
         let spec = plan.spec(run)?;
         spec.check()?;
-        let (lines, records) = (lines_of(&spec, run.scale.leaf_level), run.scale.all_records());
-        if seen.insert((&run.workload, records, lines)) {
-            programs.records(&run.workload, records, lines, run.switches.pages, plan.seed)?;
-        }
+        traces.checksum(run, lines_of(&spec, run.scale.leaf_level))?;
     }
     host.planned(runs.iter().map(|run| run.scale.timed_records()).sum());
     let remark = |text: &str| host.remark(text);
     let studies = KeptStudies::new(trees, &remark);
-    let outlook = outlook(plan, runs, programs, kept, jobs, host, &studies)?;
+    let outlook = outlook(plan, runs, &traces, kept, jobs, host, &studies)?;
     host.foreseen(&outlook.to_string());
-    workers::run_all(runs, jobs, |run| one(plan, run, programs, kept, host, &studies))
+    workers::run_all(runs, jobs, |run| one(plan, run, &traces, kept, host, &studies))
 }
 
 fn one(
     plan: &Plan,
     run: &Run,
-    programs: &Programs,
+    traces: &PlacedTraces<'_>,
     kept: &[RunRecord],
     host: &impl Host<RunRecord>,
     studies: &KeptStudies<'_>,
@@ -61,9 +58,7 @@ fn one(
     let scale = run.scale;
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
     let lines = lines_of(&spec, scale.leaf_level);
-    let records = scale.all_records();
-    let trace = programs.records(&run.workload, records, lines, run.switches.pages, seed)?;
-    let checksum = checksum(&trace);
+    let checksum = traces.checksum(run, lines)?;
     if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, plan.seed, &spec))
     {
         host.made(scale.timed_records());
@@ -72,7 +67,8 @@ fn one(
     let (start, progress) = (host.seconds(), Told { host, told: Cell::new(0) });
     let warm_up = WarmUp { llc_records: scale.llc_warm_up, records: scale.warm_up };
     let initial = initial(&spec, plan.seed, studies)?;
-    let outcome = system::run_from(&spec, initial, trace, warm_up, seed, &progress)?;
+    let outcome =
+        system::run_from(&spec, initial, traces.records(run, lines)?, warm_up, seed, &progress)?;
     progress.records(scale.timed_records());
     let record = RunRecord {
         key,
@@ -99,7 +95,7 @@ pub(super) fn initial(
     studies: &KeptStudies<'_>,
 ) -> Result<InitialOram, LabError> {
     Ok(match spec.oram.as_ref().and_then(OramSpec::studied) {
-        Some(main) => InitialOram::Made(studies.initial(&main, seed, &mut |_| ())?.into()),
+        Some(main) => InitialOram::Made(studies.initial_copy(&main, seed)?.into()),
         None => InitialOram::Seed(seed),
     })
 }
@@ -119,15 +115,4 @@ impl<H: Host<RunRecord>> Progress for Told<'_, H> {
     fn records(&self, done: u64) {
         self.host.made(done - self.told.replace(done));
     }
-}
-
-/// Of other records it is another one.
-pub(crate) fn checksum(records: &[Record]) -> u32 {
-    let mut checksum = crc32fast::Hasher::new();
-    for Record { gap, kind, line } in records {
-        checksum.update(&gap.to_le_bytes());
-        checksum.update(&[u8::from(*kind == Kind::Write)]);
-        checksum.update(&line.to_le_bytes());
-    }
-    checksum.finalize()
 }

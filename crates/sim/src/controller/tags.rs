@@ -278,4 +278,8 @@ impl<B: Image, W: Image> Image for TagScheme<B, W> {
         from.read_exact(self.contents.bytes.bytes_mut())?;
         self.tags.read_image(from)
     }
+
+    fn check_image(&mut self) -> io::Result<()> {
+        self.tags.check_image()
+    }
 }

@@ -11,10 +11,12 @@
 //! [`controller`](crate::controller) has, on the same parameters, and there is no bus, no pace and no
 //! processor: only requests, one after the other.
 //!
-//! A study can be [saved](Study::save) and [go on](Study::resume) later, as if nothing had been.
+//! A study can be [saved](Study::save) and [go on](Study::resume) later, as if nothing had been, and many can
+//! [begin](StudyImage::study) where one is.
 
 mod coins;
 mod found;
+mod image;
 mod migration;
 mod oram;
 mod phase;
@@ -25,6 +27,7 @@ mod snapshot;
 mod tests;
 
 pub use found::Found;
+pub use image::StudyImage;
 pub use migration::Migration;
 pub use phase::{Llc, Phase, Requests};
 pub use snapshot::{PathCounts, Snapshot};

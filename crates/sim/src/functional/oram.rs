@@ -209,4 +209,8 @@ impl Image for WatchedOram {
         }
         Ok(())
     }
+
+    fn check_image(&mut self) -> io::Result<()> {
+        self.oram.check_image()
+    }
 }

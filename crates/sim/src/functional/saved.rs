@@ -69,6 +69,7 @@ impl Study {
         let note = study.read(&mut from).map_err(not_saved)?;
         let Summed { mut inner, sum } = from;
         check_end(&mut inner, sum.finalize()).map_err(not_saved)?;
+        study.oram.check_image().map_err(not_saved)?;
         Ok((study, note))
     }
 
@@ -79,8 +80,7 @@ impl Study {
             write_number(to, text.len() as u64)?;
             to.write_all(text)?;
         }
-        self.coins.write_image(to)?;
-        self.oram.write_image(to)
+        self.write_state(to)
     }
 
     fn read(&mut self, from: &mut dyn Read) -> io::Result<String> {
@@ -98,8 +98,7 @@ impl Study {
         }
         let note = String::from_utf8(read_text(from, NOTE_BYTES_MAX)?)
             .map_err(|_| refuse("a note that is no text"))?;
-        self.coins.read_image(from)?;
-        self.oram.read_image(from)?;
+        self.read_state(from)?;
         let found = self.oram.found();
         if [&found.data, &found.position_map]
             .iter()
@@ -108,6 +107,18 @@ impl Study {
             return Err(refuse("more levels than the tree has"));
         }
         Ok(note)
+    }
+
+    /// Writes all but whose state it is.
+    pub(super) fn write_state(&self, to: &mut dyn Write) -> io::Result<()> {
+        self.coins.write_image(to)?;
+        self.oram.write_image(to)
+    }
+
+    /// Reads what [`Self::write_state`] wrote of a study of the same specification and seed.
+    pub(super) fn read_state(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.coins.read_image(from)?;
+        self.oram.read_image(from)
     }
 
     fn what(&self) -> io::Result<String> {

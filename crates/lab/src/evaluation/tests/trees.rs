@@ -1,6 +1,7 @@
 //! Runs from initial trees that are kept.
 
-use oblivio_sim::controller::Initial;
+use oblivio_sim::controller::{Initial, InitialOram};
+use oblivio_sim::system::{self, WarmUp};
 
 use super::*;
 use crate::drawer::Drawer;
@@ -34,6 +35,41 @@ fn what_comes_out_is_the_same_to_the_byte_and_each_tree_is_made_once() {
         assert_eq!(drawer.put().len(), 3, "{:?}", drawer.put());
         assert!(drawer.put().iter().all(|name| name.starts_with("initial-L12-seed1-")));
     }
+}
+
+/// Each run by itself, on a tree that is made for it alone.
+#[test]
+fn runs_on_copies_of_a_tree_are_those_on_a_tree_of_their_own() {
+    let plan = small();
+    let (records, _) = with(&plan, &[all_kinds()], &Drawer::default());
+    let programs = Programs::samples().unwrap();
+    for record in records {
+        let RunRecord { spec, workload, scale, seed, outcome, key, .. } = record;
+        let lines = spec.oram.as_ref().map_or(Plan::lines(12), |oram| oram.data_blocks);
+        let records = scale.all_records();
+        let trace = programs.records(&workload, records, lines, Pages::Scattered, seed).unwrap();
+        let warm_up = WarmUp { llc_records: scale.llc_warm_up, records: scale.warm_up };
+        let own = InitialOram::Seed(plan.seed);
+        let expected = system::run_from(&spec, own, trace, warm_up, seed, &()).unwrap();
+        assert_eq!(outcome, expected, "{key}");
+    }
+}
+
+#[test]
+fn a_tree_is_read_once_for_all_runs_that_begin_with_it() {
+    let (plan, figures) = (small(), [all_kinds()]);
+    let runs = plan.runs(&figures, &Programs::samples().unwrap()).unwrap();
+    let mut begun: Vec<_> = runs.iter().map(|run| plan.initial_tree(run).unwrap()).collect();
+    begun.dedup();
+    // Three, and then the runs without one.
+    assert_eq!(begun.len(), 4, "{begun:?}");
+    let drawer = Drawer::default();
+    with(&plan, &figures, &drawer);
+    drawer.read.lock().unwrap().clear();
+    let (records, _) = evaluate_with(&plan, &figures, &[], 1, Some(&drawer));
+    // The outlook asks for the first, and the runs after it.
+    let read = drawer.read.into_inner().unwrap();
+    assert_eq!((records.len(), read.len()), (14, 2 * 3), "is it there, and what is it: {read:?}");
 }
 
 #[test]

@@ -36,6 +36,11 @@ impl<S: Scheme + Image, R: CryptoRng + Image> Image for FreecursiveOram<S, R> {
         self.coins.read_image(from)?;
         self.scheme.read_image(from)?;
         self.broken = false;
+        Ok(())
+    }
+
+    fn check_image(&mut self) -> io::Result<()> {
+        self.scheme.check_image()?;
         self.check_invariants().map_err(|error| refuse(&error.to_string()))
     }
 }
