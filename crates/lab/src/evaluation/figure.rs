@@ -1,13 +1,15 @@
 //! Figures, from the records of runs.
 
+mod nearness;
 mod numbers;
 mod words;
 
 use oblivio_sim::system::Outcome;
 
-use super::manifest::{Axis, Manifest, NamedMeasure};
+use super::manifest::Manifest;
 use super::measure::{Mean, Measure};
 use super::plan::Plan;
+use super::plotted::{Axis, NamedMeasure};
 use super::record::RunRecord;
 use super::setting::Setting;
 use super::workloads::Programs;
@@ -105,9 +107,10 @@ impl Maker<'_> {
             let values = settings.iter().map(value).collect::<Result<_, LabError>>()?;
             Ok(Series { name, values })
         });
+        let mut series = series.collect::<Result<Vec<_>, LabError>>()?;
+        series.extend(self.distances()?);
         let labels = settings.iter().map(|setting| self.setting_label(setting));
-        let labels = labels.collect::<Result<_, LabError>>()?;
-        Ok((labels, series.collect::<Result<_, LabError>>()?))
+        Ok((labels.collect::<Result<_, LabError>>()?, series))
     }
 
     /// What stands under the bars of a setting.

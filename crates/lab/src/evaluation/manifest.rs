@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::measure::Measure;
 use super::own::{self, OwnMachine, ReadBeside};
+use super::plotted::{Axis, Plotted};
 use super::setting::Setting;
 use super::stated_number::StatedNumber;
 use super::variants::Variant;
@@ -55,43 +55,6 @@ pub struct Manifest {
 
 fn as_it_is() -> Vec<Setting> {
     vec![Setting::default()]
-}
-
-/// What is drawn of the runs: bars.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plotted {
-    /// What stands under the bars.
-    pub labels: Axis,
-    /// What the values are.
-    pub value: String,
-    /// Whether the measures are parts of one bar.
-    #[serde(default)]
-    pub stacked: bool,
-    /// What is taken of each run. With more than one, each is a series.
-    pub measures: Vec<NamedMeasure>,
-}
-
-/// What stands under the bars. What it is not is a series, or a mean is taken of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Axis {
-    /// Workloads, and their mean if there are more than one.
-    Workloads,
-    /// Variants, each with its mean over all workloads.
-    Variants,
-    /// Settings, each with its mean over all workloads.
-    Settings,
-}
-
-/// A measure and what it is called.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NamedMeasure {
-    /// What it is called.
-    pub name: String,
-    /// The measure.
-    pub measure: Measure,
 }
 
 /// All of them, in the order of the papers.
@@ -260,6 +223,7 @@ impl Manifest {
         if self.settings.len() > 1 && self.plot.labels != Axis::Settings {
             return Err("several settings are shown as labels = \"settings\" alone".to_owned());
         }
+        self.plot.check(&self.variants)?;
         self.stated.iter().try_for_each(|number| number.check(&shown))
     }
 }

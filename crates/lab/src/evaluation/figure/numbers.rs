@@ -2,8 +2,8 @@
 
 use super::Maker;
 use crate::LabError;
-use crate::evaluation::manifest::Axis;
 use crate::evaluation::measure::Mean;
+use crate::evaluation::plotted::Axis;
 use crate::evaluation::setting::Setting;
 use crate::evaluation::stated_number::{NumberReading, StatedNumber};
 use crate::report::{Place, Reading, Stated};

@@ -168,6 +168,57 @@ fn ratios_have_both_means_and_parts_of_a_whole_have_one() {
 }
 
 #[test]
+fn the_setting_nearest_to_the_paper_is_named() {
+    let named = |name: &str, channels| Setting {
+        name: Some(name.to_owned()),
+        channels,
+        ..Setting::default()
+    };
+    let papers = [("ir-alloc-4", 2.0), ("none", 4.0)].map(|(name, mean)| (name.to_owned(), mean));
+    let manifest = Manifest {
+        settings: vec![named("one", Some(1)), named("two", Some(2))],
+        plot: Plotted {
+            labels: Axis::Settings,
+            papers: papers.into_iter().collect(),
+            ..manifest().plot
+        },
+        ..manifest()
+    };
+    let (mut records, _) = evaluate(&small(), std::slice::from_ref(&manifest), &[], 2);
+    for RunRecord { spec, variant, outcome, .. } in &mut records {
+        outcome.records = 2000;
+        outcome.cycles = match (variant.as_str(), spec.channels) {
+            ("baseline", _) => 1200,
+            ("none", 1) => 300,
+            ("none", _) => 600,
+            (_, 1) => 800,
+            _ => 300,
+        };
+    }
+    let nearest = |records: &[RunRecord]| {
+        let made = figure(&small(), &manifest, records);
+        let series = &bars(&made).series;
+        assert_eq!(series[4].name, "off the paper (arithmetic)");
+        (series[4].values.clone(), made.remarks.clone())
+    };
+    // 1.5 and 4 where the paper has 2 and 4; 4 and 2.
+    let (off, remarks) = nearest(&records);
+    assert_eq!(off, [Some(0.125), Some(0.75)]);
+    let said = "By the arithmetic mean, one is nearest to the paper, 12 % off on average. The paper's order is that of one.";
+    assert!(remarks.iter().any(|remark| remark == said), "{remarks:?}");
+    // A mean of fewer workloads is not held against the paper.
+    let lacks = |run: &RunRecord| {
+        run.workload == "uniform" && run.variant == "none" && run.spec.channels == 1
+    };
+    records.retain(|run| !lacks(run));
+    let (off, remarks) = nearest(&records);
+    assert_eq!(off, [None, Some(0.75)]);
+    let said =
+        "two is nearest to the paper, 75 % off on average. The paper's order is that of none.";
+    assert!(remarks.iter().any(|remark| remark.ends_with(said)), "{remarks:?}");
+}
+
+#[test]
 fn the_other_mean_of_a_stack_is_said() {
     let fig12 = Manifest::chosen(&["fig12".to_owned()]).unwrap().remove(0);
     let manifest = Manifest {
