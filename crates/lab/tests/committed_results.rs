@@ -10,7 +10,7 @@ use oblivio_lab::blocks::{self, BlocksRecord};
 use oblivio_lab::evaluation::{Manifest, RunRecord};
 use oblivio_lab::links;
 use oblivio_lab::raw_traffic;
-use oblivio_lab::report::{self, Figure, Verdict};
+use oblivio_lab::report::{self, Figure, Plot, Verdict};
 use oblivio_lab::stash_study::{Plan, StashRecord, Study};
 use oblivio_lab::techniques::{self, Results};
 
@@ -106,6 +106,7 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
         assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
     }
     assert_stated_in_the_documentation(&figures);
+    assert_settings_in_the_documentation(&figures, "cells");
     for manifest in Manifest::all().unwrap() {
         assert_has_the_reasons(&figures, &manifest.id, &manifest.reasons);
     }
@@ -170,6 +171,20 @@ fn assert_has_the_reasons(figures: &[Figure], id: &str, reasons: &[impl AsRef<st
     for figure in figure.into_iter().filter(|figure| figure.verdict() == Verdict::Differs) {
         let said = figure.remarks.iter().filter_map(|said| said.strip_prefix("Why it differs: "));
         assert!(said.eq(reasons.iter().map(AsRef::as_ref)), "{id} gives other reasons");
+    }
+}
+
+/// Each setting of the figure `id` is a row of docs/simulator.md, with its arithmetic means.
+fn assert_settings_in_the_documentation(figures: &[Figure], id: &str) {
+    let figure = figures.iter().find(|figure| figure.id == id).unwrap();
+    let Plot::Bars(bars) = &figure.plot else { panic!("{id} has bars") };
+    let series = bars.series.iter().filter(|series| series.name.ends_with("(arithmetic)"));
+    let series: Vec<_> = series.collect();
+    let documentation = include_str!("../../../docs/simulator.md");
+    for (place, label) in bars.labels.iter().enumerate() {
+        let values = series.iter().map(|series| format!("{:.2}", series.values[place].unwrap()));
+        let row = format!("| {label} | {} |", values.collect::<Vec<_>>().join(" | "));
+        assert!(documentation.contains(&row), "expected this row: {row}");
     }
 }
 
