@@ -14,7 +14,8 @@
 //! All servers that are asked at once share a trip. What servers send to each other does not pass here.
 
 use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Part, Piece, ShareServers, TreeId, TreeShape,
+    Answered, BucketStore, Capabilities, Fill, Frames, Part, Patience, Piece, ShareServers, TreeId,
+    TreeShape,
 };
 use oblivio_core::view::{EventSink, Operation, Recorder};
 use oblivio_core::{BucketId, Leaf, StoreError};
@@ -96,10 +97,10 @@ impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
         self.known.len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
         let asked = messages.clone();
         let Some(servers) = self.recorder.store_mut().servers() else { return Vec::new() };
-        let answers = servers.ask(messages);
+        let answers = servers.ask(messages, patience);
         let [mut read, mut written] = [Vec::new(), Vec::new()];
         for (server, message) in asked.iter().enumerate() {
             let Some(message) = message else { continue };

@@ -12,7 +12,7 @@ mod servers;
 pub use capabilities::Capabilities;
 pub use memory::{MemoryStore, Pages};
 pub use moved::{Moved, Stretch, Written};
-pub use servers::{Answered, ShareServers};
+pub use servers::{Answered, Patience, ShareServers};
 
 use crate::error::StoreError;
 pub use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};

@@ -5,6 +5,15 @@ use crate::error::StoreError;
 /// What one of them answers.
 pub type Answered = Result<Vec<u8>, StoreError>;
 
+/// How long a server may go on saying that it works on what it was asked. One that does so for ever is not to hold whoever waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// As what is done at once takes, whatever is read for it.
+    Short,
+    /// As evictions take, and what has to wait for one.
+    Long,
+}
+
 /// The servers of an S³ORAM (`oblivio_shares`), in the order of their numbers.
 ///
 /// # Contract
@@ -18,11 +27,11 @@ pub trait ShareServers {
     fn count(&self) -> usize;
 
     /// Asks those for which there is a message, all at once, and waits for their answers: one for each message, in its place. One server that fails does not
-    /// keep the others from answering, and can be asked again later.
+    /// keep the others from answering, and can be asked again later. One that says for longer than this patience lasts that it works on its answer has failed.
     ///
     /// # Panics
     /// When there are more or fewer places than servers.
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>>;
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>>;
 
     /// Waits for servers that are missing, as long as it is tried to reach them.
     fn wait_for_missing(&mut self);

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
+    self, Answered, BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::Host;
@@ -342,7 +342,8 @@ impl ShareServers for OnServers {
         lock(&self.servers.0).servers.len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+    /// In this world no server says that it works.
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: store::Patience) -> Vec<Option<Answered>> {
         lock(&self.servers.0).ask(self.records.world(), self.run, messages)
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 
 use oblivio_core::BucketId;
-use oblivio_core::store::ShareServers;
+use oblivio_core::store::{Patience, ShareServers};
 use oblivio_shares::message::{Point, Request, Slots};
 use oblivio_shares::tree::Tree;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ impl Ground {
             servers.take();
             for _ in 0..times {
                 let message = Some(request.encode());
-                let answered = servers.ask(vec![message; SERVERS as usize]);
+                let answered = servers.ask(vec![message; SERVERS as usize], Patience::Short);
                 if let Some(Err(error)) = answered.into_iter().flatten().find(Result::is_err) {
                     return Err(LabError::from(oblivio_core::Error::from(error)));
                 }

@@ -6,7 +6,8 @@ use oblivio_core::StoreError;
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::AnyStore;
 use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
+    Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, ShareServers, TreeId,
+    TreeShape,
 };
 
 use super::Clock;
@@ -101,10 +102,11 @@ impl ShareServers for Metered {
         self.with_servers(|servers| servers.count()).unwrap_or_default()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
         let up_bytes = messages.iter().flatten().map(Vec::len).sum::<usize>() as f64;
         let start = (self.clock)();
-        let answered = self.with_servers(|servers| servers.ask(messages)).unwrap_or_default();
+        let answered =
+            self.with_servers(|servers| servers.ask(messages, patience)).unwrap_or_default();
         let seconds = (self.clock)().saturating_sub(start).as_secs_f64();
         let answers = answered.iter().flatten().flatten();
         let down_bytes = answers.map(Vec::len).sum::<usize>() as f64;

@@ -192,7 +192,7 @@ impl<'s> Connection<'s> {
     fn compute(&mut self, message: &[u8]) -> Result<Vec<u8>, Refusal> {
         let Self { service, shelf, open, number, talk } = self;
         let Open { volume, name, role } = open.as_ref().ok_or_else(nothing_open)?;
-        let working = Working::new(talk);
+        let working = Working::new(talk, service.limits.works_every);
         let asked = Asked { service, goes_on: &|| working.goes_on(), message };
         let computed = shelf.compute(volume, name, (*number, *role), asked)?;
         let bytes_max = service.limits.message_bytes_max - DATA_BYTES;

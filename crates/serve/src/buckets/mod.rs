@@ -102,6 +102,8 @@ pub struct BucketLimits {
     pub handshake_within: Duration,
     /// Time for a message to come once it has begun, and for an answer to be taken.
     pub message_within: Duration,
+    /// How often a client that waits for what is computed is told that it is worked on.
+    pub works_every: Duration,
     /// How long a connection must have been silent to make room for another one of its client.
     pub makes_room_after: Duration,
     /// Bytes of a message and of an answer, [`MESSAGE_BYTES_MAX`] at most.
@@ -130,6 +132,7 @@ impl Default for BucketLimits {
             handshakes_max: 16,
             handshake_within: Duration::from_secs(10),
             message_within: Duration::from_secs(30),
+            works_every: Duration::from_secs(5),
             makes_room_after: Duration::from_secs(10),
             message_bytes_max: MESSAGE_BYTES_MAX,
             memory_bytes_max: 512 << 20,

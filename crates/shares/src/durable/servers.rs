@@ -2,7 +2,7 @@
 
 use oblivio_core::durable::AnyStore;
 use oblivio_core::error::for_people;
-use oblivio_core::store::{BucketStore, ShareServers};
+use oblivio_core::store::{BucketStore, Patience, ShareServers};
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
 use crate::message::{Answer, HostEpoch, Refusal, Request};
@@ -31,7 +31,10 @@ pub(super) fn of(store: &mut AnyStore, count: usize) -> Result<&mut dyn ShareSer
 
 /// Asks each server one thing, all at once.
 pub(super) fn ask(servers: &mut dyn ShareServers, requests: Vec<Request>) -> Vec<Said> {
-    let said = ask_some(servers, requests.into_iter().map(Some).collect());
+    all_said(ask_some(servers, requests.into_iter().map(Some).collect()))
+}
+
+fn all_said(said: Vec<Option<Said>>) -> Vec<Said> {
     said.into_iter().map(|said| said.unwrap_or_else(|| Err(no_answer()))).collect()
 }
 
@@ -40,9 +43,22 @@ pub(super) fn ask_some(
     servers: &mut dyn ShareServers,
     requests: Vec<Option<Request>>,
 ) -> Vec<Option<Said>> {
+    let may_take_long = |request: &Request| {
+        matches!(request, Request::Evict { .. } | Request::Setup(_) | Request::Meet)
+    };
+    let may_take_long = requests.iter().flatten().any(may_take_long);
+    let patience = if may_take_long { Patience::Long } else { Patience::Short };
+    ask_with(servers, requests, patience)
+}
+
+fn ask_with(
+    servers: &mut dyn ShareServers,
+    requests: Vec<Option<Request>>,
+    patience: Patience,
+) -> Vec<Option<Said>> {
     let is_asked: Vec<_> = requests.iter().map(Option::is_some).collect();
     let messages = requests.iter().map(|request| request.as_ref().map(Request::encode)).collect();
-    let mut answered = servers.ask(messages);
+    let mut answered = servers.ask(messages, patience);
     answered.resize_with(is_asked.len(), || None);
     let read = |is_asked: bool, answered: Option<Result<Vec<u8>, StoreError>>| {
         is_asked.then(|| said(answered.unwrap_or_else(|| Err(no_answer()))))
@@ -80,10 +96,11 @@ pub(super) fn failures(
     said.filter_map(|(server, said)| Some((server, done(said?).err()?))).collect()
 }
 
-/// How far all servers are.
+/// How far all servers are, when a volume is opened and before an attempt to evict a path: of an eviction that was under way when its client was lost, a server tells
+/// when it is over.
 pub(super) fn epochs(servers: &mut dyn ShareServers) -> Vec<Result<HostEpoch, StoreError>> {
-    let requests = vec![Request::Epoch; servers.count()];
-    ask(servers, requests).into_iter().map(epoch).collect()
+    let requests = vec![Some(Request::Epoch); servers.count()];
+    all_said(ask_with(servers, requests, Patience::Long)).into_iter().map(epoch).collect()
 }
 
 /// How far a server is that was asked that.

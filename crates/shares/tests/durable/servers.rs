@@ -5,7 +5,7 @@ use std::thread;
 use std::{io, mem};
 
 use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
-use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, ShareServers};
+use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, Patience, ShareServers};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::message::{Answer, Point, Refusal, Request};
@@ -44,6 +44,8 @@ pub(crate) struct World {
     pub(crate) waited: usize,
     /// What each server was asked, in order.
     pub(crate) seen: Vec<Vec<Request>>,
+    /// What the client has asked, and how long it would have waited for the answer.
+    pub(crate) patience: Vec<(Request, Patience)>,
 }
 
 /// Delivers at once, to machines that are alive.
@@ -93,6 +95,7 @@ impl Servers {
             waits_for_links: 0,
             waited: 0,
             seen: vec![Vec::new(); count],
+            patience: Vec::new(),
         })))
     }
 
@@ -236,7 +239,10 @@ impl ShareServers for Servers {
         self.world().hosts.len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
+        let asked = messages.iter().flatten().map(|message| Request::decode(message).unwrap());
+        let asked: Vec<_> = asked.map(|request| (request, patience)).collect();
+        self.world().patience.extend(asked);
         self.world().ask(messages)
     }
 

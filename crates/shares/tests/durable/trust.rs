@@ -2,7 +2,7 @@
 
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
-use oblivio_core::store::ShareServers;
+use oblivio_core::store::{Patience, ShareServers};
 use oblivio_shares::message::{Point, Request};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -108,6 +108,37 @@ fn servers_that_were_all_set_back_are_refused() {
     }
 }
 
+/// What is done at once is not waited for as an eviction is: a server could hold each access for as long.
+#[test]
+fn only_what_may_take_long_is_waited_for_long() {
+    let mut owner = Owner::new(parties(5, 1), 5);
+    for i in 0..11 {
+        // One that was missing catches up.
+        owner.servers.world().missing[4] = i == 4 || i == 5;
+        owner.write(i, 5).unwrap();
+    }
+    let accesses = std::mem::take(&mut owner.servers.world().patience);
+    owner.reopen().unwrap();
+    let opening = std::mem::take(&mut owner.servers.world().patience);
+    let all_are = |asked: &[(Request, Patience)], which: fn(&Request) -> bool, expected| {
+        let of: Vec<_> = asked.iter().filter(|(request, _)| which(request)).collect();
+        assert!(!of.is_empty() && of.iter().all(|(_, patience)| *patience == expected));
+    };
+    for which in [
+        (|it| matches!(it, Request::Select { .. })) as fn(&Request) -> bool,
+        |it| matches!(it, Request::Write { .. }),
+        |it| matches!(it, Request::Fetch { .. }),
+    ] {
+        all_are(&accesses, which, Patience::Short);
+    }
+    // Whether it is back is asked before each access.
+    assert!(accesses.contains(&(Request::Epoch, Patience::Short)));
+    all_are(&accesses, |it| matches!(it, Request::Evict { .. }), Patience::Long);
+    all_are(&accesses, |it| matches!(it, Request::Meet), Patience::Long);
+    // A server may be in an eviction whose client was lost.
+    all_are(&opening, |it| *it == Request::Epoch, Patience::Long);
+}
+
 #[test]
 fn a_share_that_is_damaged_is_found() {
     let mut owner = Owner::new(parties(3, 1), 7);
@@ -153,7 +184,7 @@ fn with_an_older_block(servers: u8, missing: Option<usize>) -> Owner {
         Some(Request::Write { at, block: first }.encode())
     };
     let again = owner.servers.world().seen.iter().map(again).collect();
-    let answered = owner.servers.ask(again);
+    let answered = owner.servers.ask(again, Patience::Short);
     let done = answered.into_iter().flatten().filter(Result::is_ok);
     assert_eq!(done.count(), usize::from(servers) - missing.iter().count());
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = false);

@@ -14,9 +14,6 @@ use oblivio_wire::{Answer, Failure, FailureKind};
 
 use super::frames::Frame;
 
-/// No server needs as long for what it computes.
-const WORKS_MAX: Duration = Duration::from_secs(20 * 60);
-
 /// What answer a request is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
@@ -26,8 +23,8 @@ pub(super) enum Awaited {
     Flushed,
     /// So many bytes.
     Data { bytes: usize },
-    /// What was computed, however long it is.
-    Computed,
+    /// What was computed, however long it is. The server may say for so long that it works on it.
+    Computed { works_within: Duration },
 }
 
 /// An error, as often as it has to be told.
@@ -221,7 +218,7 @@ impl Desk {
         let mut state = self.state();
         let taken = match decoded {
             // The time within which an answer has to come begins anew.
-            Ok(Answer::Working) if state.computes() => state.works(),
+            Ok(Answer::Working) => state.works(),
             Ok(answer) => state.answered(answer).inspect(|()| {
                 state.has_answered = true;
                 state.works_since = None;
@@ -252,16 +249,21 @@ impl State {
         }
     }
 
-    /// The server says that it works on what it was asked. That it says so for ever is no answer either.
+    /// The server says that it works on what it was asked. That it says so for ever is no answer either, and no other link would change it.
     fn works(&mut self) -> Result<(), String> {
+        // It does one thing after the other.
+        let next = self.asked.values().find(|asked| asked.waits).map(|asked| asked.awaited);
+        let Some(Awaited::Computed { works_within }) = next else {
+            return Err(self.lied("it says that it works where nothing is computed"));
+        };
         let since = *self.works_since.get_or_insert_with(Moment::now);
-        let is_too_long = since.after(WORKS_MAX).left().is_none();
-        if is_too_long { Err(format!("no answer came within {WORKS_MAX:.0?}")) } else { Ok(()) }
-    }
-
-    /// Whether something is to be computed.
-    fn computes(&self) -> bool {
-        self.asked.values().any(|asked| asked.awaited == Awaited::Computed)
+        if since.after(works_within).left().is_some() {
+            return Ok(());
+        }
+        let message = format!(
+            "the server has said for {works_within:.0?} that it works on its answer, and sends none: check it"
+        );
+        Err(self.fail(Fault { kind: StoreErrorKind::Unreachable, message }))
     }
 
     fn awaited(&self, number: u64) -> Option<Awaited> {
@@ -274,7 +276,7 @@ impl State {
                 self.end(number, Ok(bytes));
                 Ok(())
             }
-            Some(Awaited::Computed) => {
+            Some(Awaited::Computed { .. }) => {
                 self.end(number, Ok(bytes));
                 Ok(())
             }
@@ -304,7 +306,9 @@ impl State {
                 Ok(())
             }
             Some(Awaited::Data { .. }) => Err(self.lied("it sends no bytes for a read")),
-            Some(Awaited::Computed) => Err(self.lied("it sends nothing that it has computed")),
+            Some(Awaited::Computed { .. }) => {
+                Err(self.lied("it sends nothing that it has computed"))
+            }
             None => Err(self.lied("it has done what nobody waits for")),
         }
     }
@@ -315,7 +319,7 @@ impl State {
             return Err(self.fail(fenced(&message)));
         }
         match self.awaited(number) {
-            Some(Awaited::Data { .. } | Awaited::Computed) => {
+            Some(Awaited::Data { .. } | Awaited::Computed { .. }) => {
                 let fault =
                     Fault { kind: kind.of_store(), message: format!("the server says: {message}") };
                 self.end(number, Err(fault));

@@ -35,7 +35,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use oblivio_core::error::for_people;
 use oblivio_core::store::{
-    BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
+    BucketStore, Capabilities, Fill, Frames, Patience, Piece, Span, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::link::{Link, Moment};
@@ -58,6 +58,13 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 /// Before it is asked again.
 const NOTICED_PAUSE: Duration = Duration::from_millis(20);
 
+/// What is computed at once is computed within so long, unless the server lies: a path of half a GB is read within it at 9 MB/s. Honest servers do not even say that they
+/// work on it, but where it waits for something older.
+const WORKS_WITHIN: Duration = Duration::from_secs(60);
+
+/// An eviction is over within so long: at 25 Mbit/s between servers, one of 40 GB takes 11 minutes.
+const WORKS_LONG_WITHIN: Duration = Duration::from_secs(20 * 60);
+
 /// Reaches the server. It is called again after a connection was lost.
 pub trait Dial: Send {
     /// A new link to the same server.
@@ -76,6 +83,10 @@ pub struct RemoteOptions {
     pub retry_for: Duration,
     /// A link is given up if an answer takes longer.
     pub answer_within: Duration,
+    /// A server that computes says so, and is waited for. The store fails if it says so for longer, of what takes a [short](Patience::Short) time.
+    pub works_within: Duration,
+    /// The same, of what may take [long](Patience::Long).
+    pub works_long_within: Duration,
     /// How much of what was written is kept until it is durable on the server. Each time that half of it is new, the store asks for a
     /// flush by itself, and waits for the one before. A write that is longer comes on top.
     pub unflushed_bytes_max: usize,
@@ -88,6 +99,8 @@ impl RemoteOptions {
             name: name.into(),
             retry_for: Duration::from_secs(60),
             answer_within: Duration::from_secs(30),
+            works_within: WORKS_WITHIN,
+            works_long_within: WORKS_LONG_WITHIN,
             unflushed_bytes_max: 64 << 20,
         }
     }
@@ -122,6 +135,8 @@ pub struct RemoteStore {
     places: Places,
     is_read_only: bool,
     unflushed_bytes_max: usize,
+    works_within: Duration,
+    works_long_within: Duration,
     kept: Kept,
     prefetched: Prefetched,
     /// The frames of the latest read, and where they are.
@@ -229,7 +244,11 @@ impl RemoteStore {
     ///
     /// # Errors
     /// When it is too long for a message, or nothing is answered any more. What whoever can only read may not ask, the server refuses.
-    pub fn begin_to_compute(&mut self, message: Vec<u8>) -> Result<Asking, StoreError> {
+    pub fn begin_to_compute(
+        &mut self,
+        message: Vec<u8>,
+        patience: Patience,
+    ) -> Result<Asking, StoreError> {
         self.session.begin_call()?;
         if message.len() > MESSAGE_BYTES_MAX - COMPUTE_BYTES {
             let message =
@@ -237,13 +256,17 @@ impl RemoteStore {
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let request = Request::Compute { number: self.session.next_number(), message };
-        Ok(Asking(self.session.ask(Awaited::Computed, &Frame::of(&request))))
+        let works_within = match patience {
+            Patience::Short => self.works_within,
+            Patience::Long => self.works_long_within,
+        };
+        Ok(Asking(self.session.ask(Awaited::Computed { works_within }, &Frame::of(&request))))
     }
 
     /// Waits for what was computed.
     ///
     /// # Errors
-    /// When the server does not do it, which keeps nobody from asking again, or nothing is answered any more.
+    /// When the server does not do it, which keeps nobody from asking again, says for too long that it is about to, or nothing is answered any more.
     pub fn wait_for_computed(&mut self, asking: Asking) -> Result<Bytes, StoreError> {
         self.session.wait(asking.0)
     }
@@ -286,7 +309,7 @@ impl RemoteStore {
         places: Places,
         reads: Option<OpenMode>,
     ) -> Result<Self, OpenError> {
-        let unflushed_bytes_max = options.unflushed_bytes_max;
+        let RemoteOptions { unflushed_bytes_max, works_within, works_long_within, .. } = options;
         let is_read_only = reads.is_some();
         let session = Session::start(dial, options, greeted, opened, reads)
             .map_err(|cause| OpenError::io("start a thread for what the server answers", cause))?;
@@ -295,6 +318,8 @@ impl RemoteStore {
             places,
             is_read_only,
             unflushed_bytes_max,
+            works_within,
+            works_long_within,
             kept: Kept::default(),
             prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
             buffer: Vec::new(),

@@ -28,8 +28,8 @@ use std::time::Duration;
 use std::{mem, thread};
 
 use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Piece, SealedTrip, ShareServers, TreeId,
-    TreeShape,
+    Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, SealedTrip, ShareServers,
+    TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::keys::PublicKey;
@@ -269,7 +269,7 @@ impl ShareServers for SharedStore {
         self.servers.len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
         assert_eq!(messages.len(), self.servers.len(), "a place for each server");
         if let Err(error) = self.begin_call() {
             let told = || StoreError::new(error.kind(), error.to_string());
@@ -277,7 +277,9 @@ impl ShareServers for SharedStore {
         }
         let servers = self.servers.iter_mut().zip(messages);
         let asked: Vec<_> = servers
-            .map(|(server, message)| message.map(|message| server.begin_to_compute(message)))
+            .map(|(server, message)| {
+                message.map(|message| server.begin_to_compute(message, patience))
+            })
             .collect();
         let servers = self.servers.iter_mut().zip(asked);
         let answered: Vec<_> = servers

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_core::store::{Answered, BucketStore, Piece, TreeShape};
+use oblivio_core::store::{Answered, BucketStore, Patience, Piece, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Moment;
@@ -215,8 +215,12 @@ impl Server {
     }
 
     /// Who asks knows whom: errors do not name it.
-    pub(super) fn begin_to_compute(&mut self, message: Vec<u8>) -> Result<Asking, StoreError> {
-        self.answer_unnamed(|store| store.begin_to_compute(message))
+    pub(super) fn begin_to_compute(
+        &mut self,
+        message: Vec<u8>,
+        patience: Patience,
+    ) -> Result<Asking, StoreError> {
+        self.answer_unnamed(|store| store.begin_to_compute(message, patience))
     }
 
     /// As [`Self::begin_to_compute`].

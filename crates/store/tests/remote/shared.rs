@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::geometry::BucketId;
-use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{
+    BucketStore, Frames, LevelShape, Part, Patience, Piece, Span, TreeId, TreeShape,
+};
 use oblivio_store::shares::{ShareServer, SharedStore};
 use oblivio_store::{OpenErrorKind, RemoteMode, RemoteOptions};
 use oblivio_testkit::conformance::check_store;
@@ -120,7 +122,7 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     let bytes = |answered: Option<_>| -> Vec<u8> { Result::unwrap(answered.unwrap()) };
     servers[1].plan(|n, _| if n == 0 { Deed::CutAnswer } else { Deed::Do });
     let shared = store.servers().unwrap();
-    let mut answered = shared.ask(vec![message("a"), message("b"), None]);
+    let mut answered = shared.ask(vec![message("a"), message("b"), None], Patience::Short);
     assert!(answered.pop().unwrap().is_none());
     assert_eq!(bytes(answered.pop().unwrap()), b"b computed");
     assert_eq!(bytes(answered.pop().unwrap()), b"a computed");
@@ -129,13 +131,13 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
         Request::Compute { .. } if n == 0 => Deed::Refuse(FailureKind::Refused),
         _ => Deed::Do,
     });
-    let mut answered = shared.ask(vec![message("c"), None, message("d")]);
+    let mut answered = shared.ask(vec![message("c"), None, message("d")], Patience::Short);
     assert_eq!(bytes(answered.pop().unwrap()), b"d computed");
     let refused = answered.swap_remove(0).unwrap().unwrap_err();
     assert_eq!(refused.kind(), StoreErrorKind::Refused);
     // Who asks says whose error it is.
     assert!(!refused.to_string().contains("server 1 (host1:1)"), "{refused}");
-    let mut answered = shared.ask(vec![message("e"), None, None]);
+    let mut answered = shared.ask(vec![message("e"), None, None], Patience::Short);
     assert_eq!(bytes(answered.swap_remove(0)), b"e computed");
     assert_eq!((shared.count(), shared.name(2)), (3, "server 3 (host3:1)".into()));
     assert_eq!(shared.key(2), [3; 32]);
@@ -152,7 +154,8 @@ fn a_server_that_works_says_so() {
         let dials = server.world().dials;
         server.plan(move |n, _| if n == 0 { deed() } else { Deed::Do });
         let shared = store.servers().unwrap();
-        let answered = shared.ask(vec![Some(b"a".to_vec()), None, None]).swap_remove(0);
+        let answered =
+            shared.ask(vec![Some(b"a".to_vec()), None, None], Patience::Long).swap_remove(0);
         assert_eq!(answered.unwrap().unwrap(), b"a computed");
         server.world().dials - dials
     };
@@ -160,6 +163,38 @@ fn a_server_that_works_says_so() {
     assert_eq!(computed(&servers[0], || Deed::Wait(Duration::from_millis(1000))), 1);
     servers[0].plan(|_, _| Deed::Work(1, Duration::ZERO));
     assert!(write(&mut store, 1).is_err());
+}
+
+/// One that says for ever that it works holds nobody for longer than honest servers take: short where they are, and long where they may be slow.
+#[test]
+fn a_server_that_says_for_ever_that_it_works_is_gone() {
+    let servers = servers::<3>();
+    let options = RemoteOptions {
+        works_within: Duration::from_millis(100),
+        works_long_within: Duration::from_secs(60),
+        // Nor is it tried again on another link.
+        retry_for: Duration::from_secs(60),
+        ..options()
+    };
+    let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
+    let mut ask = |times, patience| {
+        servers[0].plan(move |n, _| match n {
+            0 => Deed::Work(times, Duration::from_millis(10)),
+            _ => Deed::Do,
+        });
+        let asked = vec![Some(b"a".to_vec()), None, None];
+        store.servers().unwrap().ask(asked, patience).swap_remove(0).unwrap()
+    };
+    assert_eq!(ask(30, Patience::Long).unwrap(), b"a computed");
+    // What was answered meanwhile counts from its own beginning.
+    assert_eq!(ask(3, Patience::Short).unwrap(), b"a computed");
+    assert_eq!(ask(3, Patience::Short).unwrap(), b"a computed");
+    let in_time = Moment::now().after(Duration::from_secs(5));
+    let error = ask(500, Patience::Short).unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable);
+    assert!(error.to_string().contains("that it works on its answer"), "{error}");
+    assert!(in_time.left().is_some());
+    assert_eq!((store.missing(), servers[0].world().dials), (1, 1));
 }
 
 #[test]
@@ -177,7 +212,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert!(said[0].starts_with("server 2 (host2:1) is missing"), "{said:?}");
     assert_eq!(read(&mut store), Ok(1));
     write(&mut store, 2).unwrap();
-    let mut answered = store.servers().unwrap().ask(vec![Some(vec![]); 5]);
+    let mut answered = store.servers().unwrap().ask(vec![Some(vec![]); 5], Patience::Short);
     let kind = answered.swap_remove(1).unwrap().unwrap_err().kind();
     assert_eq!(kind, StoreErrorKind::Unreachable);
     assert!(answered[0].as_ref().unwrap().is_ok());
@@ -187,7 +222,8 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert_eq!(write(&mut store, 3), Err(StoreErrorKind::Unreachable));
     assert_eq!(store.missing(), 3);
     let dials = servers[0].world().dials;
-    (0..10).for_each(|_| drop(store.servers().unwrap().ask(vec![Some(vec![]); 5])));
+    (0..10)
+        .for_each(|_| drop(store.servers().unwrap().ask(vec![Some(vec![]); 5], Patience::Short)));
     assert_eq!(servers[0].world().dials, dials);
     drop(store);
     be_there(&[0, 1, 4], true);
@@ -230,7 +266,7 @@ fn what_is_left_on_enough_servers_is_opened() {
     let (mut store, condition) = left(&servers).unwrap();
     assert!(condition.damage[2].starts_with("server 3 (host3:1) is missing"), "{condition:?}");
     assert_eq!((read(&mut store), store.missing()), (Ok(1), 1));
-    let mut answered = store.servers().unwrap().ask(vec![Some(vec![]); 3]);
+    let mut answered = store.servers().unwrap().ask(vec![Some(vec![]); 3], Patience::Short);
     assert!(answered.pop().flatten().unwrap().is_err());
     assert!(answered.into_iter().all(|answered| answered.unwrap().is_ok()));
     drop(store);
@@ -273,7 +309,7 @@ fn whoever_opens_the_volume_fences_off_whoever_had_it() {
     write(&mut new, 2).unwrap();
     assert_eq!(write(&mut old, 3), Err(StoreErrorKind::Fenced));
     assert_eq!(read(&mut old), Err(StoreErrorKind::Fenced));
-    let answered = old.servers().unwrap().ask(vec![Some(vec![]), None, None]);
+    let answered = old.servers().unwrap().ask(vec![Some(vec![]), None, None], Patience::Short);
     let error = answered.into_iter().next().flatten().unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Fenced);
     assert_eq!(read(&mut new), Ok(2));

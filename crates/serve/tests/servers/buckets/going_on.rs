@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use oblivio_core::durable::{Durable, DurableConfig, EraStart, Want};
 use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
+    Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, ShareServers, TreeId,
+    TreeShape,
 };
 use oblivio_core::{MasterKey, Op, StoreError, StoreErrorKind};
 use oblivio_shares::durable::S3OramParams;
@@ -75,7 +76,7 @@ impl Shared {
             other => panic!("no epoch: {other:?}"),
         };
         let asked = vec![Some(Request::Epoch.encode()); SERVERS];
-        self.ask(asked).into_iter().map(epoch).collect()
+        self.ask(asked, Patience::Long).into_iter().map(epoch).collect()
     }
 }
 
@@ -84,8 +85,8 @@ impl ShareServers for Shared {
         self.store().count()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
-        self.store().ask(messages)
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
+        self.store().ask(messages, patience)
     }
 
     fn wait_for_missing(&mut self) {

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use oblivio_core::StoreErrorKind;
-use oblivio_core::store::Answered;
+use oblivio_core::store::{Answered, Patience};
 use oblivio_serve::buckets::BucketLimits;
 use oblivio_shares::client::Client as ShareClient;
 use oblivio_shares::field::Gf256;
@@ -80,7 +80,6 @@ fn only_who_may_write_may_ask_what_computes() {
             panic!("no epoch")
         };
         assert!(!epoch.is_set_up);
-        assert_eq!(client.last_failure(&compute(b"")), FailureKind::Refused);
         drop(client);
         wait_until(|| server.metric("connections") == 0);
     }
@@ -148,6 +147,10 @@ impl Circle {
 
     /// Of so many servers.
     pub(super) fn of(count: usize, quota_bytes: Option<u64>) -> Self {
+        Self::with(count, quota_bytes, BucketLimits::default())
+    }
+
+    fn with(count: usize, quota_bytes: Option<u64>, limits: BucketLimits) -> Self {
         let alice = Someone { quota_bytes, ..Someone::called("alice") };
         let keys: Vec<_> = (0..count).map(|_| Someone::called("server").key).collect();
         let stranger = Someone::called("stranger");
@@ -162,8 +165,7 @@ impl Circle {
         }
         let servers = keys.into_iter().zip(&folders).zip(addresses);
         let servers = servers.map(|((key, folder), address)| {
-            let limits = BucketLimits::default();
-            let peers = Some(peers.clone());
+            let (limits, peers) = (limits.clone(), Some(peers.clone()));
             Server::start_as(folder.path(), &[&alice], limits, (key, address), peers)
         });
         let servers = servers.collect();
@@ -290,7 +292,7 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
 /// Asks all servers of a store at once. All have to do it.
 fn ask_all(store: &mut BoxedStore, requests: Vec<ShareRequest>) -> Vec<Option<Vec<u8>>> {
     let messages = requests.iter().map(|request| Some(request.encode())).collect();
-    let answered = store.servers().unwrap().ask(messages);
+    let answered = store.servers().unwrap().ask(messages, Patience::Long);
     let share = |answered: Option<Answered>| match ShareAnswer::decode(&answered.unwrap().unwrap())
         .unwrap()
     {
@@ -393,7 +395,7 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     let stopped = circle.stop(2);
     let in_time = Moment::now().after(Duration::from_secs(30));
     let messages = evict(evicts[0].attempt).iter().map(|it| Some(it.encode())).collect();
-    let mut answered = blocks.store.servers().unwrap().ask(messages);
+    let mut answered = blocks.store.servers().unwrap().ask(messages, Patience::Long);
     let unreached = answered.pop().flatten().unwrap().unwrap_err();
     assert_eq!(unreached.kind(), StoreErrorKind::Unreachable);
     assert!(unreached.to_string().contains("could not be reached"), "{unreached}");
@@ -404,11 +406,8 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     assert!(in_time.left().is_some());
     circle.start_again(stopped);
     wait_until(|| {
-        let answered = blocks.store.servers().unwrap().ask(vec![
-            None,
-            None,
-            Some(ShareRequest::Epoch.encode()),
-        ]);
+        let asked = vec![None, None, Some(ShareRequest::Epoch.encode())];
+        let answered = blocks.store.servers().unwrap().ask(asked, Patience::Short);
         answered[2].as_ref().is_some_and(Result::is_ok)
     });
     let attempt = blocks.client.next_attempt();
@@ -435,6 +434,22 @@ fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
     owners[0].say(&compute(&evict.encode()));
     wait_until(|| circle.servers[0].metric("deals_total{way=\"out\"}") == 2);
     (owners, attempt)
+}
+
+/// A client takes a server that says nothing for gone: it is told that its eviction goes on, and that it waits for one of another.
+#[test]
+fn whoever_waits_is_told_that_the_server_works() {
+    let limits = BucketLimits { works_every: Duration::from_millis(50), ..BucketLimits::default() };
+    let mut circle = Circle::with(3, None, limits);
+    let (mut owners, _) = evict_alone(&circle);
+    let hear_often = |owner: &mut Client| {
+        (0..3).for_each(|_| assert_eq!(owner.hear(), Answer::Working));
+    };
+    hear_often(&mut owners[0]);
+    let (mut new, _) = circle.servers[0].open(&circle.alice, "disk", OpenMode::Write);
+    new.say(&compute(&ShareRequest::Epoch.encode()));
+    hear_often(&mut new);
+    circle.stop(0);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
-use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, ShareServers};
+use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, Patience, ShareServers};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Folder, Host, Mailbox, Peers, ShareFile};
 use oblivio_testkit::crash::CrashStore;
@@ -92,7 +92,7 @@ impl ShareServers for OnServers {
         self.hosts.0.lock().unwrap().len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<Answered>> {
         // As a store does whose servers have lost their client.
         if self.records.world().is_off() {
             let gone = || Err(StoreError::new(StoreErrorKind::Unreachable, "it is off"));
