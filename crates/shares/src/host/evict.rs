@@ -289,21 +289,4 @@ pub(super) fn of_another(why: String) -> Refusal {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_cover_a_block_once() {
-        for (block_bytes, slots, count) in
-            [(4096, 333, 3), (131_072, 333, 74), (131_072, 74, 19), (1, 1, 1), (100, 4096, 1)]
-        {
-            let parts = parts(block_bytes, slots);
-            let mut end = 0;
-            for part in &parts {
-                assert_eq!(part.first, end);
-                end += part.bytes;
-            }
-            assert_eq!((end, parts.len()), (block_bytes, count), "{block_bytes} {slots}");
-        }
-    }
-}
+mod tests;

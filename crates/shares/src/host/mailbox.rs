@@ -86,11 +86,12 @@ impl Mailbox {
         let begun = boxes.begun;
         let own = boxes.of.get_mut(usize::from(from)).ok_or(Unwanted)?;
         own.is_lost = false;
-        if attempt < begun || attempt < own.attempt {
+        // What is dealt for the attempt that is begun is taken whatever the server has sent before: with a number that is too great it would be silent for good.
+        if attempt != begun && attempt < begun.max(own.attempt) {
             // It is of an attempt that was given up.
             return Ok(());
         }
-        if attempt > own.attempt {
+        if attempt != own.attempt {
             own.attempt = attempt;
             own.portions.clear();
         }
@@ -133,6 +134,8 @@ impl Mailbox {
         boxes.begun = attempt;
         for own in boxes.of.iter_mut().filter(|own| own.attempt != attempt) {
             own.portions.clear();
+            // Also if it has dealt for a later one: what comes early for the next is taken again.
+            own.attempt = attempt;
         }
     }
 
@@ -183,6 +186,11 @@ impl Mailbox {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.boxes().of.iter().all(|own| own.portions.is_empty())
+    }
+
     fn boxes(&self) -> MutexGuard<'_, Boxes> {
         self.boxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -230,6 +238,38 @@ mod tests {
         assert_eq!(wait(&mailbox, 2, 2), Err(Missing::Late));
         mailbox.begin(Attempt { attempt: 3, number: 0 });
         assert!(wait(&mailbox, 2, 2).is_ok());
+    }
+
+    /// The greatest number that there is, dealt once, is not to keep a server from all evictions to come.
+    #[test]
+    fn whoever_has_dealt_for_a_later_attempt_still_deals_for_the_one_that_is_begun() {
+        let mailbox = Mailbox::default();
+        for attempt in [1, 3, 5] {
+            let begin = |attempt| mailbox.begin(Attempt { attempt, number: 0 });
+            begin(attempt);
+            mailbox.take(2, &dealt(u64::MAX, 0, 2)).unwrap();
+            // For this one it has dealt nothing so far, and so it is not past any round.
+            assert_eq!(wait(&mailbox, 2, 0), Err(Missing::Late));
+            mailbox.take(2, &dealt(attempt, 0, 1)).unwrap();
+            mailbox.take(2, &dealt(attempt - 1, 1, 1)).unwrap();
+            assert!(wait(&mailbox, 2, 0).is_ok());
+            assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
+            mailbox.take(2, &dealt(u64::MAX, 0, 2)).unwrap();
+            begin(attempt + 1);
+            // What comes early for the next one is not too late.
+            mailbox.take(2, &dealt(attempt + 2, 0, 1)).unwrap();
+            begin(attempt + 2);
+            assert!(wait(&mailbox, 2, 0).is_ok());
+            mailbox.take(2, &dealt(attempt + 2, 1, 1)).unwrap();
+        }
+        // Of those that are later, what is older than the rest is of an attempt that was given up.
+        mailbox.take(2, &dealt(9, 0, 1)).unwrap();
+        mailbox.take(2, &dealt(8, 0, 1)).unwrap();
+        mailbox.begin(Attempt { attempt: 9, number: 0 });
+        assert!(wait(&mailbox, 2, 0).is_ok());
+        mailbox.take(2, &dealt(9, 1, 1)).unwrap();
+        mailbox.end();
+        assert!(mailbox.is_empty());
     }
 
     /// A server that was started again in an eviction lacks what was dealt before, and the others go on with what it deals now.

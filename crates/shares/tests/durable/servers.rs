@@ -30,6 +30,8 @@ pub(crate) struct World {
     pub(crate) lying: Vec<bool>,
     /// Servers that say that they are there.
     pub(crate) claims: Vec<Option<Point>>,
+    /// Servers that say that they have seen so many attempts.
+    pub(crate) attempts: Vec<Option<u64>>,
     /// Servers that say of the next block that they have kept it, and have not.
     pub(crate) forgets: Vec<bool>,
     /// What a server says instead of anything else.
@@ -88,6 +90,7 @@ impl Servers {
             missing: vec![false; count],
             lying: vec![false; count],
             claims: vec![None; count],
+            attempts: vec![None; count],
             forgets: vec![false; count],
             refuses: vec![None; count],
             failing_evictions: 0,
@@ -174,7 +177,10 @@ impl World {
         let mut answer = Answer::decode(&answer).unwrap();
         match &mut answer {
             Answer::Share(share) if self.lying[i] => share[3] ^= 1,
-            Answer::Epoch(epoch) => epoch.at = self.claims[i].unwrap_or(epoch.at),
+            Answer::Epoch(epoch) => {
+                epoch.at = self.claims[i].unwrap_or(epoch.at);
+                epoch.attempt = self.attempts[i].unwrap_or(epoch.attempt);
+            }
             _ => (),
         }
         answer

@@ -108,6 +108,26 @@ fn servers_that_were_all_set_back_are_refused() {
     }
 }
 
+/// Numbers of attempts only grow. One that a server makes up is not to use them up for all.
+#[test]
+fn a_number_of_attempts_that_a_server_makes_up_is_not_gone_on_from() {
+    for made_up in [1 << 62, u64::MAX] {
+        let mut owner = Owner::new(parties(3, 1), 5);
+        (0..11).for_each(|i| owner.write(i, 5).unwrap());
+        owner.servers.world().attempts[1] = Some(made_up);
+        let error = owner.write(1, 1).unwrap_err().to_string();
+        assert!(error.contains("server 2: it says that it"), "{error}");
+        owner.servers.world().attempts[1] = None;
+        let attempts = owner.servers.world().seen.concat().into_iter().filter_map(|it| match it {
+            Request::Evict { evict, .. } => Some(evict.attempt),
+            _ => None,
+        });
+        assert!(attempts.max().unwrap() < 10);
+        owner.reopen().unwrap();
+        owner.read_all();
+    }
+}
+
 /// What is done at once is not waited for as an eviction is: a server could hold each access for as long.
 #[test]
 fn only_what_may_take_long_is_waited_for_long() {
