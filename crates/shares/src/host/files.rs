@@ -41,8 +41,6 @@ impl Files {
         let open = |name, file| folder.open(name, bytes_of_file(&setup, file), may_be_new);
         let root = open("root", File::Root)?;
         let (siblings, leaves) = (open("siblings", File::Siblings)?, open("leaves", File::Leaves)?);
-        // What a program has left that died before its own sync is durable before it is told to anybody.
-        root.sync()?;
         let mut places = [[0; RECORD_BYTES]; 2];
         for (number, place) in (0..).zip(&mut places) {
             let offset = Record { number, ..Record::default() }.offset();
@@ -56,7 +54,22 @@ impl Files {
         })?;
         let mut files = Self { root, siblings, leaves, setup, record, is_doubtful: false };
         files.forget_a_torn_block()?;
+        files.make_durable_what_was_left()?;
         Ok(files)
+    }
+
+    /// What a program has left that died before its own sync, or after one that has failed, is durable before it is told to anybody. A sync alone is not enough: the system may
+    /// have forgotten what it could not write. So the record and the block of which it tells are written again: what came before them was durable when they were written.
+    fn make_durable_what_was_left(&mut self) -> io::Result<()> {
+        let Record { at, number, .. } = self.record;
+        if let Some(last) = at.written.checked_sub(1) {
+            let block = self.block_of_root(at.evictions, last)?;
+            self.root.write_at(self.offset_in_root(at.evictions, last), &block)?;
+        }
+        if number > 0 {
+            self.root.write_at(self.record.offset(), &self.record.encode())?;
+        }
+        self.root.sync()
     }
 
     /// The block that was written last was not acknowledged if it is torn: its record was made durable with it.
@@ -72,9 +85,13 @@ impl Files {
     /// The checksum of the block that is the last of the root at this point.
     pub(super) fn sum_of_last_block(&self, at: Point) -> io::Result<u32> {
         let Some(last) = at.written.checked_sub(1) else { return Ok(0) };
+        Ok(sum(&self.block_of_root(at.evictions, last)?))
+    }
+
+    fn block_of_root(&self, evictions: u64, slot: usize) -> io::Result<Vec<u8>> {
         let mut block = vec![0; self.setup.block_bytes];
-        self.root.read_at(self.offset_in_root(at.evictions, last), &mut block)?;
-        Ok(sum(&block))
+        self.root.read_at(self.offset_in_root(evictions, slot), &mut block)?;
+        Ok(block)
     }
 
     fn file(&self, file: File) -> &dyn ShareFile {

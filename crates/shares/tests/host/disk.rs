@@ -64,6 +64,12 @@ impl Disk {
         }
     }
 
+    /// A sync of this file has failed: the system takes for written what it could not write.
+    #[allow(dead_code, reason = "not all tests have disks that fail")]
+    pub(crate) fn forgets_to_write(&self, name: &str) {
+        self.0.lock().unwrap().files.get_mut(name).unwrap().written.clear();
+    }
+
     /// A bit of a file turns over.
     pub(crate) fn flips_a_bit(&self, name: &str, coins: &mut StdRng) {
         let mut state = self.0.lock().unwrap();
