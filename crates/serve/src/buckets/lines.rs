@@ -455,6 +455,19 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_waited_for_until_the_other_server_has_let_this_one_in() {
+        let (line, there, whose, _) = line();
+        line.call().unwrap();
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| line.shared.wait(&|| false));
+            thread::sleep(Duration::from_millis(200));
+            assert!(!waits.is_finished(), "it has not been let in");
+            let _link = there.take_call(&whose);
+            waits.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
     fn a_server_that_is_not_there_is_named_and_one_that_is_back_is_sent_to() {
         let (line, There { listener, called }, whose, _) = line();
         let address = listener.local_addr().unwrap();

@@ -202,6 +202,23 @@ fn links_are_waited_for_and_what_does_not_come_back_is_not() {
     }
 }
 
+/// Matrices are long: whoever misses a link is not to wait for what does not come.
+#[test]
+fn servers_meet_before_the_first_eviction_of_each_opening() {
+    let mut owner = Owner::new(parties(3, 1), 6);
+    for _ in 0..2 {
+        let before = owner.servers.world().seen[0].len();
+        (0..3 * u64::from(PRESET.accesses)).for_each(|i| owner.write(i, 1).unwrap());
+        for seen in owner.servers.world().seen.clone() {
+            let is_eviction = |it: &&Request| matches!(it, Request::Evict { .. } | Request::Meet);
+            let of_evictions: Vec<_> = seen[before..].iter().filter(is_eviction).collect();
+            assert_eq!(of_evictions.len(), 4);
+            assert_eq!(of_evictions.iter().position(|it| **it == Request::Meet), Some(0));
+        }
+        owner.reopen().unwrap();
+    }
+}
+
 #[test]
 fn an_old_directory_is_refused() {
     let mut owner = Owner::new(parties(3, 1), 6);

@@ -74,7 +74,7 @@ fn only_who_may_write_may_ask_what_computes() {
     drop((old, new));
     wait_until(|| server.metric("connections") == 0);
     for mode in [READ, OpenMode::Look] {
-        let (mut client, _) = server.open(&alice, "disk", mode);
+        let (mut client, _) = server.open(&alice, "disk", mode.clone());
         // Whoever sees the volume may see how far it is.
         let ShareAnswer::Epoch(epoch) = answer_of(&mut client, &ShareRequest::Epoch) else {
             panic!("no epoch")
@@ -82,6 +82,13 @@ fn only_who_may_write_may_ask_what_computes() {
         assert!(!epoch.is_set_up);
         drop(client);
         wait_until(|| server.metric("connections") == 0);
+        // Nor may it have servers call each other.
+        for asked in [&ShareRequest::Meet.encode()[..], b""] {
+            let (mut client, _) = server.open(&alice, "disk", mode.clone());
+            assert_eq!(client.last_failure(&compute(asked)), FailureKind::Refused);
+            drop(client);
+            wait_until(|| server.metric("connections") == 0);
+        }
     }
     assert_eq!(server.greet(&alice).last_failure(&compute(b"")), FailureKind::Invalid);
     let deal = Request::Deal { message: vec![1] };
@@ -450,6 +457,28 @@ fn whoever_waits_is_told_that_the_server_works() {
     new.say(&compute(&ShareRequest::Epoch.encode()));
     hear_often(&mut new);
     circle.stop(0);
+}
+
+/// Whoever is told that servers have met begins an eviction, which needs all links.
+#[test]
+fn servers_have_met_when_they_say_so() {
+    let mut circle = Circle::start(None);
+    let open = |server: &Server| server.open(&circle.alice, "disk", create()).0;
+    let mut owners: Vec<_> = circle.servers.iter().map(open).collect();
+    for (owner, number) in owners.iter_mut().zip(1..) {
+        let setup = Setup { number, ..circle.setup() };
+        assert_eq!(answer_of(owner, &ShareRequest::Setup(setup)), ShareAnswer::Done);
+    }
+    let others = |circle: &Circle| [1, 2].map(|other| circle.servers[other].metric("peers"));
+    assert_eq!(others(&circle), [0, 0]);
+    assert_eq!(answer_of(&mut owners[0], &ShareRequest::Meet), ShareAnswer::Done);
+    assert_eq!(others(&circle), [1, 1]);
+    circle.stop(2);
+    owners.truncate(1);
+    let refused = answer_of(&mut owners[0], &ShareRequest::Meet);
+    let ShareAnswer::Refused(refusal) = refused else { panic!("not refused: {refused:?}") };
+    assert_eq!(refusal.kind, StoreErrorKind::Unreachable);
+    assert!(refusal.why.contains("server 3"), "{}", refusal.why);
 }
 
 #[test]
