@@ -197,6 +197,31 @@ fn a_server_that_says_for_ever_that_it_works_is_gone() {
     assert_eq!((store.missing(), servers[0].world().dials), (1, 1));
 }
 
+/// Others answer: one that is missing is not called more often than it takes to notice that it is back. While it is waited for, it is.
+#[test]
+fn a_server_that_is_missing_is_called_seldom_beside_others_and_often_if_it_is_waited_for() {
+    let servers = servers::<5>();
+    let mut store = create(&servers, 1);
+    servers[3].world().is_unreachable = true;
+    servers[3].plan(|_, _| Deed::Cut);
+    write(&mut store, 1).unwrap();
+    assert_eq!(store.missing(), 1);
+    let dials = || servers[3].world().dials;
+    let (before, until) = (dials(), Moment::now().after(Duration::from_millis(800)));
+    while until.left().is_some() {
+        assert_eq!(read(&mut store), Ok(1));
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(dials(), before);
+    servers[3].world().is_unreachable = false;
+    servers[3].plan(|_, _| Deed::Do);
+    let until = Moment::now().after(Duration::from_secs(2));
+    while store.missing() > 0 && until.left().is_some() {
+        store.servers().unwrap().wait_for_missing();
+    }
+    assert_eq!(store.missing(), 0);
+}
+
 #[test]
 fn two_of_five_may_be_missing_and_come_back() {
     let servers = servers::<5>();
