@@ -108,6 +108,29 @@ fn servers_that_were_all_set_back_are_refused() {
     }
 }
 
+/// Before anything else is done with the volume: once it has shown an access, a server knows that its older state was taken.
+#[test]
+fn servers_are_looked_at_before_the_first_access() {
+    let point = |evictions, written| Point { evictions, written };
+    for (claims, expected) in [
+        (vec![Some(point(0, 1)), None, None], ErrorKind::StoreRolledBack),
+        (vec![Some(point(2, 4)); 3], ErrorKind::StateRolledBack),
+    ] {
+        let mut owner = Owner::new(parties(3, 1), 5);
+        (0..11).for_each(|i| owner.write(i, 5).unwrap());
+        owner.checkpoint().unwrap();
+        let (mut array, _) = owner.restored();
+        owner.servers.world().claims = claims;
+        let asked = owner.servers.world().seen[0].len();
+        assert_eq!(array.check_storage().unwrap_err().kind(), expected);
+        let is_look = |it: &Request| matches!(it, Request::Epoch | Request::Setup(_));
+        assert!(owner.servers.world().seen[0][asked..].iter().all(is_look));
+        owner.servers.world().claims = vec![None; 3];
+        array.check_storage().unwrap();
+        owner.read_all();
+    }
+}
+
 /// Numbers of attempts only grow. One that a server makes up is not to use them up for all.
 #[test]
 fn a_number_of_attempts_that_a_server_makes_up_is_not_gone_on_from() {

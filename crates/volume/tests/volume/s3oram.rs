@@ -133,6 +133,26 @@ fn a_directory_from_before_is_refused_and_what_it_knows_of_is_rescued() {
     assert_eq!(target.0[3].as_deref(), Some(&data[..]));
 }
 
+/// What a server lacks is found before the opening leaves a trace: neither the records nor the directory are written.
+#[test]
+fn a_server_that_has_lost_its_shares_is_named_before_anything_is_written() {
+    let setup = Setup::new();
+    let mut volume = setup.create(VolumeOptions::default()).unwrap();
+    let data = [7; BLOCK_BYTES];
+    let op = oblivio_core::Op::Write(&data);
+    volume.access(&mut [oblivio_core::Access { address: 3, op }]).unwrap();
+    volume.flush().unwrap();
+    // Its client dies: the opening has an access to do again.
+    drop(volume);
+    setup.world.crash(&mut StdRng::seed_from_u64(5), Survival::All);
+    setup.hosts.lose(1);
+    let before = setup.world.snapshot();
+    let error = setup.open().map(drop).unwrap_err().to_string();
+    assert!(error.contains("server 2: it holds nothing of this volume"), "{error}");
+    let after = setup.world.snapshot();
+    assert!(after.store() == before.store() && after.files() == before.files());
+}
+
 #[test]
 fn moves_become_durable_first_or_there_is_no_volume() {
     let setup = Setup::new();

@@ -79,6 +79,12 @@ impl Hosts {
         let host = |i| Host::open(Box::new(MemoryFolder::default()), [i; 32]).unwrap();
         Self(Arc::new(Mutex::new((0..count).map(host).collect())))
     }
+
+    /// That server has nothing any more.
+    pub(crate) fn lose(&self, i: usize) {
+        let new = Host::open(Box::new(MemoryFolder::default()), [9; 32]).unwrap();
+        self.0.lock().unwrap()[i] = new;
+    }
 }
 
 /// Records on one store, and servers beside it.
