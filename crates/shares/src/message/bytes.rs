@@ -440,6 +440,19 @@ mod tests {
         ]
     }
 
+    /// Only whoever keeps the volume says that somebody else has it: that ends it on all servers.
+    #[test]
+    fn no_server_says_in_its_answer_that_somebody_else_has_the_volume() {
+        for kind in 0..=u8::MAX {
+            if let Ok(Answer::Refused(refusal)) = Answer::decode(&[REFUSED, kind, b'n']) {
+                assert_ne!(refusal.kind, StoreErrorKind::Fenced, "{kind}");
+                assert!(usize::from(kind) < 5);
+            }
+        }
+        let fenced = Refusal { kind: StoreErrorKind::Fenced, why: String::new() };
+        assert_eq!(Answer::Refused(fenced).encode(), [REFUSED, 0]);
+    }
+
     fn any_dealt() -> impl Strategy<Value = Dealt<u8>> {
         let shares = prop::collection::vec(any_share(), 0..3);
         (any::<[u64; 2]>(), any::<u32>(), any::<u8>(), shares).prop_map(
