@@ -50,7 +50,7 @@ impl ShareArray {
         let said = ask(servers, adopts);
         servers::all(servers, said.into_iter().map(servers::done), ADVICE)?;
         known.client.go_to(at);
-        (self.kept, self.seen_max) = (known.accesses(), known.accesses());
+        self.kept = known.accesses();
         self.done = Some(at);
         Ok(())
     }

@@ -3,14 +3,15 @@
 use std::collections::HashSet;
 
 use oblivio_core::Error;
-use oblivio_core::durable::{Contents, Want};
+use oblivio_core::durable::{Contents, Durable, DurableConfig, Want};
 use oblivio_shares::message::Request;
 use oblivio_shares::sharing::Share;
 use oblivio_testkit::statistics::{Verdicts, histogram, uniformity};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::owner::{BLOCK_BYTES, BLOCKS, Owner, PRESET};
+use crate::owner::{BLOCK_BYTES, BLOCKS, Owner, PRESET, key};
+use crate::servers::Servers;
 use crate::{parties, repair, step};
 
 /// Of each block what it holds, if it holds something.
@@ -49,6 +50,20 @@ fn what_an_array_holds_from_its_beginning_is_there_and_is_used_as_if_it_had_been
         owner.read_all();
         assert_eq!(owner.array.check(&mut |_| ()).unwrap(), owner.expected.len() as u64);
     }
+}
+
+/// It is the state to which the client could go back: accesses are counted from there on, also before anything is kept of it.
+#[test]
+fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
+    let room = |array: &dyn Durable| array.room().unwrap().accesses;
+    let owner = Owner::new(parties(3, 1), 1);
+    let expected = room(&*owner.array);
+    let (params, servers) = (owner.params.clone(), Servers::new(3));
+    let mut coins = StdRng::seed_from_u64(1);
+    let mut array = params.create(key(), &[], Box::new(servers), &mut coins).unwrap();
+    assert!(array.load(&mut some(), &mut coins).unwrap());
+    assert!(expected > 0);
+    assert_eq!(room(&*array), expected);
 }
 
 /// What each server was asked since it was set up.
