@@ -15,7 +15,7 @@ mod view;
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::{Fate, Save, Want};
 use oblivio_core::scheme::Sighting;
-use oblivio_shares::message::Request;
+use oblivio_shares::message::{Point, Request};
 use oblivio_shares::sharing::Parties;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -289,4 +289,29 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     assert!(damage > 0, "a server is missing");
     assert_eq!(array.fate(&salvage, 3), Fate::Found);
     assert_eq!(array.fate(&salvage, 4), Fate::Empty);
+}
+
+/// It is not for the one that reads what is left to pass it over: who reads it is told which server holds something old.
+#[test]
+fn what_is_left_is_found_without_a_server_that_is_set_back_and_it_is_named() {
+    let mut owner = Owner::new(parties(3, 1), 8);
+    (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
+    owner.checkpoint().unwrap();
+    for (claim, expected) in [
+        (Point { evictions: 3, written: 1 }, Some("server 2: it is set back")),
+        (Point { evictions: 12, written: 77 }, Some("server 2: it says that it is where")),
+        // As a crash may leave it.
+        (Point { evictions: 12, written: 1 }, None),
+    ] {
+        owner.servers.world().claims[1] = Some(claim);
+        let (mut array, _) = owner.restored();
+        let (mut found, mut damage) = (0, Vec::new());
+        let mut damaged = |error: &oblivio_core::Error| damage.push(error.to_string());
+        array.salvage(&mut |_, _| found += 1, &mut damaged, &mut |_| ()).unwrap();
+        assert!(found >= 50, "{found}");
+        match expected {
+            Some(expected) => assert!(damage[0].contains(expected), "{damage:?}"),
+            None => assert!(damage.is_empty(), "{damage:?}"),
+        }
+    }
 }
