@@ -55,6 +55,9 @@ pub(crate) const VOLUME_GOING_BACK: TestTarget = of_volumes("going_back");
 /// Who may open a volume.
 pub(crate) const VOLUME_KEYS: TestTarget = of_volumes("keys");
 
+/// Volumes on share servers.
+pub(crate) const VOLUME_S3ORAM: TestTarget = of_volumes("s3oram");
+
 /// What a volume is after a crash.
 pub(crate) const VOLUME_CRASH: TestTarget = of_volumes("crash");
 
@@ -112,6 +115,22 @@ pub(crate) const SHARES_DURABLE: TestTarget =
 /// Secret sharing alone.
 pub(crate) const SHARES_SHARING: TestTarget =
     TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "sharing::tests" };
+
+/// What a share server takes from others.
+pub(crate) const SHARES_MAILBOX: TestTarget =
+    TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "host::mailbox::tests" };
+
+/// What share servers and their client say, as bytes.
+pub(crate) const SHARES_MESSAGES: TestTarget =
+    TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "message::bytes::tests" };
+
+/// What a share server answers after its disk has failed.
+pub(crate) const SHARES_HOST_SYNCS: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "host", module: "syncs" };
+
+/// A store that is several servers.
+pub(crate) const STORE_REMOTE_SHARED: TestTarget =
+    TestTarget { package: "oblivio-store", program: "remote", module: "shared" };
 
 /// What the client of a bucket server does when links break and servers die.
 pub(crate) const STORE_REMOTE_FAULTS: TestTarget =

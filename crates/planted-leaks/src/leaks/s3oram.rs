@@ -3,6 +3,7 @@
 use super::{Edit, Leak};
 use crate::targets::{
     SHARES_DURABLE, SHARES_DURABLE_LOADED, SHARES_DURABLE_TRUST, SHARES_DURABLE_VIEW,
+    SHARES_HOST_SYNCS, SHARES_MAILBOX, SHARES_MESSAGES, STORE_REMOTE_SHARED, VOLUME_S3ORAM,
 };
 
 const ACCESS: &str = "shares/src/durable/access.rs";
@@ -10,6 +11,7 @@ const CLIENT: &str = "shares/src/client/mod.rs";
 const ARRAY: &str = "shares/src/durable/array.rs";
 const EVICT: &str = "shares/src/durable/evict.rs";
 const STANDING: &str = "shares/src/durable/standing.rs";
+const MESSAGES: &str = "shares/src/message/bytes.rs";
 
 const SHAPE: &str = "servers_are_asked_the_same_whatever_the_owner_does";
 const LEAVES: &str = "leaves_are_uniform_whatever_the_owner_does";
@@ -21,6 +23,15 @@ const LOADED_SEEDS: &str = "no_seed_is_drawn_twice_for_what_is_loaded";
 const LOADED_LEAVES: &str = "blocks_go_to_leaves_that_are_drawn";
 const COPIES: &str = "copies_of_a_client_that_go_on_differently_share_differently";
 const OLD: &str = "an_old_directory_is_refused";
+const WORKS: &str = "a_server_that_says_for_ever_that_it_works_is_gone";
+const PATIENCE: &str = "only_what_may_take_long_is_waited_for_long";
+const ATTEMPTS: &str = "a_number_of_attempts_that_a_server_makes_up_is_not_gone_on_from";
+const LATER: &str = "whoever_has_dealt_for_a_later_attempt_still_deals_for_the_one_that_is_begun";
+const REFUSALS: &str = "no_server_says_in_its_answer_that_somebody_else_has_the_volume";
+const LEFT: &str = "what_a_program_has_left_is_durable_before_another_tells_of_it";
+const FAILED: &str = "after_a_sync_that_has_failed_nothing_is_answered";
+const RESCUED: &str = "what_is_left_is_found_without_a_server_that_is_set_back_and_it_is_named";
+const LOOKED: &str = "a_server_that_has_lost_its_shares_is_named_before_anything_is_written";
 
 /// An access, as it is drawn.
 const STEP: &str = "let step = Step { address, from: leaf.unwrap_or(drawn), to, salt };";
@@ -181,5 +192,98 @@ pub(super) const LEAKS: &[Leak] = &[
                 send(slots, share::<F>(self.parties, data, turn, &mut known))?;",
         }],
         found_by: &[SHARES_DURABLE_LOADED.tests(&[LOADED_SEEDS])],
+    },
+    Leak {
+        name: "s3oram-servers-work-for-ever",
+        shows: "nothing, and lets one server hold each access for as long as it likes",
+        edits: &[Edit {
+            file: "store/src/remote/desk.rs",
+            find: "if since.after(works_within).left().is_some() {",
+            replacement: "if since.after(works_within).left().is_some() || true {",
+        }],
+        found_by: &[STORE_REMOTE_SHARED.tests(&[WORKS])],
+    },
+    Leak {
+        name: "s3oram-selects-are-waited-for-as-evictions",
+        shows: "nothing, and lets one server hold each access for 20 minutes",
+        edits: &[Edit {
+            file: "shares/src/durable/servers.rs",
+            find: "matches!(request, Request::Evict { .. } |",
+            replacement: "matches!(request, Request::Evict { .. } | Request::Select { .. } |",
+        }],
+        found_by: &[SHARES_DURABLE_TRUST.tests(&[PATIENCE])],
+    },
+    Leak {
+        name: "s3oram-attempts-are-used-up",
+        shows: "nothing, and lets one server end all evictions for good by one number",
+        edits: &[Edit {
+            file: EVICT,
+            find: "Ok(_) if epoch.attempt > attempt_max => {",
+            replacement: "Ok(_) if epoch.attempt > attempt_max && attempt_max == 0 => {",
+        }],
+        found_by: &[SHARES_DURABLE_TRUST.tests(&[ATTEMPTS])],
+    },
+    Leak {
+        name: "s3oram-a-later-attempt-silences-a-server",
+        shows: "nothing, and keeps a server that has lied once from all evictions to come",
+        edits: &[Edit {
+            file: "shares/src/host/mailbox.rs",
+            find: "if attempt != begun && attempt < begun.max(own.attempt) {",
+            replacement: "if attempt < begun.max(own.attempt) {",
+        }],
+        found_by: &[SHARES_MAILBOX.tests(&[LATER])],
+    },
+    Leak {
+        name: "s3oram-servers-say-who-has-the-volume",
+        shows: "nothing, and lets one of five servers end a volume in use, which goes on without one",
+        edits: &[Edit {
+            file: MESSAGES,
+            find: "let kind = *KINDS.get(usize::from(fields.u8()?)).ok_or_else(strange)?;",
+            replacement: "let kind = match fields.u8()? {
+                    5 => StoreErrorKind::Fenced,
+                    kind => *KINDS.get(usize::from(kind)).ok_or_else(strange)?,
+                };",
+        }],
+        found_by: &[SHARES_MESSAGES.tests(&[REFUSALS])],
+    },
+    Leak {
+        name: "s3oram-servers-tell-of-what-a-failed-sync-has-lost",
+        shows: "nothing, and loses shares with the next power loss of a server that was believed",
+        edits: &[Edit {
+            file: "shares/src/host/files.rs",
+            find: "            self.root.write_at(self.offset_in_root(at.evictions, last), &block)?;\n        }",
+            replacement: "            let _ = block;\n        }",
+        }],
+        found_by: &[SHARES_HOST_SYNCS.tests(&[LEFT])],
+    },
+    Leak {
+        name: "s3oram-servers-go-on-after-leaves-were-not-synced",
+        shows: "nothing, and loses shares with the next power loss of a server that was believed",
+        edits: &[Edit {
+            file: "shares/src/host/files.rs",
+            find: "self.is_doubtful |= synced.is_err();",
+            replacement: "self.is_doubtful |= synced.is_err() && file != File::Leaves;",
+        }],
+        found_by: &[SHARES_HOST_SYNCS.tests(&[FAILED])],
+    },
+    Leak {
+        name: "s3oram-rescues-pass-over-servers-that-are-set-back",
+        shows: "nothing, and hides from whoever rescues a volume that a server shows an older one",
+        edits: &[Edit {
+            file: "shares/src/durable/walk.rs",
+            find: "Ok(Ok(at)) if at.evictions >= oldest => None,",
+            replacement: "Ok(Ok(at)) if at.evictions >= oldest.min(0) => None,",
+        }],
+        found_by: &[SHARES_DURABLE.tests(&[RESCUED])],
+    },
+    Leak {
+        name: "s3oram-servers-are-looked-at-when-it-is-too-late",
+        shows: "that an opening was begun which fails, in records and in the client's directory",
+        edits: &[Edit {
+            file: "volume/src/volume/opening.rs",
+            find: "        live.array.check_storage()?;\n        let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;",
+            replacement: "        let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;\n        live.array.check_storage()?;",
+        }],
+        found_by: &[VOLUME_S3ORAM.tests(&[LOOKED])],
     },
 ];
