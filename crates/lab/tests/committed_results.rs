@@ -176,13 +176,15 @@ fn assert_has_the_reasons(figures: &[Figure], id: &str, reasons: &[impl AsRef<st
 
 /// Each setting of the figure `id` is a row of docs/simulator.md, with its arithmetic means.
 fn assert_settings_in_the_documentation(figures: &[Figure], id: &str) {
-    let figure = figures.iter().find(|figure| figure.id == id).unwrap();
+    let figure = figures.iter().find(|figure| figure.id == id).expect("it has such a figure");
     let Plot::Bars(bars) = &figure.plot else { panic!("{id} has bars") };
     let series = bars.series.iter().filter(|series| series.name.ends_with("(arithmetic)"));
     let series: Vec<_> = series.collect();
     let documentation = include_str!("../../../docs/simulator.md");
     for (place, label) in bars.labels.iter().enumerate() {
-        let values = series.iter().map(|series| format!("{:.2}", series.values[place].unwrap()));
+        let values = series
+            .iter()
+            .map(|series| format!("{:.2}", series.values[place].expect("each setting has a mean")));
         let row = format!("| {label} | {} |", values.collect::<Vec<_>>().join(" | "));
         assert!(documentation.contains(&row), "expected this row: {row}");
     }
