@@ -26,6 +26,7 @@ mod channel;
 pub mod checker;
 mod command;
 mod device;
+mod energy;
 pub mod layout;
 pub mod published;
 mod refresh;
@@ -37,6 +38,7 @@ mod view;
 mod window;
 
 pub use command::{Command, CommandKind, Observer};
+pub use energy::{Currents, Energy, Milliamperes};
 pub use spec::DramSpec;
 pub use tally::DramTally;
 pub use timing::{BankGroups, Queues, Timing};

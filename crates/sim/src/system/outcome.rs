@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Cycle;
+use super::spec::SystemSpec;
 use crate::controller::ControllerTally;
-use crate::dram::DramTally;
+use crate::dram::{Currents, DramTally, Energy};
 use crate::processor::Tally;
+use crate::{Cycle, SimError};
 
 /// What a machine did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,16 @@ pub struct MemoryTally {
 }
 
 impl Outcome {
+    /// The energy that the DRAM of `spec` took, if this is what came out of it.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] if nobody knows what its chips draw.
+    pub fn dram_energy(&self, spec: &SystemSpec) -> Result<Energy, SimError> {
+        let currents = Currents::built_in(&spec.dram.name)?;
+        let microseconds = self.cycles as f64 / f64::from(spec.processor.clock_mhz);
+        Ok(currents.energy(&spec.dram, spec.channels, &self.memory.dram, microseconds))
+    }
+
     /// What happened after `before`.
     pub(super) fn since(self, before: &Self) -> Self {
         Self {

@@ -1,0 +1,192 @@
+//! The energy of a DRAM: counts of its commands, times what each takes of the currents in its data sheet.
+//!
+//! A chip draws IDD3N as long as a row is open. A command takes what its current is above that, for as long as the
+//! data sheet measured it: the way in which vendors of DRAM have users reckon. Rows stay open until another one is
+//! wanted or the rank is refreshed, so all time counts as time with an open row. What the pins and their termination take is not in
+//! it.
+
+use serde::Deserialize;
+
+use super::{DramSpec, DramTally};
+use crate::SimError;
+
+/// The chips whose currents are built in.
+const BUILT_IN: [&str; 1] = [include_str!("../../specs/currents/DDR3-1600.toml")];
+
+/// What the chips of a DRAM draw.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Currents {
+    /// The [DRAM](DramSpec::name) that is made of them.
+    pub dram: String,
+    /// Where the numbers come from.
+    pub source: String,
+    /// Their supply.
+    pub volts: f64,
+    /// Chips of a rank.
+    pub chips: u32,
+    /// Of one of them.
+    pub milliamperes: Milliamperes,
+}
+
+/// Currents of a chip, under the names of data sheets.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Milliamperes {
+    /// A bank is opened, and closed tRAS later, every tRC.
+    #[serde(rename = "IDD0")]
+    pub idd0: f64,
+    /// All banks are closed.
+    #[serde(rename = "IDD2N")]
+    pub idd2n: f64,
+    /// A bank is open.
+    #[serde(rename = "IDD3N")]
+    pub idd3n: f64,
+    /// Reads follow each other.
+    #[serde(rename = "IDD4R")]
+    pub idd4r: f64,
+    /// Writes follow each other.
+    #[serde(rename = "IDD4W")]
+    pub idd4w: f64,
+    /// Refreshes follow each other.
+    #[serde(rename = "IDD5B")]
+    pub idd5b: f64,
+}
+
+/// Energy of a DRAM, in nanojoules.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Energy {
+    /// For opening rows, and closing them.
+    pub rows: f64,
+    /// For reads.
+    pub reads: f64,
+    /// For writes.
+    pub writes: f64,
+    /// For refreshes.
+    pub refreshes: f64,
+    /// For waiting with open rows.
+    pub standby: f64,
+}
+
+impl Energy {
+    /// What the commands for lines took.
+    pub fn of_lines(&self) -> f64 {
+        self.rows + self.reads + self.writes
+    }
+
+    /// What passed with time, whatever was asked for.
+    pub fn of_time(&self) -> f64 {
+        self.refreshes + self.standby
+    }
+
+    /// All of it.
+    pub fn total(&self) -> f64 {
+        self.of_lines() + self.of_time()
+    }
+}
+
+impl Currents {
+    /// Those of the DRAM called `name`.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] if there are none.
+    pub fn built_in(name: &str) -> Result<Self, SimError> {
+        let mut names = Vec::new();
+        for text in BUILT_IN {
+            let currents: Self = toml::from_str(text)
+                .map_err(|error| SimError::Spec(format!("built-in currents: {error}")))?;
+            if currents.dram == name {
+                return Ok(currents);
+            }
+            names.push(currents.dram);
+        }
+        let names = names.join(", ");
+        Err(SimError::Spec(format!("no currents are known of {name}: there are those of {names}")))
+    }
+
+    /// The energy of `channels` of `spec` that did what `tally` counts, in so many `microseconds`. Each rank is refreshed
+    /// once in tREFI, whatever is asked for.
+    pub fn energy(
+        &self,
+        spec: &DramSpec,
+        channels: u32,
+        tally: &DramTally,
+        microseconds: f64,
+    ) -> Energy {
+        let Milliamperes { idd0, idd2n, idd3n, idd4r, idd4w, idd5b } = self.milliamperes;
+        // A milliampere at a volt, for a microsecond, is a nanojoule.
+        let of_rank = |milliamperes: f64, microseconds: f64| {
+            milliamperes * microseconds * self.volts * f64::from(self.chips)
+        };
+        let time = |clocks: u32| f64::from(clocks) / spec.clock_mhz;
+        let timing = &spec.timing;
+        let open = of_rank(idd0, time(timing.rc))
+            - of_rank(idd3n, time(timing.ras))
+            - of_rank(idd2n, time(timing.rc.saturating_sub(timing.ras)));
+        let burst = time(spec.burst_clocks);
+        let ranks = f64::from(spec.ranks) * f64::from(channels);
+        let refreshes = ranks * microseconds / time(timing.refi);
+        Energy {
+            rows: tally.activates as f64 * open,
+            reads: tally.reads as f64 * of_rank(idd4r - idd3n, burst),
+            writes: tally.writes as f64 * of_rank(idd4w - idd3n, burst),
+            refreshes: refreshes * of_rank(idd5b - idd3n, time(timing.rfc)),
+            standby: ranks * of_rank(idd3n, microseconds),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dram::{Command, CommandKind, Dram, Request};
+    use crate::trace::Kind;
+
+    fn ddr3() -> (DramSpec, Currents) {
+        let spec = DramSpec::built_in("DDR3-1600").unwrap();
+        let currents = Currents::built_in(&spec.name).unwrap();
+        (spec, currents)
+    }
+
+    #[test]
+    fn energies_by_hand() {
+        let (spec, currents) = ddr3();
+        let tally = DramTally { reads: 10, writes: 20, activates: 3 };
+        let energy = currents.energy(&spec, 4, &tally, 7.8);
+        let is_near = |ours: f64, by_hand: f64| assert!((ours / by_hand - 1.0).abs() < 1e-9);
+        // 1.35 V and 8 chips; clocks of 1.25 ns.
+        let volts = 1.35 * 8.0 * 1.25e-3;
+        is_near(energy.rows, 3.0 * volts * (55.0 * 39.0 - 38.0 * 28.0 - 32.0 * 11.0));
+        is_near(energy.reads, 10.0 * volts * 4.0 * 119.0);
+        is_near(energy.writes, 20.0 * volts * 4.0 * 87.0);
+        // Two ranks of four channels, once in 7.8 us.
+        is_near(energy.refreshes, 8.0 * volts * 208.0 * 197.0);
+        is_near(energy.standby, 8.0 * volts * 38.0 * 6240.0);
+        is_near(energy.total(), energy.of_lines() + energy.of_time());
+    }
+
+    /// The number of refreshes follows from time: so many are sent.
+    #[test]
+    fn each_rank_is_refreshed_once_in_its_interval() {
+        let (spec, currents) = ddr3();
+        let mut dram = Dram::observed(&spec, 2, Vec::new()).unwrap();
+        let clocks = 100 * u64::from(spec.timing.refi);
+        for id in 0..1000 {
+            let arrival = id * clocks / 1000;
+            dram.enqueue(Request { id, line: id * 77, kind: Kind::Read, arrival }).unwrap();
+        }
+        dram.run_until(clocks + u64::from(spec.timing.rfc), &mut Vec::new());
+        let is_refresh = |command: &&Command| command.kind == CommandKind::Refresh;
+        let sent = dram.observer().iter().filter(is_refresh).count() as f64;
+        let one = 1.35 * 8.0 * 0.26 * 197.0;
+        let microseconds = clocks as f64 / spec.clock_mhz;
+        let reckoned = currents.energy(&spec, 2, &DramTally::default(), microseconds).refreshes;
+        assert!((reckoned / one - sent).abs() <= 4.0, "{} and {sent}", reckoned / one);
+    }
+
+    #[test]
+    fn chips_whose_currents_nobody_knows_have_no_energy() {
+        let error = Currents::built_in("DDR9").unwrap_err().to_string();
+        assert!(error.contains("there are those of DDR3-1600"), "{error}");
+    }
+}
