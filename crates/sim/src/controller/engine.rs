@@ -7,15 +7,20 @@ use oblivio_core::{Error, Front, Op, RhoOram, TreeConfig};
 use rand::rngs::StdRng;
 use rand::{CryptoRng, SeedableRng};
 
-use super::initial::{BLOCK, InitialOram, LoggedOram, noted};
+use super::initial::{InitialOram, LoggedOram, noted};
 use super::path_log::PathLog;
 use super::spec::{OramSpec, RhoSpec, Scheme};
 use super::tags::Contents;
 use crate::SimError;
 
-/// An ORAM of core, whose blocks are all the same.
+/// An ORAM of core, whose blocks are all the same. It is asked for lines, and finds the blocks that have them.
 pub(super) struct Engine {
     oram: Box<dyn Front>,
+    block_lines: u64,
+    /// What is written into a block.
+    zeros: Vec<u8>,
+    /// What is read out of one.
+    bytes: Vec<u8>,
     /// Of two trees: accesses to the small one for each to the main one.
     small_per_main: u64,
 }
@@ -34,6 +39,9 @@ impl Engine {
         }
         let main = initial.into_oram(spec, log, fork(coins))?;
         Ok(Self {
+            block_lines: spec.block_lines,
+            zeros: vec![0; spec.block_bytes()],
+            bytes: vec![0; spec.block_bytes()],
             oram: match &spec.rho {
                 Some(rho) => Box::new(with_rho(spec, rho, log, main, coins)?),
                 None => Box::new(main),
@@ -42,45 +50,54 @@ impl Engine {
         })
     }
 
-    /// Serves a request for a block if it is found on the client by its address, and answers whether
+    /// Serves a request for a line if its block is found on the client by its address, and answers whether
     /// it was. No path is accessed.
-    pub(super) fn serve_on_client(&mut self, block: u64) -> Result<bool, Error> {
-        self.oram.serve_on_client(block, &mut Op::Write(&BLOCK))
+    pub(super) fn serve_on_client(&mut self, line: u64) -> Result<bool, Error> {
+        let block = self.block(line);
+        self.oram.serve_on_client(block, &mut Op::Write(&self.zeros))
     }
 
-    /// Serves a request for a block, and remaps it. Only ρ cares whether it writes.
-    pub(super) fn access(&mut self, block: u64, writes: bool) -> Result<(), Error> {
+    /// Serves a request for a line, and remaps its block. Only ρ cares whether it writes.
+    pub(super) fn access(&mut self, line: u64, writes: bool) -> Result<(), Error> {
+        let block = self.block(line);
         match writes {
-            true => self.oram.write(block, &BLOCK),
-            false => self.oram.read(block, &mut [0; BLOCK.len()]),
+            true => self.oram.write(block, &self.zeros),
+            false => self.oram.read(block, &mut self.bytes),
         }
     }
 
-    /// Takes a block out if it is found on the client by its address, and answers whether it was. No path
-    /// is accessed.
-    pub(super) fn take_on_client(&mut self, block: u64) -> Result<bool, Error> {
-        self.oram.take_on_client(block, &mut [0; BLOCK.len()])
+    /// Takes the block of a line out if it is found on the client by its address, and answers whether it was. No
+    /// path is accessed.
+    pub(super) fn take_on_client(&mut self, line: u64) -> Result<bool, Error> {
+        let block = self.block(line);
+        self.oram.take_on_client(block, &mut self.bytes)
     }
 
-    /// Takes a block out.
-    pub(super) fn take(&mut self, block: u64) -> Result<(), Error> {
-        self.oram.take(block, &mut [0; BLOCK.len()]).map(drop)
+    /// Takes the block of a line out.
+    pub(super) fn take(&mut self, line: u64) -> Result<(), Error> {
+        let block = self.block(line);
+        self.oram.take(block, &mut self.bytes).map(drop)
     }
 
-    /// Takes a block out of the main tree, with room for it in the stashes; and goes on with the pattern of two
+    /// The block that has a line.
+    fn block(&self, line: u64) -> u64 {
+        line / self.block_lines
+    }
+
+    /// Takes the block of a line out of the main tree, with room for it in the stashes; and goes on with the pattern of two
     /// trees up to where it was.
-    pub(super) fn take_and_resume(&mut self, block: u64) -> Result<(), Error> {
+    pub(super) fn take_and_resume(&mut self, line: u64) -> Result<(), Error> {
         let place = self.place_in_round();
-        self.take(block)?;
+        self.take(line)?;
         while !self.is_ready() || self.place_in_round() != place {
             self.dummy()?;
         }
         Ok(())
     }
 
-    /// Whether a block is in the small tree of ρ.
-    pub(super) fn is_in_small_tree(&self, block: u64) -> bool {
-        self.oram.is_in_small_tree(block)
+    /// Whether the block of a line is in the small tree of ρ.
+    pub(super) fn is_in_small_tree(&self, line: u64) -> bool {
+        self.oram.is_in_small_tree(self.block(line))
     }
 
     /// Accesses to the small tree of ρ since the last one to the main tree.
@@ -89,13 +106,15 @@ impl Engine {
         tally.small_accesses + tally.small_dummies - tally.rounds() * self.small_per_main
     }
 
-    /// Puts a block back that was taken out.
-    pub(super) fn put_back(&mut self, block: u64) -> Result<(), Error> {
-        self.oram.put_back(block, &BLOCK)
+    /// Puts the block of a line back that was taken out.
+    pub(super) fn put_back(&mut self, line: u64) -> Result<(), Error> {
+        let block = self.block(line);
+        self.oram.put_back(block, &self.zeros)
     }
 
-    /// Makes the first of the position-map accesses that a request for a block would take now.
-    pub(super) fn fetch_position(&mut self, block: u64) -> Result<bool, Error> {
+    /// Makes the first of the position-map accesses that a request for a line would take now.
+    pub(super) fn fetch_position(&mut self, line: u64) -> Result<bool, Error> {
+        let block = self.block(line);
         self.oram.fetch_position(block)
     }
 
@@ -135,7 +154,7 @@ fn with_rho(
 ) -> Result<impl Front + use<>, SimError> {
     let config = spec.rho(rho)?;
     let tags = PathScheme::of_tags(&TreeConfig { block_bytes: 0, ..config.small.clone() })?;
-    let small = noted(tags, Contents::new(&[])?, log);
+    let small = noted(tags, Contents::new(&[], config.small.block_bytes)?, log);
     let of_rho = fork(coins);
     let two_trees = |main| TwoTrees::new(&config, main, small, of_rho);
     Ok(RhoOram::new(&config, main.handed_on(two_trees, fork(coins))?)?)

@@ -19,10 +19,8 @@ use rand::{CryptoRng, SeedableRng};
 use super::path_log::{Logged, PathLog};
 use super::spec::{Initial, OramSpec, Remap, Scheme};
 use super::tags::{Contents, TagScheme};
+use crate::SimError;
 use crate::functional::Study;
-use crate::{LINE_BYTES, SimError};
-
-pub(super) const BLOCK: [u8; LINE_BYTES as usize] = [0; LINE_BYTES as usize];
 
 /// An ORAM of one tree, whose paths are noted.
 pub(super) type LoggedOram = FreecursiveOram<Box<dyn scheme::Scheme>, Box<dyn CryptoRng>>;
@@ -97,7 +95,7 @@ fn scanned(
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     let tags = RawScheme::new(&config, sealer, Logged::new(store, log.clone()))?;
     let frontend = spec.frontend()?;
-    let contents = Contents::new(&frontend.level_addresses()?)?;
+    let contents = Contents::new(&frontend.level_addresses()?, frontend.block_bytes)?;
     let scheme: Box<dyn scheme::Scheme> = Box::new(TagScheme::new(tags, contents, log.clone()));
 
     let mut coins = StdRng::seed_from_u64(seed);
@@ -113,11 +111,12 @@ fn scanned(
 
 /// A scan costs little more than a path a block.
 fn write_each(oram: &mut LoggedOram, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
+    let zeros = vec![0; oram.block_bytes()];
     for block in blocks {
         while oram.check_ready().is_err() {
             oram.evict()?;
         }
-        oram.write(block, &BLOCK)?;
+        oram.write(block, &zeros)?;
     }
     Ok(())
 }

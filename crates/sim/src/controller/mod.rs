@@ -13,11 +13,13 @@
 //!
 //! | slot | what it is for |
 //! |---|---|
+//! | the program is switched out | the stash goes to the tree, and the tree top to memory and back |
 //! | the stash is over its bound | background eviction |
 //! | a request waits | the next path of its chain: position map, position map, data |
 //! | nothing waits, and IR-DWB is on | a stage of an early write-back |
 //! | nothing waits, and there is a pace | a dummy |
 
+mod context_switch;
 mod early;
 mod engine;
 mod initial;
@@ -47,6 +49,7 @@ use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
 use crate::{Cycle, SimError};
+use context_switch::ContextSwitches;
 use early::EarlyWriter;
 use engine::Engine;
 use pace::Slots;
@@ -69,6 +72,10 @@ pub trait Bus {
 
     /// Writes a path whose reads are answered from the queue of these writes.
     fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
+
+    /// Writes all buckets that the client keeps to memory, from `start` on, and then reads them again. Answers when the
+    /// last of them has come.
+    fn move_tree_top(&mut self, start: Cycle) -> Cycle;
 }
 
 /// What a controller does with time. [`Default`] is Table I of IR-ORAM, with [`Pace::DEFAULT`].
@@ -88,6 +95,10 @@ pub struct ControllerSpec {
     /// simulators seem to do it.
     #[serde(default)]
     pub write_queue_answers: bool,
+    /// For how many cycles the program runs until it is switched out, and what the chip holds of its ORAM is flushed. Nothing:
+    /// it is alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_switch: Option<Cycle>,
 }
 
 impl Default for ControllerSpec {
@@ -98,6 +109,7 @@ impl Default for ControllerSpec {
             on_chip: 10,
             write_marks: WriteMarks { high: 40, low: 20 },
             write_queue_answers: false,
+            context_switch: None,
         }
     }
 }
@@ -120,6 +132,7 @@ pub struct Controller<B, T> {
     /// Whom to answer when they are done.
     reader: Option<T>,
     early: EarlyWriter,
+    switches: ContextSwitches,
     tally: ControllerTally,
 }
 
@@ -128,6 +141,16 @@ pub(crate) fn check(oram: &OramSpec, spec: &ControllerSpec) -> Result<(), SimErr
     if oram.remap == Remap::Delayed && spec.early_write_backs {
         let message = "delayed remapping does not go with early write-backs: where a block is out of the \
                        ORAM, there is nothing to write early";
+        return Err(SimError::Spec(message.to_owned()));
+    }
+    if oram.remap == Remap::Delayed && oram.block_lines > 1 {
+        let message = "with delayed remapping a block is out of the ORAM while the LLC has it, and of a block of several \
+                       lines it has one alone: set block_lines = 1";
+        return Err(SimError::Spec(message.to_owned()));
+    }
+    if oram.rho.is_some() && spec.context_switch.is_some() {
+        let message =
+            "a context switch is simulated of one tree, and rho has two: leave context_switch out";
         return Err(SimError::Spec(message.to_owned()));
     }
     if spec.write_marks.low >= spec.write_marks.high {
@@ -144,7 +167,7 @@ pub enum Told<T> {
     Answer(T, Cycle),
     /// A write-back that waited is taken.
     Taken(Cycle),
-    /// A path is read, whatever it is for, from its start to before the end of its reads.
+    /// A path is read, whatever it is for, from its start to before the end of its reads; or the tree top is moved.
     Read {
         /// When it starts.
         from: Cycle,
@@ -184,6 +207,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             chain: VecDeque::new(),
             reader: None,
             early: EarlyWriter::new(StdRng::from_rng(&mut coins)),
+            switches: ContextSwitches::new(spec.context_switch),
             tally: ControllerTally::default(),
         })
     }
@@ -259,8 +283,10 @@ impl<B: Bus, T: Copy> Controller<B, T> {
 
     /// When it acts next, as long as no other request comes.
     pub fn next_slot(&self) -> Option<Cycle> {
-        let is_under_way = !self.chain.is_empty() || !self.engine.is_ready();
-        self.slots.next(if is_under_way { Some(0) } else { self.requests.first() })
+        let is_under_way =
+            !self.chain.is_empty() || !self.engine.is_ready() || self.switches.is_under_way();
+        let waits = || [self.requests.first(), self.switches.due()].into_iter().flatten().min();
+        self.slots.next(if is_under_way { Some(0) } else { waits() })
     }
 
     /// Uses the slot that starts at `slot`, as [`Self::next_slot`] said, and tells what came of it.
@@ -273,8 +299,19 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         cache: &mut impl LastLevel,
         told: &mut Vec<Told<T>>,
     ) -> Result<(), SimError> {
+        if self.chain.is_empty() {
+            self.switches.begin(slot);
+        }
         while self.chain.is_empty() {
-            if !self.engine.is_ready() {
+            if self.switches.is_under_way() {
+                if self.engine.stash_blocks() == 0 {
+                    self.move_tree_top(slot, told);
+                    return Ok(());
+                }
+                self.switches.evict()?;
+                self.evict()?;
+                self.tally.flush_evictions += self.chain.len() as u64;
+            } else if !self.engine.is_ready() {
                 self.evict()?;
             } else if let Some(turn) = self.requests.take(slot) {
                 self.start(turn, slot, told)?;
@@ -294,7 +331,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         };
         told.push(Told::Read { from: slot, until: times.read });
         self.slots.take(slot, times.end);
+        self.switches.ran();
         self.tally.count(&path, times.end - slot);
+        if self.switches.is_under_way() {
+            self.tally.busy_flushing += times.end - slot;
+        }
         self.tally.stash_blocks_max = self.tally.stash_blocks_max.max(self.engine.stash_blocks());
         if self.chain.is_empty() {
             let at = times.read + self.spec.on_chip;
@@ -380,6 +421,16 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     /// Whether a block that is given back has a copy in the main tree that nobody takes out.
     fn leaves_behind(&self, line: u64) -> bool {
         self.old_copy == OldCopy::LeftBehind && !self.engine.is_in_small_tree(line)
+    }
+
+    /// Ends a context switch: nothing of the ORAM is on the chip between the two halves of this.
+    fn move_tree_top(&mut self, slot: Cycle, told: &mut Vec<Told<T>>) {
+        let until = self.bus.move_tree_top(slot);
+        told.push(Told::Read { from: slot, until });
+        self.slots.take(slot, until);
+        self.switches.end(until);
+        self.tally.context_switches += 1;
+        self.tally.moving_tree_top += until - slot;
     }
 
     /// Makes room in the stash.

@@ -75,8 +75,12 @@ pub enum OldCopy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OramSpec {
-    /// Blocks of data, of 64 bytes.
+    /// Blocks of data.
     pub data_blocks: u64,
+    /// Lines of 64 bytes in a block, of data or of the position map. The LLC asks for one of them, and a path moves
+    /// them all.
+    #[serde(default = "one_line", skip_serializing_if = "is_one_line")]
+    pub block_lines: u64,
     /// Slots of the buckets on each level, from the root to the leaves.
     pub slots: Vec<u16>,
     /// Which scheme.
@@ -103,6 +107,16 @@ pub struct OramSpec {
     pub initial: Initial,
 }
 
+fn one_line() -> u64 {
+    1
+}
+
+/// A record of the usual size does not say so: it is the same as before there were others.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_one_line(lines: &u64) -> bool {
+    *lines == one_line()
+}
+
 impl OramSpec {
     /// Baseline of IR-ORAM: Freecursive over Path ORAM with Z = 4, ten levels in a dedicated cache, 200
     /// blocks in the stash of which 100 are for a path, and a PLB of 64 KiB. `leaf_level` is 24 there.
@@ -111,6 +125,7 @@ impl OramSpec {
         let smaller = 24u8.saturating_sub(leaf_level);
         Self {
             data_blocks: 4 << leaf_level,
+            block_lines: one_line(),
             slots: vec![4; usize::from(leaf_level) + 1],
             scheme: Scheme::Path,
             tree_top_levels: 10u8.saturating_sub(smaller),
@@ -131,6 +146,25 @@ impl OramSpec {
         self.slots.len().saturating_sub(1) as u8
     }
 
+    /// Bits of the table of pointers that keeps the tree structure of a tree top in sets (TT; IR-ORAM, section IV-C, Fig. 8):
+    /// one for each slot, to an entry or to none. `None`: the client keeps its levels in a dedicated cache.
+    pub fn tree_top_pointer_bits(&self) -> Option<u64> {
+        let levels = (0..).zip(&self.slots).take(self.tree_top_levels.into());
+        let slots: u64 = levels.map(|(level, slots)| u64::from(*slots) << level).sum();
+        let bits = u64::from(u64::BITS - slots.leading_zeros());
+        self.tree_top_ways.map(|_| slots * bits)
+    }
+
+    /// Lines of the protected space.
+    pub fn lines(&self) -> u64 {
+        self.data_blocks.saturating_mul(self.block_lines)
+    }
+
+    /// Bytes of a block.
+    pub(crate) fn block_bytes(&self) -> usize {
+        (LINE_BYTES * self.block_lines) as usize
+    }
+
     /// All data blocks, in the random order of [`Initial::EachOnce`].
     pub(crate) fn shuffled_blocks(
         &self,
@@ -145,16 +179,16 @@ impl OramSpec {
         Ok(blocks.into_iter().map(u64::from))
     }
 
-    /// Slots of the buckets on each level that lie in memory, of each tree: 0 on the levels that the client
+    /// Lines of the slots of a bucket on each level that lie in memory, of each tree: 0 on the levels that the client
     /// keeps.
-    pub(crate) fn slots_in_memory(&self) -> Result<Vec<Vec<u64>>, SimError> {
+    pub(crate) fn slot_lines_in_memory(&self) -> Result<Vec<Vec<u64>>, SimError> {
         let main = self.tree()?;
         let small = self.rho.as_ref().map(|rho| self.rho(rho)).transpose()?;
         let trees = [Some(main), small.map(|rho| rho.small)].into_iter().flatten();
         let in_memory = |tree: TreeConfig| {
             let slots = |level| match level < usize::from(tree.tree_top_levels) {
                 true => 0,
-                false => tree.geometry.slots(level) as u64,
+                false => tree.geometry.slots(level) as u64 * self.block_lines,
             };
             (0..tree.geometry.levels()).map(slots).collect()
         };
@@ -162,10 +196,11 @@ impl OramSpec {
     }
 
     pub(crate) fn frontend(&self) -> Result<FreecursiveConfig, SimError> {
-        let block_bytes = LINE_BYTES as usize;
+        let block_bytes = self.block_bytes();
         let defaults = FreecursiveConfig::new(self.data_blocks, block_bytes)?;
         // As wide as fits beside the group counter: groups that begin anew are not what is studied here.
-        let counter_bits = ((LINE_BYTES * 8 - 64) / self.fan_out.max(1)).clamp(1, 24) as u32;
+        let bits = (8 * block_bytes as u64).saturating_sub(64);
+        let counter_bits = (bits / self.fan_out.max(1)).clamp(1, 24) as u32;
         Ok(FreecursiveConfig {
             fan_out: self.fan_out,
             counter_bits,

@@ -16,12 +16,10 @@ use oblivio_core::{Error, TreeConfig};
 use rand::CryptoRng;
 
 use super::path_log::{PathLog, Purpose};
-use crate::{LINE_BYTES, SimError};
+use crate::SimError;
 
-const BLOCK_BYTES: usize = LINE_BYTES as usize;
-
-/// A scheme over a tree of tags. To the frontend its blocks have 64 bytes: those of data are zeros,
-/// whatever is written.
+/// A scheme over a tree of tags. To the frontend its blocks have bytes: those of data are zeros, whatever is
+/// written.
 pub(crate) struct TagScheme<B, W> {
     tags: B,
     /// The tree as the frontend sees it.
@@ -64,7 +62,7 @@ impl<B> Watch<B> for PathLog {
 impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
     /// Over `tags`, whose blocks have no bytes.
     pub(crate) fn new(tags: B, contents: Contents, watch: W) -> Self {
-        let config = TreeConfig { block_bytes: BLOCK_BYTES, ..tags.config().clone() };
+        let config = TreeConfig { block_bytes: contents.block_bytes, ..tags.config().clone() };
         Self { tags, config, contents, watch, fetched_soon: Vec::new() }
     }
 
@@ -90,9 +88,7 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
 
     /// What a block of the position map says, unless it was taken out.
     pub(crate) fn contents(&self, address: u64) -> Option<&[u8]> {
-        let number = self.contents.number(address)?;
-        let blocks = self.contents.bytes.bytes().as_chunks::<BLOCK_BYTES>().0;
-        blocks.get(number).map(|bytes| &bytes[..])
+        self.contents.bytes.bytes().get(self.contents.place(address)?)
     }
 
     /// The path to `leaf` will be read soon: it is fetched as one of the next accesses begins.
@@ -109,8 +105,8 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
 
     /// The contents of a block of the position map will be asked for soon.
     pub(crate) fn prefetch_contents(&self, address: u64) {
-        if let Some(number) = self.contents.number(address) {
-            self.contents.bytes.prefetch(number * BLOCK_BYTES..(number + 1) * BLOCK_BYTES);
+        if let Some(place) = self.contents.place(address) {
+            self.contents.bytes.prefetch(place);
         }
     }
 
@@ -127,35 +123,38 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
 pub(crate) struct Contents {
     /// The first address of each level from the position map on.
     starts: Vec<u64>,
+    block_bytes: usize,
     bytes: Region,
 }
 
 impl Contents {
-    /// `levels` are the addresses of each level, from the data on.
+    /// `levels` are the addresses of each level, from the data on, and a block has `block_bytes`.
     ///
     /// # Errors
     /// [`SimError::Spec`] when there is no memory for them.
-    pub(crate) fn new(levels: &[Range<u64>]) -> Result<Self, SimError> {
+    pub(crate) fn new(levels: &[Range<u64>], block_bytes: usize) -> Result<Self, SimError> {
         let starts: Vec<_> = levels.iter().skip(1).map(|level| level.start).collect();
         let end = levels.last().map_or(0, |level| level.end);
         let blocks = starts.first().map_or(0, |first| end - first);
-        let bytes = Region::new(blocks.saturating_mul(LINE_BYTES)).map_err(|cause| {
+        let bytes = Region::new(blocks.saturating_mul(block_bytes as u64)).map_err(|cause| {
             SimError::Spec(format!("no memory for a position map of {blocks} blocks: {cause}"))
         })?;
-        Ok(Self { starts, bytes })
+        Ok(Self { starts, block_bytes, bytes })
     }
 
     fn level(&self, address: u64) -> usize {
         self.starts.partition_point(|start| *start <= address)
     }
 
-    fn get(&mut self, address: u64) -> Option<&mut [u8; BLOCK_BYTES]> {
-        let number = self.number(address)?;
-        self.bytes.bytes_mut().as_chunks_mut().0.get_mut(number)
+    fn get(&mut self, address: u64) -> Option<&mut [u8]> {
+        let place = self.place(address)?;
+        self.bytes.bytes_mut().get_mut(place)
     }
 
-    fn number(&self, address: u64) -> Option<usize> {
-        address.checked_sub(*self.starts.first()?).map(|number| number as usize)
+    /// Where its bytes are, if it is a block of the position map.
+    fn place(&self, address: u64) -> Option<Range<usize>> {
+        let number = address.checked_sub(*self.starts.first()?)? as usize;
+        Some(number * self.block_bytes..(number + 1) * self.block_bytes)
     }
 
     fn read(&mut self, address: u64, block: &mut [u8]) {
@@ -177,7 +176,7 @@ impl Contents {
             Op::Write(data) => self.write(address, data),
             Op::Update(update) => match self.get(address) {
                 Some(contents) => update(contents),
-                None => update(&mut [0; BLOCK_BYTES]),
+                None => update(&mut vec![0; self.block_bytes]),
             },
         }
     }

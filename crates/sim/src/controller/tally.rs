@@ -36,6 +36,18 @@ pub struct ControllerTally {
     pub busy_evicting: Cycle,
     /// The most blocks in the stash after a path.
     pub stash_blocks_max: usize,
+    /// Context switches.
+    #[serde(default)]
+    pub context_switches: u64,
+    /// Of the evictions, those that emptied the stash at one of them.
+    #[serde(default)]
+    pub flush_evictions: u64,
+    /// Cycles in which those were under way.
+    #[serde(default)]
+    pub busy_flushing: Cycle,
+    /// Cycles in which the tree top was written to memory and read again: no path was under way.
+    #[serde(default)]
+    pub moving_tree_top: Cycle,
 }
 
 impl ControllerTally {
@@ -64,6 +76,10 @@ impl ControllerTally {
             busy: self.busy - before.busy,
             busy_evicting: self.busy_evicting - before.busy_evicting,
             stash_blocks_max: self.stash_blocks_max,
+            context_switches: self.context_switches - before.context_switches,
+            flush_evictions: self.flush_evictions - before.flush_evictions,
+            busy_flushing: self.busy_flushing - before.busy_flushing,
+            moving_tree_top: self.moving_tree_top - before.moving_tree_top,
         }
     }
 

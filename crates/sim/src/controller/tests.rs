@@ -18,6 +18,9 @@ use crate::functional::Study;
 const READ: Cycle = 300;
 const PATH: Cycle = 700;
 
+/// Of the tree top, to memory and back.
+const MOVE: Cycle = 5000;
+
 /// The paths that a bus has carried, and when each started.
 type Carried = Rc<RefCell<Vec<(PathAccess, Cycle)>>>;
 
@@ -32,6 +35,10 @@ impl Bus for FixedBus {
     fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes {
         self.0.borrow_mut().push((*path, start));
         PathTimes { read: start, end: start + PATH - READ }
+    }
+
+    fn move_tree_top(&mut self, start: Cycle) -> Cycle {
+        start + MOVE
     }
 }
 
@@ -292,6 +299,58 @@ fn what_nobody_waits_for_may_be_answered_from_the_queue_of_writes() {
     assert_eq!(tally.busy, PATH * tally.paths() - READ * halved);
     assert_eq!(tally.busy_evicting, (PATH - READ) * tally.evictions);
     assert_eq!(bench.reads.iter().filter(|(from, until)| from == until).count() as u64, halved);
+}
+
+/// The stash is empty then, and nothing else happens until the tree top is back. A program that rests is not switched
+/// out again.
+#[test]
+fn a_program_is_switched_out_with_an_empty_stash() {
+    const SLICE: Cycle = 30_000;
+    let mut narrow = in_sets();
+    narrow.slots[4..9].fill(1);
+    narrow.slots[9] = 6;
+    let mut evictions = 0;
+    for (oram, pace) in
+        [small(), narrow, raw()].iter().flat_map(|oram| PACES.map(|pace| (oram, pace)))
+    {
+        let spec = ControllerSpec { context_switch: Some(SLICE), ..at(pace) };
+        let mut bench = Bench::new(oram, &spec);
+        let mut coins = StdRng::seed_from_u64(4);
+        let (mut switches, mut resumed, mut told) = (0, 0, Vec::new());
+        for number in 0..600 {
+            let line = coins.random_range(0..oram.data_blocks);
+            bench.answers.push(None);
+            bench.controller.read(number, line, bench.now, &mut told).unwrap();
+            bench.now += 900;
+            while let Some(slot) = bench.controller.next_slot().filter(|slot| *slot < bench.now) {
+                bench.controller.act(slot, &mut bench.cache, &mut told).unwrap();
+                let now = bench.controller.tally().context_switches;
+                if now > switches {
+                    assert_eq!(now, switches + 1);
+                    assert_eq!(bench.controller.engine.stash_blocks(), 0);
+                    assert!(slot >= resumed + SLICE, "{slot} and {resumed}");
+                    assert!(told.contains(&Told::Read { from: slot, until: slot + MOVE }));
+                    (switches, resumed) = (now, slot + MOVE);
+                } else {
+                    assert!(slot >= resumed);
+                }
+            }
+        }
+        let tally = bench.controller.tally();
+        assert!(switches > 5, "{pace:?} {tally:?}");
+        evictions += tally.flush_evictions;
+        assert_eq!(tally.moving_tree_top, MOVE * switches);
+        assert!(tally.busy_flushing <= tally.busy_evicting);
+        bench.controller.check_invariants().unwrap();
+        // Of a free pace, whatever was under way, and one switch at most.
+        if pace == Pace::Free {
+            bench.run(bench.now + 100 * SLICE);
+            let then = bench.controller.tally().context_switches;
+            bench.run(bench.now + 100 * SLICE);
+            assert_eq!(bench.controller.tally().context_switches, then);
+        }
+    }
+    assert!(evictions > 100, "{evictions}");
 }
 
 /// What the LLC holds before time begins is out of the ORAM, at no time, and the pattern begins with a whole round.

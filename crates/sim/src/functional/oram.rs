@@ -17,15 +17,17 @@ use super::coins::Coins;
 use super::found::AllFound;
 use super::migration::Migration;
 use super::snapshot::PathCounts;
+use crate::SimError;
 use crate::controller::tags::{Contents, TagScheme};
 use crate::controller::{OramSpec, Remap, Scheme};
-use crate::{LINE_BYTES, SimError};
 
 pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFound>;
 
 /// See the [module](self).
 pub(super) struct WatchedOram {
     oram: FreecursiveOram<Tags, Coins>,
+    /// What is written into a block.
+    zeros: Vec<u8>,
     evictions: u64,
     stash_blocks_max: usize,
     /// What was counted before counting began.
@@ -44,10 +46,11 @@ impl WatchedOram {
         }
         let frontend = spec.frontend()?;
         let tags = PathScheme::of_tags(&spec.tree()?)?;
-        let contents = Contents::new(&frontend.level_addresses()?)?;
+        let contents = Contents::new(&frontend.level_addresses()?, frontend.block_bytes)?;
         let scheme = TagScheme::new(tags, contents, AllFound::default());
         Ok(Self {
             oram: FreecursiveOram::new(&frontend, scheme, coins)?,
+            zeros: vec![0; frontend.block_bytes],
             evictions: 0,
             stash_blocks_max: 0,
             before: PathCounts::default(),
@@ -94,7 +97,7 @@ impl WatchedOram {
             self.oram.evict()?;
             self.evictions += 1;
         }
-        self.oram.write(block, &[0; LINE_BYTES as usize])?;
+        self.oram.write(block, &self.zeros)?;
         self.stash_blocks_max = self.stash_blocks_max.max(self.oram.stash().blocks());
         Ok(())
     }

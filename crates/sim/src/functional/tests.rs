@@ -159,7 +159,8 @@ fn a_study_does_what_the_engine_does() {
     let store = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     let tags = PathScheme::new(&tree, sealer, store).unwrap();
-    let contents = Contents::new(&frontend.level_addresses().unwrap()).unwrap();
+    let contents =
+        Contents::new(&frontend.level_addresses().unwrap(), frontend.block_bytes).unwrap();
     let scheme = TagScheme::new(tags, contents, Blind);
     let oram_coins = StdRng::from_rng(&mut coins);
     let mut oram = FreecursiveOram::new(&frontend, scheme, oram_coins).unwrap();

@@ -11,8 +11,14 @@ const LEVELS_MAX: usize = 26;
 /// Blocks of data: more than the largest tree has room for.
 const BLOCKS_MAX: u64 = 1 << 32;
 
+/// Lines of a block: 64 KiB, which a bucket of the most slots can hold.
+const BLOCK_LINES_MAX: u64 = 1 << 10;
+
 /// Cycles of anything: a path takes thousands.
 const CYCLES_MAX: u64 = 1 << 24;
+
+/// Cycles between two context switches: minutes.
+const SLICE_CYCLES_MAX: u64 = 1 << 40;
 
 /// Blocks of a cache on the chip.
 const CACHE_BLOCKS_MAX: u64 = 1 << 20;
@@ -34,12 +40,14 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
         ("clock_mhz", dram.clock_mhz.ceil() as u64, 1 << 20),
         ("on_chip", controller.on_chip, CYCLES_MAX),
         ("cycles of a pace", cycles, CYCLES_MAX),
+        ("context_switch", controller.context_switch.unwrap_or(0), SLICE_CYCLES_MAX),
     ];
     if let Some(oram) = oram {
         let least = [
             ("stash_blocks_max", oram.stash_blocks_max as u64, 1),
             ("tree_top_ways", oram.tree_top_ways.map_or(1, u64::from), 1),
             ("fan_out", oram.fan_out, 2),
+            ("block_lines", oram.block_lines, 1),
         ];
         if let Some((name, number, least)) =
             least.into_iter().find(|(_, number, least)| number < least)
@@ -51,6 +59,7 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
             ("levels of slots", oram.slots.len() as u64, LEVELS_MAX as u64),
             ("slots of a bucket", slots_most.into(), 64),
             ("data_blocks", oram.data_blocks, BLOCKS_MAX),
+            ("block_lines", oram.block_lines, BLOCK_LINES_MAX),
             ("stash_blocks_max", oram.stash_blocks_max as u64, CACHE_BLOCKS_MAX),
             ("plb_blocks", oram.plb_blocks as u64, CACHE_BLOCKS_MAX),
             ("plb_ways", oram.plb_ways as u64, CACHE_BLOCKS_MAX),

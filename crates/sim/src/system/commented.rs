@@ -192,14 +192,19 @@ mod tests {
         }
     }
 
-    fn machines() -> [SystemSpec; 4] {
+    /// Those with all keys: of two, since not all go together.
+    fn machines() -> [SystemSpec; 5] {
         let paper = || SystemSpec::paper(12).unwrap();
         let plain = SystemSpec { oram: None, ..paper() };
         let mut raw = paper();
         raw.controller.pace = Pace::Free;
         let oram = raw.oram.as_mut().unwrap();
         oram.scheme = Scheme::Raw { evict_period: 5 };
-        [paper(), plain, raw, SystemSpec::with_every_key().unwrap()]
+        let mut full = SystemSpec::with_every_key().unwrap();
+        full.controller.context_switch = None;
+        let mut switched = SystemSpec::with_every_key().unwrap();
+        switched.oram.as_mut().unwrap().rho = None;
+        [paper(), plain, raw, full, switched]
     }
 
     #[test]
@@ -234,10 +239,12 @@ mod tests {
 
     #[test]
     fn keys_that_are_not_set_can_be_set_where_they_are() {
-        let [paper, plain, _, full] = machines();
+        let [paper, plain, _, full, _] = machines();
         let file = paper.to_toml().unwrap().replace("#tree_top_ways", "tree_top_ways");
-        let ways = SystemSpec::parse(&file, "a.toml").unwrap().oram.unwrap().tree_top_ways;
-        assert_eq!(ways, Some(4));
+        let file = file.replace("#context_switch", "context_switch");
+        let set = SystemSpec::parse(&file, "a.toml").unwrap();
+        assert_eq!(set.oram.unwrap().tree_top_ways, Some(4));
+        assert_eq!(set.controller.context_switch, Some(32_000_000));
         // Where there is no ORAM, all of it is there to be set.
         let mut file = String::new();
         for line in plain.to_toml().unwrap().lines() {

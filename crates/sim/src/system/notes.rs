@@ -139,13 +139,23 @@ pub(super) const NOTES: &[(&str, &str)] = &[
          says so; published simulators seem to do it.",
     ),
     (
+        "controller.context_switch",
+        "For how many cycles the program runs until it is switched out. Then its stash goes to the tree, and the tree top to memory \
+         and back (section IV-C); the PLB, the positions on the chip and the LLC stay. Without this key it is never switched out.",
+    ),
+    (
         "controller.write_marks",
         "When write-backs of the LLC come before its reads, in lines. No paper says when.",
     ),
     ("controller.write_marks.high", "From so many that wait on, they come first ..."),
     ("controller.write_marks.low", "... until so many wait."),
     ("oram", "The ORAM. Without this table, the LLC asks DRAM itself."),
-    ("oram.data_blocks", "Blocks of data, of 64 bytes. Table I: 4 GB, which are 67108864."),
+    ("oram.data_blocks", "Blocks of data. Table I: 4 GB, which are 67108864 of 64 bytes."),
+    (
+        "oram.block_lines",
+        "Lines of 64 bytes in a block. Table I: 1. With larger blocks the tree has fewer, and a position-map block more positions: \
+         set data_blocks, slots and fan_out too.",
+    ),
     (
         "oram.slots",
         "Blocks of a bucket (Z) on each level, from the root to the leaves. Table I: 4 on 25 levels. IR-Alloc has fewer on some.",

@@ -102,6 +102,8 @@ pub(super) struct DramBus<O> {
     latency: Cycle,
     /// By number of the tree.
     trees: Vec<PlacedTree>,
+    /// Where the tree top goes at a context switch, if there are any.
+    tree_top: Range<u64>,
     done: Vec<Completion>,
 }
 
@@ -141,7 +143,7 @@ impl<O: Observer> DramBus<O> {
             Layout::Balanced => Order::Balanced { row_span, channels: spec.channels.into() },
         };
         let (mut trees, mut start) = (Vec::new(), 0);
-        for slots in oram.slots_in_memory()? {
+        for slots in oram.slot_lines_in_memory()? {
             let buckets = BucketLines::new(&slots, spec.header_lines, order)?;
             let first = slots.iter().take_while(|slots| **slots == 0).count() as u8;
             let (levels, header_lines) = (first..slots.len() as u8, spec.header_lines);
@@ -149,6 +151,9 @@ impl<O: Observer> DramBus<O> {
             trees.push(PlacedTree { buckets, start, levels, header_lines });
             start += lines.next_multiple_of(row_span);
         }
+        let is_switched = spec.controller.context_switch.is_some();
+        let tree_top = start..start + if is_switched { tree_top_lines(spec, oram) } else { 0 };
+        let start = tree_top.end;
         if start > dram.lines() {
             return Err(SimError::Spec(format!(
                 "the trees have {start} lines and the DRAM {}: use more channels, or a DRAM with more rows",
@@ -156,7 +161,7 @@ impl<O: Observer> DramBus<O> {
             )));
         }
         let (clocks, latency) = (spec.clocks(), spec.memory_latency);
-        Ok(Self { dram, clocks, latency, trees, done: Vec::new() })
+        Ok(Self { dram, clocks, latency, trees, tree_top, done: Vec::new() })
     }
 
     /// Asks for all lines of a path, or for those of the headers, at once.
@@ -165,6 +170,15 @@ impl<O: Observer> DramBus<O> {
         for line in self.trees[usize::from(path.tree.0)].path(path.leaf, what) {
             let request = Request { id: 0, line, kind, arrival };
             self.dram.enqueue(request).expect("the trees fit the DRAM");
+        }
+    }
+
+    /// Asks for all lines of the tree top at once.
+    fn ask_for_tree_top(&mut self, kind: Kind, at: Cycle) {
+        let arrival = self.clocks.clock(at);
+        for line in self.tree_top.clone() {
+            let request = Request { id: 0, line, kind, arrival };
+            self.dram.enqueue(request).expect("the tree top fits the DRAM");
         }
     }
 
@@ -189,4 +203,18 @@ impl<O: Observer> Bus for DramBus<O> {
         self.ask(path, Kind::Write, path.writes, start);
         PathTimes { read: start, end: self.finish(start) }
     }
+
+    fn move_tree_top(&mut self, start: Cycle) -> Cycle {
+        self.ask_for_tree_top(Kind::Write, start);
+        let written = self.finish(start);
+        self.ask_for_tree_top(Kind::Read, written);
+        self.finish(written) + self.latency
+    }
+}
+
+/// Lines of the buckets that the client keeps.
+fn tree_top_lines(spec: &SystemSpec, oram: &OramSpec) -> u64 {
+    let kept = (0..).zip(&oram.slots).take(oram.tree_top_levels.into());
+    kept.map(|(level, slots)| (u64::from(*slots) * oram.block_lines + spec.header_lines) << level)
+        .sum()
 }

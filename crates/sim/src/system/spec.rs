@@ -103,7 +103,9 @@ impl SystemSpec {
     pub(super) fn with_every_key() -> Result<Self, SimError> {
         let mut spec = Self::paper(24)?;
         spec.dram = DramSpec::built_in("DDR4-2400")?;
+        spec.controller.context_switch = Some(32_000_000);
         spec.oram = spec.oram.map(|oram| OramSpec {
+            block_lines: 2,
             tree_top_ways: Some(4),
             rho: Some(RhoSpec {
                 blocks: oram.data_blocks >> 8,

@@ -57,12 +57,30 @@ fn machines() -> Vec<SystemSpec> {
         spec.controller.early_write_backs = true;
         machines.push(spec);
     }
+    let of_four_lines = OramSpec { block_lines: 4, fan_out: 64, ..OramSpec::paper(LEAF_LEVEL - 2) };
+    machines.push(machine(Some(of_four_lines)));
+    machines.push(switched());
     for oram in [in_sets, rho] {
         let mut delayed = machine(Some(OramSpec { remap: Remap::Delayed, ..oram }));
         delayed.processor.fetch_on_write_miss = true;
         machines.push(delayed);
     }
     machines
+}
+
+/// Levels that it has on the chip.
+const TREE_TOP_LEVELS: u8 = 5;
+
+/// One whose program is switched out now and then.
+fn switched() -> SystemSpec {
+    let oram = OramSpec {
+        tree_top_levels: TREE_TOP_LEVELS,
+        tree_top_ways: Some(4),
+        ..OramSpec::paper(LEAF_LEVEL)
+    };
+    let mut spec = machine(Some(oram));
+    spec.controller.context_switch = Some(200_000);
+    spec
 }
 
 /// A warm-up that takes time.
@@ -254,9 +272,103 @@ fn what_does_not_go_together_is_refused() {
     small.dram.rows = 1;
     small.channels = 1;
     assert!(refused(&small).contains("more rows"));
+    let mut wide = machine(Some(OramSpec {
+        block_lines: 4,
+        remap: Remap::Delayed,
+        ..OramSpec::paper(LEAF_LEVEL)
+    }));
+    wide.processor.fetch_on_write_miss = true;
+    assert!(refused(&wide).contains("set block_lines = 1"));
+    for (lines, says) in [(0, "block_lines = 0"), (1 << 11, "block_lines = 2048")] {
+        let oram = OramSpec { block_lines: lines, ..OramSpec::paper(LEAF_LEVEL) };
+        assert!(refused(&machine(Some(oram))).contains(says));
+    }
+    let rho = Some(RhoSpec { blocks: 512, small_per_main: 2, old_copy: OldCopy::TakenOut });
+    let mut two_trees = switched();
+    two_trees.oram = Some(OramSpec { rho, ..OramSpec::paper(LEAF_LEVEL) });
+    assert!(refused(&two_trees).contains("leave context_switch out"));
     let far = [Record { gap: 0, kind: Kind::Read, line: 4 << LEAF_LEVEL }];
     let spec = machine(Some(OramSpec::paper(LEAF_LEVEL)));
     assert!(run(&spec, far, timed(0), 1, &()).unwrap_err().to_string().contains("past the end"));
+}
+
+/// Paths, and at a context switch all buckets that the client keeps, out and in again: no other line moves.
+#[test]
+fn at_a_context_switch_the_tree_top_goes_to_memory_and_comes_back() {
+    let spec = switched();
+    let outcome = run(&spec, trace(3000, 1), timed(0), 1, &()).unwrap();
+    let (dram, tally) = (outcome.memory.dram, outcome.memory.controller.unwrap());
+    assert!(tally.context_switches > 5, "{tally:?}");
+    assert!(tally.flush_evictions > 0 && tally.flush_evictions <= tally.evictions, "{tally:?}");
+    let kept = ((1 << TREE_TOP_LEVELS) - 1) * 4;
+    let of_path = 4 * u64::from(LEAF_LEVEL + 1 - TREE_TOP_LEVELS);
+    let lines = of_path * tally.paths() + kept * tally.context_switches;
+    assert_eq!((dram.reads, dram.writes), (lines, lines));
+    let mut alone = spec;
+    alone.controller.context_switch = None;
+    let alone = run(&alone, trace(3000, 1), timed(0), 1, &()).unwrap();
+    assert!(outcome.cycles > alone.cycles + tally.moving_tree_top);
+
+    let (mut bus, _) = carried(&switched());
+    let mut now = 10_000_000;
+    for _ in 0..3 {
+        let moved = bus.move_tree_top(now);
+        // Twice as many lines, at two cycles each if every bus of the four is busy all the time.
+        assert!((kept * 8..kept * 16).contains(&(moved - now)), "{} cycles", moved - now);
+        now = moved;
+    }
+    bus.dram.observer().verdict().unwrap();
+}
+
+/// As many bytes on each path of a tree with a fourth of the leaves, but for the levels that are not there.
+#[test]
+fn a_path_moves_all_lines_of_its_blocks() {
+    let lines_of_path = |block_lines, levels| {
+        let oram = OramSpec {
+            block_lines,
+            fan_out: 16 * block_lines,
+            tree_top_levels: 0,
+            ..OramSpec::paper(levels)
+        };
+        let whole = run(&machine(Some(oram)), trace(500, 1), timed(0), 1, &()).unwrap();
+        let (dram, tally) = (whole.memory.dram, whole.memory.controller.unwrap());
+        assert_eq!((dram.reads % tally.paths(), dram.writes), (0, dram.reads));
+        dram.reads / tally.paths()
+    };
+    assert_eq!(lines_of_path(1, LEAF_LEVEL), 4 * 13);
+    assert_eq!(lines_of_path(4, LEAF_LEVEL - 2), 4 * 4 * 11);
+    // The last line there is, and one past it.
+    let oram = OramSpec { block_lines: 4, fan_out: 64, ..OramSpec::paper(LEAF_LEVEL - 2) };
+    let ask = |line| {
+        let record = Record { gap: 0, kind: Kind::Read, line };
+        run(&machine(Some(oram.clone())), [record], timed(0), 1, &())
+    };
+    assert_eq!(oram.lines(), 4 << LEAF_LEVEL);
+    ask(oram.lines() - 1).unwrap();
+    assert!(ask(oram.lines()).unwrap_err().to_string().contains("past the end"));
+}
+
+/// Lines of one block: the first of them brings the others to the client, and positions take as much of the map as their
+/// blocks are fewer.
+#[test]
+fn neighbours_share_their_block() {
+    let scan = || (0..4 << LEAF_LEVEL).map(|line| Record { gap: 100, kind: Kind::Read, line });
+    let paths = |block_lines, levels| {
+        let oram = OramSpec {
+            block_lines,
+            fan_out: 16 * block_lines,
+            tree_top_levels: 4,
+            tree_top_ways: Some(16),
+            plb_blocks: 16,
+            ..OramSpec::paper(levels)
+        };
+        let mut spec = machine(Some(oram));
+        spec.controller.pace = Pace::Free;
+        run(&spec, scan(), timed(0), 1, &()).unwrap().memory.controller.unwrap()
+    };
+    let (one, four) = (paths(1, LEAF_LEVEL), paths(4, LEAF_LEVEL - 2));
+    assert!(one.served_on_client < four.served_on_client / 2, "{one:?} {four:?}");
+    assert!(four.position_map[0] < one.position_map[0], "{one:?} {four:?}");
 }
 
 /// The bus of a machine, watched, after 300 random paths one after the other; and cycles of a path.
