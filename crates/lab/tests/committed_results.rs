@@ -113,6 +113,23 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
 }
 
 #[test]
+fn the_smaller_experiments_have_their_runs_and_their_numbers_are_in_the_documentation() {
+    let runs = include_bytes!("../results/evaluation-parts/results.jsonl");
+    let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
+    assert_eq!(kept.whole_bytes, runs.len());
+    assert!(kept.records.iter().all(|run| run.scale.records == 40_000), "one scale");
+    let figures = report::read(include_str!("../results/evaluation-parts/figures.json")).unwrap();
+    let text = include_str!("../results/evaluation-parts/report.md");
+    for figure in &figures {
+        assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
+    }
+    assert_stated_in_the_documentation(&figures);
+    for manifest in Manifest::all().unwrap() {
+        assert_has_the_reasons(&figures, &manifest.id, &manifest.reasons);
+    }
+}
+
+#[test]
 fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
     let runs = include_bytes!("../results/blocks/results.jsonl");
     let kept = Kept::<BlocksRecord>::read("results.jsonl", runs).unwrap();

@@ -54,6 +54,10 @@ pub(crate) struct SwitchArgs {
     /// Caches on the chip are those of the paper's tree. Without it, they shrink with --levels.
     #[arg(long)]
     pub(crate) whole_chip: bool,
+    /// The program is switched out after so many cycles: its stash goes to the tree, and the tree top to memory and back.
+    /// Without it, it is never switched out.
+    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u64).range(10_000..=1_000_000_000_000))]
+    pub(crate) context_switch: Option<u64>,
 }
 
 /// What goes with a machine of one's own as well.
@@ -88,6 +92,8 @@ impl SwitchArgs {
             tree_top_ways: self.tree_top_ways,
             stash_blocks: self.stash_blocks as usize,
             shrinks_chip: !self.whole_chip,
+            context_switch: self.context_switch,
+            ..Switches::PAPER
         }
     }
 }

@@ -87,7 +87,7 @@ fn refusal(spec: Option<&Path>, error: SimError) -> CliError {
 /// Lines of the protected space: without an ORAM as many as with one, or all of DRAM.
 fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, CliError> {
     Ok(match &spec.oram {
-        Some(oram) => oram.data_blocks,
+        Some(oram) => oram.lines(),
         None if args.spec.is_none() => Plan::lines(args.levels),
         None => Dram::new(&spec.dram, spec.channels)?.lines(),
     })

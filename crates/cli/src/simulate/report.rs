@@ -37,6 +37,7 @@ impl Report {
             ("no path", format!("{on_client} requests were served on the client"))
         }));
         rows.push(("DRAM", self.dram()));
+        rows.extend(self.energy().map(|energy| ("energy", energy)));
         rows.push(("simulated", self.speed()));
         rows.into_iter().map(|(what, value)| format!("{what:13} {value}\n")).collect()
     }
@@ -52,6 +53,7 @@ impl Report {
             "cycles_per_record": over(outcome.cycles, outcome.records),
             "dram_gb_per_second": self.gb_per_second(),
             "dram_row_hits": outcome.memory.dram.row_hits(),
+            "dram_nanojoules": outcome.dram_energy(spec).ok().map(|energy| energy.total()),
             "seconds": seconds,
             "measured_seconds": measured_seconds,
             "paths_per_second": self.paths_per_second(),
@@ -66,6 +68,14 @@ impl Report {
         let hits =
             hits.map(|hits| format!(", {:.1} % of lines in a row that was open", 100.0 * hits));
         format!("{:.2} of {peak:.1} GB/s{}", self.gb_per_second(), hits.unwrap_or_default())
+    }
+
+    /// If it is known what the chips draw.
+    fn energy(&self) -> Option<String> {
+        let energy = self.outcome.dram_energy(&self.spec).ok()?;
+        let (total, lines) = (energy.total(), self.outcome.memory.dram.lines());
+        let of_line = if lines == 0 { 0.0 } else { total / lines as f64 };
+        Some(format!("{:.3} mJ in DRAM, {of_line:.1} nJ a line", total / 1e6))
     }
 
     /// Of the simulated time: reads and writes.

@@ -17,9 +17,13 @@ fn json(dir: &TempDir, command_line: &str) -> Value {
 fn a_made_trace_runs_and_the_numbers_fit_each_other() {
     let dir = TempDir::new().unwrap();
     let text = good(&dir, SMALL);
-    for part in
-        ["baseline, leaves on level 12", "position map 2: ", " of 51.2 GB/s", "paths a second"]
-    {
+    for part in [
+        "baseline, leaves on level 12",
+        "position map 2: ",
+        " of 51.2 GB/s",
+        " nJ a line",
+        "paths a second",
+    ] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
     let run = json(&dir, SMALL);
@@ -38,12 +42,30 @@ fn a_made_trace_runs_and_the_numbers_fit_each_other() {
     let gb = dram * 64.0 / (cycles / 3200.0) / 1000.0;
     assert!((number("/dram_gb_per_second") - gb).abs() < 1e-6 && gb < 51.2, "{run}");
 
+    let nanojoules = number("/dram_nanojoules") / dram;
+    assert!(nanojoules > 5.0 && text.contains(&format!("{nanojoules:.1} nJ a line")), "{text}");
+
     let same = json(&dir, SMALL);
     assert_eq!(same["outcome"], run["outcome"]);
     assert_ne!(json(&dir, &format!("{SMALL} --seed 2"))["outcome"], run["outcome"]);
     let plain = json(&dir, &format!("{SMALL} --variant none"));
     assert!(plain["outcome"]["cycles"].as_f64().unwrap() * 2.0 < cycles, "{plain}");
     assert!(plain["outcome"]["memory"]["dram"]["reads"].as_u64().unwrap() > 0, "{plain}");
+}
+
+#[test]
+fn a_program_is_switched_out_now_and_then() {
+    let dir = TempDir::new().unwrap();
+    let tally =
+        |run: &Value, count: &str| run["outcome"]["memory"]["controller"][count].as_u64().unwrap();
+    let [alone, switched] =
+        ["", " --context-switch 100000"].map(|more| json(&dir, &format!("{SMALL}{more}")));
+    assert_eq!(tally(&alone, "context_switches"), 0);
+    assert!(tally(&switched, "context_switches") > 5, "{switched}");
+    assert!(switched["outcome"]["cycles"].as_u64() > alone["outcome"]["cycles"].as_u64());
+    bad(&dir, &format!("{SMALL} --context-switch 10"), 2);
+    let refused = bad(&dir, &format!("{SMALL} --variant rho --context-switch 100000"), 3);
+    assert!(refused.contains("leave context_switch out"), "{refused}");
 }
 
 #[test]

@@ -4,8 +4,6 @@ mod nearness;
 mod numbers;
 mod words;
 
-use oblivio_sim::system::Outcome;
-
 use super::manifest::Manifest;
 use super::measure::{Mean, Measure};
 use super::plan::Plan;
@@ -170,32 +168,31 @@ impl Maker<'_> {
         Ok(measure.of(&self.pairs(measure, variant, workloads, setting)?, mean))
     }
 
-    /// What came out for `variant`, and for what the measure holds it against, where both ran.
+    /// The runs of `variant`, and of what the measure holds it against, where both ran.
     fn pairs(
         &self,
         measure: &Measure,
         variant: &str,
         workloads: &[&str],
         setting: &Setting,
-    ) -> Result<Vec<(&Outcome, &Outcome)>, LabError> {
+    ) -> Result<Vec<(&RunRecord, &RunRecord)>, LabError> {
         let reference = measure.reference().unwrap_or(variant);
         let mut pairs = Vec::new();
         for workload in workloads {
-            let run = self.outcome(variant, workload, setting)?;
-            pairs.extend(run.zip(self.outcome(reference, workload, setting)?));
+            let run = self.record(variant, workload, setting)?;
+            pairs.extend(run.zip(self.record(reference, workload, setting)?));
         }
         Ok(pairs)
     }
 
-    fn outcome(
+    fn record(
         &self,
         variant: &str,
         workload: &str,
         setting: &Setting,
-    ) -> Result<Option<&Outcome>, LabError> {
+    ) -> Result<Option<&RunRecord>, LabError> {
         let key = self.plan.key(&self.plan.run(variant, workload, setting)?);
-        let record = self.records.iter().find(|record| record.key == key);
-        Ok(record.map(|record| &record.outcome))
+        Ok(self.records.iter().find(|record| record.key == key))
     }
 
     /// That of the stated numbers, and of all bars whose labels are not settings.

@@ -58,7 +58,7 @@ fn as_it_is() -> Vec<Setting> {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 27] = [
+const FILES: [(&str, &str); 35] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
@@ -85,6 +85,14 @@ const FILES: [(&str, &str); 27] = [
     ("real.toml", include_str!("../../manifests/real.toml")),
     ("real-one-channel.toml", include_str!("../../manifests/real-one-channel.toml")),
     ("pages.toml", include_str!("../../manifests/pages.toml")),
+    ("energy.toml", include_str!("../../manifests/energy.toml")),
+    ("tree-top.toml", include_str!("../../manifests/tree-top.toml")),
+    ("tree-top-size.toml", include_str!("../../manifests/tree-top-size.toml")),
+    ("context-switch.toml", include_str!("../../manifests/context-switch.toml")),
+    ("context-switch-speed.toml", include_str!("../../manifests/context-switch-speed.toml")),
+    ("context-switch-paths.toml", include_str!("../../manifests/context-switch-paths.toml")),
+    ("block-size.toml", include_str!("../../manifests/block-size.toml")),
+    ("positions-on-chip.toml", include_str!("../../manifests/positions-on-chip.toml")),
     ("tiny07.toml", include_str!("../../manifests/tiny07.toml")),
 ];
 

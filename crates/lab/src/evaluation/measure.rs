@@ -1,8 +1,14 @@
 //! Numbers that figures show, from what came out of runs.
 
-use oblivio_sim::controller::ControllerTally;
+use oblivio_sim::controller::{ControllerTally, OramSpec};
+use oblivio_sim::dram::Energy;
 use oblivio_sim::system::Outcome;
 use serde::{Deserialize, Serialize};
+
+use super::record::RunRecord;
+
+#[cfg(test)]
+mod tests;
 
 /// A kind of paths (IR-ORAM, section III-A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +57,9 @@ pub enum Measure {
     EvictionTimeOver(String),
     /// Paths for the position map, over those of that variant.
     PositionMapOver(String),
+    /// The energy that the DRAM of that variant takes over that of this one, for the same records: more is better, as
+    /// with speed.
+    LessEnergyThan(String),
     /// The part of all paths that are of this kind.
     Share(Part),
     /// How often the part of the first kind is that of the second: of the means, if it is of several
@@ -63,6 +72,17 @@ pub enum Measure {
     CyclesForEachAccess,
     /// Background evictions for each path that requests take, for data or the position map.
     EvictionsForEachAccess,
+    /// The part of the energy of DRAM that background evictions take: of its commands as of all paths, and of what passes
+    /// with time as long as they were under way.
+    EvictionEnergy,
+    /// Energy of DRAM for each line that is read or written.
+    NanojoulesForEachLine,
+    /// The size of the pointers that keep the tree structure of an S-Stash (TT; IR-ORAM, section IV-C).
+    PointerTableKib,
+    /// The part of all cycles in which the program was switched out.
+    ContextSwitchTime,
+    /// Evictions that emptied the stash, for each context switch.
+    EvictionsForEachSwitch,
     /// Cycles in which the reorder buffer was full for each read that missed the LLC. With room for one
     /// instruction that is how long a read waits for its line, also behind what was under way before it.
     WaitForEachRead,
@@ -110,12 +130,18 @@ impl Measure {
             Self::SpeedOver(over)
             | Self::TimeWithoutEvictionsOver(over)
             | Self::EvictionTimeOver(over)
-            | Self::PositionMapOver(over) => Some(over),
+            | Self::PositionMapOver(over)
+            | Self::LessEnergyThan(over) => Some(over),
             Self::Share(_)
             | Self::Times(..)
             | Self::CyclesForEachRequest
             | Self::CyclesForEachAccess
             | Self::EvictionsForEachAccess
+            | Self::EvictionEnergy
+            | Self::NanojoulesForEachLine
+            | Self::PointerTableKib
+            | Self::ContextSwitchTime
+            | Self::EvictionsForEachSwitch
             | Self::WaitForEachRead => None,
         }
     }
@@ -128,7 +154,7 @@ impl Measure {
 
     /// The number, for pairs of a run and that of the reference, which is the run itself where there is no
     /// other: one of one pair, the `mean` of several. Runs that have none do not count.
-    pub fn of(&self, runs: &[(&Outcome, &Outcome)], mean: Mean) -> Option<f64> {
+    pub fn of(&self, runs: &[(&RunRecord, &RunRecord)], mean: Mean) -> Option<f64> {
         if let Self::Times(first, second) = self {
             let part = |part: &Part| Self::Share(*part).of(runs, mean);
             return Some(part(first)? / part(second)?).filter(|times| times.is_finite());
@@ -136,11 +162,12 @@ impl Measure {
         mean.of(&self.of_each(runs))
     }
 
-    fn of_each(&self, runs: &[(&Outcome, &Outcome)]) -> Vec<f64> {
+    fn of_each(&self, runs: &[(&RunRecord, &RunRecord)]) -> Vec<f64> {
         runs.iter().filter_map(|(run, reference)| self.of_one(run, reference)).collect()
     }
 
-    fn of_one(&self, run: &Outcome, reference: &Outcome) -> Option<f64> {
+    fn of_one(&self, record: &RunRecord, reference_record: &RunRecord) -> Option<f64> {
+        let (run, reference) = (&record.outcome, &reference_record.outcome);
         let paths = |outcome: &Outcome, part: Part| {
             outcome.memory.controller.as_ref().map(|tally| part.of(tally))
         };
@@ -167,9 +194,43 @@ impl Measure {
                 let tally = run.memory.controller.as_ref()?;
                 ratio(tally.evictions, accesses(tally))
             }
+            Self::LessEnergyThan(_) => {
+                let for_each = |record: &RunRecord| {
+                    Some(energy(record)?.total() / record.outcome.records as f64)
+                };
+                let less = for_each(reference_record)? / for_each(record)?;
+                Some(less).filter(|less| less.is_finite())
+            }
+            Self::EvictionEnergy => {
+                let (tally, energy) = (run.memory.controller.as_ref()?, energy(record)?);
+                let of_lines = energy.of_lines() * ratio(tally.evictions, tally.paths())?;
+                let of_time = energy.of_time() * ratio(tally.busy_evicting, run.cycles)?;
+                Some((of_lines + of_time) / energy.total())
+            }
+            Self::NanojoulesForEachLine => {
+                let lines = run.memory.dram.lines();
+                (lines > 0).then_some(energy(record)?.total() / lines as f64)
+            }
+            Self::PointerTableKib => {
+                let bits = record.spec.oram.as_ref().and_then(OramSpec::tree_top_pointer_bits)?;
+                Some(bits as f64 / f64::from(8 << 10))
+            }
+            Self::ContextSwitchTime => {
+                let tally = run.memory.controller.as_ref()?;
+                ratio(tally.busy_flushing + tally.moving_tree_top, run.cycles)
+            }
+            Self::EvictionsForEachSwitch => {
+                let tally = run.memory.controller.as_ref()?;
+                ratio(tally.flush_evictions, tally.context_switches)
+            }
             Self::WaitForEachRead => ratio(run.processor.stalls.rob, run.processor.read_misses),
         }
     }
+}
+
+/// That of the DRAM, if it is known what its chips draw.
+fn energy(record: &RunRecord) -> Option<Energy> {
+    record.outcome.dram_energy(&record.spec).ok()
 }
 
 /// Paths that requests take.
@@ -192,109 +253,4 @@ fn ratio_for_each((count, records): (u64, u64), (of, of_records): (u64, u64)) ->
 
 fn ratio(count: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| count as f64 / of as f64)
-}
-
-#[cfg(test)]
-mod tests {
-    use oblivio_sim::system::MemoryTally;
-
-    use super::*;
-
-    fn outcome(cycles: u64, paths: [u64; 5], busy_evicting: u64) -> Outcome {
-        let [data, first, second, evictions, dummies] = paths;
-        let position_map = vec![first, second];
-        let tally = ControllerTally {
-            data,
-            position_map,
-            evictions,
-            dummies,
-            busy_evicting,
-            ..ControllerTally::default()
-        };
-        let memory = MemoryTally { controller: Some(tally), ..MemoryTally::default() };
-        Outcome { cycles, records: 100, memory, ..Outcome::default() }
-    }
-
-    fn over(name: fn(String) -> Measure) -> Measure {
-        name("baseline".to_owned())
-    }
-
-    #[test]
-    fn measures_by_hand() {
-        let baseline = outcome(1000, [56, 24, 8, 1, 11], 10);
-        let run = outcome(800, [50, 12, 4, 20, 14], 200);
-        let of = |measure: Measure| measure.of(&[(&run, &baseline)], Mean::Arithmetic).unwrap();
-        assert_eq!(of(over(Measure::SpeedOver)), 1.25);
-        assert_eq!(of(over(Measure::TimeWithoutEvictionsOver)), 0.6);
-        assert_eq!(of(over(Measure::EvictionTimeOver)), 0.2);
-        assert_eq!(of(over(Measure::PositionMapOver)), 0.5);
-        assert_eq!(of(Measure::Share(Part::Data)), 0.5);
-        assert_eq!(of(Measure::Share(Part::PositionMap)), 0.16);
-        assert_eq!(of(Measure::Share(Part::PositionMap1)), 0.12);
-        assert_eq!(of(Measure::Share(Part::Evictions)), 0.2);
-        assert_eq!(of(Measure::Share(Part::Dummies)), 0.14);
-        assert_eq!(of(Measure::EvictionsForEachAccess), 20.0 / 66.0);
-        assert_eq!(of(Measure::Times(Part::PositionMap1, Part::PositionMap2)), 3.0);
-    }
-
-    #[test]
-    fn means_are_of_what_there_is() {
-        let (slow, fast) = (outcome(400, [1, 3, 0, 0, 0], 0), outcome(100, [1, 0, 1, 0, 0], 0));
-        let speed = over(Measure::SpeedOver);
-        let pairs = [(&fast, &slow), (&slow, &slow)];
-        assert_eq!(speed.of(&pairs, Mean::Arithmetic), Some(2.5));
-        assert_eq!(speed.of(&pairs, Mean::Geometric), Some(2.0));
-        assert_eq!(Mean::ALL.map(|mean| speed.of(&[], mean)), [None; 2]);
-        // Of the means: (3/4 + 0) / (0 + 1/2), though one alone has none.
-        let times = Measure::Times(Part::PositionMap1, Part::PositionMap2);
-        let of = |pairs| times.of(pairs, Mean::Arithmetic);
-        assert_eq!([&pairs[..1], &pairs[1..], &pairs].map(of), [Some(0.0), None, Some(1.5)]);
-    }
-
-    #[test]
-    fn cycles_and_paths_are_those_of_the_same_records() {
-        let baseline = outcome(1000, [50, 40, 0, 0, 0], 0);
-        let half = Outcome { records: 50, ..outcome(400, [20, 10, 0, 0, 0], 100) };
-        let of = |measure: Measure| measure.of(&[(&half, &baseline)], Mean::Arithmetic).unwrap();
-        assert_eq!(of(over(Measure::SpeedOver)), 1.25);
-        assert_eq!(of(over(Measure::TimeWithoutEvictionsOver)), 0.6);
-        assert_eq!(of(over(Measure::EvictionTimeOver)), 0.2);
-        assert_eq!(of(over(Measure::PositionMapOver)), 0.5);
-    }
-
-    #[test]
-    fn cycles_are_those_of_paths_for_each_request_and_each_access() {
-        let of = |data, [forwarded, served_on_client]: [u64; 2]| {
-            let mut outcome = outcome(9999, [data, 24, 8, 5, 3], 100);
-            let tally = outcome.memory.controller.as_mut().unwrap();
-            (tally.busy, tally.forwarded, tally.served_on_client) =
-                (1760, forwarded, served_on_client);
-            outcome
-        };
-        let run = of(56, [6, 2]);
-        assert_eq!(
-            Measure::CyclesForEachRequest.of(&[(&run, &run)], Mean::Arithmetic),
-            Some(1760.0 / 64.0)
-        );
-        assert_eq!(Measure::CyclesForEachAccess.of(&[(&run, &run)], Mean::Arithmetic), Some(20.0));
-        let mut run = run;
-        (run.processor.stalls.rob, run.processor.read_misses) = (1200, 40);
-        assert_eq!(Measure::WaitForEachRead.of(&[(&run, &run)], Mean::Arithmetic), Some(30.0));
-        let idle = of(0, [0, 0]);
-        assert_eq!(Measure::WaitForEachRead.of(&[(&idle, &idle)], Mean::Arithmetic), None);
-        assert_eq!(Measure::CyclesForEachRequest.of(&[(&idle, &idle)], Mean::Arithmetic), None);
-    }
-
-    #[test]
-    fn a_machine_without_oram_has_a_speed_and_no_paths() {
-        let plain = Outcome { cycles: 10, records: 100, ..Outcome::default() };
-        let oram = outcome(80, [1, 0, 0, 0, 0], 0);
-        assert_eq!(over(Measure::SpeedOver).of(&[(&plain, &oram)], Mean::Arithmetic), Some(8.0));
-        assert_eq!(Measure::Share(Part::Data).of(&[(&plain, &plain)], Mean::Arithmetic), None);
-        assert_eq!(Measure::CyclesForEachRequest.of(&[(&plain, &plain)], Mean::Arithmetic), None);
-        assert_eq!(Measure::CyclesForEachAccess.of(&[(&plain, &plain)], Mean::Arithmetic), None);
-        assert_eq!(over(Measure::PositionMapOver).of(&[(&plain, &oram)], Mean::Arithmetic), None);
-        // A workload that fits the LLC asks for nothing.
-        assert_eq!(over(Measure::PositionMapOver).of(&[(&oram, &oram)], Mean::Arithmetic), None);
-    }
 }

@@ -48,7 +48,7 @@ pub(super) fn outlook(
         let (spec, key) = (plan.spec(run)?, plan.key(run));
         let mut alike = kept.iter().filter(|record| record.key == key).peekable();
         let is_kept = alike.peek().is_some() && {
-            let trace = traces.checksum(run, lines_of(&spec, run.scale.leaf_level))?;
+            let trace = traces.checksum(run, lines_of(&spec, run))?;
             alike.any(|record| record.is_same_run(&key, trace, plan.seed, &spec))
         };
         if !is_kept {
@@ -88,8 +88,7 @@ fn try_out(
     studies: &KeptStudies<'_>,
 ) -> Result<Trial, LabError> {
     let spec = plan.spec(run)?;
-    let leaf_level = run.scale.leaf_level;
-    let mut trace = traces.records(run, lines_of(&spec, leaf_level))?;
+    let mut trace = traces.records(run, lines_of(&spec, run))?;
     trace.truncate(TRIAL_RECORDS);
     let (records, seed) = (trace.len() as f64, plan.seed_of(&run.workload));
     let start = host.seconds();
@@ -99,6 +98,7 @@ fn try_out(
     let begun = host.seconds();
     system::run_from(&spec, initial, trace, WarmUp::default(), seed, &())?;
     let record = (host.seconds() - begun) / records;
+    let leaf_level = run.scale.leaf_level;
     Ok(Trial { leaf_level, tree: made - start, copy: begun - made, record })
 }
 

@@ -10,7 +10,7 @@ use super::manifest::Manifest;
 use super::record::Scale;
 use super::setting::Setting;
 use super::stated_number::StatedNumber;
-use super::variants::{Switches, Variant};
+use super::variants::{Switches, Variant, levels_saved};
 use super::workloads::{self, Programs, REAL};
 use crate::LabError;
 use crate::kept_studies::initial_name;
@@ -176,8 +176,9 @@ impl Plan {
     ) -> Result<Run, LabError> {
         let machine = self.machine(variant)?;
         let mut switches = setting.of(&self.switches);
+        let lower = levels_lower(machine.switches(&switches).block_lines)?;
         let mut scale = Scale {
-            leaf_level: machine.leaf_level(self.leaf_level(setting.levels)?),
+            leaf_level: machine.leaf_level(self.leaf_level(setting.levels.saturating_sub(lower))?),
             warm_up: self.warm_up(setting)?,
             ..self.scale
         };
@@ -266,4 +267,14 @@ impl Plan {
         let (least, most) = (RECORDS.start(), RECORDS.end());
         Err(LabError::Plan(format!("a run has {least} to {most} records: choose other --records")))
     }
+}
+
+/// By how many levels a tree is lower whose blocks have so many lines.
+fn levels_lower(block_lines: u64) -> Result<i8, LabError> {
+    if block_lines.is_power_of_two() {
+        return Ok(levels_saved(block_lines) as i8);
+    }
+    Err(LabError::Plan(format!(
+        "block-lines = {block_lines}: the tree is lower by as many levels as that has halves, so it must be a power of two"
+    )))
 }

@@ -37,7 +37,7 @@ pub fn run(
     for run in runs {
         let spec = plan.spec(run)?;
         spec.check()?;
-        traces.checksum(run, lines_of(&spec, run.scale.leaf_level))?;
+        traces.checksum(run, lines_of(&spec, run))?;
     }
     host.planned(runs.iter().map(|run| run.scale.timed_records()).sum());
     let remark = |text: &str| host.remark(text);
@@ -57,7 +57,7 @@ fn one(
 ) -> Result<RunRecord, LabError> {
     let scale = run.scale;
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
-    let lines = lines_of(&spec, scale.leaf_level);
+    let lines = lines_of(&spec, run);
     let checksum = traces.checksum(run, lines)?;
     if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, plan.seed, &spec))
     {
@@ -100,9 +100,10 @@ pub(super) fn initial(
     })
 }
 
-/// Lines of the protected space.
-pub(super) fn lines_of(spec: &SystemSpec, leaf_level: u8) -> u64 {
-    spec.oram.as_ref().map_or(Plan::lines(leaf_level), |oram| oram.data_blocks)
+/// Lines of the protected space of `run`, whose machine `spec` is.
+pub(super) fn lines_of(spec: &SystemSpec, run: &Run) -> u64 {
+    let without_oram = Plan::lines(run.scale.leaf_level) * run.switches.block_lines;
+    spec.oram.as_ref().map_or(without_oram, OramSpec::lines)
 }
 
 /// What is told of a run: the records since the last time.

@@ -52,6 +52,14 @@ pub struct Setting {
     pub stash_blocks: Option<usize>,
     /// Whether caches on the chip, but for the LLC, shrink with the tree.
     pub shrinks_chip: Option<bool>,
+    /// Levels that the client keeps, counted from those that it has otherwise.
+    pub tree_top: Option<i8>,
+    /// For how many cycles the program runs until it is switched out.
+    pub context_switch: Option<u64>,
+    /// Lines of a block, a power of two. The tree is as much lower, its protected space as large as it was.
+    pub block_lines: Option<u64>,
+    /// Whether all positions are on the chip, and no position map is in the tree.
+    pub positions_on_chip: Option<bool>,
 }
 
 impl Setting {
@@ -83,6 +91,10 @@ impl Setting {
             tree_top_ways: self.tree_top_ways.unwrap_or(switches.tree_top_ways),
             stash_blocks: self.stash_blocks.unwrap_or(switches.stash_blocks),
             shrinks_chip: self.shrinks_chip.unwrap_or(switches.shrinks_chip),
+            tree_top: self.tree_top.unwrap_or(switches.tree_top),
+            context_switch: self.context_switch.or(switches.context_switch),
+            block_lines: self.block_lines.unwrap_or(switches.block_lines),
+            positions_on_chip: self.positions_on_chip.unwrap_or(switches.positions_on_chip),
         }
     }
 

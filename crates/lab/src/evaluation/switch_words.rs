@@ -42,8 +42,19 @@ impl Switches {
                 "reads of evictions and dummies are answered from the queue of their writes",
             ),
             (!self.shrinks_chip, "caches on the chip are those of the paper's tree"),
+            (self.positions_on_chip, "all positions are on the chip"),
         ];
-        rules.into_iter().filter(|(holds, _)| *holds).map(|(_, rule)| rule.to_owned())
+        let rules = rules.into_iter().filter(|(holds, _)| *holds).map(|(_, rule)| rule.to_owned());
+        rules.chain(self.rules_with_numbers())
+    }
+
+    fn rules_with_numbers(&self) -> impl Iterator<Item = String> {
+        let tree_top =
+            (self.tree_top != 0).then(|| format!("{:+} levels on the chip", self.tree_top));
+        let switched = self
+            .context_switch
+            .map(|cycles| format!("the program is switched out after {cycles} cycles"));
+        tree_top.into_iter().chain(switched)
     }
 
     fn unlike_table_1(&self) -> impl Iterator<Item = String> {
@@ -59,6 +70,7 @@ impl Switches {
                 paper.tree_top_ways.into(),
             ),
             ("blocks in the stash", self.stash_blocks as u64, paper.stash_blocks as u64),
+            ("lines of a block", self.block_lines, paper.block_lines),
         ];
         let unlike = numbers.into_iter().filter(|(_, here, there)| here != there);
         unlike.map(|(what, here, there)| format!("{what}: {here} and not {there}"))
@@ -170,6 +182,11 @@ mod tests {
             Switches { plb_ways: 4, ..paper() },
             Switches { tree_top_ways: 16, ..paper() },
             Switches { stash_blocks: 300, ..paper() },
+            Switches { tree_top: -2, ..paper() },
+            Switches { tree_top: 2, ..paper() },
+            Switches { context_switch: Some(1000), ..paper() },
+            Switches { block_lines: 2, ..paper() },
+            Switches { positions_on_chip: true, ..paper() },
         ];
         let words: std::collections::HashSet<_> = all.iter().map(Switches::words).collect();
         assert_eq!(words.len(), all.len());

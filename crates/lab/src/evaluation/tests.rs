@@ -14,7 +14,7 @@ use crate::Kept;
 use crate::LabError;
 use crate::Trees;
 use crate::counting::Counting;
-use crate::report::{Figure, Plot, Verdict, section};
+use crate::report::{self, Figure, Plot, Verdict, section};
 
 fn small() -> Plan {
     let quick = Plan::quick();
@@ -300,10 +300,10 @@ fn a_trace_that_does_not_fit_is_refused_before_the_first_run() {
     assert_eq!(host.file.into_inner().unwrap(), "");
 }
 
-#[test]
-fn what_was_recorded_for_the_figures_is_still_what_would_run() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/results/evaluation/results.jsonl");
-    let kept = Kept::<RunRecord>::read(path, &std::fs::read(path).unwrap()).unwrap().records;
+/// The runs that are committed in `results`, and the plan and the programs that they were made with.
+fn committed(results: &str) -> (Vec<RunRecord>, Plan, Programs) {
+    let path = format!("{}/results/{results}/results.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let kept = Kept::<RunRecord>::read(&path, &std::fs::read(&path).unwrap()).unwrap().records;
     let plan = Plan::full();
     let scale = Scale { records: 40_000, warm_up: 10_000, ..plan.scale };
     let plan = Plan { scale, ..plan };
@@ -311,17 +311,37 @@ fn what_was_recorded_for_the_figures_is_still_what_would_run() {
     let named = |name: &str| (name.to_owned(), trace.clone());
     let programs =
         Programs::recorded(PROGRAMS.iter().chain(&REAL).chain([&SJENG]).map(|name| named(name)));
-    let runs = plan.runs(&Manifest::all().unwrap(), &programs).unwrap();
-    let mut found = 0;
-    for run in &runs {
-        let key = plan.key(run);
-        for record in kept.iter().filter(|record| record.key == key) {
-            assert_eq!(record.spec, plan.spec(run).unwrap(), "{key}");
-            assert_eq!(record.seed, plan.seed_of(&run.workload), "{key}");
-            found += 1;
+    (kept, plan, programs)
+}
+
+#[test]
+fn what_was_recorded_for_the_figures_is_still_what_would_run() {
+    for results in ["evaluation", "evaluation-parts"] {
+        let (kept, plan, programs) = committed(results);
+        let runs = plan.runs(&Manifest::all().unwrap(), &programs).unwrap();
+        let mut found = 0;
+        for run in &runs {
+            let key = plan.key(run);
+            for record in kept.iter().filter(|record| record.key == key) {
+                assert_eq!(record.spec, plan.spec(run).unwrap(), "{key}");
+                assert_eq!(record.seed, plan.seed_of(&run.workload), "{key}");
+                found += 1;
+            }
         }
+        assert_eq!(found, kept.len(), "{results}");
     }
-    assert_eq!(found, kept.len());
+}
+
+/// It needs no run of its own.
+#[test]
+fn the_committed_figure_of_energies_follows_from_the_runs_of_the_evaluation() {
+    let (kept, plan, programs) = committed("evaluation");
+    let energy = Manifest::chosen(&["energy".to_owned()]).unwrap();
+    let made = figures(&energy, &plan, &programs, &kept).unwrap().remove(0);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/results/evaluation-parts/figures.json");
+    let drawn = report::read(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let drawn = drawn.iter().find(|figure| figure.id == "energy").unwrap();
+    assert_eq!(section(&made), section(drawn));
 }
 
 #[test]

@@ -97,6 +97,10 @@ impl Design {
             tree_top_ways: Switches::PAPER.tree_top_ways,
             stash_blocks: self.stash_blocks(),
             shrinks_chip: Switches::PAPER.shrinks_chip,
+            tree_top: Switches::PAPER.tree_top,
+            context_switch: Switches::PAPER.context_switch,
+            block_lines: Switches::PAPER.block_lines,
+            positions_on_chip: Switches::PAPER.positions_on_chip,
         }
     }
 

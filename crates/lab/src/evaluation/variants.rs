@@ -49,6 +49,14 @@ pub struct Switches {
     pub stash_blocks: usize,
     /// Whether caches on the chip, but for the LLC, shrink with the tree. If not, they are those of Table I.
     pub shrinks_chip: bool,
+    /// Levels that the client keeps, counted from those that it has otherwise.
+    pub tree_top: i8,
+    /// For how many cycles the program runs until it is switched out, if it is.
+    pub context_switch: Option<u64>,
+    /// Lines of a block, a power of two: a tree in which each has several is as much lower.
+    pub block_lines: u64,
+    /// Whether all positions are on the chip, and no position map is in the tree.
+    pub positions_on_chip: bool,
 }
 
 /// Where the pages of programs lie in the protected space.
@@ -82,6 +90,10 @@ impl Switches {
         tree_top_ways: 4,
         stash_blocks: 100,
         shrinks_chip: true,
+        tree_top: 0,
+        context_switch: None,
+        block_lines: 1,
+        positions_on_chip: false,
     };
 
     /// All of them in a word, for the names of runs.
@@ -100,7 +112,7 @@ impl Switches {
     }
 
     /// What is not as in [`Self::PAPER`], of that which few figures touch.
-    fn unusual(&self) -> [String; 10] {
+    fn unusual(&self) -> [String; 14] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;
         let WriteMarks { high, low } = self.write_marks;
@@ -120,6 +132,10 @@ impl Switches {
             if_set(*tree_top_ways != Self::PAPER.tree_top_ways, format!(",{tree_top_ways}ways")),
             if_set(*stash_blocks != Self::PAPER.stash_blocks, format!(",stash{stash_blocks}")),
             if_set(!self.shrinks_chip, ",whole-chip".to_owned()),
+            if_set(self.tree_top != 0, format!(",top{:+}", self.tree_top)),
+            self.context_switch.map_or_else(String::new, |cycles| format!(",switched{cycles}")),
+            if_set(self.block_lines != 1, format!(",{}lines", self.block_lines)),
+            if_set(self.positions_on_chip, ",all-positions".to_owned()),
         ]
     }
 }
@@ -294,6 +310,7 @@ impl Variant {
         system.layout = switches.layout;
         system.controller.pace = switches.pace;
         system.controller.write_marks = switches.write_marks;
+        system.controller.context_switch = switches.context_switch;
         system.processor.llc_bytes = switches.llc_bytes;
         // A smaller one than a set is a set of fewer lines.
         let lines = (switches.llc_bytes / LINE_BYTES).max(1) as usize;
@@ -312,21 +329,40 @@ impl Variant {
     }
 }
 
+/// The tree has as many bytes on every level, whatever a block has, so caches of blocks shrink with it. A position takes
+/// the same bytes in a block of any size.
 fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
+    let Switches { block_lines, .. } = *switches;
     let paper = OramSpec::paper(leaf_level);
-    let chip =
-        if switches.shrinks_chip { paper.clone() } else { OramSpec::paper(PAPER_LEAF_LEVEL) };
+    let chip = match switches.shrinks_chip {
+        true => paper.clone(),
+        false => OramSpec::paper(PAPER_LEAF_LEVEL - levels_saved(block_lines)),
+    };
+    let tree_top_levels = chip.tree_top_levels.max(TREE_TOP_LEVELS_MIN).min(leaf_level / 2);
+    // A deeper tree keeps the two levels of position map in the tree that all others have.
+    let deeper = (leaf_level + levels_saved(block_lines)).saturating_sub(PAPER_LEAF_LEVEL);
+    let client_entries = (chip.client_entries_max * block_lines) << deeper;
     OramSpec {
         plb_blocks: chip.plb_blocks,
-        fan_out: switches.fan_out,
+        fan_out: switches.fan_out * block_lines,
         initial: switches.initial,
         stash_blocks_max: switches.stash_blocks,
         plb_ways: switches.plb_ways.into(),
-        tree_top_levels: chip.tree_top_levels.max(TREE_TOP_LEVELS_MIN).min(leaf_level / 2),
-        // A deeper tree keeps the two levels of position map in the tree that all others have.
-        client_entries_max: chip.client_entries_max << leaf_level.saturating_sub(PAPER_LEAF_LEVEL),
+        tree_top_levels: tree_top_levels
+            .saturating_add_signed(switches.tree_top)
+            .clamp(1, leaf_level),
+        client_entries_max: match switches.positions_on_chip {
+            true => paper.data_blocks,
+            false => client_entries,
+        },
+        block_lines,
         ..paper
     }
+}
+
+/// By how many levels a tree is lower whose blocks have so many lines.
+pub(super) fn levels_saved(block_lines: u64) -> u8 {
+    block_lines.max(1).ilog2() as u8
 }
 
 /// L = 19 and Z = 2 beside 25 levels of Z = 4 (section VI): a 64th of the leaves, and as many blocks.
@@ -406,12 +442,16 @@ mod tests {
             tree_top_ways: 16,
             stash_blocks: 300,
             shrinks_chip: false,
+            tree_top: -2,
+            context_switch: Some(7),
+            block_lines: 4,
+            positions_on_chip: true,
             ..Switches::PAPER
         };
         assert_eq!(
             unusual.key(),
             usual.clone()
-                + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip"
+                + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions"
         );
         let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
         assert_eq!(as_is.key(), usual + ",as-is");
