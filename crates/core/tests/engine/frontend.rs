@@ -584,6 +584,48 @@ fn backends_that_are_too_small_are_invalid_configs() {
     assert_eq!(config.path_trees().unwrap_err().kind(), ErrorKind::InvalidConfig);
 }
 
+/// Plain recursion as its owner has it: a path of each tree for a request, and no block is ever out.
+#[test]
+fn a_recursive_oram_is_a_front_end_that_serves_and_takes_nothing_on_the_client() {
+    let config = RecursiveConfig { capacity: 300, block_bytes: 16, client_entries_max: 5 };
+    let mut oram = recursive(&config, 1).handed_on(coins(9));
+    let maps = config.blocks().unwrap().len() as u64 - 1;
+    for address in 0..config.capacity {
+        oram.write(address, &[address as u8; 16]).unwrap();
+    }
+    assert!(!oram.serve_on_client(7, &mut Op::Read(&mut [0; 16])).unwrap());
+    assert!(!oram.fetch_position(7).unwrap());
+    assert!(oram.serve_on_client(300, &mut Op::Read(&mut [0; 16])).is_err());
+    Front::dummy(&mut oram).unwrap();
+    let front = oram.counters().front;
+    assert_eq!((front.data_accesses, front.position_map_accesses), (300, 300 * maps));
+    assert_eq!(oram.path_accesses(), 301 * (maps + 1), "the dummy is in none of the two");
+    let mut block = [0; 16];
+    for refused in [
+        oram.take(7, &mut block).unwrap_err(),
+        oram.take_on_client(7, &mut block).unwrap_err(),
+        oram.put_back(7, &block).unwrap_err(),
+        oram.populate().unwrap_err(),
+    ] {
+        assert_eq!(refused.kind(), ErrorKind::InvalidConfig);
+    }
+    oram.check_ready().unwrap();
+    oram.flush().unwrap();
+    // All blocks of data, and those of the position map past them.
+    let mut seen = Vec::new();
+    oram.visit_addresses(&mut |address| seen.push(address)).unwrap();
+    seen.sort_unstable();
+    let all: u64 = config.blocks().unwrap().iter().sum();
+    assert_eq!(seen, (0..all).collect::<Vec<_>>());
+    while oram.stash_blocks() > 0 {
+        Front::evict(&mut oram).unwrap();
+    }
+    assert_eq!(oram.stash().blocks(), 0);
+    Front::check_invariants(&mut oram).unwrap();
+    oram.read(7, &mut block).unwrap();
+    assert_eq!(block, [7; 16]);
+}
+
 #[test]
 fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
     let mut oram = path(&FreecursiveConfig::new(100, 16).unwrap(), 1);

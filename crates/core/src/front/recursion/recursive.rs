@@ -1,5 +1,7 @@
 //! Plain recursion: Tiny ORAM, section II-S (Shi et al., Asiacrypt'11). Literal and slow.
 
+mod front;
+
 use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
@@ -25,11 +27,11 @@ pub struct RecursiveConfig {
 }
 
 impl RecursiveConfig {
-    /// The blocks of each level: data first, and then the position map of each level before.
+    /// The blocks of each level: data first, and then the position map of each level before. Public.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when there is no end to the levels.
-    fn blocks(&self) -> Result<Vec<u64>, Error> {
+    pub fn blocks(&self) -> Result<Vec<u64>, Error> {
         if self.client_entries_max == 0 || self.fan_out() < 2 {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
@@ -42,7 +44,8 @@ impl RecursiveConfig {
         Ok(std::iter::successors(Some(self.capacity), level).collect())
     }
 
-    fn fan_out(&self) -> u64 {
+    /// How many labels a position-map block holds (X). Public.
+    pub fn fan_out(&self) -> u64 {
         (self.block_bytes / LABEL_BYTES) as u64
     }
 
@@ -69,6 +72,7 @@ pub struct RecursiveOram<S, R> {
     table: FlatPosMap,
     coins: R,
     accesses: u64,
+    requests: u64,
 }
 
 impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
@@ -101,7 +105,13 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
             ));
         };
         let table = FlatPosMap::new(*entries, top.config().geometry.leaf_level())?;
-        Ok(Self { table, levels, fan_out: config.fan_out(), coins, accesses: 0 })
+        Ok(Self { table, levels, fan_out: config.fan_out(), coins, accesses: 0, requests: 0 })
+    }
+
+    /// The same ORAM, which goes on with other coins.
+    pub fn handed_on<Q: CryptoRng>(self, coins: Q) -> RecursiveOram<S, Q> {
+        let Self { levels, fan_out, table, accesses, requests, .. } = self;
+        RecursiveOram { levels, fan_out, table, coins, accesses, requests }
     }
 
     /// Path accesses so far, over all levels. Public.
@@ -134,7 +144,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         levels.iter_mut().rev().try_for_each(|scheme| scheme.dummy(coins))
     }
 
-    /// Makes the stash smaller of each tree smaller ahead of time: see [`Scheme::evict`].
+    /// Makes the stash of each tree smaller ahead of time: see [`Scheme::evict`].
     ///
     /// # Errors
     /// Any that storage causes.
@@ -199,6 +209,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
             (from, to) = (below, fresh);
         }
         self.accesses += levels.len() as u64;
+        self.requests += 1;
         levels[0].access(data, from, to, op)
     }
 }

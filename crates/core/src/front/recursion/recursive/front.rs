@@ -1,0 +1,94 @@
+//! What the owner of a recursive ORAM has. Every request takes an access in each tree, whatever is on the client: so nothing is
+//! served there, and no block is taken out.
+
+use rand_core::CryptoRng;
+
+use super::RecursiveOram;
+use crate::error::{Error, ErrorKind};
+use crate::front::{Counters, Front, FrontTally, Oram, check_request};
+use crate::scheme::{Op, Scheme};
+use crate::stash::StashView;
+
+impl<S: Scheme, R: CryptoRng> Front for RecursiveOram<S, R> {
+    fn check_ready(&self) -> Result<(), Error> {
+        self.levels.iter().try_for_each(Scheme::check_ready)
+    }
+
+    fn dummy(&mut self) -> Result<(), Error> {
+        Self::dummy(self)
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        Self::evict(self)
+    }
+
+    fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
+        check_request(address, op, self.capacity(), self.block_bytes())?;
+        Ok(false)
+    }
+
+    /// All accesses of a request come together.
+    fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
+        let op = Op::Update(&mut |_| ());
+        check_request(address, &op, self.capacity(), self.block_bytes())?;
+        Ok(false)
+    }
+
+    fn check_takes(&self) -> Result<(), Error> {
+        let message =
+            "blocks cannot be taken out of a recursive ORAM: use FreecursiveOram or FlatOram";
+        Err(Error::new(ErrorKind::InvalidConfig, message))
+    }
+
+    fn take(&mut self, _: u64, _: &mut [u8]) -> Result<bool, Error> {
+        self.check_takes().map(|()| false)
+    }
+
+    fn take_on_client(&mut self, _: u64, _: &mut [u8]) -> Result<bool, Error> {
+        self.check_takes().map(|()| false)
+    }
+
+    fn put_back(&mut self, _: u64, _: &[u8]) -> Result<(), Error> {
+        self.check_takes()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn populate(&mut self) -> Result<(), Error> {
+        let message = "a recursive ORAM cannot be filled at once: write each of its blocks";
+        Err(Error::new(ErrorKind::InvalidConfig, message))
+    }
+
+    fn counters(&self) -> Counters {
+        let maps = self.levels.len() as u64 - 1;
+        let front = FrontTally {
+            data_accesses: self.requests,
+            position_map_accesses: self.requests * maps,
+            ..FrontTally::default()
+        };
+        Counters::new(front, self.levels.iter().map(Scheme::aes_blocks).sum())
+    }
+
+    fn stash(&self) -> StashView<'_> {
+        self.levels[0].stash()
+    }
+
+    fn stash_blocks(&self) -> usize {
+        self.levels.iter().map(|scheme| scheme.stash().blocks()).sum()
+    }
+
+    fn check_invariants(&mut self) -> Result<(), Error> {
+        Self::check_invariants(self)
+    }
+
+    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+        let mut first = 0;
+        for scheme in &mut self.levels {
+            scheme.visit_blocks(&mut |_, number, _| visit(first + number))?;
+            first += scheme.config().capacity;
+        }
+        Ok(())
+    }
+}
