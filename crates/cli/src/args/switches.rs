@@ -126,7 +126,13 @@ pub(crate) enum InitialName {
     Placed,
     /// Every block, accessed once in a random order: minutes a run at --levels 24.
     EachOnce,
+    /// Placed, and then 20 random requests for each thousand blocks: the narrow levels of IR-Alloc are as full as in a tree that
+    /// has run for long.
+    Aged,
 }
+
+/// Random requests for each thousand blocks.
+const AGING: u32 = 20;
 
 impl From<InitialName> for Initial {
     fn from(name: InitialName) -> Self {
@@ -134,6 +140,7 @@ impl From<InitialName> for Initial {
             InitialName::Empty => Self::Empty,
             InitialName::Placed => Self::Placed,
             InitialName::EachOnce => Self::EachOnce,
+            InitialName::Aged => Self::Aged(AGING),
         }
     }
 }
@@ -177,7 +184,7 @@ const CYCLES: &str = "1000";
 /// More than any run has room for.
 const CYCLES_MAX: u64 = 1_000_000;
 
-fn pace(text: &str) -> Result<Pace, String> {
+pub(super) fn pace(text: &str) -> Result<Pace, String> {
     let (name, cycles) = text.split_once(':').unwrap_or((text, CYCLES));
     let cycles = cycles.parse().ok().filter(|cycles| (1..=CYCLES_MAX).contains(cycles));
     let cycles = cycles.ok_or_else(|| format!("cycles are a number from 1 to {CYCLES_MAX}"))?;

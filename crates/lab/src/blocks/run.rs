@@ -135,7 +135,9 @@ fn begin<H: Host<BlocksRecord>>(
     let mut study = match saved.spec.initial {
         Initial::EachOnce => saved.studies.initial(saved.spec, saved.seed, &mut told)?,
         // Beside the rest of a run that takes no time.
-        Initial::Empty | Initial::Placed => Study::new(saved.spec, saved.seed, &mut told)?,
+        Initial::Empty | Initial::Placed | Initial::Aged(_) => {
+            Study::new(saved.spec, saved.seed, &mut told)?
+        }
     };
     if setting.watches_migration() {
         study.watch_migration();
@@ -168,6 +170,9 @@ fn paths_of(stretches: &[Stretch]) -> u64 {
 fn first_paths(spec: &OramSpec) -> u64 {
     match spec.initial {
         Initial::EachOnce => spec.data_blocks * PATHS_PER_FIRST_ACCESS,
+        Initial::Aged(per_thousand_blocks) => {
+            spec.data_blocks * PATHS_PER_FIRST_ACCESS * u64::from(per_thousand_blocks) / 1000
+        }
         Initial::Empty | Initial::Placed => 0,
     }
 }

@@ -29,7 +29,7 @@ impl Switches {
         [
             format!("write-backs come before reads from {high} on, down to {low}"),
             pages(self.pages).to_owned(),
-            initial_words(self.initial).to_owned(),
+            initial_words(self.initial),
         ]
     }
 
@@ -112,11 +112,14 @@ fn pages(pages: Pages) -> &'static str {
 }
 
 /// What an ORAM holds at first.
-pub(crate) fn initial_words(initial: Initial) -> &'static str {
+pub(crate) fn initial_words(initial: Initial) -> String {
     match initial {
-        Initial::Empty => "the tree is empty at first",
-        Initial::Placed => "every block is placed in the tree at first",
-        Initial::EachOnce => "every block is accessed once at first",
+        Initial::Empty => "the tree is empty at first".to_owned(),
+        Initial::Placed => "every block is placed in the tree at first".to_owned(),
+        Initial::EachOnce => "every block is accessed once at first".to_owned(),
+        Initial::Aged(requests) => format!(
+            "every block is placed in the tree at first, and {requests} random requests follow for each thousand blocks"
+        ),
     }
 }
 
@@ -176,6 +179,8 @@ mod tests {
             Switches { layout: Layout::Subtrees, ..paper() },
             Switches { initial: Initial::Empty, ..paper() },
             Switches { initial: Initial::EachOnce, ..paper() },
+            Switches { initial: Initial::Aged(10), ..paper() },
+            Switches { initial: Initial::Aged(20), ..paper() },
             Switches { write_marks: WriteMarks { high: 1, low: 0 }, ..paper() },
             Switches { pages: Pages::AsIs, ..paper() },
             Switches { pages: Pages::InOrder, ..paper() },

@@ -3,13 +3,16 @@
 
 use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::PathScheme;
+use oblivio_core::store::TreeId;
 use oblivio_core::{Error, Front, Op, RhoOram, TreeConfig};
 use rand::rngs::StdRng;
 use rand::{CryptoRng, SeedableRng};
 
+use super::MAIN_TREE;
 use super::initial::{InitialOram, LoggedOram, noted};
 use super::path_log::PathLog;
-use super::spec::{OramSpec, RhoSpec, Scheme};
+use super::recursive::recursive;
+use super::spec::{OramSpec, PositionMap, RhoSpec, Scheme};
 use super::tags::Contents;
 use crate::SimError;
 
@@ -36,6 +39,16 @@ impl Engine {
         if spec.rho.is_some() && spec.scheme != Scheme::Path {
             let message = "rho is simulated over two Path ORAMs, and not over RAW ORAM: use path";
             return Err(SimError::Spec(message.to_owned()));
+        }
+        if spec.position_map == PositionMap::OwnTrees {
+            let oram = Box::new(recursive(spec, log, initial, fork(coins))?);
+            return Ok(Self {
+                block_lines: spec.block_lines,
+                zeros: vec![0; spec.block_bytes()],
+                bytes: vec![0; spec.block_bytes()],
+                oram,
+                small_per_main: 0,
+            });
         }
         let main = initial.into_oram(spec, log, fork(coins))?;
         Ok(Self {
@@ -93,6 +106,11 @@ impl Engine {
             self.dummy()?;
         }
         Ok(())
+    }
+
+    /// Whether this is the small tree of ρ. Trees of a position map are none.
+    pub(super) fn is_small_tree(&self, tree: TreeId) -> bool {
+        self.small_per_main > 0 && tree != MAIN_TREE
     }
 
     /// Whether the block of a line is in the small tree of ρ.

@@ -12,12 +12,12 @@
 
 use oblivio_core::scheme::{self, PathScheme, RawScheme, TagTree};
 use oblivio_core::seal::NoSecrecy;
-use oblivio_core::{Error, FreecursiveOram, Front, MemoryStore, Oram, RawConfig, Sealer};
+use oblivio_core::{Error, FreecursiveOram, Front, MemoryStore, RawConfig, Sealer};
 use rand::rngs::StdRng;
-use rand::{CryptoRng, SeedableRng};
+use rand::{CryptoRng, RngExt, SeedableRng};
 
 use super::path_log::{Logged, PathLog};
-use super::spec::{Initial, OramSpec, Remap, Scheme};
+use super::spec::{Initial, OramSpec, PositionMap, Remap, Scheme};
 use super::tags::{Contents, TagScheme};
 use crate::SimError;
 use crate::functional::Study;
@@ -64,10 +64,11 @@ impl InitialOram {
 
 impl OramSpec {
     /// That of the [`Study`] whose first state is the initial ORAM of this one: the main tree alone, whatever stands in front of
-    /// it, since that is empty at first. RAW ORAM has none.
+    /// it, since that is empty at first. RAW ORAM has none, nor has plain recursion.
     pub fn studied(&self) -> Option<Self> {
         let main = Self { rho: None, remap: Remap::AtAccess, ..self.clone() };
-        (self.scheme == Scheme::Path).then_some(main)
+        let is_one_tree = self.position_map == PositionMap::InTree;
+        (self.scheme == Scheme::Path && is_one_tree).then_some(main)
     }
 }
 
@@ -101,16 +102,30 @@ fn scanned(
     let mut coins = StdRng::seed_from_u64(seed);
     let of_oram: Box<dyn CryptoRng> = Box::new(StdRng::from_rng(&mut coins));
     let mut oram = FreecursiveOram::new(&frontend, scheme, of_oram)?;
-    match spec.initial {
-        Initial::Empty => (),
-        Initial::Placed => write_each(&mut oram, 0..spec.data_blocks)?,
-        Initial::EachOnce => write_each(&mut oram, spec.shuffled_blocks(&mut coins)?)?,
-    }
+    fill(&mut oram, spec, &mut coins)?;
     Ok(oram)
 }
 
+/// Writes what an ORAM holds at first whose blocks cannot be placed: they are written one after the other instead.
+pub(super) fn fill(
+    oram: &mut dyn Front,
+    spec: &OramSpec,
+    coins: &mut StdRng,
+) -> Result<(), SimError> {
+    Ok(match spec.initial {
+        Initial::Empty => (),
+        Initial::Placed => write_each(oram, 0..spec.data_blocks)?,
+        Initial::EachOnce => write_each(oram, spec.shuffled_blocks(coins)?)?,
+        Initial::Aged(per_thousand_blocks) => {
+            write_each(oram, 0..spec.data_blocks)?;
+            let requests = 0..spec.aging_requests(per_thousand_blocks);
+            write_each(oram, requests.map(|_| coins.random_range(0..spec.data_blocks)))?;
+        }
+    })
+}
+
 /// A scan costs little more than a path a block.
-fn write_each(oram: &mut LoggedOram, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
+fn write_each(oram: &mut dyn Front, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
     let zeros = vec![0; oram.block_bytes()];
     for block in blocks {
         while oram.check_ready().is_err() {

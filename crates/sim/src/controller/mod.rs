@@ -25,6 +25,7 @@ mod engine;
 mod initial;
 mod pace;
 mod path_log;
+mod recursive;
 mod requests;
 mod spec;
 pub(crate) mod tags;
@@ -38,7 +39,7 @@ pub use initial::InitialOram;
 pub use pace::Pace;
 pub use path_log::{PathAccess, Purpose, Writes};
 pub use requests::WriteMarks;
-pub use spec::{Initial, OldCopy, OramSpec, Remap, RhoSpec, Scheme};
+pub use spec::{Initial, OldCopy, OramSpec, PositionMap, Remap, RhoSpec, Scheme};
 pub use tally::ControllerTally;
 
 use std::collections::VecDeque;
@@ -148,9 +149,18 @@ pub(crate) fn check(oram: &OramSpec, spec: &ControllerSpec) -> Result<(), SimErr
                        lines it has one alone: set block_lines = 1";
         return Err(SimError::Spec(message.to_owned()));
     }
-    if oram.rho.is_some() && spec.context_switch.is_some() {
-        let message =
-            "a context switch is simulated of one tree, and rho has two: leave context_switch out";
+    let is_recursive = oram.position_map == PositionMap::OwnTrees;
+    if (oram.rho.is_some() || is_recursive) && spec.context_switch.is_some() {
+        let message = "a context switch is simulated of one tree, and rho has two, plain recursion several: leave context_switch out";
+        return Err(SimError::Spec(message.to_owned()));
+    }
+    if is_recursive && oram.block_lines > 1 {
+        let message = "position_map = \"own-trees\" is plain recursion with a line a block: set block_lines = 1";
+        return Err(SimError::Spec(message.to_owned()));
+    }
+    if is_recursive && (oram.remap == Remap::Delayed || spec.early_write_backs) {
+        let message = "position_map = \"own-trees\" is plain recursion: no block is ever out of it, and all paths of a request \
+                       come together: leave delayed remapping and early write-backs out";
         return Err(SimError::Spec(message.to_owned()));
     }
     if spec.write_marks.low >= spec.write_marks.high {
@@ -336,6 +346,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         if self.switches.is_under_way() {
             self.tally.busy_flushing += times.end - slot;
         }
+        self.tally.small += u64::from(self.engine.is_small_tree(path.tree));
         self.tally.stash_blocks_max = self.tally.stash_blocks_max.max(self.engine.stash_blocks());
         if self.chain.is_empty() {
             let at = times.read + self.spec.on_chip;

@@ -1,7 +1,8 @@
 //! The parameters of the ORAM in a processor: data, not code.
 
 use oblivio_core::front::recursion::FreecursiveConfig;
-use oblivio_core::{Geometry, HitPolicy, RhoConfig, TreeConfig, TreeTopKind};
+use oblivio_core::store::TreeId;
+use oblivio_core::{Geometry, HitPolicy, RecursiveConfig, RhoConfig, TreeConfig, TreeTopKind};
 use rand::Rng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,22 @@ pub enum Initial {
     Placed,
     /// Every block: each data block was accessed once, in a random order (IR-ORAM, section III-B).
     EachOnce,
+    /// Every block, placed; and then so many requests for each thousand data blocks, each for any of them by chance. The
+    /// levels that IR-Alloc makes narrow are as full after some tens of them as they will ever be, at a fraction of what
+    /// [`Self::EachOnce`] costs.
+    Aged(u32),
+}
+
+/// Where the position map lies, but for its last level, which is on the chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PositionMap {
+    /// In the tree of the data, with a PLB in front (Freecursive ORAM).
+    #[default]
+    InTree,
+    /// Each level in a tree of its own, as full as that of the data: plain recursion (Tiny ORAM, section II-B). A
+    /// request takes a path of each tree. There is no PLB.
+    OwnTrees,
 }
 
 /// What ρ adds.
@@ -99,6 +116,9 @@ pub struct OramSpec {
     pub fan_out: u64,
     /// Positions that may lie on the client.
     pub client_entries_max: u64,
+    /// Where the others lie.
+    #[serde(default)]
+    pub position_map: PositionMap,
     /// When blocks get new leaves.
     pub remap: Remap,
     /// A small tree in front.
@@ -135,6 +155,7 @@ impl OramSpec {
             plb_ways: 1,
             fan_out: 16,
             client_entries_max: ((1 << 18) >> smaller).max(16),
+            position_map: PositionMap::InTree,
             remap: Remap::AtAccess,
             rho: None,
             initial: Initial::Placed,
@@ -165,11 +186,17 @@ impl OramSpec {
         (LINE_BYTES * self.block_lines) as usize
     }
 
+    /// How many requests [`Initial::Aged`] makes.
+    pub(crate) fn aging_requests(&self, per_thousand_blocks: u32) -> u64 {
+        let requests = u128::from(self.data_blocks) * u128::from(per_thousand_blocks) / 1000;
+        u64::try_from(requests).unwrap_or(u64::MAX)
+    }
+
     /// All data blocks, in the random order of [`Initial::EachOnce`].
-    pub(crate) fn shuffled_blocks(
+    pub(crate) fn shuffled_blocks<R: Rng>(
         &self,
-        coins: &mut impl Rng,
-    ) -> Result<impl Iterator<Item = u64>, SimError> {
+        coins: &mut R,
+    ) -> Result<impl Iterator<Item = u64> + use<R>, SimError> {
         let Ok(blocks) = u32::try_from(self.data_blocks) else {
             let message = "more than 2^32 data blocks are not accessed once each: place them";
             return Err(SimError::Spec(message.to_owned()));
@@ -182,9 +209,13 @@ impl OramSpec {
     /// Lines of the slots of a bucket on each level that lie in memory, of each tree: 0 on the levels that the client
     /// keeps.
     pub(crate) fn slot_lines_in_memory(&self) -> Result<Vec<Vec<u64>>, SimError> {
-        let main = self.tree()?;
-        let small = self.rho.as_ref().map(|rho| self.rho(rho)).transpose()?;
-        let trees = [Some(main), small.map(|rho| rho.small)].into_iter().flatten();
+        let trees = match self.position_map {
+            PositionMap::InTree => {
+                let small = self.rho.as_ref().map(|rho| self.rho(rho)).transpose()?;
+                [self.tree()?].into_iter().chain(small.map(|rho| rho.small)).collect()
+            }
+            PositionMap::OwnTrees => self.recursive_trees()?,
+        };
         let in_memory = |tree: TreeConfig| {
             let slots = |level| match level < usize::from(tree.tree_top_levels) {
                 true => 0,
@@ -192,7 +223,7 @@ impl OramSpec {
             };
             (0..tree.geometry.levels()).map(slots).collect()
         };
-        Ok(trees.map(in_memory).collect())
+        Ok(trees.into_iter().map(in_memory).collect())
     }
 
     pub(crate) fn frontend(&self) -> Result<FreecursiveConfig, SimError> {
@@ -224,6 +255,50 @@ impl OramSpec {
                 .map_or(TreeTopKind::Dedicated, |ways| TreeTopKind::SetAssociative { ways }),
             ..TreeConfig::new(frontend.tree_capacity()?, 0, geometry, self.stash_blocks_max)
         })
+    }
+
+    /// Plain recursion.
+    ///
+    /// # Errors
+    /// [`SimError::Spec`] for parts that do not go with it.
+    pub(super) fn recursion(&self) -> Result<RecursiveConfig, SimError> {
+        let block_bytes = LINE_BYTES as usize;
+        let (capacity, client_entries_max) = (self.data_blocks, self.client_entries_max);
+        let config = RecursiveConfig { capacity, block_bytes, client_entries_max };
+        let refuse = |message: &str| Err(SimError::Spec(message.to_owned()));
+        if self.scheme != Scheme::Path || self.rho.is_some() || self.tree_top_ways.is_some() {
+            return refuse(
+                "position_map = \"own-trees\" is plain recursion: Path ORAM without rho, and with no tree_top_ways, since \
+                 nothing is found by its address",
+            );
+        }
+        if self.fan_out != config.fan_out() {
+            return refuse(
+                "position_map = \"own-trees\" has 16 labels in a block: set fan_out to 16",
+            );
+        }
+        Ok(config)
+    }
+
+    /// The trees of plain recursion, of tags: that of the data first. The others have as many blocks a leaf, and as many slots
+    /// as its leaves.
+    pub(super) fn recursive_trees(&self) -> Result<Vec<TreeConfig>, SimError> {
+        let slots = self.slots.last().copied().unwrap_or(0);
+        let leaves = 1 << self.leaf_level();
+        let trees = (0..).zip(self.recursion()?.blocks()?).map(|(number, blocks)| {
+            let slots = match number {
+                0 => self.slots.clone(),
+                _ => {
+                    let leaf_level = (blocks * leaves).div_ceil(self.data_blocks.max(1));
+                    vec![slots; leaf_level.next_power_of_two().ilog2() as usize + 1]
+                }
+            };
+            let tree_top_levels = if number == 0 { self.tree_top_levels } else { 0 };
+            let geometry = Geometry::profile(&slots)?;
+            let tree = TreeConfig::new(blocks, 0, geometry, self.stash_blocks_max);
+            Ok(TreeConfig { tree: TreeId(number), tree_top_levels, ..tree })
+        });
+        trees.collect()
     }
 
     pub(super) fn rho(&self, rho: &RhoSpec) -> Result<RhoConfig, SimError> {

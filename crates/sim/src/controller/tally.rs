@@ -85,7 +85,6 @@ impl ControllerTally {
 
     pub(super) fn count(&mut self, path: &PathAccess, cycles: Cycle) {
         self.busy += cycles;
-        self.small += u64::from(path.tree.0 != 0);
         match path.purpose {
             Purpose::Data => self.data += 1,
             Purpose::PositionMap(level) => {

@@ -127,6 +127,11 @@ fn raw() -> OramSpec {
     OramSpec { scheme: Scheme::Raw { evict_period: 5 }, slots, data_blocks: 1000, ..small() }
 }
 
+/// Two levels of position map in trees of their own.
+fn recursive() -> OramSpec {
+    OramSpec { position_map: PositionMap::OwnTrees, client_entries_max: 8, ..small() }
+}
+
 fn at(pace: Pace) -> ControllerSpec {
     ControllerSpec { pace, ..ControllerSpec::default() }
 }
@@ -178,12 +183,16 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
     let delayed = OramSpec { remap: Remap::Delayed, ..small() };
     let delayed_in_sets = OramSpec { remap: Remap::Delayed, ..in_sets() };
     let empty = OramSpec { initial: Initial::Empty, ..in_sets() };
-    let each_once = [small(), with_rho(), with_delayed_rho(), raw()];
+    let each_once = [small(), with_rho(), with_delayed_rho(), raw(), recursive()];
     let each_once = each_once.map(|oram| OramSpec { initial: Initial::EachOnce, ..oram });
+    let aged = [small(), in_sets(), raw(), recursive()];
+    let aged = aged.map(|oram| OramSpec { initial: Initial::Aged(100), ..oram });
     let empty_rho = OramSpec { initial: Initial::Empty, ..with_delayed_rho() };
     let others = [small(), in_sets(), with_rho(), raw(), delayed, delayed_in_sets, empty];
     let delayed_rho = [with_delayed_rho(), empty_rho, with_rho_that_leaves_copies()];
-    for oram in others.into_iter().chain(delayed_rho).chain(each_once) {
+    for oram in
+        others.into_iter().chain([recursive()]).chain(delayed_rho).chain(each_once).chain(aged)
+    {
         for pace in PACES {
             asked_by_chance(&oram, &at(pace), 1);
         }
@@ -191,10 +200,58 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
 }
 
 #[test]
+fn plain_recursion_takes_a_path_of_each_tree_for_each_request() {
+    let bench = asked_by_chance(&recursive(), &at(Pace::Gap(200)), 1);
+    let carried = bench.carried.borrow();
+    // The last chain may still be under way.
+    let chains = carried.chunks_exact(3);
+    let (all, [mut requests, mut dummies]) = (chains.len(), [0, 0]);
+    for chain in chains {
+        let chain: Vec<_> = chain.iter().map(|(path, _)| (path.tree.0, path.purpose)).collect();
+        let alike = |purpose| [2, 1, 0].map(|tree| (tree, purpose));
+        let request =
+            [(2, Purpose::PositionMap(2)), (1, Purpose::PositionMap(1)), (0, Purpose::Data)];
+        requests += usize::from(chain == request);
+        dummies += usize::from(chain == alike(Purpose::Dummy) || chain == alike(Purpose::Eviction));
+    }
+    assert!(requests > 300 && requests + dummies == all, "{requests} {dummies} {all}");
+    let tally = bench.controller.tally();
+    assert_eq!((tally.data, tally.served_on_client, tally.small), (requests as u64, 0, 0));
+    // As full as the tree of the data: 64 times fewer blocks, and leaves.
+    let trees = recursive().recursive_trees().unwrap();
+    let levels: Vec<_> = trees.iter().map(|tree| tree.geometry.leaf_level()).collect();
+    assert_eq!(levels, [9, 5, 1]);
+}
+
+#[test]
+fn what_does_not_go_with_plain_recursion_is_refused() {
+    let early = ControllerSpec { early_write_backs: true, ..ControllerSpec::default() };
+    let usual = ControllerSpec::default();
+    let of = |oram: OramSpec| OramSpec { position_map: PositionMap::OwnTrees, ..oram };
+    let delayed = OramSpec { remap: Remap::Delayed, ..recursive() };
+    let wide = OramSpec { fan_out: 8, ..recursive() };
+    for (oram, spec) in [
+        (of(with_rho()), &usual),
+        (of(in_sets()), &usual),
+        (of(raw()), &usual),
+        (delayed, &usual),
+        (wide, &usual),
+        (recursive(), &early),
+    ] {
+        let bus = FixedBus(Carried::default());
+        let made = Controller::<_, usize>::new(&oram, spec, bus, InitialOram::Seed(1), 1);
+        let error = made.err().expect("it does not go together").to_string();
+        assert!(error.contains("own-trees"), "{error}");
+    }
+    let study = Study::new(&recursive(), 1, &mut |_| ()).err().unwrap().to_string();
+    assert!(study.contains("plain recursion"), "{study}");
+}
+
+#[test]
 fn the_starts_of_a_fixed_rate_are_the_same_whoever_asks() {
     for pace in [Pace::StartToStart(1000), Pace::Gap(200)] {
         let rho = [with_rho(), with_rho_that_leaves_copies(), with_delayed_rho()];
-        for oram in [small(), in_sets(), raw()].into_iter().chain(rho) {
+        for oram in [small(), in_sets(), raw(), recursive()].into_iter().chain(rho) {
             let busy = asked_by_chance(&oram, &at(pace), 1);
             let mut idle = Bench::new(&oram, &at(pace));
             idle.run(busy.now);

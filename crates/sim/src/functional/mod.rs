@@ -35,8 +35,8 @@ pub use snapshot::{PathCounts, Snapshot};
 use std::collections::VecDeque;
 
 use oblivio_core::FreecursiveOram;
-use rand::SeedableRng;
 use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 
 use crate::SimError;
 use crate::controller::{Initial, OramSpec};
@@ -76,6 +76,10 @@ impl Study {
             Initial::Empty => (),
             Initial::Placed => study.oram.populate()?,
             Initial::EachOnce => study.access_each_once(progress)?,
+            Initial::Aged(per_thousand_blocks) => {
+                study.oram.populate()?;
+                study.age(spec.aging_requests(per_thousand_blocks), progress)?;
+            }
         }
         study.oram.clear_counts();
         Ok(study)
@@ -184,17 +188,32 @@ impl Study {
     }
 
     fn access_each_once(&mut self, progress: &mut dyn FnMut(u64)) -> Result<(), SimError> {
-        let mut rest = self.spec.shuffled_blocks(&mut self.coins)?;
+        let blocks = self.spec.shuffled_blocks(&mut self.coins)?;
+        self.serve_all(blocks, progress)
+    }
+
+    /// Serves so many requests, each for any data block by chance.
+    fn age(&mut self, requests: u64, progress: &mut dyn FnMut(u64)) -> Result<(), SimError> {
+        let (mut coins, data_blocks) = (StdRng::from_rng(&mut self.coins), self.spec.data_blocks);
+        let blocks = (0..requests).map(move |_| coins.random_range(0..data_blocks));
+        self.serve_all(blocks, progress)
+    }
+
+    fn serve_all(
+        &mut self,
+        mut rest: impl Iterator<Item = u64>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), SimError> {
         let mut coming: VecDeque<u64> = rest.by_ref().take(self.oram.looks_ahead()).collect();
-        for served in 1..=self.spec.data_blocks {
+        let mut served = 0u64;
+        loop {
             coming.extend(rest.next());
-            if let Some(line) = coming.pop_front() {
-                self.oram.serve(line, &coming)?;
-            }
+            let Some(block) = coming.pop_front() else { return Ok(()) };
+            self.oram.serve(block, &coming)?;
+            served += 1;
             if served.is_multiple_of(REQUESTS_PER_PROGRESS) {
                 progress(self.oram.paths());
             }
         }
-        Ok(())
     }
 }

@@ -19,7 +19,7 @@ use super::migration::Migration;
 use super::snapshot::PathCounts;
 use crate::SimError;
 use crate::controller::tags::{Contents, TagScheme};
-use crate::controller::{OramSpec, Remap, Scheme};
+use crate::controller::{OramSpec, PositionMap, Remap, Scheme};
 
 pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFound>;
 
@@ -39,9 +39,10 @@ pub(super) struct WatchedOram {
 impl WatchedOram {
     /// An empty one.
     pub(super) fn new(spec: &OramSpec, coins: Coins) -> Result<Self, SimError> {
-        if spec.scheme != Scheme::Path || spec.rho.is_some() || spec.remap == Remap::Delayed {
-            let message = "the functional mode has Path ORAM alone: no RAW ORAM, no rho and no delayed \
-                           remapping";
+        let is_one_tree = spec.rho.is_none() && spec.position_map == PositionMap::InTree;
+        if spec.scheme != Scheme::Path || !is_one_tree || spec.remap == Remap::Delayed {
+            let message = "the functional mode has Path ORAM in one tree alone: no RAW ORAM, no rho, no plain recursion and \
+                           no delayed remapping";
             return Err(SimError::Spec(message.to_owned()));
         }
         let frontend = spec.frontend()?;

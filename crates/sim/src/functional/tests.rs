@@ -109,9 +109,28 @@ fn an_oram_holds_at_first_what_its_specification_says() {
         snapshot.blocks.iter().sum::<u64>() + snapshot.stash_blocks as u64
     };
     assert_eq!(blocks(Initial::Empty), 0);
-    for initial in [Initial::Placed, Initial::EachOnce] {
+    for initial in [Initial::Placed, Initial::EachOnce, Initial::Aged(50)] {
         assert!(blocks(initial) + spec.plb_blocks as u64 >= all_blocks(&spec), "{initial:?}");
     }
+}
+
+/// Configuration 4 of IR-Alloc, cut at the root. Placed blocks hardly reach its narrow levels.
+#[test]
+fn an_aged_tree_has_its_narrow_levels_as_full_as_one_in_use() {
+    let slots = [vec![4; 2], vec![1; 4], vec![2; 3], vec![4; 5]].concat();
+    let spec = OramSpec { slots, tree_top_levels: 2, ..OramSpec::paper(13) };
+    let narrow = |study: &mut Study| {
+        let utilisation = study.snapshot().unwrap().utilisation();
+        utilisation[2..9].iter().sum::<f64>() / 7.0
+    };
+    let placed = narrow(&mut study(&spec, Initial::Placed));
+    let mut aged = study(&spec, Initial::Aged(100));
+    aged.check_invariants().unwrap();
+    let mut in_use = study(&spec, Initial::EachOnce);
+    in_use.run(&[random(100_000)], &[], &mut |_| ()).unwrap();
+    let (aged, in_use) = (narrow(&mut aged), narrow(&mut in_use));
+    assert!(placed < in_use / 2.0, "the test is too easy: {placed} {in_use}");
+    assert!((aged - in_use).abs() < 0.05, "{aged} {in_use}");
 }
 
 #[test]

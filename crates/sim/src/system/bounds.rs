@@ -3,7 +3,7 @@
 
 use super::SystemSpec;
 use crate::SimError;
-use crate::controller::Pace;
+use crate::controller::{Initial, Pace};
 
 /// The largest tree: a larger one takes more memory than machines have.
 const LEVELS_MAX: usize = 26;
@@ -22,6 +22,9 @@ const SLICE_CYCLES_MAX: u64 = 1 << 40;
 
 /// Blocks of a cache on the chip.
 const CACHE_BLOCKS_MAX: u64 = 1 << 20;
+
+/// Requests for each thousand data blocks before the first of a run: ten for each block.
+const AGING_MAX: u64 = 10_000;
 
 /// Refuses a number that is too large.
 pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
@@ -63,6 +66,7 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
             ("stash_blocks_max", oram.stash_blocks_max as u64, CACHE_BLOCKS_MAX),
             ("plb_blocks", oram.plb_blocks as u64, CACHE_BLOCKS_MAX),
             ("plb_ways", oram.plb_ways as u64, CACHE_BLOCKS_MAX),
+            ("aged", aging(oram.initial), AGING_MAX),
         ]);
         bounded.extend(oram.rho.iter().flat_map(|rho| {
             let small_per_main = rho.small_per_main as u64;
@@ -79,5 +83,12 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
             Err(SimError::Spec(format!("{name} = {number}: must be {most} at most")))
         }
         None => Ok(()),
+    }
+}
+
+fn aging(initial: Initial) -> u64 {
+    match initial {
+        Initial::Aged(per_thousand_blocks) => per_thousand_blocks.into(),
+        Initial::Empty | Initial::Placed | Initial::EachOnce => 0,
     }
 }

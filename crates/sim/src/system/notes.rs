@@ -192,13 +192,19 @@ pub(super) const NOTES: &[(&str, &str)] = &[
         "Positions that may lie on the chip. Table I: 512 KB; at two bytes each these are 262144. No paper says how many bytes.",
     ),
     (
+        "oram.position_map",
+        "Where the position map lies that is not on the chip: \"in-tree\" (with the data, behind a PLB; what is not said) or \
+         \"own-trees\" (each level in a tree of its own, a path of each for a request, no PLB: plain recursion).",
+    ),
+    (
         "oram.remap",
         "When a block gets a new leaf: \"at-access\" (the paper), or \"delayed\" (LLC-D: when the LLC gives it back).",
     ),
     (
         "oram.initial",
-        "What the ORAM holds at first: \"empty\", \"placed\" (every block, in the deepest free slot of its path) or \"each-once\" \
-         (every block, accessed once in a random order; section III-B). No paper says it of the timed runs.",
+        "What the ORAM holds at first: \"empty\", \"placed\" (every block, in the deepest free slot of its path) \"each-once\" \
+         (every block, accessed once in a random order; section III-B), or aged = N (placed, and then N random requests for each \
+         thousand data blocks). No paper says it of the timed runs.",
     ),
     ("oram.rho", "A small tree in front (Rho). Without this table there is none."),
     (

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use super::oram::DramBus;
 use super::*;
 use crate::controller::{
-    Bus, OldCopy, OramSpec, Pace, PathAccess, Purpose, Remap, RhoSpec, Scheme, Writes,
+    Bus, OldCopy, OramSpec, Pace, PathAccess, PositionMap, Purpose, Remap, RhoSpec, Scheme, Writes,
 };
 use crate::dram::checker::Checker;
 use crate::trace::Kind;
@@ -49,7 +49,12 @@ fn machines() -> Vec<SystemSpec> {
     let rho = OramSpec { rho: Some(small.clone()), ..paper.clone() };
     let old_copy = OldCopy::LeftBehind;
     let left_behind = OramSpec { rho: Some(RhoSpec { old_copy, ..small }), ..paper.clone() };
-    let orams = [paper.clone(), in_sets.clone(), raw, rho.clone(), left_behind];
+    let recursive = OramSpec {
+        position_map: PositionMap::OwnTrees,
+        client_entries_max: 1 << 6,
+        ..paper.clone()
+    };
+    let orams = [paper.clone(), in_sets.clone(), raw, rho.clone(), left_behind, recursive];
     let mut machines: Vec<_> = orams.into_iter().map(|oram| machine(Some(oram))).collect();
     for pace in [Pace::Free, Pace::StartToStart(1000), Pace::Gap(100)] {
         let mut spec = machine(Some(in_sets.clone()));
@@ -236,7 +241,8 @@ fn dram_does_not_read_what_its_queue_of_writes_answers() {
         let (dram, tally) = (outcome.memory.dram, outcome.memory.controller.unwrap());
         let halved = tally.evictions + tally.dummies;
         let oram = spec.oram.unwrap();
-        if oram.scheme == Scheme::Path && oram.rho.is_none() {
+        let is_one_tree = oram.rho.is_none() && oram.position_map == PositionMap::InTree;
+        if oram.scheme == Scheme::Path && is_one_tree {
             let lines = dram.writes / tally.paths();
             assert_eq!(dram.writes - dram.reads, lines * halved, "{tally:?}");
         }
