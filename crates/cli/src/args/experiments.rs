@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum};
 use oblivio_lab::Workload;
 use oblivio_lab::links::PAPER_DISK_BYTES;
 use oblivio_lab::stash_study::Scheme;
+use oblivio_sim::controller::Pace;
 
+use super::switches::pace;
 use super::values::parse_size;
 
 /// What experiments that measure on many threads have in common.
@@ -99,8 +101,22 @@ pub(crate) struct RawTrafficArgs {
 
 #[derive(Args)]
 pub(crate) struct AllocSearchArgs {
-    /// The level of the leaves (L) [default: 15; 13 with --quick].
-    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=24))]
+    /// What makes a profile better.
+    #[arg(long, value_enum, default_value_t = JudgeName::Slots)]
+    pub(crate) judge: JudgeName,
+    /// The client keeps the tree top as IR-Stash does: the search for IR-Alloc with IR-Stash. With --judge time.
+    #[arg(long)]
+    pub(crate) ir_stash: bool,
+    /// Channels of DRAM, with --judge time [default: 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub(crate) channels: Option<u32>,
+    /// When paths start, with --judge time: free, when-idle, gap or start-to-start, all but the first with a number of cycles
+    /// [default: gap:250].
+    #[arg(long, value_name = "PACE", value_parser = pace)]
+    pub(crate) pace: Option<Pace>,
+    /// The level of the leaves (L) [default: 15; 24 with --judge time; 13 with --quick]. By time, a run takes about 2 GB at 24, and
+    /// half for each level less.
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=25))]
     pub(crate) levels: Option<u8>,
     /// Blocks for each leaf; 4 use half of all slots.
     #[arg(long, value_name = "BLOCKS", default_value_t = 4.0)]
@@ -123,10 +139,10 @@ pub(crate) struct AllocSearchArgs {
     #[arg(long, value_name = "EVICTIONS")]
     pub(crate) extra_evictions_max: Option<f64>,
     /// Accesses counted for each profile, over all of its runs [default: 500,000; 100,000 with
-    /// --quick].
+    /// --quick]. By time, records of a trace that count [default: 20,000; 4,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
     pub(crate) accesses: Option<u64>,
-    /// Independent runs of each profile, each with a seed of its own [default: 2].
+    /// Independent runs of each profile, each with a seed of its own [default: 2; 1 with --judge time].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) seeds: Option<u32>,
     #[command(flatten)]
@@ -134,12 +150,22 @@ pub(crate) struct AllocSearchArgs {
     /// A small tree and fewer accesses: some seconds, and rough figures.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Where results and plot go. Made if missing; files of an earlier run are replaced.
+    /// Where results and plot go. Made if missing; files of an earlier run are replaced, but for runs that took time: they are not
+    /// made again.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) output: PathBuf,
     /// Print the results file instead of the tables.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What makes a profile better.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum JudgeName {
+    /// An access of the engine moves fewer slots, background evictions included.
+    Slots,
+    /// A simulated processor takes less time for random requests, in a tree in use.
+    Time,
 }
 
 #[derive(Args)]

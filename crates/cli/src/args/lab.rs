@@ -64,9 +64,10 @@ pub(crate) enum RunCommand {
     ///
     /// Lowers the slots of levels step by step, runs the engine with each profile, and keeps what moves
     /// the fewest slots an access. The results file holds the profile. This is Path ORAM, as in the paper;
-    /// for volumes there is `oblivio plan --alloc`.
+    /// for volumes there is `oblivio plan --alloc`. With --judge time a simulated processor judges, by the time that it takes: each
+    /// run is a line of alloc-search.jsonl, and a search that was interrupted goes on where it was.
     #[command(
-        after_help = "Examples:\n  oblivio lab run alloc-search --quick\n  oblivio lab run alloc-search --levels 18 --workload zipf"
+        after_help = "Examples:\n  oblivio lab run alloc-search --quick\n  oblivio lab run alloc-search --levels 18 --workload zipf\n  oblivio lab run alloc-search --judge time --ir-stash --levels 22 --output search-22"
     )]
     AllocSearch(AllocSearchArgs),
     /// What does each technique gain, alone and with others?

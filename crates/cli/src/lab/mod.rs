@@ -1,6 +1,7 @@
 //! `oblivio lab`: the measurements behind the documentation.
 
 mod all;
+mod alloc_search;
 mod blocks;
 mod dram;
 mod evaluation;
@@ -19,6 +20,7 @@ mod stash_study;
 mod trees;
 
 pub(crate) use all::run_all;
+pub(crate) use alloc_search::{run_alloc_search, search};
 pub(crate) use blocks::run_blocks;
 pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;
@@ -33,14 +35,13 @@ pub(crate) use share_overflow::run_share_overflow;
 pub(crate) use stash_study::run_stash_study;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
-use oblivio_lab::alloc_search::{self, Progress, Search};
+use oblivio_lab::alloc_search::Search;
 use oblivio_lab::stash_study::Study;
 use oblivio_lab::techniques::{self, Results};
 use oblivio_lab::{EXPERIMENTS, experiment_of};
 
-use crate::args::{AllocSearchArgs, DrawArgs, TechniquesArgs};
+use crate::args::{DrawArgs, TechniquesArgs};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::files::{self, OutputDir};
@@ -73,40 +74,6 @@ fn keep_and_show(
         return output::print(results);
     }
     output::print(&format!("{for_people}\nresults  {}", path.display()))
-}
-
-/// `oblivio lab run alloc-search`.
-pub(crate) fn run_alloc_search(args: &AllocSearchArgs) -> Result<(), CliError> {
-    let plan = alloc_search_plan(args);
-    let output_dir = OutputDir::prepare(&args.output)?;
-
-    let stopwatch = Stopwatch::start();
-    let search = search(&plan, threads(args.measuring.threads))?;
-    let seconds = stopwatch.elapsed().as_secs_f64();
-
-    let results = search.to_json()?;
-    let results_path = output_dir.write("alloc-search.json", &results)?;
-    let plot_path = write_search_plot(&search, &output_dir)?;
-    if args.json {
-        return output::print(&results);
-    }
-    output::print(&format!(
-        "{}\n{seconds:.0} s\nresults  {}\nplot     {}",
-        search_text(&search),
-        results_path.display(),
-        plot_path.display()
-    ))
-}
-
-/// Searches under a progress bar.
-pub(crate) fn search(plan: &alloc_search::Plan, threads: NonZeroUsize) -> Result<Search, CliError> {
-    let bar = progress::bar(0);
-    let search = alloc_search::run(plan, threads, &|progress| match progress {
-        Progress::Planned(accesses) => bar.inc_length(accesses),
-        Progress::Made(accesses) => bar.inc(accesses),
-    })?;
-    bar.finish_and_clear();
-    Ok(search)
 }
 
 /// `oblivio lab run techniques`.
@@ -168,31 +135,12 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     if experiment == oblivio_lab::roram::NAME {
         return roram::draw(&text);
     }
-    let (tables, plot_path) = if experiment == alloc_search::NAME {
-        let search = Search::from_json(&text)?;
-        (search_text(&search), write_search_plot(&search, &output_dir()?)?)
-    } else {
-        let study = Study::from_json(&text)?;
-        (study.table(), stash_study::write_plot(&study, &output_dir()?)?)
-    };
-    output::print(&format!("{tables}\nplot     {}", plot_path.display()))
-}
-
-fn alloc_search_plan(args: &AllocSearchArgs) -> alloc_search::Plan {
-    let plan = if args.quick { alloc_search::Plan::quick() } else { alloc_search::Plan::full() };
-    let plan = args.levels.map_or(plan.clone(), |leaf_level| plan.on_tree(leaf_level));
-    let plan = alloc_search::Plan {
-        tree_top_levels: args.tree_top.unwrap_or(plan.tree_top_levels),
-        stash_blocks_max: args.stash.unwrap_or(plan.stash_blocks_max),
-        workload: args.workload.into(),
-        space_loss_max: args.space_loss_max.unwrap_or(plan.space_loss_max),
-        extra_evictions_max: args.extra_evictions_max.unwrap_or(plan.extra_evictions_max),
-        accesses: args.accesses.unwrap_or(plan.accesses),
-        runs: args.seeds.unwrap_or(plan.runs),
-        seed: args.measuring.seed,
-        ..plan
-    };
-    plan.with_load(args.load)
+    if experiment == oblivio_lab::alloc_search::NAME {
+        return output::print(&alloc_search::draw(&Search::from_json(&text)?, &output_dir()?)?);
+    }
+    let study = Study::from_json(&text)?;
+    let plot_path = stash_study::write_plot(&study, &output_dir()?)?;
+    output::print(&format!("{}\nplot     {}", study.table(), plot_path.display()))
 }
 
 fn techniques_plan(args: &TechniquesArgs) -> techniques::Plan {
@@ -204,12 +152,4 @@ fn techniques_plan(args: &TechniquesArgs) -> techniques::Plan {
 
 pub(crate) fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {
     wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
-}
-
-fn search_text(search: &Search) -> String {
-    format!("{}\n{}\n{}", search.table(), search.paper_table(), search.summary())
-}
-
-fn write_search_plot(search: &Search, output_dir: &OutputDir) -> Result<PathBuf, CliError> {
-    output_dir.write("alloc-search.svg", &search.svg()?)
 }

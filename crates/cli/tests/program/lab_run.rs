@@ -10,14 +10,14 @@ use crate::common::{bad, good};
 #[test]
 fn figures_of_all_experiments_are_made_and_reported() {
     let dir = TempDir::new().unwrap();
-    let run = "lab run --quick --figure fig16 fig06 dram roram links";
+    let run = "lab run --quick --figure tiny07 fig06 dram roram links";
     let said = good(&dir, run);
     for part in ["stated numbers agree", "9 runs", "1 runs", "lab-results/report.html"] {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
     let text = |name: &str| fs::read_to_string(dir.path().join("lab-results").join(name)).unwrap();
     let page = text("report.html");
-    for part in ["IR-ORAM, Fig. 16", "IR-ORAM, Fig. 6", "USIMM", "S³ORAM, Table 1"] {
+    for part in ["Tiny ORAM, Fig. 7", "IR-ORAM, Fig. 6", "USIMM", "S³ORAM, Table 1"] {
         assert!(page.contains(part), "no {part:?} in the page");
     }
     let runs = text("evaluation/results.jsonl");
@@ -27,7 +27,7 @@ fn figures_of_all_experiments_are_made_and_reported() {
     // Once more, as JSON: nothing is run again, and all figures are in one list.
     let figures: Vec<Value> = serde_json::from_str(&good(&dir, &format!("{run} --json"))).unwrap();
     let ids: Vec<_> = figures.iter().map(|figure| figure["id"].as_str().unwrap()).collect();
-    assert_eq!(ids[..2], ["fig16", "fig06"]);
+    assert_eq!(ids[..2], ["tiny07", "fig06"]);
     assert_eq!(text("evaluation/results.jsonl"), runs);
 }
 

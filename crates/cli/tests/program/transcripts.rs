@@ -150,6 +150,29 @@ fn the_lab_searches_bucket_sizes_and_draws_again() {
 }
 
 #[test]
+fn the_lab_searches_bucket_sizes_by_time_and_goes_on_where_it_was() {
+    let dir = TempDir::new().unwrap();
+    let search = "lab run alloc-search --judge time --ir-stash --quick --levels 10 --accesses 1000 --output results";
+    let (code, text, remarks) = oblivio(&dir, search);
+    assert!(code == 0 && remarks.contains("profiles to compare with"), "{remarks}");
+    assert!(text.contains("cycles/record") && text.contains("% less time"), "{text}");
+    assert!(!text.contains("plot"), "{text}");
+    let runs = || std::fs::read_to_string(dir.path().join("results/alloc-search.jsonl")).unwrap();
+    let made = runs();
+    assert!(made.lines().count() > 6 && made.contains("\"tree_top_ways\":4"), "{made}");
+    let json = good(&dir, &format!("{search} --json"));
+    assert_eq!(runs(), made, "nothing is run again");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["plan"]["judge"]["time"]["ir_stash"], true);
+    assert!(results["baseline"]["cycles_per_record"].as_f64().unwrap() > 1.0);
+    let again = good(&dir, "lab draw results/alloc-search.json --output pictures");
+    assert_eq!(text.lines().next(), again.lines().next());
+    let of_slots = bad(&dir, "lab run alloc-search --quick --ir-stash", 3);
+    assert!(of_slots.contains("add --judge time"), "{of_slots}");
+    assert!(bad(&dir, "lab run alloc-search --judge time --levels 5", 3).contains("level 8 to 25"));
+}
+
+#[test]
 fn the_lab_compares_its_model_of_media_with_arrays_that_hold_data() {
     let dir = TempDir::new().unwrap();
     let table = good(&dir, "lab run range-media --blocks 1024 --output out");

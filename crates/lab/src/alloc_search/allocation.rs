@@ -133,6 +133,7 @@ mod tests {
 
     use super::*;
     use crate::alloc_search::run;
+    use crate::counting::Counting;
 
     const TREE: VolumeTree = VolumeTree {
         slots: 5,
@@ -144,7 +145,7 @@ mod tests {
 
     fn file() -> Value {
         let plan = Plan { accesses: 2000, endurance_accesses: 1000, ..TREE.search(8) };
-        let search = run(&plan, NonZeroUsize::MIN, &|_| ()).unwrap();
+        let search = run(&plan, &[], NonZeroUsize::MIN, &Counting::default()).unwrap();
         serde_json::from_str(&search.to_json().unwrap()).unwrap()
     }
 

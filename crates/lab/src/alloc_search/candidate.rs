@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, Profile, Run};
+use super::{Judge, Plan, Profile, Run};
 
 /// Why a profile was taken, or was not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,9 +11,9 @@ pub enum Verdict {
     Compared,
     /// The search went on from here.
     Taken,
-    /// Another of the same round moves fewer slots.
+    /// Another of the same round is better.
     Passed,
-    /// It moves no fewer slots than what the round began with.
+    /// It is no better than what the round began with.
     NoGain,
     /// It needs too many background evictions.
     TooManyEvictions,
@@ -55,16 +55,32 @@ impl Candidate {
         self.runs.iter().map(|run| run.stash_blocks_peak).max()
     }
 
-    /// What the search makes small: the slots in storage that an access moves, read and written, its
+    /// What a search by slots makes small: the slots in storage that an access moves, read and written, its
     /// share of all evictions included.
     pub fn slots_per_access(&self, plan: &Plan) -> Option<f64> {
         self.evictions_per_access().map(|evictions| plan.slots_moved(&self.profile, evictions))
     }
 
+    /// Cycles for each record, over all runs. `None` when no time was taken.
+    pub fn cycles_per_record(&self) -> Option<f64> {
+        let times = || self.runs.iter().filter_map(|run| run.time);
+        let records: u64 = times().map(|time| time.records).sum();
+        let cycles: u64 = times().map(|time| time.cycles).sum();
+        (records > 0).then(|| cycles as f64 / records as f64)
+    }
+
+    /// What the search of `plan` makes small.
+    pub(super) fn cost(&self, plan: &Plan) -> Option<f64> {
+        match plan.judge {
+            Judge::Slots => self.slots_per_access(plan),
+            Judge::Time(_) => self.cycles_per_record(),
+        }
+    }
+
     /// The part of the slots of each level that hold a block, over all runs. Empty when there were
-    /// none.
+    /// none, or they did not look.
     pub fn utilisation(&self) -> Vec<f64> {
-        if self.runs.is_empty() {
+        if self.runs.iter().all(|run| run.blocks_on_levels.is_empty()) {
             return Vec::new();
         }
         let on_level = |level: usize| {

@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, Profile, Scheme};
+use super::{Plan, Profile, Scheme, Time};
 use crate::LabError;
 
 /// Bytes of a block. The stash counts blocks: their size changes nothing but the time it takes.
@@ -27,18 +27,21 @@ const ACCESSES_AT_ONCE: u64 = 1 << 12;
 pub struct Run {
     /// All of its randomness.
     pub seed: u64,
-    /// The accesses that were counted.
+    /// The accesses that were counted; where time was, the paths of requests.
     pub accesses: u64,
     /// The background evictions that came with them.
     pub evictions: u64,
-    /// The most background evictions that came before one access.
+    /// The most background evictions that came before one access; 0 where time was taken.
     pub evictions_at_once_max: u64,
     /// The most blocks that were left in the stash after an eviction.
     pub stash_blocks_peak: usize,
-    /// How many blocks each level held in the end, from the root to the leaves.
+    /// How many blocks each level held in the end, from the root to the leaves; nothing where time was taken.
     pub blocks_on_levels: Vec<u64>,
     /// There were more background evictions than make sense, and the run stopped.
     pub ran_away: bool,
+    /// How long it took, if time was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
 }
 
 impl Run {
@@ -109,6 +112,7 @@ fn count<B: scheme::Scheme>(
         stash_blocks_peak: client.oram.stash().occupancy().peak_blocks(),
         blocks_on_levels: client.oram.blocks_on_levels()?,
         ran_away: client.ran_away,
+        time: None,
     })
 }
 

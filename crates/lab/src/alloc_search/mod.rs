@@ -5,11 +5,12 @@
 //! lost, for it is at the leaves, and what does not fit is left in the stash, so that background
 //! evictions become more frequent. A greedy search weighs one against the other.
 //!
-//! Each profile is judged by running the engine itself with it. `docs/alloc-search.md` has the
-//! results.
+//! Each profile is judged by running the engine itself with it, or by the time that a simulated processor takes: see [`Judge`].
+//! `docs/alloc-search.md` has the results.
 
 mod allocation;
 mod candidate;
+mod judge;
 mod measure;
 mod plan;
 mod plot;
@@ -17,11 +18,14 @@ mod profile;
 mod results;
 mod scheme;
 mod search;
+mod sized;
 mod table;
+mod timed;
 mod volume_tree;
 
 pub use allocation::Allocation;
 pub use candidate::{Candidate, Verdict};
+pub use judge::{Judge, TimeJudge};
 pub use measure::Run;
 pub use plan::Plan;
 pub use profile::{
@@ -30,7 +34,9 @@ pub use profile::{
 };
 pub use results::Search;
 pub use scheme::Scheme;
-pub use search::{Progress, run};
+pub use search::run;
+pub use sized::{profile_beside_ir_stash, sized_profile};
+pub use timed::{Time, TimedRecord};
 pub use volume_tree::{SEARCHED_LEAF_LEVEL, VolumeTree};
 
 /// How the command line calls this experiment.
@@ -42,9 +48,9 @@ const FORMAT_VERSION: u64 = 1;
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroUsize;
-    use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
+    use crate::counting::Counting;
     use crate::{LabError, Workload};
 
     /// A tree of 256 leaves, loaded so far and with a stash so small that smaller buckets cost
@@ -62,7 +68,7 @@ mod tests {
     }
 
     fn search(plan: &Plan, threads: usize) -> Search {
-        run(plan, NonZeroUsize::new(threads).unwrap(), &|_| ()).unwrap()
+        run(plan, &[], NonZeroUsize::new(threads).unwrap(), &Counting::default()).unwrap()
     }
 
     #[test]
@@ -77,7 +83,7 @@ mod tests {
         let slots = |candidate: &Candidate| candidate.slots_per_access(&plan).unwrap();
         assert!(slots(found) < 0.9 * slots(baseline));
         // It is a local best: every further step was tried, and refused.
-        let steps = found.profile.steps_down(plan.tree_top_levels);
+        let steps = found.profile.steps_down(plan.tree_top_levels, &[1]);
         for step in steps {
             let tried = search.tried.iter().rfind(|tried| tried.profile == step).unwrap();
             assert!(!matches!(tried.verdict, Verdict::Taken | Verdict::Passed), "{tried:?}");
@@ -111,15 +117,9 @@ mod tests {
 
     #[test]
     fn progress_adds_up() {
-        let (planned, made) = (AtomicU64::new(0), AtomicU64::new(0));
-        run(&small_plan(), NonZeroUsize::MIN, &|progress| {
-            match progress {
-                Progress::Planned(accesses) => planned.fetch_add(accesses, Ordering::Relaxed),
-                Progress::Made(accesses) => made.fetch_add(accesses, Ordering::Relaxed),
-            };
-        })
-        .unwrap();
-        assert_eq!(made.into_inner(), planned.into_inner());
+        let host = Counting::default();
+        run(&small_plan(), &[], NonZeroUsize::MIN, &host).unwrap();
+        assert_eq!(host.made.into_inner(), host.planned.into_inner());
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         plans[6].runs = 0;
         plans[7] = small_plan().with_load(9.0);
         for plan in plans {
-            let result = run(&plan, NonZeroUsize::MIN, &|_| ());
+            let result = run(&plan, &[], NonZeroUsize::MIN, &Counting::default());
             assert!(matches!(result, Err(LabError::Plan(_))), "{plan:?}");
         }
     }

@@ -4,13 +4,17 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::{Profile, Scheme};
-use crate::paper::{PAPER_SLOTS, paper_tree_top_levels};
+use super::timed::all_records;
+use super::{Judge, Profile, Scheme, TimeJudge};
+use crate::paper::{PAPER_SLOTS, PAPER_TREE_TOP_LEVELS, paper_tree_top_levels};
 use crate::{LabError, Workload};
 
 /// What to search. It determines the results to the last bit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// Who judges.
+    #[serde(default, skip_serializing_if = "is_by_slots")]
+    pub judge: Judge,
     /// The ORAM that judges.
     pub scheme: Scheme,
     /// The level of the leaves (L).
@@ -32,9 +36,10 @@ pub struct Plan {
     /// What background evictions may add beyond those of the uniform tree, as a part of the paths that
     /// accesses read and write anyway: see [`Scheme::extra_paths`].
     pub extra_evictions_max: f64,
-    /// Passes over all addresses before counting starts. The first fills the tree.
+    /// Passes over all addresses before counting starts. The first fills the tree. Where time is taken, it is filled otherwise:
+    /// see [`TimeJudge::aging`].
     pub warm_up_passes: u64,
-    /// Accesses counted for each profile, over all of its runs.
+    /// Accesses counted for each profile, over all of its runs; where time is taken, records of a trace.
     pub accesses: u64,
     /// Independent runs of each profile.
     pub runs: u32,
@@ -49,6 +54,12 @@ pub struct Plan {
 
 /// The deepest tree that a search builds in memory, with some gigabytes.
 const LEAF_LEVEL_MAX: u8 = 24;
+
+/// The same, of trees without contents: one level more than the paper's.
+const TIMED_LEAF_LEVELS: std::ops::RangeInclusive<u8> = 8..=25;
+
+/// With fewer levels on the client, IR-Stash has nothing to do.
+const TREE_TOP_LEVELS_MIN: u8 = 4;
 
 /// As many levels as the engine keeps on a client.
 const TREE_TOP_LEVELS_MAX: u8 = 16;
@@ -68,11 +79,16 @@ const PAPER_SPACE_LOSS_MAX: f64 = 0.01;
 /// Enough runs for any error.
 const RUNS_MAX: u32 = 10_000;
 
+fn is_by_slots(judge: &Judge) -> bool {
+    *judge == Judge::Slots
+}
+
 impl Plan {
     /// A search like the paper's on a tree with leaves on `leaf_level`: Z = 4, half of all slots in
     /// use, and a stash of 200 entries, of which 100 are for a path in flight.
     pub fn like_the_paper(leaf_level: u8) -> Self {
         let plan = Self {
+            judge: Judge::Slots,
             scheme: Scheme::Path,
             leaf_level,
             slots: PAPER_SLOTS,
@@ -110,6 +126,20 @@ impl Plan {
         Self { accesses: 100_000, endurance_accesses: 200_000, ..Self::like_the_paper(13) }
     }
 
+    /// The same search by the time that a simulated processor takes for so many records, in one run of a profile. The client keeps
+    /// as many levels as the machines of an evaluation do.
+    pub fn by_time(self, judge: TimeJudge, records: u64) -> Self {
+        let most = PAPER_TREE_TOP_LEVELS.min(self.leaf_level / 2);
+        Self {
+            judge: Judge::Time(judge),
+            tree_top_levels: self.tree_top_levels.clamp(TREE_TOP_LEVELS_MIN.min(most), most),
+            accesses: records,
+            runs: 1,
+            endurance_accesses: records,
+            ..self
+        }
+    }
+
     /// The same search with so many blocks for each leaf.
     pub fn with_load(self, blocks_per_leaf: f64) -> Self {
         // A float that is no such number becomes 0 or the largest integer, and is refused later.
@@ -145,7 +175,11 @@ impl Plan {
 
     /// Accesses for each profile, those before counting starts included.
     pub(super) fn accesses_per_profile(&self) -> u64 {
-        (self.accesses_per_run() + self.warm_up_accesses()) * u64::from(self.runs)
+        let each = match self.judge {
+            Judge::Slots => self.accesses_per_run() + self.warm_up_accesses(),
+            Judge::Time(_) => all_records(self.accesses_per_run()),
+        };
+        each * u64::from(self.runs)
     }
 
     /// Accesses of each run before counting starts.
@@ -174,14 +208,34 @@ impl Plan {
         ((0..self.runs).map(|_| seeds.next_u64()).collect(), last)
     }
 
+    /// What a search by time leaves no choice of.
+    fn check_by_time(&self) -> Result<(), LabError> {
+        let refuse = |message: &str| Err(LabError::Plan(message.to_owned()));
+        if (self.scheme, self.workload) != (Scheme::Path, Workload::Uniform) {
+            return refuse(
+                "a search by time is of Path ORAM under uniformly random requests: leave --workload out, or judge by \
+                 slots",
+            );
+        }
+        if self.endurance_leaf_level != self.leaf_level || self.path_slots_beside > 0 {
+            return refuse("a search by time is of a whole tree, and ends on it");
+        }
+        Ok(())
+    }
+
     pub(super) fn check(&self) -> Result<(), LabError> {
         let refuse = |message: String| Err(LabError::Plan(message));
-        if !(1..=LEAF_LEVEL_MAX).contains(&self.leaf_level) {
-            return refuse(format!(
-                "a tree to search has its leaves on level 1 to {LEAF_LEVEL_MAX}"
-            ));
+        let levels = match self.judge {
+            Judge::Slots => 1..=LEAF_LEVEL_MAX,
+            Judge::Time(_) => TIMED_LEAF_LEVELS,
+        };
+        if !levels.contains(&self.leaf_level) {
+            let (least, most) = (levels.start(), levels.end());
+            return refuse(format!("a tree to search has its leaves on level {least} to {most}"));
         }
-        if !(self.leaf_level..=LEAF_LEVEL_MAX).contains(&self.endurance_leaf_level) {
+        if matches!(self.judge, Judge::Time(_)) {
+            self.check_by_time()?;
+        } else if !(self.leaf_level..=LEAF_LEVEL_MAX).contains(&self.endurance_leaf_level) {
             return refuse(format!(
                 "the last tree has its leaves where the searched one has them or deeper, and on \
                  level {LEAF_LEVEL_MAX} at most"

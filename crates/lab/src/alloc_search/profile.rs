@@ -77,15 +77,24 @@ impl Profile {
         less
     }
 
-    /// The smallest steps down that leave no bucket larger than one nearer the leaves: of each
-    /// stretch of levels with equal slots, the one nearest the root loses a slot.
-    pub(super) fn steps_down(&self, tree_top_levels: u8) -> Vec<Self> {
-        let top = usize::from(tree_top_levels);
-        (top..self.0.len())
-            .filter(|level| *level == top || self.0[level - 1] < self.0[*level])
-            .filter(|level| self.0[*level] > 1)
-            .map(|level| self.with_one_less(level..level + 1))
-            .collect()
+    /// Steps down that leave no bucket larger than one nearer the leaves: of each stretch of levels with equal slots, those
+    /// nearest the root lose a slot, as many levels of them as each of `at_once` says.
+    pub(super) fn steps_down(&self, tree_top_levels: u8, at_once: &[usize]) -> Vec<Self> {
+        let top = usize::from(tree_top_levels).min(self.0.len());
+        let mut steps = Vec::new();
+        let mut first = top;
+        for stretch in self.0[top..].chunk_by(|above, below| above == below) {
+            let sizes = at_once.iter().map(|levels| stretch.len().min(*levels));
+            for levels in sizes.filter(|_| stretch[0] > 1) {
+                let step = self.with_one_less(first..first + levels);
+                // Two sizes may both be the whole stretch. Where slots grow towards the root, nothing nearer the root is smaller.
+                if !steps.contains(&step) && (first == top || self.0[first - 1] < stretch[0]) {
+                    steps.push(step);
+                }
+            }
+            first += stretch.len();
+        }
+        steps
     }
 }
 
@@ -193,8 +202,13 @@ mod tests {
     #[test]
     fn steps_down_take_a_slot_from_the_root_end_of_each_stretch() {
         let profile = Profile(vec![4, 4, 1, 2, 2, 4]);
-        let steps: Vec<_> = profile.steps_down(2).into_iter().map(|step| step.0).collect();
-        assert_eq!(steps, [vec![4, 4, 1, 1, 2, 4], vec![4, 4, 1, 2, 2, 3]]);
+        let steps = |at_once: &[usize]| -> Vec<_> {
+            profile.steps_down(2, at_once).into_iter().map(|step| step.0).collect()
+        };
+        let [one, other, both] =
+            [[4, 4, 1, 1, 2, 4], [4, 4, 1, 2, 2, 3], [4, 4, 1, 1, 1, 4]].map(Vec::from);
+        assert_eq!(steps(&[1]), [one.clone(), other.clone()]);
+        assert_eq!(steps(&[1, 4]), [one, both, other]);
     }
 
     #[test]

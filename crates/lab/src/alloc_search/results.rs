@@ -68,6 +68,8 @@ struct Record<'a> {
     space_loss: f64,
     evictions_per_access: Option<f64>,
     slots_per_access: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cycles_per_record: Option<f64>,
 }
 
 impl<'a> Record<'a> {
@@ -78,6 +80,7 @@ impl<'a> Record<'a> {
             space_loss: candidate.profile.space_loss(&search.baseline.profile),
             evictions_per_access: candidate.evictions_per_access(),
             slots_per_access: candidate.slots_per_access(&search.plan),
+            cycles_per_record: candidate.cycles_per_record(),
         }
     }
 }

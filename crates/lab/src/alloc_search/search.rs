@@ -3,30 +3,25 @@
 use std::num::NonZeroUsize;
 
 use super::measure::measure;
-use super::{Candidate, PAPER_PROFILES, Plan, Profile, Run, Scheme, Search, Verdict};
+use super::timed::{TimedRecord, all_records, time};
+use super::{Candidate, Judge, PAPER_PROFILES, Plan, Profile, Run, Scheme, Search, Verdict};
 use crate::paper::PAPER_SLOTS;
-use crate::{LabError, workers};
+use crate::{Host, LabError, workers};
 
-/// How far a search is.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress {
-    /// So many accesses more will be made.
-    Planned(u64),
-    /// So many accesses have been made.
-    Made(u64),
-}
-
-/// Searches as `plan` asks, on `threads` threads.
+/// Searches as `plan` asks, on `threads` threads. The steps are accesses, or records where time is taken. Runs that take time
+/// are handed to [`Host::keep`], and those among `kept` are not made again.
 ///
 /// # Errors
-/// [`LabError::Plan`] when the plan cannot be followed, [`LabError::Engine`] when the engine fails.
+/// [`LabError::Plan`] when the plan cannot be followed, [`LabError::Engine`] and [`LabError::Simulation`] when a run fails, and
+/// what [`Host::keep`] fails with.
 pub fn run(
     plan: &Plan,
+    kept: &[TimedRecord],
     threads: NonZeroUsize,
-    progress: &(dyn Fn(Progress) + Sync),
+    host: &impl Host<TimedRecord>,
 ) -> Result<Search, LabError> {
     plan.check()?;
-    let judge = Judge { plan, threads, progress };
+    let bench = Bench { plan, kept, threads, host };
 
     let uniform = plan.uniform();
     let is_the_papers = plan.scheme == Scheme::Path && plan.slots == PAPER_SLOTS;
@@ -36,7 +31,9 @@ pub fn run(
             .iter()
             .map(|paper| (format!("IR-Alloc {}", paper.number), paper.scaled_to(plan.leaf_level))),
     );
-    let mut compared = judge.run(compared.collect())?.into_iter();
+    let began = host.seconds();
+    let mut compared = bench.run(compared.collect())?.into_iter();
+    bench.foresee(host.seconds() - began, compared.len());
     let baseline = compared.next().expect("the first is the uniform tree");
     let paper = compared.collect();
 
@@ -44,22 +41,32 @@ pub fn run(
     let mut best = baseline.clone();
     let mut proposals = vec![start(plan)];
     for round in 0.. {
-        let mut candidates = judge.round(round, proposals, &baseline, &best)?;
+        let mut candidates = bench.round(round, proposals, &baseline, &best)?;
         let taken = take_best(&mut candidates, plan);
         tried.append(&mut candidates);
         proposals = match taken {
             Some(taken) => {
                 best = taken;
-                best.profile.steps_down(plan.tree_top_levels)
+                steps_down(plan, &best.profile)
             }
             // The paper's start was too bold for this tree: take smaller steps.
-            None if round == 0 => uniform.steps_down(plan.tree_top_levels),
+            None if round == 0 => steps_down(plan, &uniform),
             None => break,
         };
     }
 
-    let endurance = judge.endure(&baseline, &mut tried)?;
+    let endurance = bench.endure(&baseline, &mut tried)?;
     Ok(Search { plan: plan.clone(), baseline, tried, paper, endurance })
+}
+
+/// The next steps. A path takes as long as the channel that has most of it, so that one slot less saves no time on several
+/// channels, and one on as many levels does.
+pub(super) fn steps_down(plan: &Plan, profile: &Profile) -> Vec<Profile> {
+    let at_once = match plan.judge {
+        Judge::Slots => vec![1],
+        Judge::Time(judge) => vec![1, judge.channels as usize],
+    };
+    profile.steps_down(plan.tree_top_levels, &at_once)
 }
 
 /// Where the paper starts: a slot less on all levels in storage from the deepest on that the space
@@ -75,25 +82,38 @@ fn start(plan: &Plan) -> Profile {
         .unwrap_or_else(|| less_down_to(top + 1))
 }
 
-/// Marks the candidate of the round that moves the fewest slots as taken.
+/// Marks the best candidate of the round as taken.
 fn take_best(candidates: &mut [Candidate], plan: &Plan) -> Option<Candidate> {
-    let slots = |candidate: &Candidate| candidate.slots_per_access(plan).unwrap_or(f64::INFINITY);
+    let cost = |candidate: &Candidate| candidate.cost(plan).unwrap_or(f64::INFINITY);
     let best = candidates
         .iter_mut()
         .filter(|candidate| candidate.verdict == Verdict::Passed)
-        .min_by(|a, b| slots(a).total_cmp(&slots(b)))?;
+        .min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
     best.verdict = Verdict::Taken;
     Some(best.clone())
 }
 
 /// Runs profiles, and judges them.
-struct Judge<'a> {
+struct Bench<'a, H> {
     plan: &'a Plan,
+    kept: &'a [TimedRecord],
     threads: NonZeroUsize,
-    progress: &'a (dyn Fn(Progress) + Sync),
+    host: &'a H,
 }
 
-impl Judge<'_> {
+impl<H: Host<TimedRecord>> Bench<'_, H> {
+    /// Says how long a search by time takes, as far as that can be known from its first profiles.
+    fn foresee(&self, seconds: f64, profiles: usize) {
+        if matches!(self.plan.judge, Judge::Time(_)) {
+            let each = seconds / profiles.max(1) as f64;
+            self.host.foreseen(&format!(
+                "{profiles} profiles to compare with took {seconds:.0} s; a search tries some 15 to 50 more, in {:.0} to {:.0} minutes",
+                each * 15.0 / 60.0,
+                each * 50.0 / 60.0
+            ));
+        }
+    }
+
     /// Runs the proposals that do not lose too much space, and judges all.
     fn round(
         &self,
@@ -124,7 +144,7 @@ impl Judge<'_> {
         let evictions = candidate.evictions_per_access();
         if !evictions.is_some_and(|evictions| self.allows(evictions, baseline)) {
             Verdict::TooManyEvictions
-        } else if candidate.slots_per_access(self.plan) >= best.slots_per_access(self.plan) {
+        } else if candidate.cost(self.plan) >= best.cost(self.plan) {
             Verdict::NoGain
         } else {
             Verdict::Passed
@@ -140,8 +160,12 @@ impl Judge<'_> {
     }
 
     /// The last run: what was taken last, on the last tree, or what was taken before it where that
-    /// does better there.
+    /// does better there. Where time is taken there is no other tree, but other coins.
     fn endure(&self, baseline: &Candidate, tried: &mut [Candidate]) -> Result<Run, LabError> {
+        if matches!(self.plan.judge, Judge::Time(_)) {
+            let taken = tried.iter().rev().find(|tried| tried.verdict == Verdict::Taken);
+            return self.last_run(&taken.unwrap_or(baseline).profile);
+        }
         let mut held: Option<(usize, Run, f64)> = None;
         for at in (0..tried.len()).rev() {
             let Candidate { profile, verdict: Verdict::Taken, .. } = &tried[at] else { continue };
@@ -177,32 +201,34 @@ impl Judge<'_> {
 
     /// A run of `profile` on the last tree.
     fn last_run(&self, profile: &Profile) -> Result<Run, LabError> {
-        let Self { plan, progress, .. } = self;
+        let Self { plan, host, .. } = self;
         let there = plan.on_last_tree();
         let (_, seed) = plan.seeds();
-        progress(Progress::Planned(plan.endurance_accesses + there.warm_up_accesses()));
-        let made = |accesses| progress(Progress::Made(accesses));
         let profile = profile.carried(
             plan.tree_top_levels,
             plan.slots,
             there.leaf_level,
             there.tree_top_levels,
         );
-        measure(&there, &profile, plan.endurance_accesses, seed, &made)
+        let accesses = plan.endurance_accesses;
+        host.planned(match plan.judge {
+            Judge::Slots => accesses + there.warm_up_accesses(),
+            Judge::Time(_) => all_records(accesses),
+        });
+        self.one(&there, &profile, accesses, seed)
     }
 
     /// All runs of all profiles.
     fn run(&self, profiles: Vec<(String, Profile)>) -> Result<Vec<Candidate>, LabError> {
-        let Self { plan, threads, progress } = self;
-        progress(Progress::Planned(plan.accesses_per_profile() * profiles.len() as u64));
+        let Self { plan, threads, host, .. } = self;
+        host.planned(plan.accesses_per_profile() * profiles.len() as u64);
         let (seeds, _) = plan.seeds();
         let tasks: Vec<_> = profiles
             .iter()
             .flat_map(|(_, profile)| seeds.iter().map(move |seed| (profile, *seed)))
             .collect();
         let mut runs = workers::run_all(&tasks, *threads, |(profile, seed)| {
-            let made = |accesses| progress(Progress::Made(accesses));
-            measure(plan, profile, plan.accesses_per_run(), *seed, &made)
+            self.one(plan, profile, plan.accesses_per_run(), *seed)
         })?
         .into_iter();
         let candidates = profiles.into_iter().map(|(name, profile)| Candidate {
@@ -212,5 +238,20 @@ impl Judge<'_> {
             runs: runs.by_ref().take(seeds.len()).collect(),
         });
         Ok(candidates.collect())
+    }
+
+    fn one(
+        &self,
+        plan: &Plan,
+        profile: &Profile,
+        accesses: u64,
+        seed: u64,
+    ) -> Result<Run, LabError> {
+        match &plan.judge {
+            Judge::Slots => measure(plan, profile, accesses, seed, &|made| self.host.made(made)),
+            Judge::Time(judge) => {
+                time(judge, plan, profile, (accesses, seed), self.kept, self.host)
+            }
+        }
     }
 }

@@ -2,11 +2,17 @@
 
 use std::fmt::Write;
 
-use super::{Candidate, PAPER_PROFILES, Search, Verdict};
+use super::{Candidate, Judge, PAPER_PROFILES, Run, Search, Time, Verdict};
 
 const HEAD: &str = "\
 | profile    | levels: slots of a bucket                    |  PL | space lost | evictions/access | slots/access | verdict            |
 |------------|----------------------------------------------|----:|-----------:|-----------------:|-------------:|--------------------|
+";
+
+/// The same where time was taken.
+const TIMED_HEAD: &str = "\
+| profile    | levels: slots of a bucket                    |  PL | space lost | evictions/access | cycles/record |  speed | verdict            |
+|------------|----------------------------------------------|----:|-----------:|-----------------:|--------------:|-------:|--------------------|
 ";
 
 const PAPER_HEAD: &str = "\
@@ -14,11 +20,16 @@ const PAPER_HEAD: &str = "\
 |------------|---:|-----------:|-----------:|---------|-----------------:|---------------|-------------:|
 ";
 
+const TIMED_PAPER_HEAD: &str = "\
+| profile    | PL | paper's PL | space lost | paper's | evictions/access | paper's       | cycles/record |  speed |
+|------------|---:|-----------:|-----------:|---------|-----------------:|---------------|--------------:|-------:|
+";
+
 impl Search {
     /// A row for the uniform tree and each profile of the search.
     pub fn table(&self) -> String {
         let rows = std::iter::once(&self.baseline).chain(&self.tried);
-        rows.fold(HEAD.to_owned(), |mut table, candidate| {
+        rows.fold(self.head(HEAD, TIMED_HEAD), |mut table, candidate| {
             let shown = Shown::new(candidate, self);
             // Writing to a string cannot fail.
             let _ = writeln!(
@@ -29,7 +40,7 @@ impl Search {
                 shown.path_slots,
                 shown.space_loss,
                 shown.evictions,
-                shown.slots,
+                shown.cost,
                 match candidate.verdict {
                     Verdict::Compared => "",
                     Verdict::Taken => "taken",
@@ -48,7 +59,7 @@ impl Search {
     pub fn paper_table(&self) -> String {
         let stated = PAPER_PROFILES.map(|paper| Some(paper.stated_path_slots));
         let rows = self.paper.iter().zip(stated).chain([(self.found(), None)]);
-        rows.fold(PAPER_HEAD.to_owned(), |mut table, (candidate, stated)| {
+        rows.fold(self.head(PAPER_HEAD, TIMED_PAPER_HEAD), |mut table, (candidate, stated)| {
             let shown = Shown::new(candidate, self);
             let (name, path_slots, space_loss, evictions) = match stated {
                 Some(stated) => (
@@ -63,37 +74,55 @@ impl Search {
             let _ = writeln!(
                 table,
                 "| {name:10} | {:2} | {path_slots:>10} | {} | {space_loss:7} | {} | {evictions:13} | {} |",
-                shown.path_slots, shown.space_loss, shown.evictions, shown.slots
+                shown.path_slots, shown.space_loss, shown.evictions, shown.cost
             );
             table
         })
+    }
+
+    fn head(&self, by_slots: &str, by_time: &str) -> String {
+        match self.plan.judge {
+            Judge::Slots => by_slots.to_owned(),
+            Judge::Time(_) => by_time.to_owned(),
+        }
     }
 
     /// What the profile found gains, and what it endured, in three lines.
     pub fn summary(&self) -> String {
         let (found, baseline, endurance) = (self.found(), &self.baseline, &self.endurance);
         let top = self.plan.tree_top_levels;
-        let saved =
-            match (found.slots_per_access(&self.plan), baseline.slots_per_access(&self.plan)) {
-                (Some(now), Some(before)) => {
-                    format!("{:.1} % fewer slots an access", 100.0 * (1.0 - now / before))
-                }
-                _ => "the uniform tree is too full".to_owned(),
-            };
-        let endured = if endurance.ran_away {
-            "the last run had too many background evictions to go on".to_owned()
-        } else {
-            format!(
-                "{} accesses in the last run: no failure, {} background evictions, {} at once at most",
-                endurance.accesses, endurance.evictions, endurance.evictions_at_once_max
-            )
+        let less = match self.plan.judge {
+            Judge::Slots => "fewer slots an access",
+            Judge::Time(_) => "less time",
+        };
+        let saved = match (found.cost(&self.plan), baseline.cost(&self.plan)) {
+            (Some(now), Some(before)) => format!("{:.1} % {less}", 100.0 * (1.0 - now / before)),
+            _ => "the uniform tree is too full".to_owned(),
         };
         format!(
-            "found: {}\nPL {} instead of {}: {saved}\n{endured}",
+            "found: {}\nPL {} instead of {}: {saved}\n{}",
             found.profile,
             found.profile.path_slots(top),
             baseline.profile.path_slots(top),
+            self.endured(endurance),
         )
+    }
+
+    fn endured(&self, Run { accesses, evictions, ran_away, time, .. }: &Run) -> String {
+        if *ran_away {
+            return "the last run had too many background evictions to go on".to_owned();
+        }
+        match time {
+            None => format!(
+                "{accesses} accesses in the last run: no failure, {evictions} background evictions, {} at once at most",
+                self.endurance.evictions_at_once_max
+            ),
+            Some(Time { cycles, records }) => format!(
+                "the last run, with other coins: {:.0} cycles/record, {:.4} background evictions an access",
+                *cycles as f64 / *records as f64,
+                *evictions as f64 / *accesses as f64
+            ),
+        }
     }
 }
 
@@ -102,14 +131,15 @@ struct Shown {
     path_slots: u64,
     space_loss: String,
     evictions: String,
-    slots: String,
+    /// What the search makes small; of time also how many times faster than the uniform tree.
+    cost: String,
 }
 
 impl Shown {
     fn new(candidate: &Candidate, search: &Search) -> Self {
         let missing = || if candidate.ran_away() { "ran away" } else { "" }.to_owned();
         let evictions = candidate.evictions_per_access().map(|evictions| format!("{evictions:.4}"));
-        let slots = candidate.slots_per_access(&search.plan).map(|slots| format!("{slots:.2}"));
+        let cost = candidate.cost(&search.plan);
         Self {
             path_slots: candidate.profile.path_slots(search.plan.tree_top_levels),
             space_loss: format!(
@@ -117,7 +147,18 @@ impl Shown {
                 100.0 * candidate.profile.space_loss(&search.baseline.profile)
             ),
             evictions: format!("{:>16}", evictions.unwrap_or_else(missing)),
-            slots: format!("{:>12}", slots.unwrap_or_default()),
+            cost: match (search.plan.judge, search.baseline.cycles_per_record()) {
+                (Judge::Time(_), Some(uniform)) => {
+                    let cycles = cost.map(|cycles| format!("{cycles:.0}")).unwrap_or_default();
+                    let speed =
+                        cost.map(|cycles| format!("{:.3}", uniform / cycles)).unwrap_or_default();
+                    format!("{cycles:>13} | {speed:>6}")
+                }
+                _ => {
+                    let slots = cost.map(|slots| format!("{slots:.2}")).unwrap_or_default();
+                    format!("{slots:>12}")
+                }
+            },
         }
     }
 }

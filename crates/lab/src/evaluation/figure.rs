@@ -120,7 +120,7 @@ impl Maker<'_> {
     fn means_over_workloads(&self) -> Vec<(String, Mean)> {
         match (self.workloads().len(), self.has_both_means()) {
             (0..=1, _) => Vec::new(),
-            (_, true) => Mean::ALL.map(|mean| (mean.name(), mean)).into(),
+            (_, true) => self.means().map(|mean| (mean.name(), mean)).collect(),
             (_, false) => vec![("mean".to_owned(), Mean::Arithmetic)],
         }
     }
@@ -128,10 +128,16 @@ impl Maker<'_> {
     /// The series that a series called `name` is where its values are means.
     fn names_of_means(&self, name: &str) -> Vec<(String, Mean)> {
         if self.workloads().len() > 1 && self.has_both_means() {
-            Mean::ALL.map(|mean| (format!("{name} ({})", mean.kind()), mean)).into()
+            self.means().map(|mean| (format!("{name} ({})", mean.kind()), mean)).collect()
         } else {
             vec![(name.to_owned(), Mean::Arithmetic)]
         }
+    }
+
+    /// Both means, and the deviation if it is shown.
+    fn means(&self) -> impl Iterator<Item = Mean> + use<> {
+        let deviation = self.manifest.plot.deviation.then_some(Mean::Deviation);
+        Mean::ALL.into_iter().chain(deviation)
     }
 
     /// Whether values are ratios. Parts of one bar add up in the arithmetic mean alone.

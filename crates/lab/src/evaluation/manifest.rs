@@ -9,7 +9,7 @@ use super::plotted::{Axis, Plotted};
 use super::setting::Setting;
 use super::stated_number::StatedNumber;
 use super::variants::Variant;
-use super::workloads::{self, PROGRAMS};
+use super::workloads::{self, PROGRAMS, RANDOM};
 use crate::choice::chosen;
 use crate::{LabError, blocks};
 
@@ -34,7 +34,7 @@ pub struct Manifest {
     pub(super) own: Vec<Variant>,
     /// The machines that are shown.
     pub variants: Vec<String>,
-    /// What runs on them; `programs` stands for all of [`PROGRAMS`].
+    /// What runs on them; `programs` stands for all of [`PROGRAMS`], and `random` for all of [`RANDOM`].
     pub workloads: Vec<String>,
     /// What is set otherwise than the evaluation says: one setting, or those that stand under the bars. The
     /// stated numbers are of the first.
@@ -162,7 +162,11 @@ impl Manifest {
     pub fn workload_names(&self) -> Vec<&str> {
         let named = self.workloads.iter().map(String::as_str);
         named
-            .flat_map(|name| if name == "programs" { PROGRAMS.to_vec() } else { vec![name] })
+            .flat_map(|name| match name {
+                "programs" => PROGRAMS.to_vec(),
+                "random" => RANDOM.to_vec(),
+                name => vec![name],
+            })
             .collect()
     }
 

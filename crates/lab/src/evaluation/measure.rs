@@ -95,10 +95,12 @@ pub enum Mean {
     Arithmetic,
     /// The root of the product, as is usual for ratios.
     Geometric,
+    /// No mean: the standard deviation, as it is estimated from a sample.
+    Deviation,
 }
 
 impl Mean {
-    /// Both, in the order in which they are shown.
+    /// Both means, in the order in which they are shown.
     pub const ALL: [Self; 2] = [Self::Arithmetic, Self::Geometric];
 
     /// Which it is, in a word.
@@ -106,20 +108,39 @@ impl Mean {
         match self {
             Self::Arithmetic => "arithmetic",
             Self::Geometric => "geometric",
+            Self::Deviation => "standard deviation",
         }
     }
 
     /// What it is called.
     pub fn name(self) -> String {
-        format!("{} mean", self.kind())
+        match self {
+            Self::Arithmetic | Self::Geometric => format!("{} mean", self.kind()),
+            Self::Deviation => self.kind().to_owned(),
+        }
     }
 
     fn of(self, values: &[f64]) -> Option<f64> {
         let mean = |sum: f64| sum / values.len() as f64;
-        (!values.is_empty()).then(|| match self {
+        if values.len() < self.values_min() {
+            return None;
+        }
+        Some(match self {
             Self::Arithmetic => mean(values.iter().sum()),
             Self::Geometric => mean(values.iter().map(|value| value.ln()).sum()).exp(),
+            Self::Deviation => {
+                let mean = mean(values.iter().sum());
+                let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+                (squares / (values.len() - 1) as f64).sqrt()
+            }
         })
+    }
+
+    fn values_min(self) -> usize {
+        match self {
+            Self::Arithmetic | Self::Geometric => 1,
+            Self::Deviation => 2,
+        }
     }
 }
 

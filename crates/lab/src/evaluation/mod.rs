@@ -41,7 +41,7 @@ pub use setting::Setting;
 pub use stated_number::{NumberReading, StatedNumber};
 pub(crate) use switch_words::initial_words;
 pub use variants::{Pages, Switches, VARIANTS, Variant};
-pub use workloads::{MADE, MIX, PROGRAMS, Programs, REAL, SJENG, make, place};
+pub use workloads::{MADE, MIX, PROGRAMS, Programs, RANDOM, REAL, SJENG, make, place};
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "evaluation";

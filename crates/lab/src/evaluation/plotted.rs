@@ -17,6 +17,9 @@ pub struct Plotted {
     /// Whether the measures are parts of one bar.
     #[serde(default)]
     pub stacked: bool,
+    /// Whether the standard deviation over the workloads stands beside their means.
+    #[serde(default)]
+    pub deviation: bool,
     /// What is taken of each run. With more than one, each is a series.
     pub measures: Vec<NamedMeasure>,
     /// The means that the paper has of some of the machines. A series more says how far each setting is from them, and

@@ -17,6 +17,9 @@ pub struct StatedNumber {
     pub workload: Option<String>,
     /// What is taken of the run.
     pub measure: Measure,
+    /// Whether it is the standard deviation over all workloads of the figure, and not a mean of them.
+    #[serde(default)]
+    pub deviation: bool,
     /// The paper's number.
     pub paper: f64,
     /// How far ours may be from it: less than the effect that it shows.
@@ -57,9 +60,14 @@ impl StatedNumber {
 
     /// Refuses what cannot be a number of a figure with these workloads.
     pub(super) fn check(&self, of_figure: &[&str]) -> Result<(), String> {
-        let Self { what, workload, paper, band, readings, .. } = self;
+        let Self { what, workload, deviation, paper, band, readings, .. } = self;
         if workload.as_ref().is_some_and(|name| !of_figure.contains(&name.as_str())) {
             return Err(format!("{what}: its workload is not one of this figure"));
+        }
+        if *deviation && workload.is_some() {
+            return Err(format!(
+                "{what}: a deviation is over all workloads: leave the workload out"
+            ));
         }
         if !paper.is_finite() || !(0.0..f64::INFINITY).contains(band) {
             return Err(format!("{what}: paper and band are numbers, and a band is 0 or more"));

@@ -4,7 +4,7 @@
 //! one request after the other. What the evaluation leaves open about IR-ORAM is known of these machines:
 //! they take no notice of it.
 
-use oblivio_sim::controller::{OramSpec, Pace, Scheme};
+use oblivio_sim::controller::{OramSpec, Pace, PositionMap, Scheme};
 use oblivio_sim::processor::ProcessorSpec;
 use oblivio_sim::system::{Layout, SystemSpec};
 use oblivio_sim::{Cycle, LINE_BYTES};
@@ -12,9 +12,11 @@ use oblivio_sim::{Cycle, LINE_BYTES};
 use super::variants::Switches;
 use crate::LabError;
 
-/// Which of the two that Table II compares.
+/// Which of the two that Table II compares, or the baseline of section V-E.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Design {
+    /// Path ORAM with plain recursion.
+    Recursive,
     /// Path ORAM with the same frontend.
     Path,
     /// RAW ORAM: Tiny ORAM itself.
@@ -48,6 +50,13 @@ const BLOCKS_PER_LEAF: u64 = 2;
 /// Positions on the chip.
 const CLIENT_ENTRIES: u64 = 1 << 11;
 
+/// The same with plain recursion, whose two position maps in trees have [`RECURSIVE_FAN_OUT`] labels in a block. At 12 bits each
+/// these are 12 KiB, and the paper says less than 8: a block of 64 bytes has room for 25 labels of 20 bits, and then they would be 5.
+const RECURSIVE_CLIENT_ENTRIES: u64 = 1 << 13;
+
+/// Labels in a position-map block of plain recursion, of four bytes each.
+const RECURSIVE_FAN_OUT: u64 = 16;
+
 /// Positions in a position-map block, compressed as in Freecursive ORAM.
 const FAN_OUT: u64 = 32;
 
@@ -58,14 +67,14 @@ impl Design {
     /// Slots of a bucket.
     fn slots(self) -> u16 {
         match self {
-            Self::Path => 4,
+            Self::Recursive | Self::Path => 4,
             Self::Raw => 5,
         }
     }
 
     fn scheme(self) -> Scheme {
         match self {
-            Self::Path => Scheme::Path,
+            Self::Recursive | Self::Path => Scheme::Path,
             Self::Raw => Scheme::Raw { evict_period: 5 },
         }
     }
@@ -73,8 +82,16 @@ impl Design {
     /// C of sections II-A and IV-B.
     fn stash_blocks(self) -> usize {
         match self {
-            Self::Path => 78,
+            Self::Recursive | Self::Path => 78,
             Self::Raw => 64,
+        }
+    }
+
+    /// Labels in a position-map block, positions on the chip, and where the others are.
+    fn position_map(self) -> (u64, u64, PositionMap) {
+        match self {
+            Self::Recursive => (RECURSIVE_FAN_OUT, RECURSIVE_CLIENT_ENTRIES, PositionMap::OwnTrees),
+            Self::Path | Self::Raw => (FAN_OUT, CLIENT_ENTRIES, PositionMap::InTree),
         }
     }
 
@@ -82,7 +99,7 @@ impl Design {
     pub(super) fn switches(self, switches: &Switches) -> Switches {
         Switches {
             pace: Pace::Free,
-            fan_out: FAN_OUT,
+            fan_out: self.position_map().0,
             channels: 1,
             llc_bytes: LINE_BYTES,
             fetch_on_write_miss: false,
@@ -133,6 +150,7 @@ impl Design {
 
     fn oram(self, leaf_level: u8, switches: &Switches) -> OramSpec {
         let smaller = PAPER_LEAF_LEVEL.saturating_sub(leaf_level);
+        let (_, client_entries, position_map) = self.position_map();
         OramSpec {
             data_blocks: BLOCKS_PER_LEAF << leaf_level,
             slots: vec![self.slots(); usize::from(leaf_level) + 1],
@@ -141,7 +159,8 @@ impl Design {
             stash_blocks_max: switches.stash_blocks,
             plb_blocks: (PLB_BLOCKS >> smaller).max(16),
             fan_out: switches.fan_out,
-            client_entries_max: CLIENT_ENTRIES >> smaller,
+            client_entries_max: client_entries >> smaller,
+            position_map,
             initial: switches.initial,
             ..OramSpec::paper(leaf_level)
         }
@@ -174,6 +193,9 @@ mod tests {
             assert_eq!(left, oram.client_entries_max);
             assert!(left * 20 / 8 < 8 << 10);
         }
+        let oram = Design::Recursive.oram(20, &Design::Recursive.switches(&Switches::PAPER));
+        assert_eq!((oram.slots, oram.stash_blocks_max), (vec![4; 21], 78));
+        assert_eq!(oram.data_blocks / oram.fan_out / oram.fan_out, oram.client_entries_max);
         assert_eq!(Design::Raw.scheme(), Scheme::Raw { evict_period: 5 });
     }
 
@@ -181,7 +203,7 @@ mod tests {
     fn a_tree_is_never_larger_than_the_papers_and_holds_the_sample() {
         assert_eq!([12, 16, 18, 20, 24].map(leaf_level), [16, 16, 18, 20, 20]);
         for level in LEAF_LEVEL_MIN..=PAPER_LEAF_LEVEL {
-            for design in [Design::Path, Design::Raw] {
+            for design in [Design::Recursive, Design::Path, Design::Raw] {
                 design.spec(level, &Switches::PAPER).unwrap().check().unwrap();
             }
         }

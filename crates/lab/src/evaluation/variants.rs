@@ -11,7 +11,9 @@ use serde::Deserialize;
 use super::setting::Setting;
 use super::tiny::{self, Design};
 use crate::LabError;
-use crate::alloc_search::{PAPER_PROFILES, searched_profile};
+use crate::alloc_search::{
+    PAPER_PROFILES, profile_beside_ir_stash, searched_profile, sized_profile,
+};
 use crate::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, PAPER_TREE_TOP_LEVELS};
 
 /// What the paper does not say, or may be doubted: the same for all machines of an evaluation.
@@ -207,7 +209,23 @@ pub const VARIANTS: &[Variant] = &[
     oram("ir-alloc-searched", "IR-Alloc, searched", |_, oram| {
         oram.slots = searched_profile(oram.leaf_level(), oram.tree_top_levels).slots().to_vec();
     }),
+    oram("ir-alloc-sized", "IR-Alloc, searched for its size", |_, oram| {
+        oram.slots = sized_profile(oram.leaf_level(), oram.tree_top_levels).slots().to_vec();
+    }),
     oram("ir-stash", "IR-Stash", |_, oram| stash(oram)),
+    oram("ir-stash-ir-alloc-1", "IR-Stash, IR-Alloc 1", |_, oram| {
+        stash(oram);
+        alloc(oram, 1);
+    }),
+    oram("ir-stash-ir-alloc-4", "IR-Stash, IR-Alloc 4", |_, oram| {
+        stash(oram);
+        alloc(oram, 4);
+    }),
+    oram("ir-stash-ir-alloc-searched", "IR-Stash, IR-Alloc searched with it", |_, oram| {
+        stash(oram);
+        let profile = profile_beside_ir_stash(oram.leaf_level(), oram.tree_top_levels);
+        oram.slots = profile.slots().to_vec();
+    }),
     oram("plb-4", "Baseline, PLB of 4 ways", |_, oram| oram.plb_ways = 4),
     oram("ir-stash-plb-4", "IR-Stash, PLB of 4 ways", |_, oram| {
         stash(oram);
@@ -226,6 +244,7 @@ pub const VARIANTS: &[Variant] = &[
     oram("llc-d-ir-stash-ir-alloc-4", "LLC-D, IR-Stash, IR-Alloc 4", |system, oram| {
         delayed_with(system, oram, 4);
     }),
+    variant("tiny-recursive", "Recursive Path ORAM of Tiny ORAM", Kind::Tiny(Design::Recursive)),
     variant("tiny-path", "Path ORAM of Tiny ORAM", Kind::Tiny(Design::Path)),
     variant("tiny-raw", "RAW ORAM of Tiny ORAM", Kind::Tiny(Design::Raw)),
 ];

@@ -48,6 +48,23 @@ const MIX_SLICE: u64 = 100_000;
 /// Traces that need no file.
 pub const MADE: [&str; 4] = ["uniform", "scan", "pointer-chase", "store-stream"];
 
+/// The random traces of Fig. 16, which differ in their coins alone.
+pub const RANDOM: [&str; 13] = [
+    "random-1",
+    "random-2",
+    "random-3",
+    "random-4",
+    "random-5",
+    "random-6",
+    "random-7",
+    "random-8",
+    "random-9",
+    "random-10",
+    "random-11",
+    "random-12",
+    "random-13",
+];
+
 /// A list of 64 MiB: far more than any LLC.
 const CHASED_LINES_MAX: u64 = 1 << 20;
 
@@ -77,7 +94,7 @@ const SAMPLES: [(&str, &[u8]); 14] = [
 
 /// All workloads that a manifest may name. The place of each decides its coins, so a new one comes last.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    PROGRAMS.into_iter().chain([MIX]).chain(MADE).chain([SJENG]).chain(REAL)
+    PROGRAMS.into_iter().chain([MIX]).chain(MADE).chain([SJENG]).chain(REAL).chain(RANDOM)
 }
 
 /// The traces of programs that are at hand.
@@ -122,7 +139,7 @@ impl Programs {
     pub fn has(&self, workload: &str) -> bool {
         match workload {
             MIX => MIXED.iter().all(|program| self.program(program).is_some()),
-            made if MADE.contains(&made) => true,
+            made if is_made(made) => true,
             program => self.program(program).is_some(),
         }
     }
@@ -156,7 +173,7 @@ impl Programs {
     ) -> Result<Vec<Record>, LabError> {
         let trace = match workload {
             MIX => self.mix(count as usize, lines)?,
-            name if MADE.contains(&name) => make(name, count as usize, lines, seed)?,
+            name if is_made(name) => make(name, count as usize, lines, seed)?,
             name => self.program(name).cloned().ok_or_else(|| missing(name))?,
         };
         place(&trace, count, lines, pages, seed)
@@ -200,7 +217,12 @@ fn placing(pages: Pages, seed: u64) -> Placing {
     }
 }
 
-/// The trace of [`MADE`] called `name`, over `lines`.
+/// Whether a workload needs no file.
+fn is_made(name: &str) -> bool {
+    MADE.contains(&name) || RANDOM.contains(&name)
+}
+
+/// The trace of [`MADE`] or [`RANDOM`] called `name`, over `lines`.
 ///
 /// # Errors
 /// [`LabError::Simulation`] when there are no lines or no records.
@@ -209,6 +231,7 @@ pub fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, 
     let of = |workload, writes| (Pattern::Workload { workload, writes }, lines);
     let (pattern, lines) = match name {
         "uniform" => of(Workload::Uniform, UNIFORM_WRITES),
+        name if RANDOM.contains(&name) => of(Workload::Uniform, UNIFORM_WRITES),
         "scan" => of(Workload::Scan, 0.0),
         "pointer-chase" => (Pattern::PointerChase, lines.min(CHASED_LINES_MAX)),
         _ => (Pattern::StoreStream, lines),

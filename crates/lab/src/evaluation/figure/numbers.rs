@@ -40,8 +40,12 @@ impl Maker<'_> {
     ) -> Result<Vec<Reading>, LabError> {
         let shown = self.workloads();
         let workloads = number.workloads(&shown);
-        let has_both = workloads.len() > 1 && number.measure.is_ratio();
-        let means = if has_both { &Mean::ALL[..] } else { &Mean::ALL[..1] };
+        let has_both = workloads.len() > 1 && number.measure.is_ratio() && !number.deviation;
+        let means = match (number.deviation, has_both) {
+            (true, _) => &[Mean::Deviation][..],
+            (false, true) => &Mean::ALL[..],
+            (false, false) => &Mean::ALL[..1],
+        };
         let reading = |mean: &Mean| {
             let which = has_both.then(|| mean.name());
             let name = name.map(str::to_owned).into_iter().chain(which).collect::<Vec<_>>();
@@ -56,7 +60,8 @@ impl Maker<'_> {
     fn place(&self, number: &StatedNumber) -> Result<Option<Place>, LabError> {
         let plot = &self.manifest.plot;
         let named = plot.measures.iter().find(|named| named.measure == number.measure);
-        let is_shown = self.manifest.variants.contains(&number.variant) && !plot.stacked;
+        let is_a_bar = !plot.stacked && !number.deviation;
+        let is_shown = self.manifest.variants.contains(&number.variant) && is_a_bar;
         let Some(named) = named.filter(|_| is_shown) else { return Ok(None) };
         let shown = self.workloads();
         let is_of_all = number.workloads(&shown) == shown;

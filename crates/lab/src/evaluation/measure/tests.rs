@@ -78,6 +78,9 @@ fn means_are_of_what_there_is() {
     assert_eq!(number(&speed, &pairs, Mean::Arithmetic), Some(2.5));
     assert_eq!(number(&speed, &pairs, Mean::Geometric), Some(2.0));
     assert_eq!(Mean::ALL.map(|mean| number(&speed, &[], mean)), [None; 2]);
+    // 4 and 1 are each 1.5 from their mean: the root of (2.25 + 2.25) / 1.
+    assert_eq!(number(&speed, &pairs, Mean::Deviation), Some(4.5f64.sqrt()));
+    assert_eq!(number(&speed, &pairs[..1], Mean::Deviation), None);
     // Of the means: (3/4 + 0) / (0 + 1/2), though one alone has none.
     let times = Measure::Times(Part::PositionMap1, Part::PositionMap2);
     let of = |pairs| number(&times, pairs, Mean::Arithmetic);

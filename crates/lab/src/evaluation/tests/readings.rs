@@ -162,7 +162,14 @@ fn ratios_have_both_means_and_parts_of_a_whole_have_one() {
     let (_, names) = series("settings");
     assert_eq!(names[..2], ["Rho (arithmetic)", "Rho (geometric)"]);
     let (_, names) = series("fig16");
-    assert_eq!(names, ["IR-Alloc 1", "IR-Alloc, searched"], "one workload has no mean");
+    let kinds = ["arithmetic", "geometric", "standard deviation"];
+    let of = |name: &str| kinds.map(|kind| format!("{name} ({kind})"));
+    assert_eq!(names, [of("IR-Alloc, searched for its size"), of("IR-Alloc 1")].concat());
+    let fig16 = Manifest::chosen(&["fig16".to_owned()]).unwrap().remove(0);
+    let one = Manifest { workloads: vec!["uniform".to_owned()], ..fig16 };
+    let made = figure(&small(), &one, &[]);
+    let names: Vec<_> = bars(&made).series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["IR-Alloc, searched for its size", "IR-Alloc 1"], "one has no mean");
     let (_, names) = series("fig12");
     assert_eq!(names, ["requests and dummies", "background eviction"]);
 }

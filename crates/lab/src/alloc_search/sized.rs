@@ -1,0 +1,45 @@
+//! What searches by time found, as the evaluation takes it: each profile for the tree that it was searched on.
+
+use std::sync::LazyLock;
+
+use super::{Allocation, Profile};
+use crate::paper::PAPER_SLOTS;
+
+/// `oblivio lab run alloc-search --judge time --levels L`, a file for each L: three sizes as in Fig. 16, a few levels higher.
+const BY_SIZE: [&str; 3] = [
+    include_str!("../../results/alloc-time/L18.json"),
+    include_str!("../../results/alloc-time/L19.json"),
+    include_str!("../../results/alloc-time/L20.json"),
+];
+
+/// The same with `--ir-stash`.
+const BESIDE_IR_STASH: [&str; 1] = [include_str!("../../results/alloc-time/ir-stash-L20.json")];
+
+static FOUND_BY_SIZE: LazyLock<Vec<Allocation>> = LazyLock::new(|| read(&BY_SIZE));
+static FOUND_BESIDE_IR_STASH: LazyLock<Vec<Allocation>> = LazyLock::new(|| read(&BESIDE_IR_STASH));
+
+fn read(files: &[&str]) -> Vec<Allocation> {
+    let file = |text: &&str| Allocation::from_json(text).expect("a test reads the committed files");
+    files.iter().map(file).collect()
+}
+
+/// What the search for IR-Alloc found for a tree with leaves on `leaf_level`, whose client keeps `tree_top_levels`. Where none
+/// was searched, that of the nearest size, at the same distance from the leaves.
+pub fn sized_profile(leaf_level: u8, tree_top_levels: u8) -> Profile {
+    nearest(&FOUND_BY_SIZE, leaf_level, tree_top_levels)
+}
+
+/// What the search for IR-Alloc beside IR-Stash found, in the same way.
+pub fn profile_beside_ir_stash(leaf_level: u8, tree_top_levels: u8) -> Profile {
+    nearest(&FOUND_BESIDE_IR_STASH, leaf_level, tree_top_levels)
+}
+
+fn nearest(found: &[Allocation], leaf_level: u8, tree_top_levels: u8) -> Profile {
+    let away = |allocation: &&Allocation| allocation.plan.leaf_level.abs_diff(leaf_level);
+    match found.iter().min_by_key(away) {
+        Some(Allocation { plan, profile, .. }) => {
+            profile.carried(plan.tree_top_levels, plan.slots, leaf_level, tree_top_levels)
+        }
+        None => Profile::uniform(leaf_level, PAPER_SLOTS),
+    }
+}

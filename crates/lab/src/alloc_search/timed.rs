@@ -1,0 +1,99 @@
+//! One run on a simulated processor: a profile, under random requests, in a tree in use.
+
+#[cfg(test)]
+mod tests;
+
+use oblivio_sim::system::{self, Outcome, SystemSpec, WarmUp};
+use serde::{Deserialize, Serialize};
+
+use super::{Plan, Profile, Run, TimeJudge};
+use crate::evaluation::make;
+use crate::{Host, LabError};
+
+/// Records that fill the LLC and take no time: three times the lines of Table I's.
+const LLC_RECORDS: u64 = 100_000;
+
+/// How long a processor took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Time {
+    /// Cycles of the processor.
+    pub cycles: u64,
+    /// For so many records.
+    pub records: u64,
+}
+
+/// A run that took time, and everything to make it again: a line of a file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimedRecord {
+    /// The machine in full.
+    pub spec: SystemSpec,
+    /// Records that count, after a quarter as many that do not.
+    pub records: u64,
+    /// What came out, and the seed of the initial tree and of the requests.
+    pub run: Run,
+    /// How long it took.
+    pub seconds: f64,
+    /// On which computer.
+    pub machine: String,
+    /// By which version of this program.
+    pub version: String,
+}
+
+impl TimedRecord {
+    fn is_of(&self, spec: &SystemSpec, records: u64, seed: u64) -> bool {
+        (&self.spec, self.records, self.run.seed) == (spec, records, seed)
+    }
+}
+
+/// How many records a run of `records` has with those before they count.
+pub(super) fn all_records(records: u64) -> u64 {
+    records + records / 4
+}
+
+/// Runs `records` records on `profile`, unless that is among `kept`.
+pub(super) fn time(
+    judge: &TimeJudge,
+    plan: &Plan,
+    profile: &Profile,
+    (records, seed): (u64, u64),
+    kept: &[TimedRecord],
+    host: &impl Host<TimedRecord>,
+) -> Result<Run, LabError> {
+    let spec = judge.spec(plan, profile)?;
+    if let Some(same) = kept.iter().find(|kept| kept.is_of(&spec, records, seed)) {
+        host.made(all_records(records));
+        return Ok(same.run.clone());
+    }
+    let start = host.seconds();
+    let warm_up = WarmUp { llc_records: LLC_RECORDS, records: records / 4 };
+    let count = (warm_up.llc_records + all_records(records)) as usize;
+    let trace = make("uniform", count, plan.capacity, seed)?;
+    let outcome = system::run(&spec, trace.records().iter().copied(), warm_up, seed, &())?;
+    let run = run_of(&outcome, seed);
+    host.keep(&TimedRecord {
+        spec,
+        records,
+        run: run.clone(),
+        seconds: host.seconds() - start,
+        machine: host.machine().to_owned(),
+        version: host.version().to_owned(),
+    })?;
+    host.made(all_records(records));
+    Ok(run)
+}
+
+fn run_of(outcome: &Outcome, seed: u64) -> Run {
+    let tally = outcome.memory.controller.clone().unwrap_or_default();
+    Run {
+        seed,
+        accesses: tally.data + tally.position_map.iter().sum::<u64>(),
+        evictions: tally.evictions,
+        evictions_at_once_max: 0,
+        stash_blocks_peak: tally.stash_blocks_max,
+        blocks_on_levels: Vec::new(),
+        ran_away: false,
+        time: Some(Time { cycles: outcome.cycles, records: outcome.records }),
+    }
+}
