@@ -4,7 +4,7 @@
 use oblivio_lab::Kept;
 use oblivio_lab::alloc_search::{
     self, Allocation, Profile, SEARCHED_LEAF_LEVEL, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS,
-    Search, VolumeTree,
+    Search, TimeJudge, VolumeTree, profile_beside_ir_stash, sized_profile,
 };
 use oblivio_lab::blocks::{self, BlocksRecord};
 use oblivio_lab::evaluation::{Manifest, RunRecord};
@@ -53,6 +53,34 @@ fn the_searched_profile_of_the_evaluation_is_the_committed_one() {
     assert_eq!(search.plan.tree_top_levels, SEARCHED_TREE_TOP_LEVELS);
     let documentation = include_str!("../../../docs/alloc-search.md");
     let table = search.paper_table();
+    assert!(documentation.contains(&table), "expected this table:\n{table}");
+}
+
+/// And the evaluation has what they found.
+#[test]
+fn the_searches_by_time_in_the_documentation_are_the_committed_ones() {
+    let documentation = include_str!("../../../docs/alloc-search.md");
+    let beside = TimeJudge { ir_stash: true, ..TimeJudge::PAPER };
+    for (file, leaf_level, judge) in [
+        (include_str!("../results/alloc-time/L18.json"), 18, TimeJudge::PAPER),
+        (include_str!("../results/alloc-time/L19.json"), 19, TimeJudge::PAPER),
+        (include_str!("../results/alloc-time/L20.json"), 20, TimeJudge::PAPER),
+        (include_str!("../results/alloc-time/ir-stash-L20.json"), 20, beside),
+    ] {
+        let search = Search::from_json(file).unwrap();
+        let plan = alloc_search::Plan::full().on_tree(leaf_level).by_time(judge, 20_000);
+        assert_eq!(search.plan, plan);
+        let table = search.paper_table();
+        assert!(documentation.contains(&table), "expected this table:\n{table}");
+        let found = match judge.ir_stash {
+            true => profile_beside_ir_stash(leaf_level, plan.tree_top_levels),
+            false => sized_profile(leaf_level, plan.tree_top_levels),
+        };
+        assert_eq!(found, search.found().profile);
+        assert!(found.path_slots(plan.tree_top_levels) < 60);
+    }
+    let search = Search::from_json(include_str!("../results/alloc-time/ir-stash-L20.json"));
+    let table = search.unwrap().table();
     assert!(documentation.contains(&table), "expected this table:\n{table}");
 }
 
@@ -126,6 +154,36 @@ fn the_smaller_experiments_have_their_runs_and_their_numbers_are_in_the_document
     assert_stated_in_the_documentation(&figures);
     for manifest in Manifest::all().unwrap() {
         assert_has_the_reasons(&figures, &manifest.id, &manifest.reasons);
+    }
+}
+
+/// They are beside the evaluation, at sizes of their own.
+#[test]
+fn fig_16_and_the_figure_of_tiny_oram_have_their_runs_and_their_reports() {
+    for (id, runs, figures, text, count) in [
+        (
+            "fig16",
+            &include_bytes!("../results/fig16/results.jsonl")[..],
+            include_str!("../results/fig16/figures.json"),
+            include_str!("../results/fig16/report.md"),
+            3 * 3 * 13,
+        ),
+        (
+            "tiny07",
+            include_bytes!("../results/tiny07/results.jsonl"),
+            include_str!("../results/tiny07/figures.json"),
+            include_str!("../results/tiny07/report.md"),
+            3 * 7,
+        ),
+    ] {
+        let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
+        assert_eq!((kept.whole_bytes, kept.records.len()), (runs.len(), count));
+        let manifest = Manifest::chosen(&[id.to_owned()]).unwrap().remove(0);
+        let machines = manifest.variant_names();
+        assert!(kept.records.iter().all(|run| machines.contains(&run.variant.as_str())));
+        let figures = report::read(figures).unwrap();
+        assert_eq!((figures.len(), &*figures[0].id), (1, id));
+        assert!(text.contains(&report::section(&figures[0])), "expected {id}");
     }
 }
 
