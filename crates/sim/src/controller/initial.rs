@@ -112,7 +112,7 @@ pub(super) fn fill(
     spec: &OramSpec,
     coins: &mut StdRng,
 ) -> Result<(), SimError> {
-    Ok(match spec.initial {
+    match spec.initial {
         Initial::Empty => (),
         Initial::Placed => write_each(oram, 0..spec.data_blocks)?,
         Initial::EachOnce => write_each(oram, spec.shuffled_blocks(coins)?)?,
@@ -121,7 +121,8 @@ pub(super) fn fill(
             let requests = 0..spec.aging_requests(per_thousand_blocks);
             write_each(oram, requests.map(|_| coins.random_range(0..spec.data_blocks)))?;
         }
-    })
+    }
+    Ok(())
 }
 
 /// A scan costs little more than a path a block.
