@@ -112,7 +112,7 @@ fn figures_are_listed_and_others_refused() {
     }
     assert!(bad(&dir, "lab run evaluation --quick --figure fig7", 3).contains("choose from"));
     assert!(bad(&dir, "lab run evaluation --quick --pace soon", 2).contains("like gap or gap:500"));
-    assert!(bad(&dir, "lab run evaluation --levels 25", 3).contains("level 25 +1"));
+    assert!(bad(&dir, "lab run evaluation --figure fig16 --levels 25", 3).contains("level 25 +1"));
 }
 
 #[test]
