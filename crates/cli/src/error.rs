@@ -30,6 +30,8 @@ pub(crate) enum CliError {
     Different(String),
     /// No key slot opens.
     WrongKey(String),
+    /// A server does not let this client in.
+    NotLetIn(String),
     /// Storage does not hold what was written.
     Tampered(String),
     /// Storage is older than the client knows.
@@ -60,7 +62,7 @@ impl CliError {
             Self::Input(_) => 3,
             Self::Output(_) => 4,
             Self::Different(_) => 5,
-            Self::WrongKey(_) => 6,
+            Self::WrongKey(_) | Self::NotLetIn(_) => 6,
             Self::Tampered(_) => 7,
             Self::StoreRolledBack(_) => 8,
             Self::Locked(_) => 9,
@@ -87,6 +89,7 @@ impl fmt::Display for CliError {
             | Self::Output(message)
             | Self::Different(message)
             | Self::WrongKey(message)
+            | Self::NotLetIn(message)
             | Self::Tampered(message)
             | Self::StoreRolledBack(message)
             | Self::Locked(message)
@@ -110,6 +113,7 @@ impl From<Error> for CliError {
         match error.kind() {
             ErrorKind::Input => Self::Input(message),
             ErrorKind::WrongKey => Self::WrongKey(message),
+            ErrorKind::NotLetIn => Self::NotLetIn(message),
             ErrorKind::Tampered => Self::Tampered(message),
             ErrorKind::StoreRolledBack => Self::StoreRolledBack(message),
             ErrorKind::Locked => Self::Locked(message),

@@ -45,7 +45,9 @@ pub(crate) fn complain(error: &CliError) {
 
 /// A word as one would type it.
 pub(crate) fn shell_word(word: String) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:,=+%@~".contains(letter);
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:,=+%@".contains(letter);
+    // What begins so would be taken for an option.
+    let word = if word.starts_with('-') { format!("./{word}") } else { word };
     if !word.is_empty() && word.chars().all(is_plain) {
         return word;
     }

@@ -18,7 +18,9 @@ use crate::error::{Error, ErrorKind};
 /// An eviction makes room for more than one block, so long before this something else is wrong.
 const EVICTIONS_MAX: usize = 1000;
 
-/// An oblivious array of blocks: storage learns how many accesses there were, and not to which blocks, nor whether they read or wrote.
+/// An oblivious array of blocks: storage learns how many accesses there were and when, and not to which blocks, nor whether they read or wrote.
+///
+/// **Never fork or copy a process that has one**, or go back to a snapshot of its machine: two that go on from one state seal different data with one mask, and storage has the difference of both.
 ///
 /// **It lives as long as the program.** Key, stash and position map are in its memory alone, and nothing opens the storage again once they are
 /// gone. For what has to last, take a [`Volume`](crate::Volume).
@@ -197,7 +199,7 @@ impl Array {
         self.access(&mut [Access { address, op: Op::Write(data) }])
     }
 
-    /// Reads, changes and writes a block in one access.
+    /// Reads, changes and writes a block in one access. `change` runs between the two in Path ORAM, and storage sees how long it takes.
     ///
     /// # Errors
     /// Those of [`Self::access`].

@@ -1,16 +1,19 @@
 //! From parameters to a volume that there is.
 
 use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use oblivio_core::durable::Contents;
 use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::state_dir::StateDir;
 use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{Coins, Volume, VolumeError, VolumeOptions};
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::home;
 
 /// The owner of a new volume, who opens it with `secret`. To try a passphrase costs what `cost` says.
@@ -35,6 +38,8 @@ pub fn owner(
 pub struct Creation<'a> {
     /// Where it is to be. There is nothing yet.
     pub location: &'a Location,
+    /// How storage is used.
+    pub storage: &'a StoreOptions,
     /// The client's directory. Made if it is missing.
     pub state: &'a Path,
     /// Who owns it.
@@ -49,29 +54,68 @@ impl Creation<'_> {
     /// Makes storage and directory, and has `finish` do the rest with the open volume: whether there is a volume in the end is what that answers.
     ///
     /// # Errors
-    /// Any. What was made is removed again: it would be in the way of the next attempt.
-    pub fn make<T, E: From<Error>>(
+    /// Any. What was made is removed again, since it would be in the way of the next attempt, unless somebody else has taken its place meanwhile. The error says what could
+    /// not be removed.
+    pub fn make<T>(
         self,
         coins: Coins,
-        finish: impl FnOnce(Result<Volume, VolumeError>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let Self { location, state, owner, options, contents } = self;
-        let had_state = state.exists();
+        finish: impl FnOnce(Volume) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Self { location, storage, state, owner, options, contents } = self;
+        let had_directory = state.symlink_metadata().is_ok();
+        let dir = Box::new(home::create(state)?);
+        // Who has the directory has found it empty, so what is in it later is this one's.
+        let was_empty = dir.names().is_ok_and(|names| names.is_empty());
         let made = (|| {
-            let failed = |error: VolumeError| E::from(error.into());
-            let dir = Box::new(home::create(state)?);
-            let shapes = shapes(owner.superblock.params()).map_err(failed)?;
-            let store = location.create(&shapes, &StoreOptions::default());
-            let store = store.map_err(|error| E::from(error.into()))?;
+            let store = location.create(&shapes(owner.superblock.params())?, storage)?;
+            let files = files(location);
             let made = Volume::create_with(store, dir, owner, options, coins, contents);
-            finish(made).inspect_err(|_| {
-                // The store is this one's: otherwise it could not have been made.
-                let _ = location.remove();
-            })
+            made.map_err(Error::from)
+                .and_then(finish)
+                .map_err(|error| undone(location, &files, error))
         })();
-        if made.is_err() && !had_state {
-            let _ = fs::remove_dir_all(state);
+        if made.is_err() && was_empty {
+            let _ = match had_directory {
+                true => empty(state),
+                false => fs::remove_dir_all(state),
+            };
         }
         made
     }
+}
+
+/// Removes storage that did not become a volume.
+fn undone(location: &Location, made: &[FileId], error: Error) -> Error {
+    // Whoever has taken it over has a volume there, perhaps another one of the same name.
+    if error.kind() == ErrorKind::Locked || files(location) != made {
+        return error;
+    }
+    match location.remove() {
+        Ok(()) => error,
+        Err(why) => {
+            let kind = error.kind();
+            Error::new(
+                kind,
+                format!(
+                    "{error}. What was made of it could not be removed ({why}): `oblivio remove {location}` does"
+                ),
+            )
+        }
+    }
+}
+
+/// Which file it is, whatever its name: its device and its number.
+type FileId = Option<(u64, u64)>;
+
+/// The files that there are at a location. A server knows by itself who may remove what.
+fn files(location: &Location) -> Vec<FileId> {
+    match location {
+        Location::File(path) => vec![path.metadata().ok().map(|it| (it.dev(), it.ino()))],
+        Location::Stripe(members) => members.list().iter().flat_map(files).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn empty(directory: &Path) -> io::Result<()> {
+    fs::read_dir(directory)?.try_for_each(|entry| fs::remove_file(entry?.path()))
 }

@@ -17,9 +17,11 @@ pub enum ErrorKind {
     Failed,
     /// What was asked for cannot be. Nothing was changed.
     Input,
-    /// The secret opens nothing here, or a server does not let this client in.
+    /// The secret opens nothing here.
     WrongKey,
-    /// Storage does not hold what was written.
+    /// A server has another key than was named, or does not let this client in.
+    NotLetIn,
+    /// Storage does not hold what was written. So it is where the creation of a volume, or a copy, was interrupted: the message says what to do.
     Tampered,
     /// Storage is older than the client knows it to be.
     StoreRolledBack,
@@ -43,7 +45,7 @@ impl ErrorKind {
         match self {
             Self::Failed => 1,
             Self::Input => 3,
-            Self::WrongKey => 6,
+            Self::WrongKey | Self::NotLetIn => 6,
             Self::Tampered => 7,
             Self::StoreRolledBack => 8,
             Self::Locked => 9,
@@ -105,7 +107,7 @@ impl From<OpenErrorKind> for ErrorKind {
             OpenErrorKind::Damaged | OpenErrorKind::Truncated => Self::Tampered,
             OpenErrorKind::Locked => Self::Locked,
             OpenErrorKind::NoSpace => Self::NoSpace,
-            OpenErrorKind::NotLetIn => Self::WrongKey,
+            OpenErrorKind::NotLetIn => Self::NotLetIn,
             OpenErrorKind::Unreachable => Self::Unreachable,
             _ => Self::Failed,
         }

@@ -42,13 +42,28 @@ pub struct Locked<'a> {
 /// What anyone can see of a volume, and the state of the store that holds it. A volume on files can be in use meanwhile.
 ///
 /// # Errors
-/// When storage cannot be opened, or shows no volume.
+/// When storage cannot be opened, or shows no volume; [`Locked`](ErrorKind::Locked) where that is because somebody is making one.
 pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
-    let options = StoreOptions { read_only: true, beside_writer: true, ..StoreOptions::default() };
-    let OpenedStore { mut store, condition } = location.open(&options)?;
+    look_beside_writer(location).map_err(|error| {
+        // What is not whole may be about to be.
+        let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+        match location.open(&options).map_err(Error::from) {
+            Err(locked) if locked.kind() == ErrorKind::Locked => locked,
+            _ => error,
+        }
+    })
+}
+
+fn look_beside_writer(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
+    let OpenedStore { mut store, condition } = location.open(&beside_writer())?;
     let superblock = unlock::look(&mut store).map_err(no_superblock)?;
     check_parties(location, superblock.unauthenticated_params())?;
     Ok((superblock, condition))
+}
+
+/// What is read may be half written.
+fn beside_writer() -> StoreOptions {
+    StoreOptions { read_only: true, beside_writer: true, ..StoreOptions::default() }
 }
 
 impl Locked<'_> {
@@ -80,6 +95,21 @@ impl Locked<'_> {
         }
         let OpenedStore { store, condition } = found;
         Ok(Unlocking { store, condition, owner, state })
+    }
+
+    /// Whoever can unlock a volume on files that somebody else has open. What comes out is authentic; whether it is the newest, the client's directory knows, which is in use.
+    ///
+    /// # Errors
+    /// Those of the store, of the superblock, and of `secret`.
+    pub fn owner_beside_writer<E: From<Error>>(
+        &self,
+        secret: impl FnOnce() -> Result<Secret, E>,
+    ) -> Result<(Unlocked, Condition), E> {
+        // Before anyone is asked for a secret.
+        look(self.location)?;
+        let OpenedStore { mut store, condition } =
+            self.location.open(&beside_writer()).map_err(of)?;
+        Ok((self.owner_of(&mut store, condition.is_cut_off, secret)?, condition))
     }
 
     /// Whoever can unlock the volume in a store.

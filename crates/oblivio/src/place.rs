@@ -13,7 +13,7 @@ use oblivio_volume::{Coins, DiskOptions, Lengths, Recovery, VolumeOptions};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::creation::{self, Creation};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::home;
 use crate::opening::{self, Locked, Unlocking};
 use crate::volume::Volume;
@@ -97,7 +97,7 @@ impl Place {
     ///
     /// # Errors
     /// [`Input`](crate::ErrorKind::Input) if there is something already, or there can be no such volume; those of storage and of the client's
-    /// directory. Nothing is left behind.
+    /// directory. What was made is removed again; where that fails, the error says so.
     pub fn create(&self, secret: &Secret, bytes: u64) -> Result<Volume, Error> {
         self.create_as(secret, &wish(bytes, self.location.kind()))
     }
@@ -107,6 +107,7 @@ impl Place {
     /// # Errors
     /// Those of [`Self::create`].
     pub fn create_as(&self, secret: &Secret, wish: &Wish) -> Result<Volume, Error> {
+        self.check()?;
         let params = VolumeParams::plan(wish)?;
         // Not to stretch a passphrase in vain. The store will refuse what exists again.
         self.location.check_vacant()?;
@@ -119,21 +120,23 @@ impl Place {
         let state = opening::state_of(self.state.as_deref(), &owner)?;
         let creation = Creation {
             location: &self.location,
+            storage: &self.storage,
             state: &state,
             owner: &owner,
             options: self.options(),
             contents: None,
         };
-        creation.make(coins, |made| {
-            Volume::start(made?, &self.disk, state.clone(), Recovery::default())
+        creation.make(coins, |volume| {
+            Volume::start(volume, &self.disk, state.clone(), Recovery::default())
         })
     }
 
     /// Opens a volume that there is. One that was not closed is recovered: it holds all that was flushed.
     ///
     /// # Errors
-    /// Each kind but [`NoSpace`](crate::ErrorKind::NoSpace) has its meaning here.
+    /// Each kind has its meaning here: an opening writes, too.
     pub fn open(&self, secret: &Secret) -> Result<Volume, Error> {
+        self.check()?;
         let locked = Locked {
             location: &self.location,
             state: self.state.as_deref(),
@@ -151,6 +154,16 @@ impl Place {
 }
 
 impl Place {
+    /// Refuses what no volume in use can have, before storage is asked anything.
+    fn check(&self) -> Result<(), Error> {
+        let StoreOptions { read_only, beside_writer, may_be_cut_off, .. } = self.storage;
+        if read_only || beside_writer || may_be_cut_off {
+            let message = "a volume that is in use is written to, also where it is only read: leave out read_only, beside_writer and may_be_cut_off";
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        Ok(self.disk.schedule.map_or(Ok(()), |schedule| schedule.check())?)
+    }
+
     /// At a fixed rate, what goes into the client's directory is as long as the rate makes it.
     fn options(&self) -> VolumeOptions {
         match self.disk.schedule {

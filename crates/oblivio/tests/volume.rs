@@ -6,8 +6,16 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use oblivio::creation::{self, Creation};
+use oblivio::oblivio_core::durable::Contents;
+use oblivio::oblivio_volume::keys::Cost;
+use oblivio::oblivio_volume::superblock::VolumeParams;
+use oblivio::oblivio_volume::{Coins, Schedule};
 use oblivio::opening::look;
-use oblivio::{Error, ErrorKind, Location, Place, Secret, Volume};
+use oblivio::{
+    DiskOptions, Error, ErrorKind, Location, Place, Secret, StoreOptions, Volume, VolumeOptions,
+    wish,
+};
 use tempfile::TempDir;
 
 const BYTES: u64 = 4 << 20;
@@ -250,4 +258,106 @@ fn two_volumes_of_one_secret_have_nothing_in_common() {
     // The directory of one is of no use to the other.
     let swapped = one.place().with_state(other.path("state"));
     assert_eq!(kind(swapped.open(&secret(1))), ErrorKind::State);
+}
+
+/// Whoever comes second to a directory must not take it from the first.
+#[test]
+fn of_two_who_make_volumes_with_one_directory_at_once_neither_loses_what_it_made() {
+    for _ in 0..20 {
+        let world = World::new();
+        let place = |name| Place::new(world.path(name)).unwrap().with_state(world.path("state"));
+        let names = ["one", "other"];
+        let made = std::thread::scope(|scope| {
+            let create = |name| {
+                let place = place(name);
+                scope.spawn(move || place.create(&secret(1), BYTES).and_then(Volume::close).is_ok())
+            };
+            names.map(create).map(|thread| thread.join().unwrap())
+        });
+        assert!(made.contains(&true), "{made:?}");
+        // The directory is that of one alone.
+        let opened = names.map(|name| place(name).open(&secret(1)).is_ok());
+        assert!(opened.contains(&true), "made {made:?}, opened {opened:?}: {:?}", world.names());
+    }
+}
+
+/// Contents that give nothing, and do something before.
+struct Fails<F>(F);
+
+impl<F: FnMut()> Contents for Fails<F> {
+    fn block(&mut self, _: u64, _: &mut [u8]) -> Result<bool, oblivio::oblivio_core::Error> {
+        (self.0)();
+        let kind = oblivio::oblivio_core::ErrorKind::InvalidRequest;
+        Err(oblivio::oblivio_core::Error::new(kind, "there is no more"))
+    }
+}
+
+/// A creation in `world` that fails on its way.
+fn fails(world: &World, meanwhile: impl FnMut()) -> Error {
+    let location = Location::parse(world.path("disk").as_os_str()).unwrap();
+    let params = VolumeParams::plan(&wish(BYTES, location.kind())).unwrap();
+    let mut coins = Coins::from_system().unwrap();
+    let owner = creation::owner(params, &secret(1), Cost::FLOOR, "", &mut coins).unwrap();
+    let creation = Creation {
+        location: &location,
+        storage: &StoreOptions::default(),
+        state: &world.path("state"),
+        owner: &owner,
+        options: VolumeOptions::default(),
+        contents: Some(&mut Fails(meanwhile)),
+    };
+    creation.make(coins, |volume| Ok(volume.close().map(drop)?)).unwrap_err()
+}
+
+#[test]
+fn what_is_left_of_a_creation_is_not_in_the_way_of_the_next_and_nothing_else_is_removed() {
+    let world = World::new();
+    let location = Location::parse(world.path("disk").as_os_str()).unwrap();
+    // Meanwhile it is in use, and nobody is told that it is damaged.
+    let looked = || assert_eq!(kind(look(&location)), ErrorKind::Locked);
+    assert_eq!(fails(&world, looked).kind(), ErrorKind::Input);
+    assert_eq!(world.names(), [""; 0]);
+    // A directory that was there stays there, and can be used.
+    fs::create_dir(world.path("state")).unwrap();
+    fs::set_permissions(world.path("state"), fs::Permissions::from_mode(0o700)).unwrap();
+    fails(&world, || ());
+    assert_eq!(world.names(), ["state"]);
+    // Somebody has removed what was being made, and has something else of that name.
+    let other = world.path("disk");
+    let replace = || {
+        fs::remove_file(&other).unwrap();
+        fs::write(&other, b"another volume").unwrap();
+    };
+    fails(&world, replace);
+    assert_eq!(fs::read(&other).unwrap(), b"another volume");
+    fs::remove_file(&other).unwrap();
+    world.create().close().unwrap();
+    // A directory that is in use, or holds the state of a volume, is nobody else's.
+    let second = Place::new(world.path("second")).unwrap().with_state(world.path("state"));
+    assert_eq!(kind(second.create(&secret(1), BYTES)), ErrorKind::State);
+    world.open().unwrap().close().unwrap();
+}
+
+#[test]
+fn what_no_volume_in_use_can_have_is_refused_before_anything_is_done() {
+    let world = World::new();
+    let period = std::time::Duration::from_millis(10);
+    let slow = Schedule { period, accesses: 0, early_write_backs: true };
+    let refused = [
+        world.place().with_storage(StoreOptions { read_only: true, ..StoreOptions::default() }),
+        world
+            .place()
+            .with_storage(StoreOptions { may_be_cut_off: true, ..StoreOptions::default() }),
+        world.place().with_disk(DiskOptions { schedule: Some(slow), ..DiskOptions::default() }),
+    ];
+    for place in &refused {
+        assert_eq!(kind(place.create(&secret(1), BYTES)), ErrorKind::Input);
+    }
+    assert_eq!(world.names(), [""; 0]);
+    world.create().close().unwrap();
+    let before = fs::read(world.path("disk")).unwrap();
+    for place in &refused {
+        assert_eq!(kind(place.open(&secret(1))), ErrorKind::Input);
+    }
+    assert!(fs::read(world.path("disk")).unwrap() == before, "storage was shown nothing");
 }

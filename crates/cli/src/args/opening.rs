@@ -73,12 +73,12 @@ impl VolumeArgs {
         let path = |name, path: &Option<PathBuf>| {
             path.as_ref().map(|path| format!("{name} {}", shell_word(path.display().to_string())))
         };
-        let command = passphrase_command.clone();
         [
             path("--state", &self.state),
             path("--key-file", key_file),
             path("--passphrase-file", passphrase_file),
-            command.map(|command| format!("--passphrase-command {}", shell_word(command))),
+            // It may hold what is not to be in a log.
+            passphrase_command.as_ref().map(|_| "--passphrase-command …".to_owned()),
         ]
         .into_iter()
         .flatten()

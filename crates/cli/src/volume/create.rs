@@ -5,10 +5,10 @@ use std::path::Path;
 use oblivio::creation::{self, Creation};
 use oblivio::opening::state_of;
 use oblivio_core::durable::Contents;
-use oblivio_store::Location;
+use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::keys::{Cost, Secret};
 use oblivio_volume::superblock::Unlocked;
-use oblivio_volume::{Coins, Volume, VolumeOptions};
+use oblivio_volume::{Coins, VolumeOptions};
 use rustix::process::geteuid;
 use serde_json::json;
 
@@ -88,10 +88,12 @@ fn make(
     let mut blocks = image.map(|image| image.blocks(blocks, &end));
     let contents = blocks.as_mut().map(|blocks| blocks as &mut dyn Contents);
     let options = VolumeOptions::default();
-    let made = Creation { location, state, owner, options, contents }.make(coins, |made| {
-        made.and_then(Volume::close)?;
+    let storage = &StoreOptions::default();
+    let made = Creation { location, storage, state, owner, options, contents };
+    let made = made.make(coins, |volume| {
+        volume.close()?;
         if end.is_asked() { Err(interrupted()) } else { Ok(()) }
     });
     // Why the image gives no more is known to it alone.
-    made.map_err(|error| blocks.and_then(|it| it.failure).unwrap_or(error))
+    made.map_err(|error| blocks.and_then(|it| it.failure).unwrap_or_else(|| error.into()))
 }

@@ -75,7 +75,7 @@ impl Contents for Blocks<'_> {
         self.bar.inc(1);
         self.failure = match read {
             Err(error) => Some(files::cannot_read(&image.path, &error)),
-            Ok(()) if self.end.is_asked() => Some(interrupted()),
+            Ok(()) if self.end.is_asked() => Some(interrupted().into()),
             Ok(()) => return Ok(data.iter().any(|byte| *byte != 0)),
         };
         Err(Error::new(ErrorKind::InvalidRequest, "the image gives no more"))
@@ -83,6 +83,6 @@ impl Contents for Blocks<'_> {
 }
 
 /// A signal has asked for the end.
-pub(super) fn interrupted() -> CliError {
-    CliError::Engine("interrupted: the volume was removed again".into())
+pub(super) fn interrupted() -> oblivio::Error {
+    oblivio::Error::new(oblivio::ErrorKind::Failed, "interrupted: the volume was removed again")
 }

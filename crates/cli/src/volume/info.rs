@@ -11,9 +11,9 @@ use oblivio_volume::volume::needs_recovery;
 use serde_json::{Value, json};
 
 use super::machine::Machine;
-use super::opening;
 use super::plan::{Plan, opening_line, size};
-use crate::args::InfoArgs;
+use super::{opening, secret};
+use crate::args::{InfoArgs, OpenArgs};
 use crate::error::CliError;
 use crate::output;
 
@@ -22,11 +22,10 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     let location = &args.at.place.volume;
     let facts = match if args.public { public(location) } else { known(args) } {
         // Whether it is clean, whoever has it open alone can say.
-        Err(CliError::Locked(message)) if !args.require_clean => {
-            output::remark(&format!(
-                "{message}. So this is what anyone can see: nothing vouches for it"
-            ));
-            public(location)?
+        Err(CliError::Locked(message)) if !args.require_clean && is_on_files(location) => {
+            let facts = in_use(args)?;
+            output::remark(&format!("{message}. What its owner alone can tell is left out"));
+            facts
         }
         other => other?,
     };
@@ -70,6 +69,27 @@ fn known(args: &InfoArgs) -> Result<Facts, CliError> {
             tampering_found: tampering::is_noted(&dir)?,
         }),
     })
+}
+
+/// What the superblock of a volume says that somebody has open.
+fn in_use(args: &InfoArgs) -> Result<Facts, CliError> {
+    let OpenArgs { place, .. } = &args.at;
+    let locked = opening::locked(&args.at, NewerCopies::Refuse);
+    let (owner, condition) =
+        secret::with(&place.secret, |secret| locked.owner_beside_writer(secret))?;
+    Ok(Facts {
+        kind: place.volume.kind(),
+        id: owner.superblock.volume_id(),
+        params: owner.superblock.params().clone(),
+        slots: owner.superblock.slots(),
+        allocated_bytes: condition.allocated_bytes,
+        known_to_client: None,
+    })
+}
+
+/// A server has rules of its own for who may look.
+fn is_on_files(location: &Location) -> bool {
+    matches!(location.kind(), StoreKind::File | StoreKind::Stripe { .. })
 }
 
 struct Facts {

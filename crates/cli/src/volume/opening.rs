@@ -20,20 +20,25 @@ pub(crate) fn coins() -> Result<Coins, CliError> {
     Ok(Coins::from_system()?)
 }
 
+/// Which volume, and what may be tried.
+pub(super) fn locked(args: &OpenArgs, newer: NewerCopies) -> Locked<'_> {
+    let OpenArgs { place, unlock } = args;
+    Locked {
+        location: &place.volume,
+        state: place.state.as_deref(),
+        attempt: unlock.attempt(),
+        newer,
+    }
+}
+
 /// Opens the store, and unlocks its superblock.
 pub(crate) fn unlock(
     args: &OpenArgs,
     options: &StoreOptions,
     newer: NewerCopies,
 ) -> Result<Unlocking, CliError> {
-    let OpenArgs { place, unlock } = args;
-    let locked = Locked {
-        location: &place.volume,
-        state: place.state.as_deref(),
-        attempt: unlock.attempt(),
-        newer,
-    };
-    let unlocking = secret::with(&place.secret, |secret| locked.unlock(options, secret))?;
+    let locked = locked(args, newer);
+    let unlocking = secret::with(&args.place.secret, |secret| locked.unlock(options, secret))?;
     unlocking.condition.mended.iter().for_each(|mended| output::remark(mended));
     Ok(unlocking)
 }

@@ -111,7 +111,7 @@ impl Desk {
         let mut state = self.state();
         state.is_up = true;
         state.has_answered = false;
-        state.works_since = None;
+        // How long the server has said that it works counts on: another link is no answer.
     }
 
     /// Whether something was answered on the latest link.

@@ -58,8 +58,7 @@ const NOTICED_WITHIN: Duration = Duration::from_secs(2);
 /// Before it is asked again.
 const NOTICED_PAUSE: Duration = Duration::from_millis(20);
 
-/// What is computed at once is computed within so long, unless the server lies: a path of half a GB is read within it at 9 MB/s. Honest servers do not even say that they
-/// work on it, but where it waits for something older.
+/// For so long a server may say that it works on what is computed at once. Honest ones say so only where it waits for something older.
 const WORKS_WITHIN: Duration = Duration::from_secs(60);
 
 /// An eviction is over within so long: at 25 Mbit/s between servers, one of 40 GB takes 11 minutes.

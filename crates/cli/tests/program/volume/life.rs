@@ -233,17 +233,19 @@ fn a_server_says_where_it_is_and_ends_when_asked() {
 }
 
 #[test]
-fn a_volume_in_use_shows_what_anyone_can_see() {
+fn a_volume_in_use_shows_what_its_superblock_says() {
     let world = World::with_data(4);
     let server = world.serve("");
     let (code, shown, remarks) =
         crate::common::oblivio(world.path(""), &format!("info {VOLUME} --json"));
-    assert_eq!((code, remarks.contains("what anyone can see")), (0, true), "{remarks}");
+    assert_eq!((code, remarks.contains("What its owner alone can tell")), (0, true), "{remarks}");
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     let public = world.json("info disk.obl --public --json");
     assert_eq!((&shown["disk_bytes"], &shown["slots"]), (&public["disk_bytes"], &public["slots"]));
     assert!(shown.get("needs_recovery").is_none_or(serde_json::Value::is_null), "{shown}");
     world.good("key list disk.obl");
+    fs::write(world.path("wrong"), [9; 32]).unwrap();
+    world.bad("info disk.obl --key-file wrong", 6, "the key file is wrong");
     // Nobody is told that it is clean.
     world.bad(&format!("info {VOLUME} --require-clean"), 9, "close it there first");
     assert!(server.contents() == fs::read(world.path("data")).unwrap());
