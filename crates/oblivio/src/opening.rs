@@ -45,6 +45,13 @@ pub struct Locked<'a> {
 /// When storage cannot be opened, or shows no volume; [`Locked`](ErrorKind::Locked) where that is because somebody is making one.
 pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
     look_beside_writer(location).map_err(|error| {
+        // A server that does not answer is not asked once more.
+        if !matches!(
+            error.kind(),
+            ErrorKind::Tampered | ErrorKind::Input | ErrorKind::UnknownVersion
+        ) {
+            return error;
+        }
         // What is not whole may be about to be.
         let options = StoreOptions { read_only: true, ..StoreOptions::default() };
         match location.open(&options).map_err(Error::from) {

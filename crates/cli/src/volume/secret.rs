@@ -21,7 +21,8 @@ pub(crate) fn with<T>(
     args: &SecretArgs,
     mut attempt: impl FnMut(&dyn Fn() -> Result<Secret, CliError>) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    for _ in 1..ASKED_MAX {
+    let mut asked = 0;
+    loop {
         let was_asked = Cell::new(false);
         let read = || match named(args)? {
             Some(secret) => Ok(secret),
@@ -30,14 +31,15 @@ pub(crate) fn with<T>(
                 ask("Passphrase: ").map(Secret::Passphrase)
             }
         };
-        match attempt(&read) {
-            Err(CliError::WrongKey(message)) if was_asked.get() => {
+        let outcome = attempt(&read);
+        asked += usize::from(was_asked.get());
+        match outcome {
+            Err(CliError::WrongKey(message)) if was_asked.get() && asked < ASKED_MAX => {
                 output::remark(&format!("{message}. Try again"));
             }
             other => return other,
         }
     }
-    attempt(&|| ask("Passphrase: ").map(Secret::Passphrase))
 }
 
 /// How often a person may type a passphrase.

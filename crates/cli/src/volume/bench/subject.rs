@@ -4,14 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use oblivio::creation;
 use oblivio_core::view::{Recorder, Tally};
 use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::device::BlockDevice;
-use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::keys::{Cost, Secret};
 use oblivio_volume::state_dir::FsStateDir;
-use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
+use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{Disk, DiskOptions, Volume, VolumeError, VolumeOptions, schemes};
+use oblivio_volume::{Disk, DiskOptions, Volume, VolumeOptions, schemes};
 use rand::Rng;
 use zeroize::Zeroizing;
 
@@ -34,13 +35,10 @@ impl Subject {
     pub(super) fn create(place: &Path, args: &BenchArgs) -> Result<Self, CliError> {
         let params = VolumeParams::plan(&schemes::wish(args.size))?;
         let mut coins = opening::coins()?;
-        let volume_key = VolumeKey::draw(&mut coins);
         let mut secret = Zeroizing::new(vec![0; 32]);
         coins.fill_bytes(&mut secret);
-        let slot = NewSlot { secret: &Secret::KeyFile(secret), cost: Cost::FLOOR, label: "" };
-        let superblock = Superblock::create(params.clone(), &volume_key, &slot, &mut coins)
-            .map_err(VolumeError::from)?;
-        let owner = Unlocked { superblock, volume_key, slot: 0 };
+        let secret = Secret::KeyFile(secret);
+        let owner = creation::owner(params.clone(), &secret, Cost::FLOOR, "", &mut coins)?;
 
         let path = place.join("volume");
         let options = StoreOptions { direct: args.direct, ..StoreOptions::default() };
