@@ -32,6 +32,7 @@ mod secret;
 mod serve;
 mod serve_store;
 mod signals;
+mod silence;
 mod sizes;
 
 pub(crate) use bench::bench;

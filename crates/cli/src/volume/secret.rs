@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 use crate::args::SecretArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
+use crate::volume::silence::Silence;
 use crate::{files, output};
 
 /// Tries to open a volume with the secret that `args` names. If it names none, it is asked for on the terminal, and asked for again where a
@@ -86,6 +87,7 @@ fn named(args: &SecretArgs) -> Result<Option<Secret>, CliError> {
 }
 
 fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
+    let _silence = Silence::begin();
     let asked = rpassword::prompt_password(prompt);
     asked.map(|text| Zeroizing::new(text.into_bytes())).map_err(|error| {
         let why = match error.raw_os_error().map(Errno::from_raw_os_error) {

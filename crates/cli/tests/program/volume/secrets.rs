@@ -6,6 +6,7 @@ use std::process::Command;
 
 use memchr::memmem;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
 
 use super::world::{MIB, Server, World};
 use crate::common::{command, oblivio};
@@ -90,6 +91,8 @@ fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
         shown.push_str(&String::from_utf8_lossy(&some[..bytes]));
         if shown.matches("Passphrase:").count() > typed {
             let word = words.get(typed).expect("it is asked for once too often");
+            let echoes = tcgetattr(&master).unwrap().local_modes.contains(LocalModes::ECHO);
+            assert!(!echoes, "it would be shown: {shown}");
             master.write_all(format!("{word}\n").as_bytes()).unwrap();
             typed += 1;
         }
