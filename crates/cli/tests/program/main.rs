@@ -4,6 +4,7 @@
 
 mod blocks;
 mod common;
+mod documents;
 mod evaluation;
 mod lab_run;
 mod relay;

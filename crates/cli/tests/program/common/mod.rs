@@ -1,5 +1,7 @@
 //! Command lines, and how they end.
 
+pub(crate) mod terminal;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

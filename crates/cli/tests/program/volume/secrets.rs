@@ -1,14 +1,11 @@
 //! Secrets stay where they are.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::process::Command;
+use std::fs;
 
 use memchr::memmem;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
 
 use super::world::{MIB, Server, World};
+use crate::common::terminal::Terminal;
 use crate::common::{command, oblivio};
 
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
@@ -63,40 +60,17 @@ fn there_is_no_option_that_takes_the_passphrase_itself() {
     assert!(code == 3 && message.contains("--passphrase-file"), "{code}: {message}");
 }
 
-/// A terminal at which somebody types these, one at each prompt; what it showed, and the exit code.
+/// What a terminal showed at which somebody typed these, one at each prompt; and the exit code.
 fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
-    let master = openpt(flags).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let terminal = || File::options().read(true).write(true).open(&name).unwrap();
-    let program = command(&world.path(""), command_line);
-    let mut child = Command::new("setsid")
-        .args(["--ctty", "--wait"])
-        .arg(program.get_program())
-        .args(program.get_args())
-        .current_dir(world.path(""))
-        .envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .stdin(terminal())
-        .stdout(terminal())
-        .stderr(terminal())
-        .spawn()
-        .unwrap();
-    let mut master = File::from(master);
-    let (mut shown, mut some) = (String::new(), [0; 1000]);
+    let terminal = Terminal::new();
+    let mut child = terminal.run(&command(&world.path(""), command_line)).spawn().unwrap();
     let mut typed = 0;
-    // At the end of the last process on the terminal, there is an error.
-    while let Ok(bytes @ 1..) = master.read(&mut some) {
-        shown.push_str(&String::from_utf8_lossy(&some[..bytes]));
-        if shown.matches("Passphrase:").count() > typed {
-            let word = words.get(typed).expect("it is asked for once too often");
-            let echoes = tcgetattr(&master).unwrap().local_modes.contains(LocalModes::ECHO);
-            assert!(!echoes, "it would be shown: {shown}");
-            master.write_all(format!("{word}\n").as_bytes()).unwrap();
+    let shown = terminal.type_secrets(|shown| {
+        (shown.matches("Passphrase:").count() > typed).then(|| {
             typed += 1;
-        }
-    }
+            (*words.get(typed - 1).expect("it is asked for once too often")).to_owned()
+        })
+    });
     assert_eq!(typed, words.len(), "{shown}");
     (child.wait().unwrap().code().unwrap(), shown)
 }

@@ -1,0 +1,105 @@
+//! The command blocks of a page.
+//!
+//! A fenced block says by its first words what it is: `sh` are commands, which are run one after the other; `console` are commands after a
+//! `$`, with what they print between; `sh understood` are commands that cannot be run in a test, because they take too long or need other
+//! machines: of these it is seen that the program understands them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A command, and what the page says that it prints.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) command: String,
+    pub(super) prints: Option<String>,
+}
+
+/// The root of the repository, of which pages are named.
+pub(super) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The README, and every page below `docs`.
+pub(super) fn pages() -> Vec<String> {
+    let mut pages = vec!["README.md".to_owned()];
+    let mut folders = vec![PathBuf::from("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = folder.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path.to_str().unwrap().to_owned());
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// The blocks of a page, each with what its fence says.
+pub(super) fn blocks(page: &str) -> Vec<(String, String)> {
+    let text = fs::read_to_string(root().join(page)).unwrap();
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    // A block in a list is indented.
+    let mut indent = 0;
+    for line in text.lines() {
+        match (&mut open, line.trim_start().strip_prefix("```")) {
+            (None, Some(kind)) => {
+                indent = line.len() - line.trim_start().len();
+                open = Some((kind.to_owned(), String::new()));
+            }
+            (None, None) => {}
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some((_, block)), None) => {
+                block.push_str(line.get(indent..).unwrap_or_default());
+                block.push('\n');
+            }
+        }
+    }
+    assert!(open.is_none(), "{page}: a block does not end");
+    blocks
+}
+
+/// What is run of a page, in its order.
+pub(super) fn steps(page: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (kind, block) in blocks(page) {
+        match kind.as_str() {
+            "sh" => steps.push(Step { command: block, prints: None }),
+            "console" => steps.extend(transcript(page, &block)),
+            _ => {}
+        }
+    }
+    steps
+}
+
+/// The commands that need only be understood, each on one line.
+pub(super) fn understood(page: &str) -> Vec<String> {
+    let of_kind = blocks(page).into_iter().filter(|(kind, _)| kind == "sh understood");
+    of_kind
+        .flat_map(|(_, block)| {
+            let joined = block.replace("\\\n", " ");
+            joined.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+        })
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect()
+}
+
+fn transcript(page: &str, block: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for line in block.lines() {
+        let continues = steps.last().is_some_and(|step: &Step| {
+            step.prints.as_deref() == Some("") && step.command.trim_end().ends_with('\\')
+        });
+        match (line.strip_prefix("$ "), steps.last_mut()) {
+            (Some(command), _) => steps.push(Step { command: format!("{command}\n"), prints: Some(String::new()) }),
+            (None, Some(step)) if continues => step.command.push_str(&format!("{line}\n")),
+            (None, Some(Step { prints: Some(prints), .. })) => prints.push_str(&format!("{line}\n")),
+            (None, _) => panic!("{page}: a transcript begins with {line:?} and not with a command"),
+        }
+    }
+    steps
+}

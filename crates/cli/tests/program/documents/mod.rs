@@ -1,0 +1,82 @@
+//! Every command that a page shows, as somebody would type it who reads the page.
+
+mod blocks;
+mod session;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use self::blocks::{blocks, pages, root, steps, understood};
+
+/// Pages whose commands are run, by a test below for each.
+const RUN: [&str; 3] = ["docs/backup.md", "docs/choosing.md", "docs/exit-codes.md"];
+
+#[test]
+fn every_page_with_commands_has_its_test_and_every_block_says_what_it_is() {
+    let mut with_commands = BTreeSet::new();
+    for page in pages() {
+        if !steps(&page).is_empty() {
+            with_commands.insert(page.clone());
+        }
+        for (kind, block) in blocks(&page) {
+            let is_said = ["sh", "console", "sh understood"].contains(&kind.as_str());
+            let commands = ["oblivio ", "make ", "cargo ", "$ "];
+            let command = block.lines().find(|line| commands.iter().any(|command| line.starts_with(command)));
+            assert!(is_said || command.is_none(), "{page}: {command:?} stands in a block of {kind:?}");
+        }
+    }
+    let run = RUN.iter().map(|page| (*page).to_owned()).collect();
+    assert_eq!(with_commands, run);
+}
+
+/// Those that take too long here, or need what is not here: the program knows the command and each of its options, `make` its target.
+#[test]
+fn what_no_test_can_run_is_understood() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let mut seen = 0;
+    for page in pages() {
+        for command in understood(&page) {
+            seen += 1;
+            match command.split_whitespace().next().unwrap() {
+                "oblivio" => assert_is_understood(&page, &command),
+                "make" => {
+                    let target = command.split_whitespace().nth(1).unwrap();
+                    assert!(makefile.contains(&format!("\n{target}:")), "{page}: make has no {target}");
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+fn assert_is_understood(page: &str, command: &str) {
+    let words = command.split(" #").next().unwrap();
+    // Before anything else would be run by it.
+    let end = [" -- ", " > ", " | ", " && ", " &"].iter().filter_map(|end| words.find(end)).min();
+    let asked = format!("{} --help", &words[..end.unwrap_or(words.len())]);
+    let asked = asked.replacen("oblivio", env!("CARGO_BIN_EXE_oblivio"), 1);
+    let output = Command::new("bash").args(["-c", &asked]).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{page}: {command}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn at_each_exit_code_it_prints_what_the_page_says() {
+    run("docs/exit-codes.md", &[]);
+}
+
+#[test]
+fn a_backup_comes_back_as_the_page_says() {
+    run("docs/backup.md", &[]);
+}
+
+#[test]
+fn plans_say_what_the_page_says() {
+    run("docs/choosing.md", &[]);
+}
+
+/// Runs what a page shows, one after the other, in a folder that holds `files`.
+fn run(page: &str, files: &[(&str, &[u8])]) {
+    session::run(page, &steps(page), files);
+}
