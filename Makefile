@@ -108,7 +108,21 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, do
 	fi
 	$(call step,documentation,30)
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps
+	$(call step,the book,90)
+	$(build_book)
 	$(call times,everything passed)
+
+# What makes a book of the pages in `docs`. Links between them are tested in `crates/architecture`.
+MDBOOK := target/tools/bin/mdbook
+define build_book
+	@[ -x $(MDBOOK) ] || $(CARGO) install mdbook --version 0.5.4 --locked --debug \
+	  --no-default-features --features search --root target/tools
+	$(MDBOOK) build docs
+endef
+
+.PHONY: book
+book: tools ## the documentation as a book, to book/index.html, to be read without a network
+	$(build_book)
 
 .PHONY: planted-leaks
 planted-leaks: tools test-tools ## change the engine, volumes and servers so that they leak; tests must notice each
@@ -179,4 +193,4 @@ fuzz: tools ## fuzz every reader of untrusted bytes, FUZZ_SECONDS=60 each
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf target bench/target fuzz/target
+	rm -rf target book bench/target fuzz/target

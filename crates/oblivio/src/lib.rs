@@ -62,3 +62,12 @@ pub use oblivio_volume::{DiskOptions, Recovery, VolumeOptions, Wish};
 pub use place::Place;
 pub use volume::Volume;
 pub use wish::wish;
+
+/// The code of the documents is compiled, and run unless it names a file.
+#[cfg(doctest)]
+mod documents {
+    #[doc = include_str!("../../../docs/library.md")]
+    struct Library;
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+}

@@ -6,6 +6,7 @@ mod arrows;
 mod claims;
 mod doors;
 mod licences;
+mod links;
 mod purity;
 mod rooms;
 mod schemes;

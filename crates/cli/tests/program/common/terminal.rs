@@ -51,7 +51,8 @@ impl Terminal {
         while let Ok(bytes @ 1..) = self.master.read(&mut some) {
             shown.push_str(&String::from_utf8_lossy(&some[..bytes]));
             if let Some(secret) = answer(&shown) {
-                let echoes = tcgetattr(&self.master).unwrap().local_modes.contains(LocalModes::ECHO);
+                let echoes =
+                    tcgetattr(&self.master).unwrap().local_modes.contains(LocalModes::ECHO);
                 assert!(!echoes, "it would be shown: {shown}");
                 self.master.write_all(format!("{secret}\n").as_bytes()).unwrap();
             }

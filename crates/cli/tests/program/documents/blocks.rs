@@ -95,9 +95,13 @@ fn transcript(page: &str, block: &str) -> Vec<Step> {
             step.prints.as_deref() == Some("") && step.command.trim_end().ends_with('\\')
         });
         match (line.strip_prefix("$ "), steps.last_mut()) {
-            (Some(command), _) => steps.push(Step { command: format!("{command}\n"), prints: Some(String::new()) }),
+            (Some(command), _) => {
+                steps.push(Step { command: format!("{command}\n"), prints: Some(String::new()) })
+            }
             (None, Some(step)) if continues => step.command.push_str(&format!("{line}\n")),
-            (None, Some(Step { prints: Some(prints), .. })) => prints.push_str(&format!("{line}\n")),
+            (None, Some(Step { prints: Some(prints), .. })) => {
+                prints.push_str(&format!("{line}\n"))
+            }
             (None, _) => panic!("{page}: a transcript begins with {line:?} and not with a command"),
         }
     }

@@ -8,9 +8,25 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use self::blocks::{blocks, pages, root, steps, understood};
+use crate::volume::needs::can_mount;
+
+/// Public keys, as good as any.
+const KEYS: [(&str, &str); 3] = [
+    ("ONE", "PUVF4tJpzkQyZ2cBS0cD0Bk0y3Wr3LwRkbk4d5m4T2E="),
+    ("TWO", "KrNjdHuQUyf3Chh3/ABrhgBFl3xB3djOryRj4dTvuYE="),
+    ("THREE", "D5mtpP+yOVd1MTyi1GWg9fTV023ZeWOWRiup4sTcS54="),
+];
 
 /// Pages whose commands are run, by a test below for each.
-const RUN: [&str; 3] = ["docs/backup.md", "docs/choosing.md", "docs/exit-codes.md"];
+const RUN: [&str; 7] = [
+    "README.md",
+    "docs/backup.md",
+    "docs/bucket-server.md",
+    "docs/choosing.md",
+    "docs/exit-codes.md",
+    "docs/s3oram.md",
+    "docs/tutorial.md",
+];
 
 #[test]
 fn every_page_with_commands_has_its_test_and_every_block_says_what_it_is() {
@@ -22,8 +38,12 @@ fn every_page_with_commands_has_its_test_and_every_block_says_what_it_is() {
         for (kind, block) in blocks(&page) {
             let is_said = ["sh", "console", "sh understood"].contains(&kind.as_str());
             let commands = ["oblivio ", "make ", "cargo ", "$ "];
-            let command = block.lines().find(|line| commands.iter().any(|command| line.starts_with(command)));
-            assert!(is_said || command.is_none(), "{page}: {command:?} stands in a block of {kind:?}");
+            let command =
+                block.lines().find(|line| commands.iter().any(|command| line.starts_with(command)));
+            assert!(
+                is_said || command.is_none(),
+                "{page}: {command:?} stands in a block of {kind:?}"
+            );
         }
     }
     let run = RUN.iter().map(|page| (*page).to_owned()).collect();
@@ -42,7 +62,10 @@ fn what_no_test_can_run_is_understood() {
                 "oblivio" => assert_is_understood(&page, &command),
                 "make" => {
                     let target = command.split_whitespace().nth(1).unwrap();
-                    assert!(makefile.contains(&format!("\n{target}:")), "{page}: make has no {target}");
+                    assert!(
+                        makefile.contains(&format!("\n{target}:")),
+                        "{page}: make has no {target}"
+                    );
                 }
                 _ => {}
             }
@@ -57,8 +80,43 @@ fn assert_is_understood(page: &str, command: &str) {
     let end = [" -- ", " > ", " | ", " && ", " &"].iter().filter_map(|end| words.find(end)).min();
     let asked = format!("{} --help", &words[..end.unwrap_or(words.len())]);
     let asked = asked.replacen("oblivio", env!("CARGO_BIN_EXE_oblivio"), 1);
-    let output = Command::new("bash").args(["-c", &asked]).stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{page}: {command}\n{}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("bash")
+        .args(["-c", &asked])
+        // What a page names that its reader has.
+        .envs(KEYS)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{page}: {command}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn the_readme_can_be_pasted() {
+    if can_mount() {
+        let image = vec![7; 3 << 20];
+        run("README.md", &[("photos/a", b"a photo"), ("photo.img", &image)]);
+    }
+}
+
+#[test]
+fn the_tutorial_ends_with_the_disk_as_it_was() {
+    if can_mount() {
+        run("docs/tutorial.md", &[]);
+    }
+}
+
+#[test]
+fn a_bucket_server_on_one_machine_does_what_its_page_says() {
+    run("docs/bucket-server.md", &[]);
+}
+
+#[test]
+fn share_servers_on_one_machine_do_what_their_page_says() {
+    run("docs/s3oram.md", &[]);
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
     let Outcome { ended, rest, terminal } = type_in(dir.path(), steps);
     for (number, (step, (text, code))) in steps.iter().zip(&ended).enumerate() {
         let command = &step.command;
-        let looked_at = steps.get(number + 1).is_some_and(|next| next.command.starts_with("echo $?"));
+        let looked_at =
+            steps.get(number + 1).is_some_and(|next| next.command.starts_with("echo $?"));
         assert!(*code == 0 || looked_at, "{page}: {command}ends with {code}:\n{text}");
         if let Some(prints) = &step.prints {
             let expected: Vec<&str> = prints.lines().filter(|line| !is_prompt(line)).collect();
@@ -42,11 +43,17 @@ pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
         }
     }
     let next = steps.get(ended.len()).map_or("", |step| &step.command);
-    assert_eq!(ended.len(), steps.len(), "{page}: this did not end well:\n{next}{rest}\n{terminal}");
+    assert_eq!(
+        ended.len(),
+        steps.len(),
+        "{page}: this did not end well:\n{next}{rest}\n{terminal}"
+    );
     if steps.iter().all(|step| step.prints.is_some()) {
-        let shown = steps.iter().flat_map(|step| step.prints.iter().flat_map(|prints| prints.lines()));
+        let shown =
+            steps.iter().flat_map(|step| step.prints.iter().flat_map(|prints| prints.lines()));
         let shown: Vec<&str> = shown.filter(|line| is_prompt(line)).map(str::trim).collect();
-        let asked: Vec<&str> = terminal.lines().filter(|line| is_prompt(line)).map(str::trim).collect();
+        let asked: Vec<&str> =
+            terminal.lines().filter(|line| is_prompt(line)).map(str::trim).collect();
         assert_eq!(shown, asked, "{page}: passphrases are asked for otherwise");
     }
 }

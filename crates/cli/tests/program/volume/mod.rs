@@ -26,7 +26,7 @@ mod store_file;
 mod striped;
 // What the tests of both crates need is said once.
 #[path = "../../../../serve/tests/servers/support/needs.rs"]
-mod needs;
+pub(crate) mod needs;
 #[path = "../../../../store/tests/file_systems/own_file_system.rs"]
 mod own_file_system;
 #[path = "../../../../serve/tests/servers/nbd/tools.rs"]
