@@ -126,6 +126,10 @@ impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
         }
     }
 
+    fn wait_for_links(&mut self, failed: u32) -> bool {
+        self.recorder.store_mut().servers().is_some_and(|servers| servers.wait_for_links(failed))
+    }
+
     fn key(&self, server: usize) -> [u8; 32] {
         self.known[server].0
     }

@@ -1,8 +1,8 @@
 //! An image of a disk, which a new volume holds from its beginning.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
@@ -23,15 +23,20 @@ pub(super) struct Image {
 
 impl Image {
     pub(super) fn open(path: &Path) -> Result<Self, CliError> {
+        let cannot_read = |error| files::cannot_read(path, &error);
+        let refused = |why| {
+            let path = path.display();
+            CliError::Input(format!("{path} {why}: name a file or a device that holds a disk"))
+        };
+        // To open a pipe waits for somebody who writes to it.
+        let kind = fs::metadata(path).map_err(cannot_read)?.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(refused("cannot be read anywhere, as a disk is"));
+        }
         let mut file = files::open(path)?;
-        let bytes =
-            file.seek(SeekFrom::End(0)).map_err(|error| files::cannot_read(path, &error))?;
+        let bytes = file.seek(SeekFrom::End(0)).map_err(cannot_read)?;
         if bytes == 0 {
-            let message = format!(
-                "{} has no bytes: name a file or a device that holds a disk",
-                path.display()
-            );
-            return Err(CliError::Input(message));
+            return Err(refused("has no bytes"));
         }
         Ok(Self { path: path.to_owned(), file, bytes })
     }

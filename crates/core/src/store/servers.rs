@@ -38,9 +38,7 @@ pub trait ShareServers {
 
     /// Something has failed because a link is missing, also one between servers, so often one time after the other: waits a little. Answers whether it is worth trying
     /// again, which it is as long as it is tried to reach servers.
-    fn wait_for_links(&mut self, _failed: u32) -> bool {
-        false
-    }
+    fn wait_for_links(&mut self, failed: u32) -> bool;
 
     /// By which public key the other servers know it.
     fn key(&self, server: usize) -> [u8; 32];

@@ -350,6 +350,10 @@ impl ShareServers for OnServers {
     /// In this world it is known at once who is dead.
     fn wait_for_missing(&mut self) {}
 
+    fn wait_for_links(&mut self, _: u32) -> bool {
+        false
+    }
+
     fn key(&self, server: usize) -> [u8; 32] {
         [server as u8; 32]
     }

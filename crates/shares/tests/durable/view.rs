@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 
 use oblivio_core::durable::Want;
+use oblivio_core::store::BucketStore;
+use oblivio_core::view::Event;
 use oblivio_shares::message::{Point, Request};
 use oblivio_shares::sharing::Share;
+use oblivio_shares::view::ShareRecorder;
 use oblivio_testkit::statistics::{Verdicts, uniformity};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -54,6 +57,15 @@ fn servers_are_asked_the_same_whatever_the_owner_does() {
         assert!(*other == shapes[0], "{name}");
     }
     assert!(shapes[0].len() as u64 > 2 * FEW);
+}
+
+#[test]
+fn an_owner_whose_view_is_recorded_waits_for_links_as_others_do() {
+    let owner = Owner::new(parties(3, 1), 6);
+    owner.servers.world().waits_for_links = 2;
+    let mut recorded = ShareRecorder::new(owner.servers.clone(), |_: &Event, _: &[u8]| {}, 3);
+    let servers = recorded.servers().unwrap();
+    assert_eq!([1, 2, 3].map(|failed| servers.wait_for_links(failed)), [true, true, false]);
 }
 
 #[test]

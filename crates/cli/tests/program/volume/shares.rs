@@ -249,10 +249,16 @@ fn an_image_becomes_a_volume() {
     // Other stores get it block by block.
     world.good("create disk.obl --from data --size 2M --key-file key");
     world.good(&format!("serve nbd disk.obl --key-file key --run '{read}'"));
+    fs::write(world.path("empty"), "").unwrap();
+    let pipe = Command::new("mkfifo").arg(world.path("pipe")).status().unwrap();
+    assert!(pipe.success());
     for (said, code, message) in [
         ("--from data --size 1M", 3, "leave --size out"),
         ("--from nothing", 3, "nothing"),
-        ("--from /dev/null", 3, "has no bytes"),
+        ("--from empty", 3, "has no bytes"),
+        ("--from /dev/null", 3, "a disk is: name a file"),
+        ("--from .", 3, "a disk is: name a file"),
+        ("--from pipe", 3, "a disk is: name a file"),
         ("", 2, "--size"),
     ] {
         world.bad(&format!("create other.obl --key-file key {said}"), code, message);

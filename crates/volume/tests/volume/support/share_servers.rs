@@ -120,6 +120,10 @@ impl ShareServers for OnServers {
 
     fn wait_for_missing(&mut self) {}
 
+    fn wait_for_links(&mut self, _: u32) -> bool {
+        false
+    }
+
     fn key(&self, server: usize) -> [u8; 32] {
         [server as u8; 32]
     }
