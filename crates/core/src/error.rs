@@ -95,7 +95,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         Self {
             kind: ErrorKind::Store,
-            message: format!("the store failed: {error}"),
+            message: format!("storage failed: {error}"),
             store: Some(error),
         }
     }

@@ -112,22 +112,22 @@ impl Known {
         match shown {
             None => gone_back(
                 VolumeErrorKind::Tampered,
-                "the store shows no anchor of this volume: it is damaged, or was emptied. Bring the \
+                "storage shows no anchor of this volume: it is damaged, or was emptied. Bring the \
                  store back as it was; or save what is left with `oblivio rescue`",
             ),
             Some(shown) if [latest, previous, newest].contains(&&shown) => Ok(shown),
             Some(shown) if shown.number > newest.number => gone_back(
                 VolumeErrorKind::StateRolledBack,
-                "the client's directory is older than the store: it was restored from a backup, or the \
+                "the client's directory is older than storage: it was restored from a backup, or the \
                  volume was used from another directory. Use the directory the volume was last used \
                  with; with this one, the blocks written since cannot be found. What it knows of, \
                  `oblivio rescue` gives back",
             ),
             Some(_) => gone_back(
                 VolumeErrorKind::StoreRolledBack,
-                "the store is older than the client's directory, or belongs to another history: it was \
+                "storage is older than the client's directory, or belongs to another history: it was \
                  restored from a backup, or somebody shows an old copy of it. Bring the latest store \
-                 back. A backup of the store needs the backup of the client's directory that was made \
+                 back. A backup of storage needs the backup of the client's directory that was made \
                  with it; without that, `oblivio rescue` gives back what it holds",
             ),
         }

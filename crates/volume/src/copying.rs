@@ -81,7 +81,7 @@ pub fn look(from: &mut dyn BucketStore) -> Result<LockedSuperblock, SuperblockEr
     let superblock = unlock::look(&mut &mut *from)?;
     // Of what follows, as much is asked for at once as this says.
     if from.shape(anchor::TREE) != Some(&anchor::shape()) {
-        let message = "the store has no room for anchors: it was made for something else";
+        let message = "storage has no room for anchors: it was made for something else";
         return Err(SuperblockError::new(SuperblockErrorKind::Store, message));
     }
     Ok(superblock)

@@ -125,7 +125,7 @@ impl From<oblivio_core::Error> for VolumeError {
         };
         let advice = match kind {
             VolumeErrorKind::Tampered => {
-                ". Bring the store back as it was before it was changed, and open the volume with \
+                ". Bring it back as it was before it was changed, and open the volume with \
                  --after-tampering (a backup from before the last opening is too old, and this was one). \
                  Without it, `oblivio rescue` saves what is left"
             }

@@ -323,7 +323,7 @@ impl Ledger {
             Some(shown) if shown != latest && shown.number >= latest.number => {
                 Err(VolumeError::new(
                     VolumeErrorKind::Locked,
-                    "the store shows the checkpoint of somebody else: another client has opened the \
+                    "storage shows the checkpoint of somebody else: another client has opened the \
                      volume since. Make sure that only one does, and open it again",
                 ))
             }

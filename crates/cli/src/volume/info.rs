@@ -130,7 +130,7 @@ impl Facts {
         ]);
         if self.known_to_client.is_some_and(|known| known.tampering_found) {
             lines.push(
-                "tampering         storage was found to be changed: bring the store back as it was, and \
+                "tampering         storage was found to be changed: bring it back as it was, and \
                  open it with --after-tampering; or save what is left with `oblivio rescue`"
                     .into(),
             );

@@ -115,7 +115,7 @@ impl Report {
         let rescued = &self.rescued;
         if rescued.state_is_behind {
             return Err(CliError::StateRolledBack(
-                "the client's directory is older than the store: every block may be older than the latest. \
+                "the client's directory is older than storage: every block may be older than the latest. \
                  Use the latest directory, if there is one"
                     .into(),
             ));

@@ -144,7 +144,7 @@ fn check_lengths(frames: Frames<'_>, count: usize, bytes: u64) -> Result<(), Sto
         return Ok(());
     }
     let message =
-        "the store answered with more or less than it was asked for: check what it is kept on";
+        "storage answered with more or less than it was asked for: check what it is kept on";
     Err(StoreError::new(StoreErrorKind::Damaged, message))
 }
 

@@ -237,7 +237,7 @@ fn read(store: &mut (impl BucketStore + ?Sized), copy: usize) -> Result<&[u8], S
     if frames.len() != 1 {
         return Err(SuperblockError::new(
             SuperblockErrorKind::Store,
-            "the store answered with more or fewer superblocks than it was asked for: check what it is \
+            "storage answered with more or fewer superblocks than it was asked for: check what it is \
              kept on",
         ));
     }
@@ -268,7 +268,7 @@ fn check_shape(store: &(impl BucketStore + ?Sized)) -> Result<(), SuperblockErro
     } else {
         Err(SuperblockError::new(
             SuperblockErrorKind::Store,
-            "the store has no room for superblocks: it was made for something else",
+            "storage has no room for superblocks: it was made for something else",
         ))
     }
 }

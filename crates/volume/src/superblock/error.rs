@@ -84,7 +84,7 @@ impl From<KeyError> for SuperblockError {
 
 impl From<StoreError> for SuperblockError {
     fn from(error: StoreError) -> Self {
-        let message = format!("the store failed at a superblock: {error}");
+        let message = format!("storage failed at a superblock: {error}");
         Self { kind: SuperblockErrorKind::Store, message, source: Some(error) }
     }
 }

@@ -35,7 +35,7 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
         match code {
             0 => {}
             7 => {
-                assert!(message.contains("Bring the store back"), "{message}");
+                assert!(message.contains("Bring it back"), "{message}");
                 found.push(place);
             }
             _ => panic!("{code}: {stdout}{message}"),
@@ -190,7 +190,7 @@ fn a_store_from_a_backup_is_code_8() {
     world.copy("disk.obl", "latest.obl");
     world.copy("backup.obl", "disk.obl");
     for command_line in [format!("check {VOLUME}"), format!("serve nbd {VOLUME} --run true")] {
-        world.bad(&command_line, 8, "Bring the latest store back");
+        world.bad(&command_line, 8, "Bring the latest back");
     }
     world.copy("latest.obl", "disk.obl");
     world.assert_nothing_is_lost();
@@ -315,7 +315,7 @@ fn a_clients_directory_that_lost_its_end_is_code_12() {
     let (whole, cut) = (file.appended(), 10);
     let end = file.read(whole - cut, cut);
     file.set_len(whole - cut);
-    world.bad(&format!("check {VOLUME}"), 12, "older than the store");
+    world.bad(&format!("check {VOLUME}"), 12, "older than storage");
     file.set_len(whole);
     file.replace(whole - cut, &end);
     world.assert_nothing_is_lost();

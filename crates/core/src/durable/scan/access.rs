@@ -127,7 +127,7 @@ impl ScanArray {
         if found != was_live || found_other != is_carried {
             return Err(Error::new(
                 ErrorKind::Corrupt,
-                "a block is nowhere: the client's state does not belong to this store",
+                "a block is nowhere: the client's state does not belong to this storage",
             ));
         }
         let mut is_live = was_live;
@@ -181,7 +181,7 @@ fn changed(place: u64) -> Error {
     Error::new(
         ErrorKind::Corrupt,
         format!(
-            "bucket {place} of the store holds changed bytes, or an older version. The storage is \
+            "bucket {place} of storage holds changed bytes, or an older version. The storage is \
              damaged or was tampered with: nothing of it was used"
         ),
     )

@@ -481,7 +481,7 @@ fn open_page(
             Error::new(
                 ErrorKind::Corrupt,
                 format!(
-                    "page {} of the store holds changed bytes, or an older version. The storage is \
+                    "page {} of storage holds changed bytes, or an older version. The storage is \
                      damaged or was tampered with: nothing of it was used",
                     page.place
                 ),

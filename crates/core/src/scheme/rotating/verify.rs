@@ -109,7 +109,7 @@ pub(super) fn forged(version: &Version, defect: &str) -> Error {
     Error::new(
         ErrorKind::Corrupt,
         format!(
-            "bucket {} of the store holds {defect}. The storage is damaged or was tampered with: \
+            "bucket {} of storage holds {defect}. The storage is damaged or was tampered with: \
              nothing of it was used",
             version.place
         ),
