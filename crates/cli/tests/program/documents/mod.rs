@@ -18,12 +18,13 @@ const KEYS: [(&str, &str); 3] = [
 ];
 
 /// Pages whose commands are run, by a test below for each.
-const RUN: [&str; 7] = [
+const RUN: [&str; 8] = [
     "README.md",
     "docs/backup.md",
     "docs/bucket-server.md",
     "docs/choosing.md",
     "docs/exit-codes.md",
+    "docs/formats/walk.md",
     "docs/s3oram.md",
     "docs/tutorial.md",
 ];
@@ -127,6 +128,11 @@ fn at_each_exit_code_it_prints_what_the_page_says() {
 #[test]
 fn a_backup_comes_back_as_the_page_says() {
     run("docs/backup.md", &[]);
+}
+
+#[test]
+fn a_volume_has_the_bytes_that_the_walk_shows() {
+    run("docs/formats/walk.md", &[]);
 }
 
 #[test]
