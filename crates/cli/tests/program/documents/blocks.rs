@@ -19,9 +19,9 @@ pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The README, and every page below `docs`.
+/// The pages at the root that show commands, and every page below `docs`.
 pub(super) fn pages() -> Vec<String> {
-    let mut pages = vec!["README.md".to_owned()];
+    let mut pages = ["CONTRIBUTING.md", "README.md"].map(str::to_owned).to_vec();
     let mut folders = vec![PathBuf::from("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(root().join(&folder)).unwrap() {
