@@ -168,6 +168,10 @@ stash-study: tools ## the stash over ACCESSES=10^8 accesses, and the bound it ne
 	$(CARGO) build --release --package oblivio-cli
 	target/release/oblivio lab run stash-study --accesses $(ACCESSES) --output target/stash-study
 
+.PHONY: pictures
+pictures: tools ## draw the pictures of docs/how-it-works.md again, from what the engine does
+	$(CARGO) run --quiet --profile test --package oblivio-lab --example pictures -- docs/img
+
 .PHONY: trace-plugin
 trace-plugin: tools ## what `oblivio trace record` needs beside it
 	$(CARGO) build --release --package oblivio-trace-plugin

@@ -19,3 +19,9 @@ pub const PALETTE: [RGBColor; 8] = [
     RGBColor(0x7a, 0x4b, 0x24),
     RGBColor(0x1f, 0x2a, 0x6b),
 ];
+
+/// What storage saw of accesses.
+pub const SEEN: RGBColor = RGBColor(0x55, 0x5d, 0x68);
+
+/// What it saw of evictions.
+pub const EVICTION: RGBColor = PALETTE[3];

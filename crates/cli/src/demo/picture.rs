@@ -5,7 +5,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use oblivio_lab::pen::{FONT, INK, PALETTE};
+use oblivio_lab::pen::{EVICTION, FONT, INK, PALETTE, SEEN};
 use plotters::coord::types::{RangedCoordf64, RangedCoordu64};
 use plotters::prelude::*;
 
@@ -28,8 +28,6 @@ const NAME_GAP: i32 = 4;
 
 /// From row to row of names, in pixels.
 const ROW_HEIGHT: i32 = 15;
-
-const SEEN: RGBColor = RGBColor(0x55, 0x5d, 0x68);
 
 type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordu64, RangedCoordf64>>;
 
@@ -167,7 +165,7 @@ fn draw_addresses(panel: &mut Panel<'_, '_>, session: &Session) -> Result<(), Bo
 fn draw_visits<'a, 'b: 'a>(panel: &mut Panel<'a, 'b>, seen: &Seen) -> Result<(), Box<dyn Error>> {
     let kinds = [
         (false, SEEN.mix(0.7), "an access: a random path"),
-        (true, PALETTE[3].mix(0.5), "an eviction: the next path, of an order that never changes"),
+        (true, EVICTION.mix(0.5), "an eviction: the next path, of an order that never changes"),
     ];
     for (is_eviction, colour, label) in kinds {
         let visits: Vec<_> =

@@ -49,6 +49,7 @@ mod store;
 mod ticking_disk;
 mod trial;
 mod view;
+mod watched_dir;
 pub mod workload;
 mod world;
 
@@ -65,4 +66,5 @@ pub use store::CrashStore;
 pub use ticking_disk::TickingDisk;
 pub use trial::{Life, Loss, Ran, Trial, apply};
 pub use view::Seen;
+pub use watched_dir::{DirStep, WatchedDir};
 pub use world::{Snapshot, World};

@@ -4,14 +4,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallVolume};
-use oblivio_testkit::crash::{CrashDir, World};
+use oblivio_testkit::crash::{CrashDir, DirStep, WatchedDir, World};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use crate::schedule::{ACCESSES, Bench, CLIENTS, Client, setups};
-use crate::support::watched_dir::{Step, WatchedDir};
 
-type Steps = Arc<Mutex<Vec<Step>>>;
+type Steps = Arc<Mutex<Vec<DirStep>>>;
 
 /// A directory that keeps what is done in it.
 fn watched(dir: CrashDir, steps: &Steps) -> WatchedDir {
@@ -25,24 +24,24 @@ fn watched(dir: CrashDir, steps: &Steps) -> WatchedDir {
 const AROUND_RECORD: usize = 36 + 16;
 
 /// The record of a range that was forgotten. There is one for each trim.
-const FORGET: Step = Step::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 8 };
+const FORGET: DirStep = DirStep::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 8 };
 
 /// The record of a block that was written where it was: of a hit that makes no access.
-const IN_PLACE: Step =
-    Step::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 4 + BLOCK_BYTES as usize };
+const IN_PLACE: DirStep =
+    DirStep::Append { records: 1, bytes: AROUND_RECORD + 1 + 8 + 4 + BLOCK_BYTES as usize };
 
 /// All that was done so far. What is appended to a file that was just made counts together: of two sections of a state, one may
 /// be shorter because the other is longer. All else is told append by append, because filler goes where they end.
-fn take(steps: &Steps) -> Vec<Step> {
+fn take(steps: &Steps) -> Vec<DirStep> {
     let taken = std::mem::take(&mut *steps.lock().unwrap_or_else(PoisonError::into_inner));
-    let mut together: Vec<Step> = Vec::new();
+    let mut together: Vec<DirStep> = Vec::new();
     let mut is_state = false;
     for step in taken.into_iter().filter(|step| *step != FORGET && *step != IN_PLACE) {
-        is_state = step == Step::Create || is_state && matches!(step, Step::Append { .. });
+        is_state = step == DirStep::Create || is_state && matches!(step, DirStep::Append { .. });
         match (together.last_mut().filter(|_| is_state), &step) {
             (
-                Some(Step::Append { records, bytes }),
-                Step::Append { records: more, bytes: added },
+                Some(DirStep::Append { records, bytes }),
+                DirStep::Append { records: more, bytes: added },
             ) => {
                 *records += more;
                 *bytes += added;
@@ -74,11 +73,11 @@ fn bench(
 }
 
 /// Fails unless all clients have the same done.
-fn assert_alike(steps_of: impl Fn(SmallVolume, Client) -> Vec<Step>) {
+fn assert_alike(steps_of: impl Fn(SmallVolume, Client) -> Vec<DirStep>) {
     for setup in setups() {
         let [(_, idle), others @ ..] = CLIENTS;
         let idle = steps_of(setup, idle);
-        assert!(idle.contains(&Step::Create), "there is no checkpoint");
+        assert!(idle.contains(&DirStep::Create), "there is no checkpoint");
         for (name, client) in others {
             let ours = steps_of(setup, client);
             let differing = ours.iter().zip(&idle).find(|(ours, idle)| ours != idle);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
-use oblivio_testkit::crash::{CrashDir, CrashStore};
+use oblivio_testkit::crash::{CrashDir, CrashStore, DirStep, WatchedDir};
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::plan::StateRoom;
 use oblivio_volume::state_dir::{FILLER_BYTES, StateDir};
@@ -16,7 +16,6 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use zeroize::Zeroizing;
 
-use crate::support::watched_dir::{Step, WatchedDir};
 
 fn bytes_in(dir: &CrashDir) -> io::Result<u64> {
     dir.names()?.iter().map(|name| Ok(dir.read(name)?.len() as u64)).sum()
@@ -31,7 +30,7 @@ fn measure(setup: &SmallVolume, lengths: Lengths, steps: usize, forgets: f64) ->
     // It holds most with the old state file and the new one.
     let (most, held) = (bytes_max.clone(), world.clone());
     let dir = WatchedDir::new(world.dir(), move |step| {
-        if step == Step::Remove {
+        if step == DirStep::Remove {
             most.fetch_max(bytes_in(&held.dir()).unwrap(), Ordering::Relaxed);
         }
     });

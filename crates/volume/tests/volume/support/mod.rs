@@ -13,4 +13,3 @@ pub(crate) fn appended(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.truncate(bytes.iter().rposition(|byte| *byte != FILLER).map_or(0, |last| last + 1));
     bytes
 }
-pub(crate) mod watched_dir;

@@ -3,30 +3,43 @@
 use std::io;
 use std::sync::Arc;
 
-use oblivio_testkit::crash::CrashDir;
 use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
+
+use super::CrashDir;
 
 /// What is about to be done in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum DirStep {
+    /// A file is made.
     Create,
-    Append { records: usize, bytes: usize },
+    /// Something is appended to one.
+    Append {
+        /// So many calls. It tells one.
+        records: usize,
+        /// So many bytes.
+        bytes: usize,
+    },
+    /// A file is made durable.
     Sync,
+    /// One gets another name.
     Rename,
+    /// One is removed.
     Remove,
+    /// Names are made durable.
     SyncNames,
 }
 
-type Told = dyn Fn(Step) + Send + Sync;
+type Told = dyn Fn(DirStep) + Send + Sync;
 
 /// Tells of each step before it is done.
-pub(crate) struct WatchedDir {
+pub struct WatchedDir {
     dir: CrashDir,
     told: Arc<Told>,
 }
 
 impl WatchedDir {
-    pub(crate) fn new(dir: CrashDir, told: impl Fn(Step) + Send + Sync + 'static) -> Self {
+    /// Watches `dir`.
+    pub fn new(dir: CrashDir, told: impl Fn(DirStep) + Send + Sync + 'static) -> Self {
         Self { dir, told: Arc::new(told) }
     }
 }
@@ -41,28 +54,28 @@ impl StateDir for WatchedDir {
     }
 
     fn sync(&mut self, name: &str) -> io::Result<()> {
-        (self.told)(Step::Sync);
+        (self.told)(DirStep::Sync);
         self.dir.sync(name)
     }
 
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>> {
-        (self.told)(Step::Create);
+        (self.told)(DirStep::Create);
         let (file, told) = (self.dir.create(name)?, self.told.clone());
         Ok(Box::new(WatchedFile { file, told }))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        (self.told)(Step::Rename);
+        (self.told)(DirStep::Rename);
         self.dir.rename(from, to)
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        (self.told)(Step::Remove);
+        (self.told)(DirStep::Remove);
         self.dir.remove(name)
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
-        (self.told)(Step::SyncNames);
+        (self.told)(DirStep::SyncNames);
         self.dir.sync_names()
     }
 }
@@ -74,12 +87,12 @@ struct WatchedFile {
 
 impl StateFile for WatchedFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        (self.told)(Step::Append { records: 1, bytes: bytes.len() });
+        (self.told)(DirStep::Append { records: 1, bytes: bytes.len() });
         self.file.append(bytes)
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        (self.told)(Step::Sync);
+        (self.told)(DirStep::Sync);
         self.file.sync()
     }
 }

@@ -1,0 +1,171 @@
+//! A small durable volume, and what it asks of its two sides, in order.
+
+use std::error::Error;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use oblivio_core::view::{Event, Operation, Recorder};
+use oblivio_core::{Access, Op};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, EVICT_PERIOD, SmallVolume};
+use oblivio_testkit::crash::{DirStep, WatchedDir};
+use oblivio_volume::volume::FIRST_TREE;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+pub(super) const LEAF_LEVEL: u8 = 4;
+/// Levels on the client. So many evictions does a state outlive: 2 to their power.
+pub(super) const TREE_TOP_LEVELS: u8 = 2;
+const BLOCKS: u64 = 36;
+const SEED: u64 = 1;
+
+/// Batches until all places are in use, the latest checkpoint is young, and some are free.
+const BATCHES: u64 = 58;
+
+/// Something that the volume did. What follows each other and is alike is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Accesses or a state were appended to the log. So many appends, and bytes.
+    Append { records: usize, bytes: usize },
+    /// The log was made durable.
+    SyncLog,
+    /// Storage was asked for the anchor.
+    ReadAnchor,
+    /// The anchor was written.
+    WriteAnchor,
+    /// Storage was made durable.
+    Flush,
+    /// So many paths were read, one after the other.
+    ReadPaths(usize),
+    /// A path was written, to these places: one of each level, as storage counts them.
+    WritePath(Vec<Place>),
+}
+
+/// Of which level of the tree, and the number of the place on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) level: u8,
+    pub(super) index: u64,
+}
+
+/// From one side or the other.
+enum Told {
+    Client(DirStep),
+    Storage(Event),
+}
+
+/// What a volume did that serves batches of three requests, of which one writes.
+pub(super) fn record() -> Result<Vec<Step>, Box<dyn Error>> {
+    let setup = SmallVolume {
+        leaf_level: LEAF_LEVEL,
+        tree_top_levels: TREE_TOP_LEVELS,
+        blocks: BLOCKS,
+        // One file for all of it.
+        state_file_bytes_max: 1 << 20,
+        ..SmallVolume::default()
+    };
+    let world = setup.world();
+    let told: Arc<Mutex<Vec<Told>>> = Arc::default();
+    let (by_storage, by_client) = (told.clone(), told.clone());
+    let store = Recorder::new(world.store(), move |event: &Event, _: &[u8]| {
+        lock(&by_storage).push(Told::Storage(*event));
+    });
+    let dir = WatchedDir::new(world.dir(), move |step| lock(&by_client).push(Told::Client(step)));
+    let mut volume = setup.create(store, dir, StdRng::seed_from_u64(SEED))?;
+    lock(&told).clear();
+
+    let written = [1; BLOCK_BYTES as usize];
+    for batch in 0..BATCHES {
+        let mut read = [[0; BLOCK_BYTES as usize]; EVICT_PERIOD as usize - 1];
+        let reads = (1..).zip(&mut read).map(|(i, buffer)| Access {
+            address: (batch * 7 + i * 11) % BLOCKS,
+            op: Op::Read(buffer),
+        });
+        let write = Access { address: batch % BLOCKS, op: Op::Write(&written) };
+        let mut batch: Vec<_> = [write].into_iter().chain(reads).collect();
+        volume.access(&mut batch)?;
+    }
+    let steps = steps(&lock(&told));
+    Ok(steps)
+}
+
+fn lock(told: &Mutex<Vec<Told>>) -> std::sync::MutexGuard<'_, Vec<Told>> {
+    told.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Storage is told ahead of time what will be read, and told of a bucket twice, of its blocks and of its head: here, once.
+fn steps(told: &[Told]) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut last_trip = None;
+    for told in told {
+        match told {
+            Told::Client(DirStep::Append { bytes: more, .. }) => match steps.last_mut() {
+                Some(Step::Append { records, bytes }) => {
+                    *records += 1;
+                    *bytes += more;
+                }
+                _ => steps.push(Step::Append { records: 1, bytes: *more }),
+            },
+            Told::Client(DirStep::Sync) => steps.push(Step::SyncLog),
+            Told::Client(_) => {}
+            Told::Storage(event) => {
+                let is_new = last_trip.replace(event.trip) != Some(event.trip);
+                note_of_storage(&mut steps, event, is_new);
+            }
+        }
+    }
+    steps
+}
+
+fn note_of_storage(steps: &mut Vec<Step>, event: &Event, is_new_trip: bool) {
+    let Some(piece) = event.piece else {
+        steps.push(Step::Flush);
+        return;
+    };
+    let is_of_tree = piece.tree == FIRST_TREE;
+    match (event.operation, steps.last_mut()) {
+        (Operation::Prefetch | Operation::Flush, _) => {}
+        (Operation::Read, Some(Step::ReadPaths(paths))) if is_new_trip => *paths += 1,
+        (Operation::Read, _) if is_new_trip => {
+            steps.push(if is_of_tree { Step::ReadPaths(1) } else { Step::ReadAnchor });
+        }
+        (Operation::Read, _) => {}
+        (Operation::Write, Some(Step::WritePath(places))) if !is_new_trip => {
+            places.extend(is_of_tree.then(|| place(piece.bucket)));
+        }
+        (Operation::Write, _) => steps.push(match is_of_tree {
+            true => Step::WritePath(vec![place(piece.bucket)]),
+            false => Step::WriteAnchor,
+        }),
+    }
+}
+
+/// The places of a level have the names of the store's next level, because they are more than its buckets.
+fn place(bucket: oblivio_core::BucketId) -> Place {
+    Place { level: bucket.level() - 1, index: bucket.index() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+    use super::*;
+
+    #[test]
+    fn no_path_is_read_before_its_move_is_durable() {
+        let steps = record().unwrap();
+        let mut is_durable = false;
+        let mut paths = 0;
+        for step in &steps {
+            match step {
+                Step::Append { .. } => is_durable = false,
+                Step::SyncLog => is_durable = true,
+                Step::ReadPaths(count) => {
+                    assert!(is_durable);
+                    paths += count;
+                }
+                _ => {}
+            }
+        }
+        let accesses = BATCHES as usize * EVICT_PERIOD as usize;
+        assert_eq!(paths, accesses + accesses / EVICT_PERIOD as usize, "and those of evictions");
+    }
+}

@@ -1,0 +1,118 @@
+//! What the places of a volume hold.
+
+use std::collections::BTreeMap;
+
+use super::diary::{LEAF_LEVEL, Place, Step, TREE_TOP_LEVELS};
+
+/// What a place is to a client that goes back to the last checkpoint, or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The checkpoint needs what is there.
+    Needed,
+    /// Written since.
+    Newer,
+    /// Nobody needs what is there.
+    Free,
+}
+
+/// A place, the eviction that wrote it last, and what it is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) place: Place,
+    pub(super) eviction: u64,
+    pub(super) role: Role,
+}
+
+/// Levels in storage.
+pub(super) fn levels() -> impl Iterator<Item = u8> {
+    TREE_TOP_LEVELS..=LEAF_LEVEL
+}
+
+/// Where each bucket of each level is, if the tree is as it was after the evictions of these writes.
+type Versions = BTreeMap<(u8, u64), Held>;
+
+/// All places, after `steps`, and the number of the next eviction.
+///
+/// What is where follows from what storage saw, and from nothing else: writes in their order, and the checkpoint.
+pub(super) fn held(steps: &[Step]) -> (Vec<Held>, u64) {
+    let mut checkpoint = Versions::new();
+    let mut versions = Versions::new();
+    let mut places: BTreeMap<Place, Held> = BTreeMap::new();
+    // A new tree starts as if each path had been written once.
+    let mut next = 1 << LEAF_LEVEL;
+    for step in steps {
+        match step {
+            Step::WriteAnchor => checkpoint.clone_from(&versions),
+            Step::WritePath(written) => {
+                for place in written {
+                    let held = Held { place: *place, eviction: next, role: Role::Newer };
+                    let bucket = next % (1 << place.level);
+                    places.insert(*place, held);
+                    versions.insert((place.level, bucket), held);
+                }
+                next += 1;
+            }
+            _ => {}
+        }
+    }
+    let is_of = |versions: &Versions, held: &Held| versions.values().any(|it| it == held);
+    let judged = places.into_values().map(|held| Held {
+        role: match () {
+            () if is_of(&checkpoint, &held) => Role::Needed,
+            () if is_of(&versions, &held) => Role::Newer,
+            () => Role::Free,
+        },
+        ..held
+    });
+    (judged.collect(), next)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
+    use std::collections::BTreeSet;
+
+    use super::super::diary;
+    use super::*;
+
+    #[test]
+    fn evictions_go_round_each_ring_and_spare_what_the_checkpoint_needs() {
+        let steps = diary::record().unwrap();
+        let mut needed = BTreeSet::new();
+        let mut evictions = 0;
+        for (i, step) in steps.iter().enumerate() {
+            match step {
+                Step::WriteAnchor => {
+                    let (places, _) = held(&steps[..=i]);
+                    let of_checkpoint = places.iter().filter(|held| held.role == Role::Needed);
+                    needed = of_checkpoint.map(|held| held.place).collect();
+                }
+                Step::WritePath(written) => {
+                    let eviction = (1 << LEAF_LEVEL) + evictions;
+                    evictions += 1;
+                    for place in written {
+                        let ring = (1 << place.level) + (1 << TREE_TOP_LEVELS);
+                        assert_eq!(place.index, eviction % ring, "eviction {eviction}, {place:?}");
+                        assert!(!needed.contains(place), "eviction {eviction}, {place:?}");
+                    }
+                }
+                _ => {}
+            }
+        }
+        assert!(evictions > 40, "{evictions}");
+    }
+
+    #[test]
+    fn each_level_has_spare_places_and_some_of_each_kind() {
+        let (places, _) = held(&diary::record().unwrap());
+        for level in levels() {
+            let count = |role| {
+                places.iter().filter(|it| it.place.level == level && it.role == role).count()
+            };
+            assert_eq!(count(Role::Needed), 1 << level);
+            assert_eq!(count(Role::Newer) + count(Role::Free), 1 << TREE_TOP_LEVELS);
+            assert!(count(Role::Newer) > 0 && count(Role::Free) > 0);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! A RAW ORAM in memory, and what storage saw of it.
+
+use oblivio_core::store::Part;
+use oblivio_core::view::{Event, Operation, Recorder};
+use oblivio_core::{
+    Access, Error, Geometry, Key, Leaf, MemoryStore, Oram, RawConfig, RawOram, Sealer,
+};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// Bytes of a block.
+const BLOCK_BYTES: usize = 64;
+
+/// What storage saw at once: a path of the tree. Public.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Visit {
+    /// Where the path ends.
+    pub(crate) leaf: Leaf,
+    /// Its buckets were written anew, and not only their headers.
+    pub(crate) is_eviction: bool,
+}
+
+/// An ORAM whose storage is watched.
+pub(crate) struct Watched(RawOram<Recorder<MemoryStore, Vec<Event>>, StdRng>);
+
+impl Watched {
+    /// A new one, the same for the same seed: of its default tree, or of one with so many levels below the root.
+    pub(crate) fn new(blocks: u64, leaf_level: Option<u8>, seed: u64) -> Result<Self, Error> {
+        let mut config = RawConfig::new(blocks, BLOCK_BYTES)?;
+        if let Some(level) = leaf_level {
+            config.tree.geometry = Geometry::uniform(level, 5)?;
+        }
+        let mut coins = StdRng::seed_from_u64(seed);
+        let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
+        let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree.tree);
+        Ok(Self(RawOram::raw(&config, sealer, Recorder::new(store, Vec::new()), coins)?))
+    }
+
+    /// One access to a block.
+    pub(crate) fn ask(&mut self, address: u64, is_write: bool) -> Result<(), Error> {
+        let mut block = [0; BLOCK_BYTES];
+        let op = match is_write {
+            true => oblivio_core::Op::Write(&block),
+            false => oblivio_core::Op::Read(&mut block),
+        };
+        self.0.access(&mut [Access { address, op }])
+    }
+
+    /// The leaves of the tree.
+    pub(crate) fn leaves(&self) -> u64 {
+        self.0.config().geometry.leaves()
+    }
+
+    /// The level of the leaves.
+    pub(crate) fn leaf_level(&self) -> u8 {
+        self.0.config().geometry.leaf_level()
+    }
+
+    /// What storage saw since this was called last.
+    pub(crate) fn take_view(&mut self) -> Vec<Visit> {
+        let leaf_level = self.leaf_level();
+        let events = std::mem::take(self.0.store_mut().sink_mut());
+        // Storage is told of every path by a read and then by a write: of headers by an access, of whole buckets by an
+        // eviction.
+        let written = events.iter().filter(|event| event.operation == Operation::Write);
+        let at_leaves = written
+            .filter_map(|event| event.piece)
+            .filter(|piece| piece.bucket.level() == leaf_level);
+        at_leaves
+            .map(|piece| Visit {
+                leaf: Leaf(piece.bucket.index()),
+                is_eviction: piece.part == Part::Whole,
+            })
+            .collect()
+    }
+}
