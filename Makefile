@@ -125,9 +125,9 @@ book: tools ## the documentation as a book, to book/index.html, to be read witho
 	$(build_book)
 
 .PHONY: planted-leaks
-planted-leaks: tools test-tools ## change the engine, volumes and servers so that they leak; tests must notice each
+planted-leaks: tools test-tools ## change the engine, volumes and servers so that they leak; tests must notice each (ONLY=NAME)
 	$(call step,planted leaks,420)
-	$(CARGO) run --quiet --profile test --package oblivio-planted-leaks
+	$(CARGO) run --quiet --profile test --package oblivio-planted-leaks -- $(addprefix --only ,$(ONLY))
 	$(call times,every leak was found)
 
 .PHONY: crash

@@ -25,6 +25,10 @@ const fn of_volumes(module: &'static str) -> TestTarget {
 pub(crate) const PRIVACY: TestTarget =
     TestTarget { package: "oblivio-core", program: "engine", module: "privacy" };
 
+/// What storage sees of background evictions.
+pub(crate) const BACKGROUND_EVICTION: TestTarget =
+    TestTarget { package: "oblivio-core", program: "engine", module: "background_eviction" };
+
 /// What storage may learn of a volume, law by law.
 pub(crate) const VOLUME_PRIVACY: TestTarget = of_volumes("privacy");
 

@@ -1,6 +1,8 @@
 //! Background eviction on trees with small middle buckets (IR-ORAM, IR-Alloc): what does not fit
 //! costs more paths and never an access, and all that storage learns is how many.
 
+use std::collections::HashMap;
+
 use oblivio_core::geometry::{Geometry, Leaf};
 use oblivio_core::scheme::Scheme;
 use oblivio_core::store::Part;
@@ -9,7 +11,8 @@ use oblivio_core::{
     FlatOram, Front, MemoryStore, NoSecrecy, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
 };
 use oblivio_testkit::statistics::{
-    Verdicts, histogram, homogeneity, serial_correlation, uniformity, uniformity_of_pairs,
+    Return, Verdicts, histogram, homogeneity, repeats, serial_correlation, uniformity,
+    uniformity_of_pairs,
 };
 use oblivio_testkit::workload::Workload;
 use rand::rngs::StdRng;
@@ -102,7 +105,8 @@ fn drain_and<B: Scheme>(
 /// A path that storage saw.
 struct Seen {
     leaf: u64,
-    is_eviction: bool,
+    /// The block that was asked for. None: a background eviction.
+    asked: Option<u64>,
     /// Calls, levels, parts and bytes: everything but the leaf.
     shape: Vec<(Operation, u8, Part, u64)>,
 }
@@ -124,15 +128,15 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
         let mut paths = Vec::new();
         for request in workload.requests(CAPACITY, 1).take(ACCESSES) {
             drain_and(&mut oram, |oram| {
-                paths.push(take_path(oram.store_mut().sink_mut(), true));
+                paths.push(take_path(oram.store_mut().sink_mut(), None));
             });
             oram.write(request.address, &[1; BLOCK_BYTES]).unwrap();
-            paths.push(take_path(oram.store_mut().sink_mut(), false));
+            paths.push(take_path(oram.store_mut().sink_mut(), Some(request.address)));
         }
 
         assert!(paths.iter().all(|path| path.shape == paths[0].shape), "{workload}");
         let leaves_of = |is_eviction: bool| {
-            let chosen = paths.iter().filter(move |path| path.is_eviction == is_eviction);
+            let chosen = paths.iter().filter(move |path| path.asked.is_none() == is_eviction);
             chosen.map(|path| path.leaf).collect::<Vec<_>>()
         };
         let (evicted, accessed) = (leaves_of(true), leaves_of(false));
@@ -149,7 +153,9 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
             "like accesses",
             homogeneity(&evictions, &histogram(accessed.iter().copied(), LEAVES, LEAVES)),
         );
-        let followed = paths.windows(2).filter(|pair| pair[0].is_eviction && !pair[1].is_eviction);
+        add("not where a block will be asked for", repeats(&foreshadowed(&paths), LEAVES));
+        let is_followed = |pair: &&[Seen]| pair[0].asked.is_none() && pair[1].asked.is_some();
+        let followed = paths.windows(2).filter(is_followed);
         let pairs = followed.map(|pair| (pair[0].leaf, pair[1].leaf)).collect::<Vec<_>>();
         if pairs.len() >= 30 * (BINS * BINS) as usize {
             add("independent of the next access", uniformity_of_pairs(pairs, LEAVES, BINS));
@@ -193,7 +199,7 @@ fn write<B: Scheme>(oram: &mut FlatOram<B, StdRng>, address: u64) {
 }
 
 /// The one path that storage has seen since the last.
-fn take_path(events: &mut Vec<Event>, is_eviction: bool) -> Seen {
+fn take_path(events: &mut Vec<Event>, asked: Option<u64>) -> Seen {
     let shape = events.iter().map(|event| {
         let piece = event.piece.unwrap();
         (event.operation, piece.bucket.level(), piece.part, event.bytes)
@@ -204,7 +210,27 @@ fn take_path(events: &mut Vec<Event>, is_eviction: bool) -> Seen {
     let is_on_path = |event: &Event| event.piece.unwrap().bucket.is_on_path(Leaf(leaf.index()));
     assert!(events.iter().all(is_on_path));
     events.clear();
-    Seen { leaf: leaf.index(), is_eviction, shape }
+    Seen { leaf: leaf.index(), asked, shape }
+}
+
+/// Each access beside the first evictions since the one before to its block: a block that waits in the stash waits there from
+/// then on, and has the leaf on which it will be asked for.
+fn foreshadowed(paths: &[Seen]) -> Vec<Return> {
+    const EVICTIONS: usize = 30;
+    let mut evicted = Vec::new();
+    let mut asked_at = HashMap::new();
+    let mut pairs = Vec::new();
+    for path in paths {
+        match path.asked {
+            None => evicted.push(path.leaf),
+            Some(address) => {
+                let since = asked_at.insert(address, evicted.len()).unwrap_or(evicted.len());
+                let first = evicted[since..].iter().take(EVICTIONS);
+                pairs.extend(first.map(|leaf| Return { earlier: *leaf, later: path.leaf }));
+            }
+        }
+    }
+    pairs
 }
 
 fn tree(profile: &[u16]) -> TreeConfig {

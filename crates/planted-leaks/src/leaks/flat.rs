@@ -1,7 +1,7 @@
 //! Leaks of Path ORAM and RAW ORAM, each with its position map in client memory.
 
 use super::{Edit, Leak};
-use crate::targets::PRIVACY;
+use crate::targets::{BACKGROUND_EVICTION, PRIVACY};
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -173,6 +173,22 @@ pub(super) const LEAKS: &[Leak] = &[
         }],
         found_by: &[PRIVACY
             .tests(&["dummies::have_the_shape_of_requests_and_the_same_evictions_between_them"])],
+    },
+    Leak {
+        name: "background-eviction-goes-where-a-block-waits",
+        shows: "where a block is: one eviction in eight takes the path of an access to come",
+        edits: &[Edit {
+            file: "core/src/scheme/path.rs",
+            find: "self.dummy(coins)",
+            replacement: "match self.client.stash.entries().first() {
+            Some(&Entry { leaf, .. }) if draw_leaf(coins, 3) == Leaf(0) => {
+                self.visit_path(Entry::DUMMY_ADDRESS, leaf, |_| ())
+            }
+            _ => self.dummy(coins),
+        }",
+        }],
+        found_by: &[BACKGROUND_EVICTION
+            .tests(&["evictions_of_path_oram_look_like_accesses_to_random_leaves"])],
     },
     Leak {
         name: "evictions-in-another-order",
