@@ -119,7 +119,7 @@ pub fn rescue(
     let state_is_behind = is_ahead || sighting == Sighting::Seen;
     let is_the_latest = !state_is_behind && sighting == Sighting::NotYet;
 
-    let buckets = array.buckets_in_storage();
+    let buckets = array.buckets_written();
     let mut failure = None;
     // To an old directory, newer buckets look like damaged ones.
     let mut unreadable = 0;

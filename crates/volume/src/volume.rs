@@ -326,8 +326,8 @@ impl Volume {
         self.live.array.may_hold_contents()
     }
 
-    /// Reads all of storage, and checks that it is what was written last and that every block is
-    /// there. `progress` is told how many of [`Self::buckets_in_storage`] have been read. Returns how
+    /// Reads all of storage that was ever written, and checks that it is what was written last and that every
+    /// block is there. `progress` is told how many of [`Self::buckets_written`] have been read. Returns how
     /// many blocks hold something.
     ///
     /// # Errors
@@ -341,6 +341,11 @@ impl Volume {
     /// Buckets in storage. Public.
     pub fn buckets_in_storage(&self) -> u64 {
         self.live.array.buckets_in_storage()
+    }
+
+    /// How many of them were ever written. Public. The client's own counts say so, and storage is not asked.
+    pub fn buckets_written(&self) -> u64 {
+        self.live.array.buckets_written()
     }
 
     /// Bytes of client memory for the position map.

@@ -38,6 +38,18 @@ impl Bits {
         self.words.is_empty()
     }
 
+    /// What is in it, in order. It takes as long as there is something, not as long as the range is.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        let mut parts: Vec<_> = self.words.iter().collect();
+        parts.sort_unstable_by_key(|(part, _)| **part);
+        parts.into_iter().flat_map(|(part, words)| {
+            let words = (0..).zip(words.iter());
+            words.flat_map(move |(word, bits)| {
+                ones(*bits).map(move |bit| part * BITS + word * 64 + bit)
+            })
+        })
+    }
+
     /// Puts an address into it.
     pub fn insert(&mut self, address: u64) {
         self.insert_all(address..address + 1);
@@ -85,6 +97,15 @@ impl Drop for Bits {
     }
 }
 
+/// The places of the bits that are set, from the lowest on.
+fn ones(bits: u64) -> impl Iterator<Item = u64> {
+    let is_any = |bits: &u64| *bits != 0;
+    let rest = std::iter::successors(Some(bits).filter(is_any), move |bits| {
+        Some(bits & (bits - 1)).filter(is_any)
+    });
+    rest.map(|bits| u64::from(bits.trailing_zeros()))
+}
+
 /// The words that a range is in: in which part each is, its number there, and the bits that are meant.
 fn for_each_word(addresses: Range<u64>, mut each: impl FnMut(u64, usize, u64)) {
     let mut next = addresses.start;
@@ -120,6 +141,7 @@ mod tests {
             set.remove(&end);
             assert!((0..END).all(|address| bits.contains(address) == set.contains(&address)));
             assert_eq!(bits.is_empty(), set.is_empty());
+            assert!(bits.iter().eq(set.iter().copied()));
             let bytes = bits.to_bytes(3..90);
             let bit =
                 |address: u64| bytes[(address - 3) as usize / 8] >> ((address - 3) % 8) & 1 == 1;

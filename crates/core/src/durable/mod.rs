@@ -174,6 +174,10 @@ pub trait Durable: Send {
     /// Buckets in storage. Public.
     fn buckets_in_storage(&self) -> u64;
 
+    /// How many of them were ever written, and are to be read if all of storage is. Public: it follows from how many
+    /// accesses and evictions there were. The client counts them, so storage cannot call a bucket unwritten that was written.
+    fn buckets_written(&self) -> u64;
+
     /// The store.
     fn store_mut(&mut self) -> &mut (dyn BucketStore + Send);
 
@@ -353,8 +357,8 @@ pub trait Durable: Send {
 
     // ───────────────────────────── all of storage ─────────────────────────────
 
-    /// Reads all of storage, and checks that it is what was written last and that every block is there. `progress` is
-    /// told how many of [`Self::buckets_in_storage`] have been read. Returns how many blocks hold something.
+    /// Reads all of storage that was ever written, and checks that it is what was written last and that every block is there.
+    /// `progress` is told how many of [`Self::buckets_written`] have been read. Returns how many blocks hold something.
     ///
     /// # Errors
     /// [`Corrupt`](crate::ErrorKind::Corrupt) for the first thing that is not as it was left.

@@ -20,6 +20,8 @@ use rand::{RngExt, SeedableRng};
 
 use crate::support::heads::without_heads;
 
+mod unwritten;
+
 type Store = Recorder<MemoryStore, Vec<Event>>;
 type Rotating = RotatingOram<Store, StdRng>;
 

@@ -23,6 +23,7 @@ use super::parts::Parts;
 use super::servers;
 use super::standing::is_old;
 use super::state::{plan_of, save};
+use super::walk::buckets_with_slots;
 use super::{impossible, invalid};
 
 /// To which leaves planned accesses map blocks, in order. Secret; wiped when dropped.
@@ -98,6 +99,10 @@ impl Durable for ShareArray {
 
     fn buckets_in_storage(&self) -> u64 {
         self.params.buckets()
+    }
+
+    fn buckets_written(&self) -> u64 {
+        buckets_with_slots(self.params.tree, self.known.client.at()).count() as u64
     }
 
     fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {

@@ -36,6 +36,11 @@ pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
     if tree.is_filled(bucket, at.evictions) { tree.slots() } else { 0 }
 }
 
+/// The buckets of which some slots may hold something at a point, the root first.
+pub(super) fn buckets_with_slots(tree: Tree, at: Point) -> impl Iterator<Item = BucketId> {
+    buckets(tree).filter(move |bucket| slots(tree, at, *bucket) > 0)
+}
+
 impl ShareArray {
     /// Which block is in which slot: bucket, slot and address, in order.
     fn places(&self) -> Zeroizing<Vec<[u64; 3]>> {
@@ -70,7 +75,7 @@ impl ShareArray {
         let slot_bytes = self.params.slot_bytes();
         let at_once = Slots::at_once(slot_bytes);
         let mut found = 0;
-        for (read, bucket) in (1..).zip(buckets(tree)) {
+        for (read, bucket) in (1..).zip(buckets_with_slots(tree, at)) {
             for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
                 let fetched = fetch(self.servers()?, &all, at, run, slot_bytes);
                 if !fetched.failed.is_empty() {
@@ -131,7 +136,7 @@ impl ShareArray {
         // Of each block, the number of the best copy so far, plus one.
         let mut best = Zeroizing::new(vec![0; blocks as usize]);
         if let Some((at, is_asked)) = self.most_servers(damaged)? {
-            for (read, bucket) in (1..).zip(buckets(tree)) {
+            for (read, bucket) in (1..).zip(buckets_with_slots(tree, at)) {
                 let mut trouble = None;
                 for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
                     let mut fetched = fetch(self.servers()?, &is_asked, at, run, slot_bytes);
@@ -165,7 +170,6 @@ impl ShareArray {
                 progress(read);
             }
         }
-        progress(self.params.buckets());
         Ok(Salvage::new(blocks, found, Bits::new(blocks), live))
     }
 

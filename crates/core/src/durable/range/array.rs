@@ -36,6 +36,10 @@ impl Durable for RangeArray {
         self.subs.iter().map(|sub| sub.tree.buckets()).sum()
     }
 
+    fn buckets_written(&self) -> u64 {
+        self.subs.iter().map(|sub| sub.tree.buckets_written(self.evictions)).sum()
+    }
+
     fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
         &mut *self.store
     }

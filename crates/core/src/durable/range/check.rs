@@ -43,8 +43,7 @@ impl RangeArray {
                 let message = format!("there is a block off its path ({bucket})");
                 return Err(Error::new(ErrorKind::Corrupt, message));
             }
-            let is_lost = |address: &u64| live.contains(*address) && !found.contains(*address);
-            let lost = (0..blocks).filter(is_lost).count();
+            let lost = live.iter().filter(|address| !found.contains(*address)).count();
             if lost > 0 {
                 let message = format!(
                     "{lost} blocks are lost in the tree of class {}",
@@ -52,9 +51,9 @@ impl RangeArray {
                 );
                 return Err(Error::new(ErrorKind::Corrupt, message));
             }
-            before += subs[at].tree.buckets();
+            before += subs[at].tree.buckets_written(*evictions);
         }
-        Ok((0..blocks).filter(|address| self.live.contains(*address)).count() as u64)
+        Ok(self.live.iter().count() as u64)
     }
 
     /// Reads all trees, and hands over each block of which a copy is found. A copy is doubtful if a later one may have been in
@@ -111,7 +110,7 @@ impl RangeArray {
                 },
                 &mut |buckets| progress(before + buckets),
             )?;
-            before += tree.buckets();
+            before += tree.buckets_written(self.evictions);
         }
         Ok(Salvage::new(blocks, found, doubtful, live))
     }

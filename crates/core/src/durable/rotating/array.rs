@@ -28,6 +28,10 @@ impl Durable for RotatingOram<AnyStore, ()> {
         self.backend.buckets_in_storage()
     }
 
+    fn buckets_written(&self) -> u64 {
+        self.backend.buckets_written()
+    }
+
     fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
         &mut **self.backend.store_mut()
     }

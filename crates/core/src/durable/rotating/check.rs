@@ -12,7 +12,7 @@ use crate::store::BucketStore;
 impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Reads the whole tree and checks that every part of every bucket is what was written last,
     /// and that each block that is alive is on its path. `progress` is told how many buckets of
-    /// [`RotatingScheme::buckets_in_storage`](crate::scheme::RotatingScheme::buckets_in_storage)
+    /// [`RotatingScheme::buckets_written`](crate::scheme::RotatingScheme::buckets_written)
     /// have been read. Returns how many blocks are alive. Storage sees a scan.
     ///
     /// # Errors
@@ -53,14 +53,14 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
         // A block counts if all that is above it does.
         let is_alive = |address: u64| match positions {
-            Positions::Flat(_) => live.contains(address),
+            Positions::Flat(_) => true,
             Positions::Nested(map) => {
-                let above = std::iter::successors(Some(address), |address| map.parent(*address));
-                above.into_iter().all(|address| live.contains(address))
+                let mut above = std::iter::successors(map.parent(address), |it| map.parent(*it));
+                above.all(|address| live.contains(address))
             }
         };
         let (mut alive, mut lost) = (0, 0u64);
-        for address in (0..blocks).filter(|address| is_alive(*address)) {
+        for address in live.iter().filter(|address| is_alive(*address)) {
             lost += u64::from(!found.contains(address));
             alive += u64::from(!positions.is_position_map(address));
         }

@@ -64,8 +64,8 @@ impl ScanArray {
         trip_buckets: u64,
         each: &mut EachBucket<'_>,
     ) -> Result<(), Error> {
+        let oldest = self.oldest();
         let Self { params, tree, store, sealer, accesses, .. } = self;
-        let oldest = accesses.saturating_sub(params.blocks).max(params.first());
         let mut table = Zeroizing::new(Vec::with_capacity(params.table_bytes()));
         let mut end = *accesses;
         while end > oldest {
@@ -157,6 +157,11 @@ impl ScanArray {
         })?;
         self.accesses += 1;
         Ok(())
+    }
+
+    /// The first access whose bucket is read: of those before it nothing is left, or there were none.
+    pub(super) fn oldest(&self) -> u64 {
+        self.accesses.saturating_sub(self.params.blocks).max(self.params.first())
     }
 
     pub(super) fn accesses_left(&self) -> u64 {

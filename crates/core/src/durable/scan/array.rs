@@ -30,6 +30,10 @@ impl Durable for ScanArray {
         self.params.blocks
     }
 
+    fn buckets_written(&self) -> u64 {
+        self.accesses - self.oldest()
+    }
+
     fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
         &mut *self.store
     }
@@ -164,11 +168,9 @@ impl Durable for ScanArray {
             progress(read);
             Ok(())
         })?;
-        progress(blocks);
-        let live = (0..blocks).filter(|address| self.live.contains(*address));
-        let lost = live.clone().filter(|address| !found.contains(*address)).count();
+        let lost = self.live.iter().filter(|address| !found.contains(*address)).count();
         match lost {
-            0 => Ok(live.count() as u64),
+            0 => Ok(self.live.iter().count() as u64),
             _ => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are lost"))),
         }
     }
@@ -207,7 +209,6 @@ impl Durable for ScanArray {
             progress(read);
             Ok(())
         })?;
-        progress(blocks);
         Ok(Salvage::new(blocks, found, doubtful, live))
     }
 

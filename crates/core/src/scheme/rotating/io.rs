@@ -267,8 +267,8 @@ impl RotatingTrips<'_> {
     }
 
     /// Reads the whole tree, level by level from the root down, and names each copy of a block that
-    /// was not taken, with its bytes. What was never written is not read: that it was not is public.
-    /// `progress` is told how many buckets have been done.
+    /// was not taken, with its bytes. What was never written is not read: that it was not is public, and the client
+    /// knows it from the number of evictions. `progress` is told how many buckets have been done.
     ///
     /// `damaged` is told of a bucket, or of the page about it, that cannot be read or is not what was
     /// written: it goes on without it, or ends the visit with an error.
@@ -283,8 +283,10 @@ impl RotatingTrips<'_> {
     ) -> Result<(), Error> {
         let (mut visited, mut search) = (0, Search::default());
         let mut taken_here = BTreeSet::new();
-        for level in self.io.places.levels() {
-            for index in 0..1 << level {
+        let places = self.io.places;
+        for level in places.levels() {
+            let written = places.written_on(g, level);
+            for index in 0..written {
                 let bucket = BucketId::new(level, index);
                 if let Some((taken, page)) = taken.and_then(|t| Some((t, t.page_from(bucket, g)?)))
                 {
@@ -297,19 +299,22 @@ impl RotatingTrips<'_> {
                     };
                     taken_here = taken.taken_with(&page, &bits, g);
                 }
-                let version = self.io.places.version(g, Leaf(index), level);
-                if version.is_written {
-                    self.io.aim_at([version]);
-                    let opened =
-                        self.open_trip(g, &mut search, blocks, None, |slot, entry, bytes| {
-                            if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
-                                each(bucket, entry, bytes);
-                            }
-                        });
-                    opened.or_else(|error| damaged(bucket, error))?;
-                }
+                self.io.aim_at([places.version(g, Leaf(index), level)]);
+                let opened = self.open_trip(g, &mut search, blocks, None, |slot, entry, bytes| {
+                    if !taken_here.contains(&TakenSlot { bucket, slot: slot as u16 }) {
+                        each(bucket, entry, bytes);
+                    }
+                });
+                opened.or_else(|error| damaged(bucket, error))?;
                 visited += 1;
                 progress(visited);
+            }
+            let Some(taken) = taken else { continue };
+            // Sweeps write pages before there is anything for them to be about.
+            for page in taken.pages_after(level, written, g) {
+                if let Err(error) = self.read_page(taken, &page) {
+                    damaged(BucketId::new(level, written), error)?;
+                }
             }
         }
         Ok(())

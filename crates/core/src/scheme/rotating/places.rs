@@ -45,6 +45,22 @@ impl Places {
         (1 << level) + self.spare()
     }
 
+    /// Buckets on all of its levels.
+    pub(super) fn buckets(&self) -> u64 {
+        self.levels().map(|level| 1 << level).sum()
+    }
+
+    /// How many of the buckets of `level` the evictions before `g` have written: those with the first indices, as
+    /// evictions come in their order.
+    pub(super) fn written_on(&self, g: u64, level: u8) -> u64 {
+        g.saturating_sub(self.first_eviction()).min(1 << level)
+    }
+
+    /// The same of all levels.
+    pub(super) fn buckets_written(&self, g: u64) -> u64 {
+        self.levels().map(|level| self.written_on(g, level)).sum()
+    }
+
     /// The level of the store that holds the places of `level`: the one below, because they are
     /// more than `2^level`.
     pub(super) fn store_level(level: u8) -> u8 {
@@ -121,6 +137,8 @@ mod tests {
                                 expected,
                                 "state {state} after {g}: {bucket}"
                             );
+                            let is_written = bucket.index() < places.written_on(state, level);
+                            assert_eq!(is_written, expected.is_some(), "state {state}: {bucket}");
                         }
                     }
                 }

@@ -80,7 +80,12 @@ impl StoredTree {
 
     /// Buckets in storage.
     pub(crate) fn buckets(&self) -> u64 {
-        self.levels().map(|level| 1 << level).sum()
+        self.places().buckets()
+    }
+
+    /// Buckets that the evictions before `g` have written.
+    pub(crate) fn buckets_written(&self, g: u64) -> u64 {
+        self.places().buckets_written(g)
     }
 
     /// The buckets of a run on a level, after the evictions before `g`.

@@ -12,7 +12,7 @@ type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
 impl<S: BucketStore> RotatingScheme<S> {
     /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be taken,
     /// from the client's and the root's on down; `progress` is told how many buckets of
-    /// [`Self::buckets_in_storage`] have been done. Storage sees a scan. `damaged` is told of each bucket
+    /// [`Self::buckets_written`] have been done. Storage sees a scan. `damaged` is told of each bucket
     /// that cannot be read or is not what was written: it goes on without it, or ends the visit.
     ///
     /// # Errors
@@ -48,6 +48,11 @@ impl<S: BucketStore> RotatingScheme<S> {
 
     /// Buckets that are in storage. Public.
     pub fn buckets_in_storage(&self) -> u64 {
-        self.io.places.levels().map(|level| 1 << level).sum()
+        self.io.places.buckets()
+    }
+
+    /// Buckets that have ever been written. Public.
+    pub fn buckets_written(&self) -> u64 {
+        self.io.places.buckets_written(self.evictions)
     }
 }

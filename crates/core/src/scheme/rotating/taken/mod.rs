@@ -156,6 +156,17 @@ impl TakenSlots {
         is_first.then(|| self.pages.latest(page, g))
     }
 
+    /// The pages that were swept before `g` and are about no bucket of `level` before `index`.
+    pub(super) fn pages_after(
+        &self,
+        level: u8,
+        index: u64,
+        g: u64,
+    ) -> impl Iterator<Item = PageVersion> + '_ {
+        let pages = self.pages.about_buckets_from(level, index);
+        pages.map(move |page| self.pages.latest(page, g)).filter(|version| version.is_written)
+    }
+
     /// What a page and the marks say of the buckets of the page, after the evictions before `g`.
     pub(super) fn taken_with(
         &self,

@@ -105,6 +105,17 @@ impl Pages {
         BucketId::new(bucket.level() - self.first_level, bucket.index() >> self.first_level)
     }
 
+    /// The pages about buckets of `level`, and about none of those before `index`.
+    pub(super) fn about_buckets_from(
+        &self,
+        level: u8,
+        index: u64,
+    ) -> impl Iterator<Item = BucketId> + use<> {
+        let of_pages = level - self.first_level;
+        (index.div_ceil(self.buckets())..1 << of_pages)
+            .map(move |page| BucketId::new(of_pages, page))
+    }
+
     /// All slots of the buckets of a page.
     pub(super) fn slots_of(&self, page: BucketId) -> RangeInclusive<TakenSlot> {
         let level = self.first_level + page.level();
