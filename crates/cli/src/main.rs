@@ -4,6 +4,7 @@ mod args;
 mod clock;
 mod core_dumps;
 mod demo;
+mod drawing;
 mod error;
 mod files;
 mod lab;

@@ -9,7 +9,13 @@ use super::values::parse_size;
 
 #[derive(Subcommand)]
 pub(crate) enum ViewCommand {
-    /// Say what storage saw: how often, how much, which levels.
+    /// Say what storage saw: how often, how much, which levels, which leaves, and when.
+    ///
+    /// It counts what was read and written of each level, says whether the leaves that accesses went to are uniform, as
+    /// they are if nothing can be learnt from them, and how many trips there were a second.
+    #[command(
+        after_help = "Examples:\n  oblivio view show disk.view\n  oblivio view show disk.view --svg disk.svg\n  oblivio view show disk.view --json"
+    )]
     Show(ViewShowArgs),
     /// Record what storage sees while a command uses the volume as a network block device.
     #[command(
@@ -27,6 +33,12 @@ pub(crate) enum ViewCommand {
 pub(crate) struct ViewShowArgs {
     /// The view file.
     pub(crate) file: PathBuf,
+    /// Draw it as well. A file of this name is replaced.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// The tree that is drawn [default: of those that show leaves, the one that was read most].
+    #[arg(long, value_name = "NUMBER", requires = "svg")]
+    pub(crate) tree: Option<u16>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

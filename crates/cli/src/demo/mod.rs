@@ -2,8 +2,7 @@
 //! the story in one picture.
 //!
 //! - [`stage`]: the directory where it all happens; [`folder`]: the files that are kept.
-//! - [`session`]: the owner works under the eyes of storage; [`diary`] is what the owner did,
-//!   [`seen`] what storage saw.
+//! - [`session`]: the owner works under the eyes of storage; [`diary`] is what the owner did.
 //! - [`keepers`]: a bucket server or share servers, if the volume is to be on them.
 //! - [`crash`]: servers are killed in the middle of their work.
 //! - [`picture`], [`terminal`], [`report`]: the two sides side by side, and the figures.
@@ -15,7 +14,6 @@ mod keepers;
 mod picture;
 mod programs;
 mod report;
-mod seen;
 mod session;
 mod stage;
 mod terminal;

@@ -2,34 +2,24 @@
 
 use std::error::Error;
 use std::fs;
-use std::ops::Range;
 use std::path::PathBuf;
 
-use oblivio_lab::pen::{EVICTION, FONT, INK, PALETTE, SEEN};
-use plotters::coord::types::{RangedCoordf64, RangedCoordu64};
+use oblivio_lab::pen::{FONT, PALETTE};
 use plotters::prelude::*;
 
-use super::seen::Seen;
 use super::session::Session;
 use super::stage::Stage;
+use crate::drawing::{HEADROOM, Panel, draw_seen, panel, stride};
 use crate::error::CliError;
 use crate::files;
 
 const SIZE: (u32, u32) = (1400, 640);
-
-/// More points than this in one panel tell no more.
-pub(super) const POINTS_MAX: usize = 4000;
-
-/// Room above the highest address for the names of the phases: four rows of them.
-const HEADROOM: f64 = 1.16;
 
 /// Between names, and between a name and the edge of its band, in pixels.
 const NAME_GAP: i32 = 4;
 
 /// From row to row of names, in pixels.
 const ROW_HEIGHT: i32 = 15;
-
-type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordu64, RangedCoordf64>>;
 
 /// The files of a demonstration.
 pub(super) struct Pictures {
@@ -47,11 +37,6 @@ pub(super) fn draw(stage: &Stage, session: &Session) -> Result<Pictures, CliErro
     Ok(Pictures { svg, view: stage.path("demo.view") })
 }
 
-/// Of a sequence of `len`, every how-manieth makes a sample of [`POINTS_MAX`] at most.
-pub(super) fn stride(len: usize) -> usize {
-    len.div_ceil(POINTS_MAX).max(1)
-}
-
 fn draw_both(svg: &mut String, session: &Session) -> Result<(), Box<dyn Error>> {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
@@ -63,48 +48,14 @@ fn draw_both(svg: &mut String, session: &Session) -> Result<(), Box<dyn Error>> 
         "What the owner did",
         ["request", "block of the disk"],
         requests,
-        session.blocks,
+        session.blocks as f64,
     )?;
     draw_phases(&mut owner, session)?;
     draw_addresses(&mut owner, session)?;
 
-    let seen = &session.seen;
-    let accesses = 0..seen.accesses.max(1);
-    let names = ["access", "bucket on the level of the leaves"];
-    let mut storage = panel(&right, "What storage saw", names, accesses, seen.leaf_buckets)?;
-    draw_visits(&mut storage, seen)?;
+    draw_seen(&right, "What storage saw", &session.seen)?;
     root.present()?;
     Ok(())
-}
-
-fn panel<'a, 'b>(
-    area: &'a DrawingArea<SVGBackend<'b>, plotters::coord::Shift>,
-    title: &str,
-    [x_name, y_name]: [&str; 2],
-    time: Range<u64>,
-    y_count: u64,
-) -> Result<Panel<'a, 'b>, Box<dyn Error>>
-where
-    'b: 'a,
-{
-    let mut panel = ChartBuilder::on(area)
-        .caption(title, (FONT, 24).into_font().color(&INK))
-        .margin(16)
-        .x_label_area_size(46)
-        .y_label_area_size(70)
-        .build_cartesian_2d(time, 0.0..y_count as f64 * HEADROOM)?;
-    panel
-        .configure_mesh()
-        .disable_mesh()
-        .x_desc(x_name)
-        .y_desc(y_name)
-        .x_labels(6)
-        .y_labels(6)
-        .y_label_formatter(&|y| format!("{y:.0}"))
-        .label_style((FONT, 15).into_font().color(&INK))
-        .axis_style(INK)
-        .draw()?;
-    Ok(panel)
 }
 
 /// A band and a name for each phase. A name that would lie on one before goes below it.
@@ -162,100 +113,17 @@ fn draw_addresses(panel: &mut Panel<'_, '_>, session: &Session) -> Result<(), Bo
     Ok(())
 }
 
-fn draw_visits<'a, 'b: 'a>(panel: &mut Panel<'a, 'b>, seen: &Seen) -> Result<(), Box<dyn Error>> {
-    let kinds = [
-        (false, SEEN.mix(0.7), "an access: a random path"),
-        (true, EVICTION.mix(0.5), "an eviction: the next path, of an order that never changes"),
-    ];
-    for (is_eviction, colour, label) in kinds {
-        let visits: Vec<_> =
-            seen.visits.iter().filter(|visit| visit.is_eviction == is_eviction).collect();
-        if visits.is_empty() {
-            continue;
-        }
-        let dots = visits.iter().step_by(stride(visits.len()));
-        panel
-            .draw_series(
-                dots.map(|visit| {
-                    Circle::new((visit.access, visit.bucket as f64), 2, colour.filled())
-                }),
-            )?
-            .label(label)
-            .legend(move |(x, y)| Circle::new((x + 8, y), 4, colour.filled()));
-    }
-    panel
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.9))
-        .label_font((FONT, 14).into_font().color(&INK))
-        .draw()?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use oblivio_core::store::TreeId;
     use oblivio_core::view::Tally;
-    use roxmltree::{Document, Node};
 
     use super::super::diary::Phase;
-    use super::super::seen::Visit;
     use super::*;
-
-    /// A character of a usual sans-serif font is narrower, on average.
-    const CHARACTER_EMS: f64 = 0.6;
-
-    /// Where a text lies in the picture.
-    #[derive(Clone, Copy, Debug)]
-    struct TextBox {
-        left: f64,
-        right: f64,
-        top: f64,
-        bottom: f64,
-    }
-
-    impl TextBox {
-        fn of(text: Node<'_, '_>) -> Self {
-            let number = |name| text.attribute(name).unwrap().parse::<f64>().unwrap();
-            let (x, y, height) = (number("x"), number("y"), number("font-size"));
-            let characters = text.text().unwrap().trim().chars().count();
-            let width = characters as f64 * height * CHARACTER_EMS;
-            let before = |name, ways: [(&str, f64); 3]| {
-                let way = text.attribute(name).unwrap();
-                ways.into_iter().find(|(known, _)| *known == way).unwrap().1
-            };
-            let left =
-                -width * before("text-anchor", [("start", 0.0), ("middle", 0.5), ("end", 1.0)]);
-            let top = -height * before("dy", [("0.76em", 0.0), ("0.5ex", 0.5), ("-0.5ex", 1.0)]);
-            let flat = Self { left, right: left + width, top, bottom: top + height };
-            let turned = match text.attribute("transform") {
-                None => flat,
-                Some(turn) => {
-                    assert!(turn.starts_with("rotate(270"), "{turn}");
-                    let Self { left, right, top, bottom } = flat;
-                    Self { left: top, right: bottom, top: -right, bottom: -left }
-                }
-            };
-            let Self { left, right, top, bottom } = turned;
-            Self { left: left + x, right: right + x, top: top + y, bottom: bottom + y }
-        }
-
-        fn overlaps(&self, other: &Self) -> bool {
-            self.left < other.right
-                && other.left < self.right
-                && self.top < other.bottom
-                && other.top < self.bottom
-        }
-
-        fn is_in_the_picture(&self) -> bool {
-            let (width, height) = SIZE;
-            self.left >= 0.0
-                && self.right <= f64::from(width)
-                && self.top >= 0.0
-                && self.bottom <= f64::from(height)
-        }
-    }
+    use crate::drawing::text_boxes::texts_apart;
+    use crate::view::{Seen, Visit};
 
     /// A session with phases of so many requests.
     fn session(requests: [usize; 4]) -> Session {
@@ -266,6 +134,7 @@ mod tests {
             phases: names.into_iter().zip(requests).map(phase).collect(),
             blocks: 1 << 20,
             seen: Seen {
+                tree: TreeId(2),
                 visits: [false, true].map(visit).to_vec(),
                 accesses: 10,
                 leaf_buckets: 1 << 20,
@@ -288,20 +157,8 @@ mod tests {
         ] {
             let mut svg = String::new();
             draw_both(&mut svg, &session(requests)).unwrap();
-            let picture = Document::parse(&svg).unwrap();
-            let texts: Vec<_> = picture
-                .descendants()
-                .filter(|node| node.has_tag_name("text"))
-                .map(|node| (node.text().unwrap().trim(), TextBox::of(node)))
-                .collect();
+            let texts = texts_apart(&svg, SIZE);
             assert!(texts.len() > 20, "names, numbers and phases: {texts:?}");
-            for (i, (text, place)) in texts.iter().enumerate() {
-                assert!(place.is_in_the_picture(), "{requests:?}: {text} at {place:?}");
-                for (other, other_place) in &texts[..i] {
-                    let overlap = place.overlaps(other_place);
-                    assert!(!overlap, "{requests:?}: {text:?} lies on {other:?}");
-                }
-            }
         }
     }
 }

@@ -10,12 +10,11 @@ use rand::RngExt;
 
 use super::diary::{Phase, WatchedDisk};
 use super::programs;
-use super::seen::Seen;
 use super::stage::Stage;
 use crate::args::RunArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
-use crate::view;
+use crate::view::{Look, Seen};
 use crate::volume::{Opened, coins, open};
 
 /// Blocks of the loop.
@@ -73,7 +72,8 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     disk.close()?;
     drop(disk);
     recording.map_or(Ok(()), |recording| recording.finish())?;
-    let seen = Seen::new(&view::read(&view_path)?.events, stage.watched_tree());
+    let seen = Look::at(&view_path, Some(stage.watched_tree()))?.into_seen();
+    let seen = seen.ok_or_else(|| CliError::Engine("storage saw nothing of the data".into()))?;
     Ok(Session { phases, blocks, seen, writing, elapsed })
 }
 

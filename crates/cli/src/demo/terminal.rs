@@ -1,7 +1,7 @@
 //! The same two pictures for a terminal: a character of Braille is 2 × 4 dots.
 
-use super::picture::stride;
 use super::session::Session;
+use crate::drawing::stride;
 
 /// Characters of a plot, without its frame.
 const COLUMNS: usize = 78;

@@ -11,10 +11,23 @@ use oblivio_shares::tree::HEIGHT_MAX;
 use oblivio_shares::view::ShareRecorder;
 use oblivio_store::BoxedStore;
 
+use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::files;
 
-type Sink = FileSink<BufWriter<File>>;
+/// A view file with the time of each trip.
+struct Sink {
+    file: FileSink<BufWriter<File>>,
+    clock: Stopwatch,
+}
+
+impl EventSink for Sink {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        let micros = self.clock.elapsed().as_micros();
+        self.file.set_micros(u64::try_from(micros).unwrap_or(u64::MAX));
+        self.file.record(event, contents);
+    }
+}
 
 /// A view being recorded.
 pub(crate) struct Recording {
@@ -39,8 +52,8 @@ impl Recording {
         levels: Option<u64>,
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
-        let sink = FileSink::new(files::create(path)?, store.capabilities());
-        let sink = Arc::new(Mutex::new(sink));
+        let file = FileSink::new(files::create(path)?, store.capabilities());
+        let sink = Arc::new(Mutex::new(Sink { file, clock: Stopwatch::start() }));
         let shared = SharedSink(sink.clone());
         let recorder: BoxedStore = match levels.filter(|_| store.servers().is_some()) {
             Some(levels) => {
@@ -58,6 +71,6 @@ impl Recording {
         let sink = Arc::into_inner(self.sink)
             .ok_or_else(|| failed(std::io::Error::other("the volume is still in use")))?;
         let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-        sink.finish().map(drop).map_err(failed)
+        sink.file.finish().map(drop).map_err(failed)
     }
 }

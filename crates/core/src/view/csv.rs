@@ -21,19 +21,20 @@ use crate::pieces::{Part, Piece};
 /// The first line.
 pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes";
 
-/// Writes the header line and a line for each event.
+/// Writes the header line and a line for each event, as they come.
 ///
 /// # Errors
-/// Any of `out`.
-pub fn write_csv<'e>(
-    events: impl IntoIterator<Item = &'e Event>,
+/// Any of `out`, and the first of `events`.
+pub fn write_csv<E: From<io::Error>>(
+    events: impl IntoIterator<Item = Result<Event, E>>,
     mut out: impl Write,
-) -> io::Result<()> {
+) -> Result<(), E> {
     writeln!(out, "{HEADER}")?;
-    for (order, Event { trip, operation, piece, bytes }) in events.into_iter().enumerate() {
+    for (order, event) in events.into_iter().enumerate() {
+        let Event { trip, operation, piece, bytes } = event?;
         write!(out, "{order},{trip},{},", operation.name())?;
         match piece {
-            Some(piece) => write_piece(piece, &mut out)?,
+            Some(piece) => write_piece(&piece, &mut out)?,
             None => write!(out, ",,,,")?,
         }
         writeln!(out, ",{bytes}")?;
@@ -76,7 +77,7 @@ mod tests {
             bytes,
         });
         let mut text = Vec::new();
-        write_csv(&events.collect::<Vec<_>>(), &mut text).unwrap();
+        write_csv(events.map(Ok::<_, io::Error>), &mut text).unwrap();
         assert_eq!(
             String::from_utf8(text).unwrap(),
             "order,trip,operation,tree,level,index,bucket,part,bytes\n\

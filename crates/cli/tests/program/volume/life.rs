@@ -186,42 +186,6 @@ fn keys_come_and_go() {
 }
 
 #[test]
-fn a_view_is_recorded_summed_up_and_exported() {
-    let world = World::with_data(4);
-    world.good(&format!(
-        "view record {VOLUME} --output disk.view --run 'nbdcopy \"$uri\" back && cmp data back'"
-    ));
-    let report = world.json("view show disk.view --json");
-    assert_fields(&report, &["capabilities", "flush", "prefetch", "read", "write"]);
-    assert_eq!(report["capabilities"], serde_json::json!(["parts"]));
-    for operation in ["read", "write", "flush"] {
-        assert_fields(&report[operation], &["bytes", "pieces", "trips"]);
-        assert!(report[operation]["trips"].as_u64().unwrap() > 0, "{operation}");
-    }
-    assert!(report["read"]["bytes"].as_u64().unwrap() > 8 * MIB);
-    let text = world.good("view show disk.view");
-    assert!(text.starts_with("storage saw"), "{text}");
-    assert!(text.ends_with("besides whole buckets: parts of buckets\n"), "{text}");
-    world.good("view export disk.view --csv disk.csv");
-    let lines = fs::read_to_string(world.path("disk.csv")).unwrap();
-    let pieces = |name| report[name]["pieces"].as_u64().unwrap();
-    let events: u64 = ["read", "write", "flush", "prefetch"].into_iter().map(pieces).sum();
-    assert_eq!(lines.lines().count() as u64, events + 1);
-    world.assert_nothing_is_lost();
-}
-
-#[test]
-fn a_view_file_of_version_1_does_not_say_what_storage_could_do() {
-    let world = World::new();
-    fs::write(world.path("old.view"), b"OBLVIEW\x01\x0F\x00\x00\x80\x01").unwrap();
-    let report = world.json("view show old.view --json");
-    assert!(report["capabilities"].is_null(), "{report}");
-    assert_eq!(report["flush"]["trips"], 1);
-    let text = world.good("view show old.view");
-    assert!(text.ends_with("besides whole buckets: not recorded\n"), "{text}");
-}
-
-#[test]
 fn a_server_says_where_it_is_and_ends_when_asked() {
     let world = World::with_data(4);
     let server = world.serve("--export-name disk --read-only");

@@ -24,6 +24,7 @@ mod share_machines;
 mod shares;
 mod store_file;
 mod striped;
+mod view;
 // What the tests of both crates need is said once.
 #[path = "../../../../serve/tests/servers/support/needs.rs"]
 pub(crate) mod needs;

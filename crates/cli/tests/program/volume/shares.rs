@@ -149,6 +149,16 @@ fn a_volume_on_share_servers_is_a_volume() {
     for tree in ["100", "101", "102"] {
         assert!(view.lines().any(|line| line.split(',').any(|field| field == tree)), "{tree}");
     }
+    let shown = world.json("view show view --svg view.svg --json");
+    for tree in
+        shown["trees"].as_array().unwrap().iter().filter(|it| it["tree"].as_u64() >= Some(100))
+    {
+        let leaves = &tree["leaves"];
+        assert!(leaves["accesses"].as_u64().unwrap() >= 256, "{tree}");
+        assert_eq!(leaves["accesses_to_unknown_leaves"], 0, "{tree}");
+        assert_ne!(leaves["uniformity"]["verdict"], "too_uneven", "{tree}");
+    }
+    assert!(fs::read_to_string(world.path("view.svg")).unwrap().contains("of tree 100"));
     world.bad(&format!("create {volume} --size 1M {SMALL}"), 3, "choose another name");
     // Whoever uses it keeps it, and is not fenced off by who finds that there is nothing to make anew.
     let url = servers.url_of(&[0, 1, 2], "disk");

@@ -3,7 +3,10 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::ViewFileErrorKind::{NotAView, OutOfRange, TrailingBytes, Truncated, UnknownVersion};
-use super::{END_TAG, MAGIC, VERSION, VERSION_WITHOUT_CAPABILITIES, ViewFileError, part_code};
+use super::{
+    END_TAG, MAGIC, TIME_TAG, VERSION, VERSION_WITHOUT_CAPABILITIES, VERSION_WITHOUT_TIMES,
+    ViewFileError, part_code,
+};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{Part, Piece, TreeId};
 use crate::store::Capabilities;
@@ -20,10 +23,11 @@ pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
             return Err(ViewFileError::new(0, NotAView, "this is not a view file"));
         }
     }
-    let capabilities = match input.byte()? {
-        VERSION => Some(input.capabilities()?),
+    let version = input.byte()?;
+    let capabilities = match version {
+        VERSION | VERSION_WITHOUT_TIMES => Some(input.capabilities()?),
         VERSION_WITHOUT_CAPABILITIES => None,
-        version => {
+        _ => {
             return Err(ViewFileError::new(
                 MAGIC.len() as u64,
                 UnknownVersion,
@@ -34,7 +38,8 @@ pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
             ));
         }
     };
-    Ok(ViewReader { input, capabilities, events: 0, last_trip: 0, ended: false })
+    let micros = (version == VERSION).then_some(0);
+    Ok(ViewReader { input, capabilities, events: 0, last_trip: 0, micros, ended: false })
 }
 
 /// The events of a view file, in order. The first error is the last item.
@@ -43,6 +48,8 @@ pub struct ViewReader<R> {
     capabilities: Option<Capabilities>,
     events: u64,
     last_trip: u64,
+    /// When the latest event happened, if the file says such things.
+    micros: Option<u64>,
     ended: bool,
 }
 
@@ -65,11 +72,23 @@ impl<R: Read> ViewReader<R> {
         self.capabilities
     }
 
+    /// When the event that came last happened, in microseconds from the beginning of the recording. Files of the
+    /// versions 1 and 2 do not say it.
+    pub fn micros(&self) -> Option<u64> {
+        self.micros
+    }
+
     /// The next event, or `None` at a sound end.
     fn event(&mut self) -> Result<Option<Event>, ViewFileError> {
-        let at = self.input.offset;
-        let tag = self.input.byte()?;
-        if tag == END_TAG {
+        let mut at = self.input.offset;
+        let mut tag = self.input.byte()?;
+        let is_timed = tag == TIME_TAG && self.micros.is_some();
+        if is_timed {
+            self.pass_time()?;
+            at = self.input.offset;
+            tag = self.input.byte()?;
+        }
+        if tag == END_TAG && !is_timed {
             return self.end().map(|()| None);
         }
         if tag > 0x0F {
@@ -80,12 +99,28 @@ impl<R: Read> ViewReader<R> {
         if (operation == Operation::Flush) != (part == part_code::NONE) {
             return Err(out_of_range(at, "a flush has no piece, and everything else has one"));
         }
-        let trip = self.last_trip.wrapping_add(self.input.number()?);
+        let at = self.input.offset;
+        let step = self.input.number()?;
+        if is_timed && step == 0 && self.events > 0 {
+            return Err(out_of_range(at, "a time stands within a trip"));
+        }
+        let trip = self.last_trip.wrapping_add(step);
         let piece = (part != part_code::NONE).then(|| self.piece(part)).transpose()?;
         let bytes = self.input.number()?;
         self.last_trip = trip;
         self.events += 1;
         Ok(Some(Event { trip, operation, piece, bytes }))
+    }
+
+    fn pass_time(&mut self) -> Result<(), ViewFileError> {
+        let at = self.input.offset;
+        let passed = self.input.number()?;
+        if passed == 0 {
+            return Err(out_of_range(at, "a time is said again"));
+        }
+        let now = self.micros.unwrap_or(0).checked_add(passed);
+        self.micros = Some(now.ok_or_else(|| out_of_range(at, "the time exceeds 64 bits"))?);
+        Ok(())
     }
 
     fn piece(&mut self, part: u8) -> Result<Piece, ViewFileError> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{END_TAG, MAGIC, VERSION, part_code};
+use super::{END_TAG, MAGIC, TIME_TAG, VERSION, part_code};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{Part, Piece};
 use crate::store::Capabilities;
@@ -21,6 +21,9 @@ pub struct FileSink<W> {
     out: W,
     events: u64,
     last_trip: u64,
+    /// Microseconds from the beginning of the recording to now, and to what was said last.
+    now: u64,
+    said: u64,
     /// The event being encoded.
     record: Vec<u8>,
     error: Option<io::Error>,
@@ -31,9 +34,15 @@ impl<W: Write> FileSink<W> {
     pub fn new(out: W, capabilities: Capabilities) -> Self {
         let mut record = [&MAGIC[..], &[VERSION]].concat();
         put_number(&mut record, u64::from(capabilities.bits()));
-        let mut sink = Self { out, events: 0, last_trip: 0, record, error: None };
+        let mut sink = Self { out, events: 0, last_trip: 0, now: 0, said: 0, record, error: None };
         sink.put_record();
         sink
+    }
+
+    /// Says that what is recorded from now on happens so many microseconds after the beginning of the recording. A time
+    /// before the one that was said last counts as that. A trip has the time of its first event.
+    pub fn set_micros(&mut self, micros: u64) {
+        self.now = self.now.max(micros);
     }
 
     /// Ends the file and hands back what it was written to, flushed.
@@ -62,6 +71,12 @@ impl<W: Write> FileSink<W> {
 
 impl<W: Write> EventSink for FileSink<W> {
     fn record(&mut self, event: &Event, _: &[u8]) {
+        let begins_trip = self.events == 0 || event.trip != self.last_trip;
+        if begins_trip && self.now > self.said {
+            self.record.push(TIME_TAG);
+            put_number(&mut self.record, self.now - self.said);
+            self.said = self.now;
+        }
         if encode(event, self.last_trip, &mut self.record).is_none() {
             self.record.clear();
             self.error.get_or_insert_with(|| {

@@ -13,26 +13,42 @@ use crate::view::{Event, EventSink, Operation};
 struct View {
     capabilities: Option<Capabilities>,
     events: Vec<Event>,
+    /// Of each event, if it says them.
+    times: Option<Vec<u64>>,
 }
 
-/// How files start: those of version 1, and those of stores of whole buckets and of parts.
-const STARTS: [&[u8]; 3] = [b"OBLVIEW\x01", b"OBLVIEW\x02\x00", b"OBLVIEW\x02\x01"];
+/// How files start: those of versions 1 and 2, and those of stores of whole buckets and of parts.
+const STARTS: [&[u8]; 4] =
+    [b"OBLVIEW\x01", b"OBLVIEW\x02\x00", b"OBLVIEW\x03\x00", b"OBLVIEW\x03\x01"];
 
-/// The file of a view that says what the store could do.
+/// The file of a view that says what the store could do, and when events happened.
 fn to_bytes(view: &View) -> Vec<u8> {
     let mut sink = FileSink::new(Vec::new(), view.capabilities.unwrap());
-    view.events.iter().for_each(|event| sink.record(event, &[]));
+    for (event, time) in view.events.iter().zip(view.times.as_ref().unwrap()) {
+        sink.set_micros(*time);
+        sink.record(event, &[]);
+    }
     sink.finish().unwrap()
 }
 
 /// What is before the first error, and the error.
 fn from_bytes(bytes: &[u8]) -> (View, Option<ViewFileError>) {
-    let mut view = View { capabilities: None, events: Vec::new() };
+    let mut view = View { capabilities: None, events: Vec::new(), times: None };
     match read_view(bytes) {
         Err(error) => (view, Some(error)),
         Ok(mut reader) => {
             view.capabilities = reader.capabilities();
-            let error = reader.find_map(|event| event.map(|event| view.events.push(event)).err());
+            view.times = reader.micros().map(|_| Vec::new());
+            let error = loop {
+                match reader.next() {
+                    None => break None,
+                    Some(Err(error)) => break Some(error),
+                    Some(Ok(event)) => view.events.push(event),
+                }
+                if let Some(times) = &mut view.times {
+                    times.push(reader.micros().unwrap());
+                }
+            };
             assert!(reader.next().is_none(), "an error or the end is the last item");
             (view, error)
         }
@@ -68,9 +84,19 @@ fn any_event() -> impl Strategy<Value = Event> {
 
 fn any_view() -> impl Strategy<Value = View> {
     let capabilities = prop_oneof![Just(Capabilities::NONE), Just(Capabilities::PARTS)];
-    let events = prop::collection::vec(any_event(), 0..40);
-    (capabilities, events)
-        .prop_map(|(capabilities, events)| View { capabilities: Some(capabilities), events })
+    let passed = prop_oneof![Just(0), 0u64..300, any_number().prop_map(|number| number >> 8)];
+    let events = prop::collection::vec((any_event(), passed), 0..40);
+    (capabilities, events).prop_map(|(capabilities, events)| {
+        let (mut timed, mut times, mut micros): (Vec<Event>, _, _) = (Vec::new(), Vec::new(), 0);
+        for (event, passed) in events {
+            // Within a trip, no time passes.
+            let is_new = timed.last().is_none_or(|last| last.trip != event.trip);
+            micros += if is_new { passed } else { 0 };
+            timed.push(event);
+            times.push(micros);
+        }
+        View { capabilities: Some(capabilities), events: timed, times: Some(times) }
+    })
 }
 
 proptest! {
@@ -117,10 +143,14 @@ proptest! {
         }
         let (view, error) = from_bytes(&bytes);
         match error {
-            None if view.capabilities.is_some() => {
+            None if start >= 2 => {
+                prop_assert!(view.times.is_some());
                 prop_assert_eq!(to_bytes(&view), bytes, "a view has exactly one file");
             }
-            None => prop_assert_eq!(start, 0, "version 1 alone does not say what a store could do"),
+            None => {
+                prop_assert!(view.times.is_none());
+                prop_assert_eq!(view.capabilities.is_none(), start == 0);
+            }
             Some(error) => prop_assert!(error.offset() <= bytes.len() as u64),
         }
     }
@@ -139,7 +169,7 @@ proptest! {
     }
 }
 
-/// Events, and their bytes with those of the end.
+/// Events, and their bytes with those of the end, as versions without times have them.
 fn documented() -> (Vec<Event>, Vec<u8>) {
     let piece = |level, index, part| {
         Some(Piece { tree: TreeId(300), bucket: BucketId::new(level, index), part })
@@ -162,19 +192,43 @@ fn documented() -> (Vec<Event>, Vec<u8>) {
 fn the_documented_bytes() {
     let (events, bytes) = documented();
     let starts =
-        [(Capabilities::NONE, b"OBLVIEW\x02\x00"), (Capabilities::PARTS, b"OBLVIEW\x02\x01")];
+        [(Capabilities::NONE, b"OBLVIEW\x03\x00"), (Capabilities::PARTS, b"OBLVIEW\x03\x01")];
     for (capabilities, start) in starts {
-        let view = View { capabilities: Some(capabilities), events: events.clone() };
+        let at = |micros: [u64; 3]| Some(micros.to_vec());
+        let view =
+            View { capabilities: Some(capabilities), events: events.clone(), times: at([0; 3]) };
         assert_eq!(to_bytes(&view), [&start[..], &bytes].concat());
+
+        // The first trip has 16 bytes, and time passes before it and before the next.
+        let timed = View { times: at([300, 300, 301]), ..view };
+        let (first, rest) = bytes.split_at(16);
+        let expected = [&start[..], &[0x81, 0xAC, 0x02], first, &[0x81, 1], rest].concat();
+        assert_eq!(to_bytes(&timed), expected);
+        assert_eq!(from_bytes(&expected).0, timed);
     }
 }
 
 #[test]
-fn a_file_of_version_1_is_read_and_does_not_say_what_the_store_could_do() {
+fn files_of_versions_1_and_2_are_read_and_do_not_say_when_events_happened() {
     let (events, bytes) = documented();
-    let (view, error) = from_bytes(&[&b"OBLVIEW\x01"[..], &bytes].concat());
-    assert!(error.is_none(), "{error:?}");
-    assert_eq!(view, View { capabilities: None, events });
+    for (start, capabilities) in
+        [(&b"OBLVIEW\x01"[..], None), (&b"OBLVIEW\x02\x01"[..], Some(Capabilities::PARTS))]
+    {
+        let (view, error) = from_bytes(&[start, &bytes].concat());
+        assert!(error.is_none(), "{error:?}");
+        assert_eq!(view, View { capabilities, events: events.clone(), times: None });
+    }
+}
+
+#[test]
+fn time_does_not_go_back() {
+    let mut sink = FileSink::new(Vec::new(), Capabilities::NONE);
+    for (trip, micros) in [(0, 7), (1, 3), (2, 8)] {
+        sink.set_micros(micros);
+        sink.record(&Event { trip, operation: Operation::Flush, piece: None, bytes: 0 }, &[]);
+    }
+    let times = from_bytes(&sink.finish().unwrap()).0.times.unwrap();
+    assert_eq!(times, [7, 7, 8]);
 }
 
 #[test]
@@ -185,11 +239,11 @@ fn each_defect_has_its_kind_and_place() {
         (error.kind(), error.offset() as usize)
     };
     assert_eq!(kind_and_offset(b""), (Truncated, 0));
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let foreign = [&b"OBLVIEX"[..], &[version, 0, 0x80, 0]].concat();
         assert_eq!(kind_and_offset(&foreign), (NotAView, 0));
     }
-    for version in [0, 3, u8::MAX] {
+    for version in [0, 4, u8::MAX] {
         let unknown = [&b"OBLVIEW"[..], &[version, 0, 0x80, 0]].concat();
         assert_eq!(kind_and_offset(&unknown), (UnknownVersion, 7));
     }
@@ -199,8 +253,29 @@ fn each_defect_has_its_kind_and_place() {
         ("a store that can do something past 32 bits", &[0x81, 0x80, 0x80, 0x80, 0x10]),
         ("a number longer than need be", &[0x81, 0x00]),
     ] {
-        let file = [&b"OBLVIEW\x02"[..], capabilities, &[0x80, 0]].concat();
-        assert_eq!(kind_and_offset(&file), (OutOfRange, 8), "{defect}");
+        for version in [2, 3] {
+            let file = [&b"OBLVIEW"[..], &[version], capabilities, &[0x80, 0]].concat();
+            assert_eq!(kind_and_offset(&file), (OutOfRange, 8), "{defect}");
+        }
+    }
+
+    for (defect, body, offset) in [
+        ("a time that does not pass", &[0x81, 0, 0x0F, 1, 0, 0x80, 1][..], 1),
+        ("a time after a time", &[0x81, 1, 0x81, 1, 0x0F, 1, 0, 0x80, 1], 2),
+        ("a time before the end", &[0x81, 1, 0x80, 0], 2),
+        ("a time within a trip", &[0x0F, 1, 0, 0x81, 1, 0x0F, 0, 0, 0x80, 2], 6),
+        (
+            "a time past 64 bits",
+            &[0x81, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0x0F, 1, 0, 0x81, 1, 0x0F],
+            15,
+        ),
+    ] {
+        let file = [b"OBLVIEW\x03\x00", body].concat();
+        assert_eq!(kind_and_offset(&file), (OutOfRange, 9 + offset), "{defect}");
+        // Versions before have no times.
+        let at = body.iter().position(|byte| *byte == 0x81).unwrap();
+        let file = [b"OBLVIEW\x02\x00", body].concat();
+        assert_eq!(kind_and_offset(&file), (OutOfRange, 9 + at), "{defect}");
     }
 
     for (defect, body, offset) in [

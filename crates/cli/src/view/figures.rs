@@ -1,0 +1,70 @@
+//! A view as JSON. Names are API.
+
+use std::collections::BTreeMap;
+
+use oblivio_core::view::Operation;
+use serde_json::{Value, json};
+
+use super::leaves::LeafCounts;
+use super::look::Look;
+use super::rates::Rates;
+use super::uniformity::Uniformity;
+
+/// Rates are told for so many spans, or fewer.
+const SPANS_MAX: usize = 240;
+
+/// What is shown of a view.
+pub(super) fn figures(look: &Look) -> Value {
+    let survey = &look.survey;
+    let totals = Operation::ALL.map(|operation| {
+        let total = survey.tally.of(operation);
+        let figures = json!({ "trips": total.trips, "pieces": total.events, "bytes": total.bytes });
+        (operation.name(), figures)
+    });
+    let mut shown = BTreeMap::from(totals);
+    let names = survey.capabilities.map(|these| these.names().collect::<Vec<_>>());
+    shown.insert("capabilities", json!(names));
+    shown.insert("rates", json!(survey.rates.as_ref().map(rates)));
+    let trees = survey.trees.iter().map(|(id, tree)| {
+        let levels = tree.levels().map(|(level, counts)| {
+            json!({ "level": level, "read": counts.read, "written": counts.written })
+        });
+        json!({
+            "tree": id,
+            "levels": levels.collect::<Vec<_>>(),
+            "leaves": look.leaves.get(id).map(leaves),
+        })
+    });
+    shown.insert("trees", trees.collect());
+    shown.insert("pieces_of_other_trees", json!(survey.pieces_left_out));
+    json!(shown)
+}
+
+fn rates(rates: &Rates) -> Value {
+    let (span, _) = rates.per_second(Operation::Read, SPANS_MAX);
+    let per_second = Operation::ALL
+        .map(|operation| (operation.name(), json!(rates.per_second(operation, SPANS_MAX).1)));
+    json!({
+        "seconds": rates.duration().as_secs_f64(),
+        "span_seconds": span.as_secs_f64(),
+        "trips_per_second": BTreeMap::from(per_second),
+    })
+}
+
+fn leaves(tree: &LeafCounts) -> Value {
+    let tested = Uniformity::of(tree.bins());
+    json!({
+        "leaves": tree.leaves(),
+        "accesses": tree.accesses(),
+        "accesses_to_unknown_leaves": tree.unknown(),
+        "evictions": tree.evictions(),
+        "bins": tree.bins(),
+        "uniformity": tested.map(|tested| json!({
+            "bins": tested.bins,
+            "chi_square": tested.chi_square,
+            "degrees_of_freedom": tested.degrees_of_freedom,
+            "p": tested.p,
+            "verdict": tested.verdict(),
+        })),
+    })
+}

@@ -1,0 +1,61 @@
+//! `oblivio view`: recorded views.
+//!
+//! - [`input`]: the events of a file, as they come. No more of a file is ever in memory.
+//! - [`look`]: what is found out about a view, in two passes. [`survey`] counts, by level ([`order`] sees in which order
+//!   buckets are written) and over time ([`rates`]); [`leaves`] knows which leaves accesses went to, and [`uniformity`]
+//!   whether as chance has it; [`seen`] is what can be drawn of a tree.
+//! - [`text`], [`figures`], [`picture`]: how it is shown.
+
+mod figures;
+mod input;
+mod leaves;
+mod look;
+mod order;
+mod picture;
+mod rates;
+mod seen;
+mod survey;
+mod text;
+mod uniformity;
+
+use std::io;
+use std::path::Path;
+
+use oblivio_core::store::TreeId;
+
+pub(crate) use self::leaves::Visit;
+pub(crate) use self::look::Look;
+pub(crate) use self::seen::Seen;
+
+use self::input::ViewInput;
+use crate::args::{ExportArgs, ViewShowArgs};
+use crate::error::CliError;
+use crate::{files, output};
+
+/// `oblivio view export`.
+pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
+    let mut input = ViewInput::open(&args.file)?;
+    // Nothing is written of a file that is not whole.
+    input.each(&mut |_, _| ())?;
+    if args.csv == Path::new("-") {
+        return output::print_with(|out| input.write_csv(out));
+    }
+    let mut out = files::create(&args.csv)?;
+    input
+        .write_csv(&mut out)
+        .and_then(|()| io::Write::flush(&mut out))
+        .map_err(|error| files::cannot_write(&args.csv, &error))
+}
+
+/// `oblivio view show`.
+pub(crate) fn show(args: &ViewShowArgs) -> Result<(), CliError> {
+    let look = Look::at(&args.file, args.tree.map(TreeId))?;
+    if let Some(path) = &args.svg {
+        picture::draw(&look, path)?;
+    }
+    if args.json {
+        return output::print(&format!("{:#}", figures::figures(&look)));
+    }
+    let picture = args.svg.as_ref().map(|path| format!("\n\npicture    {}", path.display()));
+    output::print(&format!("{}{}", text::text(&look), picture.unwrap_or_default()))
+}

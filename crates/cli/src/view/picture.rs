@@ -1,0 +1,178 @@
+//! A view in one picture: accesses, levels, leaves and times.
+
+use std::error::Error;
+use std::path::Path;
+
+use oblivio_core::view::Operation;
+use oblivio_lab::pen::{FONT, INK, PALETTE};
+use plotters::prelude::*;
+
+use super::look::Look;
+use super::rates::Rates;
+use super::seen::Seen;
+use super::survey::TreeSurvey;
+use super::uniformity::Uniformity;
+use crate::drawing::{Area, Panel, draw_legend, draw_seen, labelled_panel};
+use crate::error::CliError;
+use crate::files;
+
+const SIZE: (u32, u32) = (1400, 1100);
+
+/// Of the distance from bar to bar, in percent: where bars of two kinds begin and end around their middle.
+const PAIR: [(i32, i32); 2] = [(-40, 0), (0, 40)];
+const SINGLE: (i32, i32) = (-40, 40);
+
+/// What is drawn of the time in so many points, or fewer.
+const SPANS_MAX: usize = 240;
+
+/// Draws a view into a file.
+pub(super) fn draw(look: &Look, path: &Path) -> Result<(), CliError> {
+    let Some((seen, tree)) =
+        look.seen.as_ref().and_then(|seen| Some((seen, look.survey.trees.get(&seen.tree.0)?)))
+    else {
+        return Err(CliError::Input(
+            "there is no such tree in the view, or none that shows leaves: name one that there is with --tree"
+                .into(),
+        ));
+    };
+    let mut svg = String::new();
+    draw_panels(&mut svg, look, seen, tree)
+        .map_err(|error| CliError::Engine(format!("the picture could not be drawn: {error}")))?;
+    files::write(path, &svg)
+}
+
+fn draw_panels(
+    svg: &mut String,
+    look: &Look,
+    seen: &Seen,
+    tree: &TreeSurvey,
+) -> Result<(), Box<dyn Error>> {
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let areas = root.split_evenly((2, 2));
+    let title = format!("What storage saw of tree {}", seen.tree.0);
+    draw_seen(&areas[0], &title, seen)?;
+    draw_levels(&areas[1], tree)?;
+    match look.leaves.get(&seen.tree.0).and_then(|leaves| Uniformity::of(leaves.bins())) {
+        Some(tested) => draw_leaves(&areas[2], &tested)?,
+        None => say(&areas[2], "Too few accesses to tell whether leaves are uniform")?,
+    }
+    match &look.survey.rates {
+        Some(rates) => draw_rates(&areas[3], rates)?,
+        None => say(&areas[3], "When trips came was not recorded")?,
+    }
+    root.present()?;
+    Ok(())
+}
+
+fn draw_levels(area: &Area<'_>, tree: &TreeSurvey) -> Result<(), Box<dyn Error>> {
+    let levels: Vec<_> = tree.levels().collect();
+    let names = ["level", "buckets, or parts of them"];
+    let first = levels.first().map_or(0, |level| level.0);
+    let last = levels.last().map_or(0, |level| level.0);
+    let most = levels.iter().map(|(_, counts)| counts.read.max(counts.written)).max();
+    // Bars stand around numbers, one to the right of where the number of the level would be.
+    let label = |x: &u64| match x.checked_sub(1) {
+        Some(level) if (u64::from(first)..=u64::from(last)).contains(&level) => level.to_string(),
+        _ => String::new(),
+    };
+    let range = u64::from(first)..u64::from(last) + 2;
+    let most = most.unwrap_or(0).max(1) as f64;
+    let mut panel = labelled_panel(area, "Each level", names, range, most, &label)?;
+    let kinds = [("read", PALETTE[1], PAIR[0]), ("written", PALETTE[3], PAIR[1])];
+    for (i, (name, colour, around)) in kinds.into_iter().enumerate() {
+        let bars = levels.iter().map(|(level, counts)| {
+            let count = [counts.read, counts.written][i];
+            (u64::from(*level) + 1, count)
+        });
+        draw_bars(&mut panel, bars, colour, around, name)?;
+    }
+    draw_legend(&mut panel)
+}
+
+fn draw_leaves(area: &Area<'_>, tested: &Uniformity) -> Result<(), Box<dyn Error>> {
+    let names = ["run of leaves", "accesses"];
+    let most = tested.bins.iter().copied().max().unwrap_or(0).max(1) as f64;
+    let runs = tested.bins.len() as u64;
+    let label = |x: &u64| if (1..=runs).contains(x) { x.to_string() } else { String::new() };
+    let title = format!("Leaves: p = {:.3}", tested.p);
+    let mut panel = labelled_panel(area, &title, names, 0..runs + 1, most, &label)?;
+    draw_bars(&mut panel, (1..).zip(tested.bins.iter().copied()), PALETTE[0], SINGLE, "accesses")?;
+    let mean = tested.bins.iter().sum::<u64>() as f64 / runs as f64;
+    panel
+        .draw_series(LineSeries::new([(0, mean), (runs + 1, mean)], INK))?
+        .label("if all were alike")
+        .legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], INK));
+    draw_legend(&mut panel)
+}
+
+/// Bars around places of the first axis.
+fn draw_bars<'a, 'b: 'a>(
+    panel: &mut Panel<'a, 'b>,
+    bars: impl Iterator<Item = (u64, u64)>,
+    colour: RGBColor,
+    (left, right): (i32, i32),
+    label: &str,
+) -> Result<(), Box<dyn Error>> {
+    let (zero, _) = panel.backend_coord(&(0, 0.0));
+    let apart = panel.backend_coord(&(1, 0.0)).0 - zero;
+    let bars = bars.map(|(x, count)| {
+        let height = panel.backend_coord(&(x, count as f64)).1 - panel.backend_coord(&(x, 0.0)).1;
+        let corners = [(apart * left / 100, 0), (apart * right / 100, height)];
+        EmptyElement::at((x, 0.0)) + Rectangle::new(corners, colour.filled())
+    });
+    let bars: Vec<_> = bars.collect();
+    panel
+        .draw_series(bars)?
+        .label(label)
+        .legend(move |(x, y)| Rectangle::new([(x + 3, y - 5), (x + 13, y + 5)], colour.filled()));
+    Ok(())
+}
+
+fn draw_rates(area: &Area<'_>, rates: &Rates) -> Result<(), Box<dyn Error>> {
+    let of = |operation| rates.per_second(operation, SPANS_MAX);
+    let (span, _) = of(Operation::Read);
+    let lines: Vec<_> = Operation::ALL
+        .into_iter()
+        .zip([PALETTE[5], PALETTE[1], PALETTE[3], PALETTE[4]])
+        .map(|(operation, colour)| (operation, colour, of(operation).1))
+        .filter(|(_, _, rates)| rates.iter().any(|rate| *rate > 0.0))
+        .collect();
+    let most = lines.iter().flat_map(|(_, _, rates)| rates).copied().fold(1.0, f64::max);
+    let end = lines.iter().map(|(_, _, rates)| rates.len()).max().unwrap_or(0).max(1) as u64;
+    let seconds = |x: &u64| {
+        format!("{:.*}", decimals(span.as_secs_f64() * end as f64), span.as_secs_f64() * *x as f64)
+    };
+    let names = ["seconds", "trips a second"];
+    // The names of the lines lie above them.
+    let mut panel = labelled_panel(area, "When", names, 0..end, most * 1.2, &seconds)?;
+    for (operation, colour, rates) in lines {
+        let points = (0..).zip(rates);
+        panel
+            .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
+            .label(operation.name())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
+    }
+    draw_legend(&mut panel)
+}
+
+/// Digits behind the point, so that numbers up to this one differ.
+fn decimals(end: f64) -> usize {
+    if end < 1.0 {
+        3
+    } else if end < 100.0 {
+        1
+    } else {
+        0
+    }
+}
+
+/// A panel with nothing to show.
+fn say(area: &Area<'_>, what: &str) -> Result<(), Box<dyn Error>> {
+    let style = (FONT, 18).into_font().color(&INK);
+    area.draw(&Text::new(what.to_owned(), (90, 40), style))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! What can be counted of a view as it comes: totals, levels, times. Memory is bounded, whatever the view is.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use oblivio_core::store::Capabilities;
+use oblivio_core::view::{Event, EventSink, Operation, Tally};
+
+use super::input::ViewInput;
+use super::leaves::LeafMap;
+use super::order::{Order, WriteOrder};
+use super::rates::Rates;
+use crate::error::CliError;
+
+/// More trees than a volume has, on whatever it lies.
+const TREES_MAX: usize = 256;
+
+/// A view in short. Public.
+pub(crate) struct Survey {
+    /// What the store could do, if the file says it.
+    pub(super) capabilities: Option<Capabilities>,
+    pub(crate) tally: Tally,
+    pub(super) trees: BTreeMap<u16, TreeSurvey>,
+    /// Pieces of trees past [`TREES_MAX`].
+    pub(super) pieces_left_out: u64,
+    /// When trips came, if the file says it.
+    pub(super) rates: Option<Rates>,
+}
+
+/// What was seen of a tree.
+#[derive(Default)]
+pub(super) struct TreeSurvey {
+    /// From the root's on.
+    levels: Vec<LevelCounts>,
+    /// Of the deepest level.
+    order: WriteOrder,
+}
+
+/// Pieces of the buckets of one level.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct LevelCounts {
+    pub(super) read: u64,
+    pub(super) written: u64,
+}
+
+impl Survey {
+    /// Reads all of a view.
+    pub(super) fn of(input: &mut ViewInput) -> Result<Self, CliError> {
+        let mut survey = Self {
+            capabilities: None,
+            tally: Tally::new(),
+            trees: BTreeMap::new(),
+            pieces_left_out: 0,
+            rates: None,
+        };
+        survey.capabilities = input.each(&mut |event, time| survey.record(event, time))?;
+        Ok(survey)
+    }
+
+    fn record(&mut self, event: &Event, time: Option<Duration>) {
+        self.tally.record(event, &[]);
+        if let Some(time) = time {
+            let rates = self.rates.get_or_insert_default();
+            rates.record(event.trip, event.operation, time);
+        }
+        let Some(piece) = event.piece else { return };
+        if self.trees.len() == TREES_MAX && !self.trees.contains_key(&piece.tree.0) {
+            self.pieces_left_out += 1;
+            return;
+        }
+        let tree = self.trees.entry(piece.tree.0).or_default();
+        tree.record(event.operation, piece.bucket.level(), piece.bucket.index());
+    }
+}
+
+impl TreeSurvey {
+    fn record(&mut self, operation: Operation, level: u8, index: u64) {
+        let level = usize::from(level);
+        if level >= self.levels.len() {
+            self.levels.resize(level + 1, LevelCounts::default());
+            self.order = WriteOrder::default();
+        }
+        match operation {
+            Operation::Read => self.levels[level].read += 1,
+            Operation::Write => self.levels[level].written += 1,
+            Operation::Prefetch | Operation::Flush => return,
+        }
+        if level + 1 == self.levels.len() {
+            self.order.record(operation, index);
+        }
+    }
+
+    /// The levels that were used, from the root's side down.
+    pub(super) fn levels(&self) -> impl Iterator<Item = (u8, LevelCounts)> {
+        let used = |level: &(u8, LevelCounts)| level.1 != LevelCounts::default();
+        (0..).zip(self.levels.iter().copied()).filter(used)
+    }
+
+    pub(super) fn reads(&self) -> u64 {
+        self.levels.iter().map(|level| level.read).sum()
+    }
+
+    /// Buckets of the deepest level, as far as they were used.
+    pub(super) fn leaf_buckets(&self) -> u64 {
+        self.order.index_max() + 1
+    }
+
+    /// Whether nothing tells its counts from those of another.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.levels == other.levels
+    }
+
+    /// How accesses show leaves in it, if they do: of a tree of which a single level is in storage, too.
+    pub(super) fn leaf_map(&self) -> Option<LeafMap> {
+        let top = self.levels().next()?.0;
+        let (deepest, counts) = self.levels().last()?;
+        match self.order.order() {
+            _ if top == deepest && is_read_as_a_whole(deepest, counts) => None,
+            Order::Fixed => None,
+            Order::Any => Some(LeafMap::of_paths(deepest)),
+            Order::InTurn => Some(LeafMap::of_evictions(top, deepest, self.order.index_max())),
+        }
+    }
+}
+
+/// Whether much of a level is read for each bucket that is written to it: a table, in which nothing is looked for.
+fn is_read_as_a_whole(level: u8, LevelCounts { read, written }: LevelCounts) -> bool {
+    read >= written.saturating_mul(1 << level.saturating_sub(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_alone_shows_leaves_unless_it_is_read_as_a_whole() {
+        let tree = |level: u8, accesses: u64, read: u64| {
+            let mut tree = TreeSurvey::default();
+            for access in 0..accesses {
+                for bucket in 0..read {
+                    tree.record(Operation::Read, level, (access * 7 + bucket * 13) % (1 << level));
+                }
+                tree.record(Operation::Write, level, access % (1 << level));
+            }
+            tree.leaf_map()
+        };
+        // Paths of which the client keeps all but the leaves; all of a table; anchors.
+        assert_eq!(tree(10, 200, 6), Some(LeafMap::of_evictions(10, 10, 0)));
+        assert_eq!(tree(10, 20, 600), None);
+        assert_eq!(tree(1, 200, 1), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! A view in the terminal.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use oblivio_core::view::Operation;
+
+use super::leaves::LeafCounts;
+use super::look::Look;
+use super::rates::Rates;
+use super::survey::{LevelCounts, TreeSurvey};
+use super::uniformity::Uniformity;
+
+/// Characters of the longest bar.
+const BAR_COLUMNS: u64 = 22;
+/// Characters of what happened over time.
+const TIME_COLUMNS: usize = 60;
+
+/// Lines for a terminal.
+pub(super) fn text(look: &Look) -> String {
+    let mut text = totals(look);
+    let parts =
+        [rates(look.survey.rates.as_ref()), levels(look), leaves(look)].into_iter().flatten();
+    parts.for_each(|part| {
+        let _ = write!(text, "\n\n{part}");
+    });
+    text
+}
+
+fn totals(look: &Look) -> String {
+    let mut lines = vec!["storage saw      trips     pieces          bytes".to_owned()];
+    lines.extend(Operation::ALL.map(|operation| {
+        let total = look.survey.tally.of(operation);
+        format!(
+            "{:<10} {:>11} {:>10} {:>14}",
+            operation.name(),
+            total.trips,
+            total.events,
+            total.bytes
+        )
+    }));
+    let could = look.survey.capabilities;
+    let could = could.map_or("not recorded".to_owned(), |these| these.to_string());
+    lines.push(format!("it could do, besides whole buckets: {could}"));
+    lines.join("\n")
+}
+
+/// Trips a second over time, or that nobody wrote down when they were.
+fn rates(rates: Option<&Rates>) -> Option<String> {
+    let Some(rates) = rates else {
+        return Some("when trips came is not recorded: record the view again to see it".into());
+    };
+    let (column, _) = rates.per_second(Operation::Read, TIME_COLUMNS);
+    let mut text = format!(
+        "trips a second, over {} ({} a column)",
+        seconds(rates.duration()),
+        seconds(column)
+    );
+    for operation in Operation::ALL {
+        let (_, per_second) = rates.per_second(operation, TIME_COLUMNS);
+        let most = per_second.iter().copied().fold(0.0, f64::max);
+        if most > 0.0 {
+            let _ = write!(
+                text,
+                "\n{:<9}{}  {:.0} at most, {:.1} on average",
+                operation.name(),
+                per_second.iter().map(|rate| block(rate / most)).collect::<String>(),
+                most,
+                rates.average(operation)
+            );
+        }
+    }
+    Some(text)
+}
+
+fn seconds(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        seconds if seconds < 600.0 => format!("{seconds:.1} s"),
+        seconds => format!("{:.0} min", seconds / 60.0),
+    }
+}
+
+/// A character that is filled from below, for a part of one.
+fn block(part: f64) -> char {
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let eighths = (part * 8.0).ceil().clamp(0.0, 8.0) as usize;
+    BLOCKS[eighths]
+}
+
+/// How often each level of each tree was read and written.
+fn levels(look: &Look) -> Option<String> {
+    let trees = &look.survey.trees;
+    if trees.is_empty() {
+        return None;
+    }
+    let mut text =
+        "how often each level was read and written, in buckets (or parts of them)".to_owned();
+    for (id, tree) in trees {
+        let alike = trees.range(..id).find(|(_, other)| other.is_like(tree));
+        match alike {
+            Some((other, _)) => {
+                let _ = write!(text, "\ntree {id}: as tree {other}");
+            }
+            None => write_levels(&mut text, *id, tree),
+        }
+    }
+    if look.survey.pieces_left_out > 0 {
+        let _ = write!(text, "\nother trees: {} pieces", look.survey.pieces_left_out);
+    }
+    if trees.keys().any(|id| *id >= 2) {
+        text += "\nIn a volume, trees 0 and 3 hold the superblock, tree 1 the anchor, and those from 2 on the data. On \
+                 share servers, tree 100 is what the first server sees.";
+    }
+    Some(text)
+}
+
+fn write_levels(text: &mut String, id: u16, tree: &TreeSurvey) {
+    let most = tree.levels().map(|(_, counts)| counts.read.max(counts.written)).max();
+    let most = most.unwrap_or(0).max(1);
+    if let [(level, LevelCounts { read, written })] = tree.levels().collect::<Vec<_>>()[..] {
+        let _ = write!(text, "\ntree {id}: level {level} alone, {read} read, {written} written");
+        return;
+    }
+    let _ = write!(
+        text,
+        "\ntree {id}\n   level       read {:bars$}     written",
+        "",
+        bars = BAR_COLUMNS as usize
+    );
+    for (level, LevelCounts { read, written }) in tree.levels() {
+        let _ = write!(
+            text,
+            "\n{level:>8} {read:>10} {:<bars$} {written:>11} {}",
+            bar(read, most),
+            bar(written, most),
+            bars = BAR_COLUMNS as usize
+        );
+    }
+    while text.ends_with(' ') {
+        text.pop();
+    }
+}
+
+/// A bar of whole characters; what is not nothing has one at least.
+fn bar(count: u64, most: u64) -> String {
+    let columns = (u128::from(count) * u128::from(BAR_COLUMNS)).div_ceil(u128::from(most));
+    "█".repeat(columns as usize)
+}
+
+/// Whether leaves are uniform, for each tree that shows any.
+fn leaves(look: &Look) -> Option<String> {
+    if look.leaves.is_empty() {
+        return Some("no tree shows which leaf an access goes to".into());
+    }
+    let mut text = "where accesses went".to_owned();
+    let mut told: Vec<(u16, &LeafCounts)> = Vec::new();
+    for (id, tree) in &look.leaves {
+        match told.iter().find(|(_, other)| other.is_like(tree)) {
+            Some((other, _)) => {
+                let _ = write!(text, "\ntree {id}: as tree {other}");
+            }
+            None => {
+                let _ = write!(text, "\n{}", of_tree(*id, tree));
+                told.push((*id, tree));
+            }
+        }
+    }
+    Some(text)
+}
+
+fn of_tree(id: u16, tree: &LeafCounts) -> String {
+    let evictions = match tree.evictions() {
+        Some(evictions) => format!(", and {evictions} evictions in their order"),
+        None => String::new(),
+    };
+    let mut text = format!(
+        "tree {id}: {} accesses to paths of {} leaves{evictions}",
+        tree.accesses(),
+        tree.leaves()
+    );
+    if tree.unknown() > 0 {
+        let _ = write!(
+            text,
+            "\n   of {} nothing is known: they came before the first eviction that was seen",
+            tree.unknown()
+        );
+    }
+    let Some(tested) = Uniformity::of(tree.bins()) else {
+        text += "\n   too few to tell whether they are uniform";
+        return text;
+    };
+    let counts: Vec<_> = tested.bins.iter().map(u64::to_string).collect();
+    let _ = write!(
+        text,
+        "\n   in {} runs of leaves: {}\n   chi-square {:.1} with {} degrees of freedom, p = {}: {}",
+        counts.len(),
+        counts.join(" "),
+        tested.chi_square,
+        tested.degrees_of_freedom,
+        probability(tested.p),
+        tested.words()
+    );
+    text
+}
+
+fn probability(p: f64) -> String {
+    if p >= 0.001 { format!("{p:.3}") } else { format!("{p:.0e}") }
+}

@@ -1,0 +1,158 @@
+//! Views as they are recorded, shown, drawn and exported.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::world::{MIB, VOLUME, World};
+
+/// Records a copy of the disk, as `disk.view`.
+fn record(world: &World, volume: &str) {
+    let copy = "nbdcopy \"$uri\" back && cmp data back";
+    world.good(&format!("view record {volume} --output disk.view --run '{copy}'"));
+}
+
+/// What is shown of a tree.
+fn tree(shown: &Value, id: u64) -> &Value {
+    shown["trees"].as_array().unwrap().iter().find(|tree| tree["tree"] == id).unwrap()
+}
+
+fn numbers(values: &Value) -> Vec<f64> {
+    values.as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn a_view_shows_totals_levels_leaves_and_rates() {
+    let world = World::with_data(4);
+    let (_, _, said) = crate::common::oblivio(
+        world.path(""),
+        &format!("view record {VOLUME} --output disk.view --run 'nbdcopy \"$uri\" back'"),
+    );
+    assert!(said.contains("oblivio view show disk.view"), "{said}");
+    let shown = world.json("view show disk.view --json");
+    assert_eq!(shown["capabilities"], serde_json::json!(["parts"]));
+    for operation in ["read", "write", "flush"] {
+        assert!(shown[operation]["trips"].as_u64().unwrap() > 0, "{operation}");
+    }
+    assert!(shown["read"]["bytes"].as_u64().unwrap() > 8 * MIB);
+
+    // Each access reads one bucket of each level, and each eviction writes one. Before them, the opening looks at one leaf's.
+    let data = tree(&shown, 2);
+    let levels = data["levels"].as_array().unwrap();
+    assert!(levels.len() >= 3, "{data}");
+    let deepest = levels.last().unwrap();
+    let count = |level: &Value, name| level[name].as_u64().unwrap();
+    for level in levels {
+        assert_eq!(count(level, "written"), count(deepest, "written"), "{data}");
+        assert!(count(deepest, "read") - count(level, "read") <= 1, "{data}");
+    }
+    let leaves = &data["leaves"];
+    let accesses = leaves["accesses"].as_u64().unwrap();
+    assert!(accesses > 900, "{data}");
+    assert_eq!(
+        accesses + leaves["evictions"].as_u64().unwrap(),
+        count(deepest, "read"),
+        "what is read is read by an access or an eviction"
+    );
+    let counted: f64 = numbers(&leaves["bins"]).iter().sum();
+    let unknown = leaves["accesses_to_unknown_leaves"].as_u64().unwrap();
+    assert!(unknown < 10, "{data}");
+    assert_eq!(counted as u64 + unknown, accesses);
+    let p = leaves["uniformity"]["p"].as_f64().unwrap();
+    assert!(p > 1e-6 && leaves["uniformity"]["verdict"] != "too_uneven", "{leaves}");
+
+    let (rates, reads) = (&shown["rates"], numbers(&shown["rates"]["trips_per_second"]["read"]));
+    let trips: f64 = reads.iter().sum::<f64>() * rates["span_seconds"].as_f64().unwrap();
+    assert_eq!(trips.round() as u64, shown["read"]["trips"].as_u64().unwrap());
+    assert!(rates["seconds"].as_f64().unwrap() > 0.001, "{rates}");
+
+    let text = world.good("view show disk.view");
+    for part in ["storage saw", "trips a second", "tree 2", "chi-square", "p = ", "uniform", "█"]
+    {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert!(text.contains("tree 4: as tree 2"), "heads are where slots are: {text}");
+}
+
+#[test]
+fn a_view_of_ranges_shows_leaves_of_each_class() {
+    let world = World::new();
+    let volume = "disk.obl --key-file key";
+    world.good(&format!("create {volume} --size 4M --scheme range"));
+    fs::write(world.path("data"), vec![7; 4 << 20]).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    record(&world, volume);
+    let shown = world.json("view show disk.view --json");
+    let classes = shown["trees"].as_array().unwrap().iter();
+    let classes: Vec<_> = classes.filter(|tree| !tree["leaves"].is_null()).collect();
+    assert!(classes.len() >= 2, "{shown}");
+    for class in classes {
+        let verdict = &class["leaves"]["uniformity"]["verdict"];
+        assert!(*verdict != "too_uneven" && *verdict != "too_even", "{class}");
+    }
+}
+
+#[test]
+fn a_view_is_drawn_and_exported() {
+    let world = World::with_data(4);
+    record(&world, VOLUME);
+    let text = world.good("view show disk.view --svg disk.svg");
+    assert!(text.ends_with("picture    disk.svg\n"), "{text}");
+    let picture = fs::read_to_string(world.path("disk.svg")).unwrap();
+    for part in ["What storage saw of tree 2", "Each level", "Leaves: p =", "When"] {
+        assert!(picture.contains(part), "no {part:?}");
+    }
+    world.good("view show disk.view --svg heads.svg --tree 4 --json");
+    assert!(fs::read_to_string(world.path("heads.svg")).unwrap().contains("of tree 4"));
+    world.bad("view show disk.view --svg none.svg --tree 77", 3, "--tree");
+    world.bad("view show disk.view --svg nowhere/disk.svg", 4, "choose another place");
+
+    let shown = world.json("view show disk.view --json");
+    world.good("view export disk.view --csv disk.csv");
+    let lines = fs::read_to_string(world.path("disk.csv")).unwrap();
+    let pieces = |name| shown[name]["pieces"].as_u64().unwrap();
+    let events: u64 = ["read", "write", "flush", "prefetch"].into_iter().map(pieces).sum();
+    assert_eq!(lines.lines().count() as u64, events + 1);
+    // What comes through a pipe can be shown as well.
+    let piped = std::process::Command::new("/bin/sh")
+        .args(["-c", "cat disk.view | \"$0\" view show /dev/stdin --json"])
+        .arg(env!("CARGO_BIN_EXE_oblivio"))
+        .current_dir(world.path(""))
+        .output()
+        .unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&piped.stdout).unwrap(), shown);
+    world.assert_nothing_is_lost();
+}
+
+#[test]
+fn views_of_older_versions_do_not_say_what_nobody_recorded() {
+    let world = World::new();
+    for (start, capabilities) in
+        [(&b"OBLVIEW\x01"[..], Value::Null), (b"OBLVIEW\x02\x01", serde_json::json!(["parts"]))]
+    {
+        fs::write(world.path("old.view"), [start, b"\x0F\x00\x00\x80\x01"].concat()).unwrap();
+        let shown = world.json("view show old.view --json");
+        assert_eq!(shown["capabilities"], capabilities);
+        assert_eq!((&shown["flush"]["trips"], &shown["rates"]), (&1.into(), &Value::Null));
+        let text = world.good("view show old.view");
+        assert!(text.contains("when trips came is not recorded"), "{text}");
+        assert_eq!(text.contains("whole buckets: not recorded"), capabilities.is_null(), "{text}");
+    }
+}
+
+#[test]
+fn a_view_file_that_is_not_whole_is_refused_and_nothing_is_written() {
+    let world = World::with_data(1);
+    record(&world, VOLUME);
+    let whole = fs::read(world.path("disk.view")).unwrap();
+    fs::write(world.path("kept.csv"), "kept").unwrap();
+    for len in [0, 5, 8, whole.len() / 2, whole.len() - 1] {
+        fs::write(world.path("cut.view"), &whole[..len]).unwrap();
+        world.bad("view show cut.view", 3, "not a whole view file");
+        world.bad("view show cut.view --svg cut.svg", 3, "record the view again");
+        world.bad("view export cut.view --csv kept.csv", 3, "not a whole view file");
+    }
+    assert_eq!(fs::read_to_string(world.path("kept.csv")).unwrap(), "kept");
+    assert!(!world.path("cut.svg").exists());
+    world.bad("view show .", 3, "it is a directory");
+}
