@@ -1,8 +1,24 @@
 //! Progress bars: on a terminal only.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
+
+/// Says on a terminal what is being done, while it is.
+pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    const TICK: Duration = Duration::from_millis(200);
+    let spinner = ProgressBar::new_spinner();
+    let spinner = match ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        Ok(style) => spinner.with_style(style),
+        Err(_) => spinner,
+    };
+    spinner.set_message(what.to_owned());
+    spinner.enable_steady_tick(TICK);
+    let done = work();
+    spinner.finish_and_clear();
+    done
+}
 
 /// A bar of `accesses` accesses, on standard error.
 pub(crate) fn bar(accesses: u64) -> ProgressBar {

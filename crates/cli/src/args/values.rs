@@ -60,6 +60,15 @@ pub(super) fn parse_rate(text: &str) -> Result<u32, String> {
     }
 }
 
+/// Bytes a second, with a unit: `20M/s`.
+pub(super) fn parse_bytes_per_second(text: &str) -> Result<u64, String> {
+    let size = text.strip_suffix("/s").ok_or("it is so many bytes a second: 20M/s")?;
+    match parse_size(size)? {
+        0 => Err("nothing would ever be read: it is such as 20M/s".into()),
+        bytes => Ok(bytes),
+    }
+}
+
 /// Milliseconds above 0.
 pub(super) fn parse_millis(text: &str) -> Result<Duration, String> {
     let millis: f64 = text.parse().map_err(|_| "not a number of milliseconds".to_owned())?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::parse_size;
+use super::values::{parse_bytes_per_second, parse_size};
 use super::{OpenArgs, VolumeArgs, WishArgs};
 
 #[derive(Args)]
@@ -56,6 +56,9 @@ pub(crate) struct CheckArgs {
     /// Check a volume whose storage was found to be changed, and holds again what it held.
     #[arg(long)]
     pub(crate) after_tampering: bool,
+    /// Read no more than so many bytes a second, on average, such as 20M/s: others need the disk, too.
+    #[arg(long, value_name = "BYTES/s", value_parser = parse_bytes_per_second)]
+    pub(crate) rate_max: Option<u64>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

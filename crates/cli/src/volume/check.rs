@@ -1,9 +1,13 @@
 //! `oblivio check`: whether everything is as it was left.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::opening;
 use crate::args::{CheckArgs, RunArgs};
+use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::{output, progress};
 
@@ -13,20 +17,62 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
     let run = RunArgs { cache: 0, after_tampering, ..RunArgs::default() };
     let opened = opening::open(&args.at, &run)?;
     let mut volume = opened.volume;
-    let buckets = volume.buckets_in_storage();
-    let bar = progress::bar_of(buckets, "buckets");
-    let blocks = volume.check(&mut |read| bar.set_position(read))?;
+    let (buckets, written) = (volume.buckets_in_storage(), volume.buckets_written());
+    let pace = args.rate_max.map(|bytes_per_second| {
+        Pace::begin(opened.store_bytes as f64 / buckets.max(1) as f64, bytes_per_second)
+    });
+    let bar = progress::bar_of(written, "buckets");
+    bar.tick();
+    let checked = volume.check(&mut |read| {
+        bar.set_position(read);
+        pace.iter().for_each(|pace| pace.keep(read));
+    });
     bar.finish_and_clear();
-    volume.close()?;
+    let blocks = checked?;
+    progress::during("closing the volume", || volume.close())?;
     if args.json {
         output::print(&format!(
             "{:#}",
-            json!({ "buckets": buckets, "blocks": blocks, "recovered": opened.recovery.was_needed })
+            json!({
+                "buckets": buckets,
+                "buckets_written": written,
+                "blocks": blocks,
+                "recovered": opened.recovery.was_needed,
+            })
         ))
     } else {
-        output::print(&format!(
-            "{buckets} buckets are what was written last; {blocks} blocks hold data, and each is in \
-             its place"
-        ))
+        let read = match written {
+            0 => format!("none of {buckets} buckets was ever written"),
+            _ if written == buckets => format!("{buckets} buckets are what was written last"),
+            _ => format!(
+                "{written} of {buckets} buckets were ever written, and are what was written last"
+            ),
+        };
+        output::print(&format!("{read}; {blocks} blocks hold data, and each is in its place"))
+    }
+}
+
+/// Reads no faster than it is told to.
+struct Pace {
+    clock: Stopwatch,
+    /// Of one bucket, on average.
+    seconds: f64,
+}
+
+/// Shorter waits are not worth it.
+const WAIT_MIN: Duration = Duration::from_millis(5);
+
+impl Pace {
+    fn begin(bytes_per_bucket: f64, bytes_per_second: u64) -> Self {
+        Self { clock: Stopwatch::start(), seconds: bytes_per_bucket / bytes_per_second as f64 }
+    }
+
+    /// Waits until so many buckets may have been read.
+    fn keep(&self, read: u64) {
+        let due = Duration::try_from_secs_f64(self.seconds * read as f64).unwrap_or(Duration::MAX);
+        let ahead = due.saturating_sub(self.clock.elapsed());
+        if ahead > WAIT_MIN {
+            thread::sleep(ahead);
+        }
     }
 }

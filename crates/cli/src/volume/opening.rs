@@ -6,6 +6,7 @@ use oblivio::opening::{Locked, Unlocking};
 use oblivio::{StoreOptions, home};
 use oblivio_core::HitPolicy;
 use oblivio_core::durable::number_of;
+use oblivio_core::store::{TreeShape, shapes_of};
 use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::{Coins, Lengths, Recovery, Volume, VolumeOptions};
 
@@ -50,6 +51,8 @@ pub(crate) struct Opened {
     /// The client's directory.
     pub(crate) state: PathBuf,
     pub(crate) recording: Option<Recording>,
+    /// Of all buckets in storage, written or not.
+    pub(crate) store_bytes: u128,
 }
 
 /// Opens a volume to be run.
@@ -59,6 +62,7 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
         StoreOptions { direct: run.direct, retry_for: run.retry_for, ..StoreOptions::default() };
     let Unlocking { store, owner, state, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let dir = home::open(&state)?;
+    let store_bytes = shapes_of(&*store).iter().map(TreeShape::tree_bytes).sum();
     let levels = number_of(&owner.superblock.params().config()?.facts(), "levels");
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), levels)?;
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
@@ -91,5 +95,5 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     if recovery.superblocks_mended > 0 {
         output::remark("damaged copies of the superblock were mended");
     }
-    Ok(Opened { volume, recovery, state, recording })
+    Ok(Opened { volume, recovery, state, recording, store_bytes })
 }

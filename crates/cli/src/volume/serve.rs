@@ -35,7 +35,7 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
 }
 
 fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
-    let Opened { volume, state, recording, recovery } = opening::open(&args.at, &args.run)?;
+    let Opened { volume, state, recording, recovery, .. } = opening::open(&args.at, &args.run)?;
     let end = CleanEnd::listen(CLOSING)?;
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
     let mut watch = DiskWatch::new(&disk);

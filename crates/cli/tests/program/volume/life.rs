@@ -137,7 +137,7 @@ fn a_description_as_json_with_a_key_and_without() {
 fn a_check_counts() {
     let world = World::with_data(8);
     let report = world.json(&format!("check {VOLUME} --json"));
-    assert_fields(&report, &["blocks", "buckets", "recovered"]);
+    assert_fields(&report, &["blocks", "buckets", "buckets_written", "recovered"]);
     assert_eq!(report["blocks"], 2048);
     assert!(report["buckets"].as_u64().unwrap() > 500);
     assert_eq!(report["recovered"], false);

@@ -1,0 +1,43 @@
+//! Checks of volumes that are large, or hardly used, or on a disk that others need.
+
+use std::time::Instant;
+
+use super::world::{VOLUME, World};
+
+/// There is nothing to read, and the client knows that there is not.
+#[test]
+fn a_new_volume_of_a_tib_is_checked_at_once() {
+    let world = World::new();
+    world.good(&format!("create {VOLUME} --size 1T"));
+    let report = world.json(&format!("check {VOLUME} --json"));
+    assert_eq!((&report["buckets_written"], &report["blocks"]), (&0.into(), &0.into()));
+    assert!(report["buckets"].as_u64().unwrap() > 1 << 26, "{report}");
+
+    // Of what is written then, no more is left out.
+    let write = "qemu-io --format raw --cmd \"write -P 7 3G 1M\" \"$uri\"";
+    world.good(&format!("serve nbd {VOLUME} --run '{write}'"));
+    let report = world.json(&format!("check {VOLUME} --json"));
+    assert_eq!(report["blocks"], 256, "{report}");
+    let written = report["buckets_written"].as_u64().unwrap();
+    assert!((100..1 << 20).contains(&written), "{report}");
+    let text = world.good(&format!("check {VOLUME}"));
+    assert!(text.contains("were ever written") && text.contains("256 blocks hold data"), "{text}");
+}
+
+#[test]
+fn a_check_can_be_told_to_read_slowly() {
+    let world = World::with_data(4);
+    #[expect(clippy::disallowed_methods, reason = "whether it takes its time is what is tested")]
+    let seconds = |options: &str| {
+        let begin = Instant::now();
+        let report = world.json(&format!("check {VOLUME} {options} --json"));
+        assert_eq!(report["blocks"], 1024, "{report}");
+        begin.elapsed().as_secs_f64()
+    };
+    // Some 20 MiB in storage.
+    let slow = seconds("--rate-max 10M/s");
+    assert!(slow > 1.0, "{slow}");
+    for rate in ["10M", "0/s", "fast", "1X/s"] {
+        world.bad(&format!("check {VOLUME} --rate-max {rate}"), 2, "--rate-max");
+    }
+}
