@@ -19,7 +19,7 @@ mod volume;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 
 use args::{
     Cli, Command, KeyCommand, LabCommand, RunCommand, ServeCommand, SharesCommand, TraceCommand,
@@ -28,7 +28,9 @@ use args::{
 use error::CliError;
 
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let matches = args::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);
@@ -95,7 +97,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Lab { command: LabCommand::Relay(args) } => lab::relay(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "oblivio", &mut script);
+            clap_complete::generate(shell, &mut args::command(), "oblivio", &mut script);
             output::print_bytes(&script)
         }
     }

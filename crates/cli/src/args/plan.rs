@@ -137,8 +137,9 @@ Examples:
   oblivio plan --size 40G --block 64K --link 50/10/30 --json
   oblivio plan --size 40G --servers 3
 
---alloc takes about a minute for 1G. What it finds depends on --slots, --evict-period, --stash and the depth
-of the tree, and not on what the volume is used for.";
+--alloc takes about a minute for 1G. What it finds depends on --slots, --evict-period, --stash, the depth
+of the tree, and the requests that it is tried with (--alloc-workload). What a volume holds later does not
+change it.";
 
 const ALLOC_HELP: &str = "\
 Search how many slots each level needs (IR-Alloc), and show the plan with and without.

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
-
-use crate::args::Cli;
+use crate::args;
 use crate::error::CliError;
 use crate::files::OutputDir;
 use crate::{files, output};
@@ -12,7 +10,7 @@ use crate::{files, output};
 /// `oblivio man`.
 pub(crate) fn man(directory: &Path) -> Result<(), CliError> {
     OutputDir::prepare(directory)?;
-    clap_mangen::generate_to(Cli::command(), directory)
+    clap_mangen::generate_to(args::command(), directory)
         .map_err(|error| files::cannot_write(directory, &error))?;
     output::print(&format!("the man pages are in {}", directory.display()))
 }
