@@ -136,7 +136,7 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
     if !copy.starts_with(&MAGIC) {
         return Err(OpenError::new(
             OpenErrorKind::NotAStore,
-            "this is not a file of buckets: check the path",
+            "this is not an Oblivio volume (no file of buckets): check the path",
         ));
     }
     let mut fields = Fields(&copy[MAGIC.len()..]);

@@ -90,6 +90,18 @@ impl OpenError {
         Self { message: self.message + advice, ..self }
     }
 
+    /// Whether a file was opened and read, and what is in it is why.
+    pub(crate) fn is_about_contents(&self) -> bool {
+        self.source.is_none()
+            && matches!(
+                self.kind,
+                OpenErrorKind::NotAStore
+                    | OpenErrorKind::UnknownVersion
+                    | OpenErrorKind::Damaged
+                    | OpenErrorKind::Truncated
+            )
+    }
+
     /// What kind of error it is.
     pub fn kind(&self) -> OpenErrorKind {
         self.kind

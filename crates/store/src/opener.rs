@@ -222,7 +222,11 @@ impl Location {
     /// When it is not ours, not whole, in use elsewhere, or the system refuses. When it is one member of a stripe, or
     /// what is named is not all of one in its order.
     pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
-        let opened = self.open_as_it_is(options)?;
+        let opened = self.open_as_it_is(options).map_err(|error| match self {
+            // All that says so of the contents of a file. Of members, and of what cannot be opened, the name is said.
+            Self::File(path) if error.is_about_contents() => error.of(&path.display().to_string()),
+            _ => error,
+        })?;
         match dealing::mark_of(&shapes_of(&*opened.store)) {
             Some(mark) => Err(member_alone(mark)),
             None => Ok(opened),

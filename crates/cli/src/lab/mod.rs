@@ -35,16 +35,18 @@ pub(crate) use share_overflow::run_share_overflow;
 pub(crate) use stash_study::run_stash_study;
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use oblivio_lab::alloc_search::Search;
 use oblivio_lab::stash_study::Study;
 use oblivio_lab::techniques::{self, Results};
-use oblivio_lab::{EXPERIMENTS, experiment_of};
+use oblivio_lab::{EXPERIMENTS, LabError, experiment_of};
 
 use crate::args::{DrawArgs, TechniquesArgs};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::files::{self, OutputDir};
+use crate::output::shell_word;
 use crate::{output, progress, trace};
 
 /// `oblivio lab list`.
@@ -107,7 +109,8 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     let text = std::fs::read_to_string(&args.results)
         .map_err(|error| files::cannot_read(&args.results, &error))?;
     let output_dir = || OutputDir::prepare(&args.output);
-    let experiment = experiment_of(&text)?;
+    let experiment =
+        experiment_of(&text).map_err(|error| not_results(&args.results, &text, error))?;
     if experiment == techniques::NAME {
         return output::print(&Results::from_json(&text)?.text());
     }
@@ -141,6 +144,18 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
     let study = Study::from_json(&text)?;
     let plot_path = stash_study::write_plot(&study, &output_dir()?)?;
     output::print(&format!("{}\nplot     {}", study.table(), plot_path.display()))
+}
+
+/// What is in a file that holds no results.
+fn not_results(path: &Path, text: &str, error: LabError) -> CliError {
+    let path = path.display();
+    if oblivio_lab::report::read(text).is_ok() {
+        let word = shell_word(path.to_string());
+        return CliError::Input(format!(
+            "{path} holds figures and no results: oblivio lab report {word} makes a page of them"
+        ));
+    }
+    CliError::Input(format!("{path}: {error}; give a file that this program wrote"))
 }
 
 fn techniques_plan(args: &TechniquesArgs) -> techniques::Plan {

@@ -107,6 +107,7 @@ impl Allocated {
             params.slots = Slots::PerLevel(profile.slots().to_vec());
         }
         let mut plan = Plan::of(VolumeParams::of(&params), uniform.kind)?;
+        plan.bytes_asked = uniform.bytes_asked;
         let evictions = found.evictions_per_access().unwrap_or(0.0);
         add_evictions(&mut plan, evictions, params.evict_period);
         plan.allocated = Some(Self { found, profile, uniform: Box::new(uniform), tree });

@@ -72,6 +72,8 @@ const SHARE_SERVERS: usize = 3;
 /// The parameters of a volume, and what they cost.
 pub(crate) struct Plan {
     pub(crate) params: VolumeParams,
+    /// Bytes of the disk that was asked for, if one was.
+    pub(super) bytes_asked: Option<u64>,
     /// What the scheme says of itself.
     facts: Vec<Fact>,
     pub(super) cost: Cost,
@@ -88,7 +90,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// For a disk of so many bytes.
     pub(crate) fn new(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
-        let uniform = Self::uniform(bytes, wish, kind)?;
+        let uniform = Self { bytes_asked: Some(bytes), ..Self::uniform(bytes, wish, kind)? };
         match &wish.alloc_from {
             Some(path) => alloc::from_file(uniform, path),
             None => Ok(uniform),
@@ -134,7 +136,16 @@ impl Plan {
         let store_bytes = kind.bytes_needed(&shapes(&params)?)? + beside;
         let state_file_bytes_max = VolumeOptions::default().state_file_bytes_max;
         let state_room = StateRoom::of(&params, state_file_bytes_max)?;
-        Ok(Self { params, facts, cost, kind, store_bytes, state_room, allocated: None })
+        Ok(Self {
+            params,
+            bytes_asked: None,
+            facts,
+            cost,
+            kind,
+            store_bytes,
+            state_room,
+            allocated: None,
+        })
     }
 
     /// A number that the scheme says of itself, if it has one of this name.
@@ -153,7 +164,11 @@ impl Plan {
 
     pub(super) fn disk_line(&self) -> String {
         let bytes = self.params.capacity_bytes();
-        format!("disk              {} ({bytes} bytes)", size(bytes as f64))
+        let rounded = match self.bytes_asked {
+            Some(asked) if asked != bytes => format!(", rounded up from {asked}"),
+            _ => String::new(),
+        };
+        format!("disk              {} ({bytes} bytes{rounded})", size(bytes as f64))
     }
 
     pub(super) fn storage_line(&self) -> String {

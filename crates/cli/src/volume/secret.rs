@@ -52,6 +52,11 @@ pub(crate) fn choose(args: &SecretArgs) -> Result<Secret, CliError> {
         return Ok(secret);
     }
     let first = ask("New passphrase: ")?;
+    if first.is_empty() || first.len() > PASSPHRASE_BYTES_MAX {
+        return Err(CliError::Input(format!(
+            "a passphrase has 1 to {PASSPHRASE_BYTES_MAX} bytes: use one that does"
+        )));
+    }
     if *first == *ask("The same again: ")? {
         Ok(Secret::Passphrase(first))
     } else {

@@ -53,7 +53,11 @@ fn a_demonstration_loses_nothing_and_leaves_its_pictures() {
 fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
     let dir = dir_with_folder();
     fs::create_dir(dir.path().join("empty")).unwrap();
+    fs::write(dir.path().join("figures.json"), "[]").unwrap();
+    fs::write(dir.path().join("other.json"), "{}").unwrap();
     let cases = [
+        ("lab draw figures.json", "oblivio lab report figures.json"),
+        ("lab draw other.json", "other.json: this is no results file"),
         ("demo --folder nowhere", "check the path"),
         ("demo --folder empty", "name a folder that does"),
         ("view export nowhere", "check the path"),

@@ -47,6 +47,10 @@ fn a_command_line_not_understood_is_code_2() {
 fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
     let world = World::with_data(4);
     let label = "x".repeat(1000);
+    for command_line in ["info label --key-file key", "check label --key-file key"] {
+        fs::write(world.path("label"), &label).unwrap();
+        world.bad(command_line, 3, "label: this is not an Oblivio volume");
+    }
     world.good("create ranges.obl --size 4M --scheme range --key-file key --state ./ranges");
     world.bad(
         "serve nbd ranges.obl --key-file key --state ./ranges --serve-hits --run true",

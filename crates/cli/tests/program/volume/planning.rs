@@ -7,6 +7,18 @@ use serde_json::Value;
 use super::world::{MIB, VOLUME, World, bytes};
 use crate::common::{bad, oblivio};
 
+/// A disk has whole blocks. Who asked for something else is told.
+#[test]
+fn a_size_that_is_rounded_is_said() {
+    let world = World::new();
+    for command_line in ["plan --size 5000", &format!("create {VOLUME} --size 5000")] {
+        let text = world.good(command_line);
+        assert!(text.contains("8.0 KiB (8192 bytes, rounded up from 5000)"), "{text}");
+    }
+    assert!(!world.good("plan --size 1P").contains("rounded"));
+    assert!(world.good("plan --size 1P").contains("1.0 PiB (1125899906842624 bytes)"));
+}
+
 #[test]
 fn less_client_memory_makes_the_tree_top_smaller() {
     let world = World::new();
