@@ -52,6 +52,8 @@ pub(crate) enum CliError {
     Unreachable(String),
     /// A command that was run for the user ended so.
     Command(ExitStatus),
+    /// This program, run again, ended so, and has said why.
+    Said(ExitStatus),
 }
 
 impl CliError {
@@ -72,12 +74,19 @@ impl CliError {
             Self::UnknownVersion(_) => 13,
             Self::NeedsRecovery(_) => 14,
             Self::Unreachable(_) => 15,
-            Self::Command(status) => {
+            Self::Command(status) | Self::Said(status) => {
                 let as_shells_say = status.signal().map(|signal| SIGNALLED + signal);
                 let code = status.code().or(as_shells_say);
                 code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
             }
         })
+    }
+}
+
+impl CliError {
+    /// Whether the user knows of it.
+    pub(crate) fn is_said(&self) -> bool {
+        matches!(self, Self::Said(_))
     }
 }
 
@@ -99,7 +108,7 @@ impl fmt::Display for CliError {
             | Self::UnknownVersion(message)
             | Self::NeedsRecovery(message)
             | Self::Unreachable(message) => f.write_str(message),
-            Self::Command(status) => match (status.code(), status.signal()) {
+            Self::Command(status) | Self::Said(status) => match (status.code(), status.signal()) {
                 (None, Some(signal)) => write!(f, "signal {signal} ended the command"),
                 (code, _) => write!(f, "the command ended with exit code {}", code.unwrap_or(1)),
             },

@@ -1,6 +1,7 @@
 //! `oblivio`: disks on storage that you do not trust.
 
 mod args;
+mod background;
 mod clock;
 mod core_dumps;
 mod demo;
@@ -33,7 +34,9 @@ fn main() -> ExitCode {
     match run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&error);
+            if !error.is_said() {
+                output::complain(&error);
+            }
             error.exit_code()
         }
     }
@@ -52,11 +55,13 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Copy(args) => volume::copy(&args),
         Command::Remove(args) => volume::remove_volume(&args),
         Command::Rescue(args) => volume::rescue(&args),
-        Command::Serve { command: ServeCommand::Nbd(args) } => volume::serve_nbd(&args),
+        Command::Serve { command: ServeCommand::Nbd(args) } => {
+            background::run(&args.background, || volume::serve_nbd(&args))
+        }
         Command::Serve { command: ServeCommand::Store(args) } => volume::serve_store(&args),
         Command::Serve { command: ServeCommand::Shares(args) } => volume::serve_shares(&args),
         Command::Shares { command: SharesCommand::Repair(args) } => volume::repair_shares(&args),
-        Command::Mount(args) => volume::mount(&args),
+        Command::Mount(args) => background::run(&args.background, || volume::mount(&args)),
         Command::Umount(args) => volume::umount(&args),
         Command::Key { command: KeyCommand::Add(args) } => volume::add(&args),
         Command::Key { command: KeyCommand::List(args) } => volume::list(&args),

@@ -1,6 +1,10 @@
 //! The one place that writes to the terminal.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
 use crate::error::CliError;
 
@@ -27,9 +31,28 @@ pub(crate) fn print_with(
     }
 }
 
+/// Whether standard error is a log.
+static WRITES_TIMES: AtomicBool = AtomicBool::new(false);
+
+/// From now on, remarks and errors say when they were written: they go to a log.
+pub(crate) fn write_times() {
+    WRITES_TIMES.store(true, Ordering::Relaxed);
+}
+
+/// What stands before remarks and errors.
+fn prefix() -> String {
+    let mut time = String::new();
+    if WRITES_TIMES.load(Ordering::Relaxed)
+        && SystemTime.format_time(&mut Writer::new(&mut time)).is_ok()
+    {
+        time.push(' ');
+    }
+    time + "oblivio: "
+}
+
 /// Tells of something that went otherwise than expected, and well.
 pub(crate) fn remark(text: &str) {
-    let _ = writeln!(io::stderr(), "oblivio: {text}");
+    let _ = writeln!(io::stderr(), "{}{text}", prefix());
 }
 
 /// Prints `text` where it stays apart from what a command prints that was run for the user.
@@ -40,7 +63,7 @@ pub(crate) fn explain(text: &str) {
 /// Tells of an error.
 pub(crate) fn complain(error: &CliError) {
     // When even that fails, the exit code has to do.
-    let _ = writeln!(io::stderr(), "oblivio: {error}");
+    let _ = writeln!(io::stderr(), "{}{error}", prefix());
 }
 
 /// A word as one would type it.

@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod all;
+mod background;
 mod bench;
 mod blocks;
 mod copy;
@@ -28,6 +29,7 @@ mod view;
 mod volume;
 
 pub(crate) use all::*;
+pub(crate) use background::*;
 pub(crate) use bench::*;
 pub(crate) use blocks::*;
 pub(crate) use copy::*;
@@ -148,7 +150,7 @@ pub(crate) enum Command {
     },
     /// Mount a volume: as a file system, made where the disk is empty, or as a raw disk.
     #[command(
-        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl ./dir --raw\nA file system is made if no block of the disk holds anything.\n\nIt runs until the directory is unmounted: with oblivio umount or umount, or by a signal\n(Ctrl-C, SIGTERM, a terminal that closes). One in use stays until it is not, however many\nsignals come."
+        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl /mnt --background\n  oblivio mount disk.obl ./dir --raw\nA file system is made if no block of the disk holds anything.\n\nIt runs until the directory is unmounted: with oblivio umount or umount, or by a signal\n(Ctrl-C, SIGTERM, a terminal that closes). One in use stays until it is not, however many\nsignals come. With --background, it returns once the directory is mounted."
     )]
     Mount(MountArgs),
     /// Unmount what `oblivio mount` mounted, and wait until its volume is closed.

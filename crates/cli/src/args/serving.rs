@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::values::parse_size;
-use super::{OpenArgs, RunArgs};
+use super::{BackgroundArgs, OpenArgs, RunArgs};
 
 #[derive(Subcommand)]
 pub(crate) enum ServeCommand {
@@ -57,6 +57,7 @@ const NBD_EXAMPLES: &str = "\
 Examples:
   oblivio serve nbd disk.obl
   oblivio serve nbd disk.obl --run 'nbdinfo \"$uri\"'
+  oblivio serve nbd disk.obl --background
   oblivio serve nbd disk.obl --rate 2000/s --burst 16
   oblivio serve nbd disk.obl --rescued
   oblivio serve nbd disk.obl --tcp 192.0.2.7:10809 --beyond-loopback --tls-certificate cert.pem \\
@@ -184,8 +185,10 @@ pub(crate) struct NbdArgs {
     /// its exit code; 128 and the number of the signal if one ended it. What it has left in the background
     /// ends then, too, and a signal to this program ends all of it. At a terminal, what is in the
     /// background stays.
-    #[arg(long = "run", value_name = "COMMAND")]
+    #[arg(long = "run", value_name = "COMMAND", conflicts_with = "background")]
     pub(crate) run_command: Option<String>,
+    #[command(flatten)]
+    pub(crate) background: BackgroundArgs,
     /// Say where the disk is as JSON, once it can be used.
     #[arg(long)]
     pub(crate) json: bool,
@@ -210,6 +213,7 @@ impl NbdArgs {
             tls_client_authorities: None,
             tls_optional: false,
             run_command: None,
+            background: BackgroundArgs::default(),
             json: false,
         }
     }
@@ -232,6 +236,8 @@ pub(crate) struct MountArgs {
     /// Mount so that nothing can be written.
     #[arg(long)]
     pub(crate) read_only: bool,
+    #[command(flatten)]
+    pub(crate) background: BackgroundArgs,
 }
 
 #[derive(Args)]

@@ -12,6 +12,9 @@ use crate::output;
 /// What the end of a process waits for that has a volume open.
 pub(super) const CLOSING: &str = "the volume is about to be closed";
 
+/// What is said at a terminal while that is under way.
+pub(super) const CLOSING_NOW: &str = "closing the volume: what was written is being made durable";
+
 /// The end of a process that others write to. A signal asks for it; one more only makes the process say
 /// what the end still waits for. What was written is not lost because somebody is impatient.
 #[derive(Clone)]

@@ -1,22 +1,25 @@
 //! `oblivio mount` and `oblivio umount`.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use oblivio_serve::fuse::{FuseOptions, MountError, mount_raw};
 use oblivio_serve::mount::registry::Registry;
 use oblivio_serve::mount::{
-    Filesystem, MakeFilesystem, MountOptions, mount_filesystem, stay_out_of_reclaim, unmount_served,
+    Filesystem, MakeFilesystem, MountOptions, Unmounted, check_system, mount_filesystem,
+    stay_out_of_reclaim, unmount_served,
 };
 use oblivio_volume::Disk;
 use oblivio_volume::device::BlockDevice;
 
-use super::clean_end::{CLOSING, CleanEnd};
+use super::clean_end::{CLOSING, CLOSING_NOW, CleanEnd};
 use super::disk_watch::DiskWatch;
 use super::opening;
 use crate::args::{MountArgs, UmountArgs};
 use crate::error::CliError;
-use crate::output;
+use crate::output::{self, shell_word};
+use crate::{background, progress};
 
 /// How often to look whether it is time to end.
 const LOOK: Duration = Duration::from_millis(200);
@@ -28,6 +31,11 @@ const STARTING_MAX: Duration = Duration::from_secs(60);
 pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     // Before there are any threads. Without it all goes well too, while there is memory.
     let _ = stay_out_of_reclaim();
+    let make = if args.no_mkfs { MakeFilesystem::Never } else { MakeFilesystem::IfEmpty };
+    if !args.raw {
+        // Before a passphrase is asked for.
+        check_system(make)?;
+    }
     // The registration ends last: whoever unmounts waits for that.
     let registration = Registry::open()?.register(&args.directory)?;
     let opened = opening::open(&args.at, &args.run)?;
@@ -41,7 +49,12 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
         mount_raw(device, registration.directory(), &options).map_err(CliError::from).and_then(
             |mut mount| {
                 let file = mount.disk();
-                output::print(&format!("the disk is {}", file.display()))?;
+                tell(
+                    args,
+                    registration.directory(),
+                    &opened.state,
+                    &format!("the disk is {}", file.display()),
+                )?;
                 run(
                     &end,
                     &mut watch,
@@ -52,12 +65,16 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
             },
         )
     } else {
-        let make = if args.no_mkfs { MakeFilesystem::Never } else { MakeFilesystem::IfEmpty };
         let filesystem = Filesystem::default();
         let options = MountOptions { make, filesystem, is_known_empty, read_only: args.read_only };
         mount_filesystem(device, &registration, &options).map_err(CliError::from).and_then(
             |mut mount| {
-                output::print(&format!("mounted on {}", mount.directory().display()))?;
+                tell(
+                    args,
+                    mount.directory(),
+                    &opened.state,
+                    &format!("mounted on {}", mount.directory().display()),
+                )?;
                 run(
                     &end,
                     &mut watch,
@@ -69,13 +86,23 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
         )
     };
     end.now_waits_for("what was written is being made durable");
-    let closed = disk.close().map_err(CliError::from);
+    let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
     watch.end();
     drop(watch);
     drop(disk);
     let recorded = opened.recording.map_or(Ok(()), super::recording::Recording::finish);
     drop(registration);
-    served.and(closed).and(recorded)
+    served.and(closed).and(recorded)?;
+    background::ended(&args.background, "unmounted, and the volume is closed")
+}
+
+/// Says that the disk can be used, and how it is unmounted.
+fn tell(args: &MountArgs, directory: &Path, state: &Path, what: &str) -> Result<(), CliError> {
+    let directory = shell_word(directory.display().to_string());
+    let ctrl_c = if args.background.in_background { "" } else { ", or Ctrl-C," };
+    let text =
+        format!("{what}\noblivio umount {directory}{ctrl_c} unmounts it and closes the volume.");
+    background::ready(&args.background, &text, state)
 }
 
 /// Waits until somebody unmounts, or asks this process to. It then stays for as long as the mount is in use,
@@ -113,5 +140,15 @@ fn run<M>(
 
 /// `oblivio umount`.
 pub(crate) fn umount(args: &UmountArgs) -> Result<(), CliError> {
-    Ok(unmount_served(&args.directory, &Registry::open()?, STARTING_MAX)?)
+    let directory = args.directory.display();
+    let registry = Registry::open()?;
+    let waiting = format!("{directory} is unmounted once its volume is closed");
+    let unmounted =
+        progress::during(&waiting, || unmount_served(&args.directory, &registry, STARTING_MAX))?;
+    output::print(&match unmounted {
+        Unmounted::Closed => format!("{directory} is unmounted, and its volume is closed"),
+        Unmounted::Abandoned => format!(
+            "{directory} is unmounted. The process that served it had died: its volume recovers when it is opened next"
+        ),
+    })
 }

@@ -4,7 +4,7 @@ use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{self, ExitStatus};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -16,15 +16,17 @@ use oblivio_volume::rescue::{RescuedDisk, Scratch};
 use oblivio_volume::superblock::VolumeParams;
 use serde_json::{Value, json};
 
-use super::clean_end::{CLOSING, CleanEnd};
+use super::clean_end::{CLOSING, CLOSING_NOW, CleanEnd};
 use super::client_watch::ClientWatch;
 use super::disk_watch::DiskWatch;
 use super::opening::{self, Opened};
+use super::plan::size;
 use super::running_command::RunningCommand;
 use super::salvage::Salvage;
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::error::CliError;
-use crate::output;
+use crate::output::{self, shell_word};
+use crate::{background, progress};
 
 /// How often to look whether it is time to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -46,7 +48,7 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
         });
     // Whatever happened: what was written is kept.
     end.now_waits_for("what was written is being made durable");
-    let closed = disk.close().map_err(CliError::from);
+    let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
     watch.end();
     drop(watch);
     drop(disk);
@@ -56,7 +58,14 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
         // The failure of the disk is why.
         output::remark(&left.to_string());
     }
-    ended_with(ended.and(served)?)
+    ended_with(ended.and(served)?)?;
+    // What prints JSON is read by a program.
+    let is_read_by_another =
+        args.run_command.is_some() || args.json && !args.background.in_background;
+    if is_read_by_another {
+        return Ok(());
+    }
+    background::ended(&args.background, "the volume is closed")
 }
 
 /// Serves what is left of a damaged volume.
@@ -107,7 +116,7 @@ fn serve_disk(
     mut look: impl FnMut(),
 ) -> Result<ExitStatus, CliError> {
     let server = bound.serve(disk)?;
-    announce(args, &server, told)?;
+    announce(args, &server, state, told)?;
     let mut clients = ClientWatch::default();
     let mut look = || {
         look();
@@ -134,7 +143,7 @@ fn serve_disk(
 
 /// `oblivio view record`.
 pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
-    serve_nbd(&NbdArgs {
+    let recorded = serve_nbd(&NbdArgs {
         run: RunArgs {
             record_view: Some(args.output.clone()),
             cache: args.cache,
@@ -143,7 +152,17 @@ pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
         run_command: Some(args.run.clone()),
         socket: args.socket.clone(),
         ..NbdArgs::new(args.at.clone())
-    })
+    });
+    if matches!(recorded, Ok(()) | Err(CliError::Command(_))) {
+        let path = args.output.display().to_string();
+        let bytes = std::fs::metadata(&args.output).map_or(0, |file| file.len());
+        output::explain(&format!(
+            "what storage saw is in {path} ({}): oblivio view show {}",
+            size(bytes as f64),
+            shell_word(path.clone())
+        ));
+    }
+    recorded
 }
 
 fn socket(args: &NbdArgs, state: &Path) -> PathBuf {
@@ -178,16 +197,29 @@ fn options(args: &NbdArgs) -> NbdOptions {
     }
 }
 
-fn announce(args: &NbdArgs, server: &ServerHandle, mut told: Value) -> Result<(), CliError> {
-    if args.json {
+fn announce(
+    args: &NbdArgs,
+    server: &ServerHandle,
+    state: &Path,
+    mut told: Value,
+) -> Result<(), CliError> {
+    let text = if args.json {
         told["uri"] = server.uri().into();
-        output::print(&told.to_string())
+        if args.background.in_background {
+            told["pid"] = process::id().into();
+        }
+        told.to_string()
     } else if args.run_command.is_none() {
         let end = if args.rescued { "ends this" } else { "closes the volume" };
-        output::print(&format!("serving at {}\nCtrl-C {end}.", server.uri()))
+        let by = match args.background.in_background {
+            true => format!("kill {}", process::id()),
+            false => "Ctrl-C".into(),
+        };
+        format!("serving at {}\n{by} {end}.", server.uri())
     } else {
-        Ok(())
-    }
+        return Ok(());
+    };
+    background::ready(&args.background, &text, state)
 }
 
 /// Runs a shell command, and returns how it ended. `look` is called from time to time, and takes a moment.

@@ -28,7 +28,7 @@ use oblivio_volume::device::BlockDevice;
 use self::emptiness::Content;
 use self::loop_device::LoopDevice;
 use self::registry::Registration;
-pub use self::unmount::unmount_served;
+pub use self::unmount::{Unmounted, unmount_served};
 pub use crate::fuse::MountError;
 use crate::fuse::{FuseMount, FuseOptions, Program, mount_raw};
 
@@ -124,7 +124,7 @@ pub fn mount_filesystem(
     registration: &Registration,
     options: &MountOptions,
 ) -> Result<FilesystemMount, MountError> {
-    check_system(options)?;
+    check_system(options.make)?;
     let content = emptiness::look_at(&*device)?;
     let may_make = options.make == MakeFilesystem::IfEmpty && !options.read_only;
     let make = match content {
@@ -163,13 +163,17 @@ pub fn mount_filesystem(
     Ok(mount)
 }
 
-fn check_system(options: &MountOptions) -> Result<(), MountError> {
+/// Whether this process can mount a file system at all.
+///
+/// # Errors
+/// When it is not root's, or a program that it takes is missing.
+pub fn check_system(make: MakeFilesystem) -> Result<(), MountError> {
     if !rustix::process::geteuid().is_root() {
         return Err(MountError::NotRoot);
     }
     MOUNT.find()?;
     loop_device::LOSETUP.find()?;
-    if options.make != MakeFilesystem::Never {
+    if make != MakeFilesystem::Never {
         MKFS_EXT4.find()?;
     }
     Ok(())

@@ -16,7 +16,7 @@ use std::process;
 use super::MountError;
 use super::loop_device;
 use super::mountinfo;
-use super::unmount::unmount_ours;
+use super::unmount::{Unmounted, unmount_ours};
 use crate::fuse::{DISK_NAME, SOURCE, mount_point, unmount_fuse};
 
 /// The longest record: a path, and a number.
@@ -253,16 +253,16 @@ impl Served {
     }
 
     /// Waits until the process is done, or takes down what a dead one left.
-    pub(super) fn wait_until_released(self) -> Result<(), MountError> {
+    pub(super) fn wait_until_released(self) -> Result<Unmounted, MountError> {
         if self.is_alive {
             self.record.lock_shared().map_err(MountError::file(&self.place))?;
             let record = self.record.metadata().map_err(MountError::file(&self.place))?;
             if record.nlink() == 0 {
-                return Ok(());
+                return Ok(Unmounted::Closed);
             }
             // It died before it could remove its record.
         }
-        self.take_down()
+        self.take_down().map(|()| Unmounted::Abandoned)
     }
 
     /// Takes down what a dead process left.

@@ -13,6 +13,15 @@ use crate::fuse::{self, UMOUNT};
 /// How often to look whether a process has mounted by now.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How it came about that nothing is mounted any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmounted {
+    /// The process that served it has closed its disk.
+    Closed,
+    /// That process had died, and what it left was taken down.
+    Abandoned,
+}
+
 /// Unmounts what a process serves on `directory`, and waits until that process is done with it. When
 /// the process died, takes down what it left.
 ///
@@ -25,7 +34,7 @@ pub fn unmount_served(
     directory: &Path,
     registry: &Registry,
     patience: Duration,
-) -> Result<(), MountError> {
+) -> Result<Unmounted, MountError> {
     let Some(served) = registry.find(directory)? else {
         return Err(MountError::NotServed(directory.to_path_buf()));
     };

@@ -97,7 +97,7 @@ fn loop_devices() -> String {
 }
 
 fn unmount(place: &Place) -> Result<(), MountError> {
-    unmount_served(&place.directory, &place.registry, PATIENCE)
+    unmount_served(&place.directory, &place.registry, PATIENCE).map(drop)
 }
 
 fn run(program: &str, arguments: &[&Path]) {

@@ -1,6 +1,7 @@
 //! Volumes as users and the programs of others meet them: real processes, files, sockets and mounts.
 
 mod alloc;
+mod background;
 mod checking;
 mod coins;
 mod copy;

@@ -1,0 +1,20 @@
+//! What can be typed of commands that can go on in the background.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Args, Clone, Default)]
+pub(crate) struct BackgroundArgs {
+    /// Return once the disk can be used, and go on in the background. A passphrase is asked for, and errors are told,
+    /// before that.
+    #[arg(long)]
+    pub(crate) background: bool,
+    /// With `--background`: the file that what there is to say later is appended to [default: `background.log` in the
+    /// client's directory].
+    #[arg(long, value_name = "FILE", requires = "background")]
+    pub(crate) log: Option<PathBuf>,
+    /// This is the one that goes on.
+    #[arg(long, hide = true, requires = "background")]
+    pub(crate) in_background: bool,
+}

@@ -1,0 +1,148 @@
+//! A command that goes on in the background once there is something to use.
+//!
+//! Nothing is forked: the program runs itself again, with the same words. At first both are at the terminal, where the second
+//! one asks for a passphrase and says what goes wrong, so no secret passes from one to the other. Its standard output is a pipe
+//! to the first one, over which it says that it is ready; then it leaves the terminal, and the first one ends.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{env, process};
+
+use crate::args::BackgroundArgs;
+use crate::error::CliError;
+use crate::{files, output};
+
+/// In the client's directory.
+const LOG_NAME: &str = "background.log";
+
+const BACKGROUND: &str = "--background";
+const IN_BACKGROUND: &str = "--in-background";
+
+/// Ends what is said over the pipe: the disk can be used.
+const READY: u8 = 0;
+
+/// Runs `here` what is to be run, or lets it be run in the background.
+pub(crate) fn run(
+    args: &BackgroundArgs,
+    here: impl FnOnce() -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    if args.background && !args.in_background { start() } else { here() }
+}
+
+/// Runs this program again, and waits until it is ready, or has ended.
+fn start() -> Result<(), CliError> {
+    let failed = |error: io::Error| {
+        CliError::Engine(format!(
+            "nothing can be run in the background ({error}): leave out {BACKGROUND}"
+        ))
+    };
+    let program = env::current_exe().map_err(failed)?;
+    let mut again = Command::new(program)
+        .args(words_in_background(env::args_os().skip(1)))
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let mut said = Vec::new();
+    if let Some(pipe) = again.stdout.take() {
+        read_until_ready(pipe, &mut said).map_err(failed)?;
+    }
+    let is_ready = said.pop_if(|last| *last == READY).is_some();
+    output::print_bytes(&said)?;
+    if is_ready {
+        return Ok(());
+    }
+    let status = again.wait().map_err(failed)?;
+    if status.success() {
+        let message = "the process in the background has ended before the disk could be used";
+        return Err(CliError::Engine(message.into()));
+    }
+    Err(CliError::Said(status))
+}
+
+/// The words of this command line, and the one that says who runs it. What follows `--` is no option.
+fn words_in_background(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<_> = words.collect();
+    if let Some(at) = words.iter().position(|word| word == BACKGROUND) {
+        words.insert(at + 1, IN_BACKGROUND.into());
+    }
+    words
+}
+
+fn read_until_ready(mut pipe: impl Read, said: &mut Vec<u8>) -> io::Result<()> {
+    let mut byte = [0];
+    while said.last() != Some(&READY) {
+        match pipe.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) => said.push(byte[0]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Says that the disk can be used. In the background, it leaves the terminal then; `state` is the client's directory.
+///
+/// # Errors
+/// If it cannot be said. Nobody may know of the disk then.
+pub(crate) fn ready(args: &BackgroundArgs, text: &str, state: &Path) -> Result<(), CliError> {
+    if !args.in_background {
+        return output::print(text);
+    }
+    let path = args.log.clone().unwrap_or_else(|| state.join(LOG_NAME));
+    let log = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+    let log = log.map_err(|error| files::cannot_write(&path, &error))?;
+    let failed =
+        |error: io::Error| CliError::Engine(format!("the terminal cannot be left: {error}"));
+    let nothing = File::open("/dev/null").map_err(failed)?;
+    let mut pipe = io::stdout();
+    pipe.write_all(format!("{text}\n").as_bytes())
+        .and_then(|()| pipe.write_all(&[READY]))
+        .and_then(|()| pipe.flush())
+        .map_err(|_| CliError::Output("nobody waits for the disk any more".into()))?;
+    // It was begun by another process of the terminal, and leads no group of its own.
+    rustix::process::setsid().map_err(|error| failed(error.into()))?;
+    rustix::stdio::dup2_stdin(&nothing)
+        .and_then(|()| rustix::stdio::dup2_stdout(&log))
+        .and_then(|()| rustix::stdio::dup2_stderr(&log))
+        .map_err(|error| failed(error.into()))?;
+    output::write_times();
+    output::remark(&format!("process {}: {}", process::id(), text.lines().next().unwrap_or("")));
+    Ok(())
+}
+
+/// Says how it ended: at the terminal, or in the log.
+pub(crate) fn ended(args: &BackgroundArgs, text: &str) -> Result<(), CliError> {
+    if args.in_background {
+        output::remark(text);
+        Ok(())
+    } else {
+        output::print(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_are_the_same_and_say_who_runs_them() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let again = words_in_background(words("mount a b --background --log x").into_iter());
+        assert_eq!(again, words("mount a b --background --in-background --log x"));
+    }
+
+    #[test]
+    fn what_is_said_before_it_is_ready_is_read_and_nothing_after() {
+        let mut said = Vec::new();
+        read_until_ready(&b"mounted\n\0more"[..], &mut said).unwrap();
+        assert_eq!(said, b"mounted\n\0");
+        let mut said = Vec::new();
+        read_until_ready(&b"failed"[..], &mut said).unwrap();
+        assert_eq!(said, b"failed");
+    }
+}

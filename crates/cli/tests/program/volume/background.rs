@@ -1,0 +1,121 @@
+//! Volumes that are mounted or served in the background.
+
+use std::fs;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+use super::needs::can_mount;
+use super::world::{VOLUME, World, wait_until};
+use crate::common::{bad, good};
+
+/// Whether a process is there. One that has ended and nobody waited for is not.
+fn is_running(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let has_ended = status.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z'));
+    !has_ended && test_kill_process(Pid::from_raw(pid).unwrap()).is_ok()
+}
+
+/// The process that the log of a client's directory names last.
+fn logged_pid(log: &str) -> i32 {
+    let line = log.lines().rfind(|line| line.contains("process ")).unwrap();
+    let pid = line.split("process ").nth(1).unwrap().split(':').next().unwrap();
+    pid.parse().unwrap()
+}
+
+#[test]
+fn a_mount_goes_on_in_the_background_until_it_is_unmounted() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(16);
+    fs::create_dir(world.path("mnt")).unwrap();
+    let said = world.good(&format!("mount {VOLUME} mnt --background"));
+    assert!(said.contains("mounted on") && said.contains("oblivio umount"), "{said}");
+    // It is mounted by then.
+    fs::write(world.path("mnt/file"), "kept").unwrap();
+    let log = || fs::read_to_string(world.state().join("background.log")).unwrap();
+    let pid = logged_pid(&log());
+    assert!(is_running(pid));
+
+    let said = world.good("umount mnt");
+    assert!(said.contains("its volume is closed"), "{said}");
+    wait_until("the process has ended", || !is_running(pid));
+    let log = log();
+    assert!(log.ends_with("unmounted, and the volume is closed\n"), "{log}");
+    assert!(log.lines().all(|line| line.starts_with("20")), "each line has a time: {log}");
+    world.good(&format!("info {VOLUME} --require-clean"));
+
+    // Once more, with a log elsewhere, and ended by a signal.
+    world.good(&format!("mount {VOLUME} mnt --background --log ./mount.log"));
+    assert_eq!(fs::read_to_string(world.path("mnt/file")).unwrap(), "kept");
+    let pid = logged_pid(&fs::read_to_string(world.path("mount.log")).unwrap());
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    wait_until("the process has ended", || !is_running(pid));
+    world.good(&format!("info {VOLUME} --require-clean"));
+    world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+fn what_keeps_it_from_being_mounted_is_told_with_its_exit_code() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_data(4);
+    fs::create_dir(world.path("mnt")).unwrap();
+    fs::write(world.path("other"), "another key, of 32 bytes or more").unwrap();
+    for (command_line, code, advice) in [
+        ("mount disk.obl mnt --background --key-file other", 6, "key list"),
+        ("mount disk.obl mnt --background --key-file key", 3, "it is left as it is"),
+        ("mount nowhere.obl mnt --background --key-file key", 3, "check the path"),
+        ("mount disk.obl mnt --background --key-file key --state none", 11, "--state"),
+        ("mount disk.obl mnt --log x --key-file key", 2, "required arguments"),
+        ("mount disk.obl mnt --raw --background --log no/x --key-file key", 4, "choose another"),
+    ] {
+        let message = bad(world.path(""), command_line, code);
+        assert_eq!(message.matches(advice).count(), 1, "{command_line}: {message}");
+    }
+    world.good(&format!("info {VOLUME} --require-clean"));
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(world.path("mnt").to_str().unwrap()), "{mounts}");
+}
+
+#[test]
+fn a_server_goes_on_in_the_background_until_it_is_killed() {
+    let world = World::with_data(4);
+    let said = world.json(&format!("serve nbd {VOLUME} --background --json"));
+    let pid = said["pid"].as_i64().unwrap() as i32;
+    assert!(is_running(pid));
+    let copied = Command::new("nbdcopy")
+        .args([said["uri"].as_str().unwrap(), world.path("back").to_str().unwrap()])
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    assert!(fs::read(world.path("back")).unwrap() == fs::read(world.path("data")).unwrap());
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    wait_until("the process has ended", || !is_running(pid));
+    let log = fs::read_to_string(world.state().join("background.log")).unwrap();
+    assert!(log.ends_with("the volume is closed\n"), "{log}");
+    world.good(&format!("info {VOLUME} --require-clean"));
+    world.bad(&format!("serve nbd {VOLUME} --background --run true"), 2, "--background");
+}
+
+/// No secret is in the command line or in the environment of what goes on.
+#[test]
+fn the_passphrase_is_not_handed_over() {
+    let world = World::new();
+    fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
+    world.good("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
+    let said = good(
+        world.path(""),
+        "serve nbd disk.obl --passphrase-command 'cat words' --background --json",
+    );
+    let pid = serde_json::from_str::<serde_json::Value>(&said).unwrap()["pid"].as_i64().unwrap();
+    for file in ["cmdline", "environ"] {
+        let text = fs::read(format!("/proc/{pid}/{file}")).unwrap();
+        assert!(!String::from_utf8_lossy(&text).contains("Vollmond"), "{file}");
+    }
+    let pid = pid as i32;
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    wait_until("the process has ended", || !is_running(pid));
+}
