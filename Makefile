@@ -11,6 +11,7 @@ ACCESSES ?= 100000000
 FUZZ_SECONDS ?= 60
 KILL_ROUNDS ?= 30
 MINUTES ?= 60
+SINCE ?= main
 
 # The steps of this run: when each began, and in how many seconds it should be done on two processors.
 STEPS := target/steps-$(shell date +%s%N)
@@ -97,6 +98,8 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, do
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(call step,lints,90)
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
+	$(call step,packages,20)
+	$(MAKE) --no-print-directory packages
 	$(call step,build of programs and tests,210)
 	$(CARGO) build --workspace --lib --bins --tests --profile test
 	$(call step,tests,150)
@@ -123,6 +126,27 @@ endef
 .PHONY: book
 book: tools ## the documentation as a book, to book/index.html, to be read without a network
 	$(build_book)
+
+# Of the workspace, what is published: all but the tools of this repository.
+PUBLISHED := --workspace $(addprefix --exclude oblivio-,architecture crash-suite kernels planted-leaks testkit trace-plugin)
+# The oldest Rust that builds it, named in one place.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
+
+.PHONY: packages
+packages: tools ## pack all that can be published, as it would be uploaded, to target/package; publishes nothing
+	$(CARGO) package $(PUBLISHED) --no-verify --allow-dirty --quiet
+
+.PHONY: msrv
+msrv: ## build what can be published with the oldest Rust that it names; installs that with rustup
+	@command -v rustup >/dev/null || { echo 'error: no rustup: install it, https://rustup.rs'; exit 1; }
+	@rustup run $(MSRV) cargo --version >/dev/null 2>&1 || rustup toolchain install $(MSRV) --profile minimal
+	rustup run $(MSRV) cargo check --target-dir target/msrv $(PUBLISHED) --lib --bins
+
+# Nothing is published yet, so the state before is one of the repository.
+.PHONY: semver
+semver: tools ## compare the public items of all libraries with those of a revision: SINCE=main
+	@$(CARGO) semver-checks --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-semver-checks
+	$(CARGO) semver-checks $(PUBLISHED) --exclude oblivio-cli --baseline-rev $(SINCE)
 
 .PHONY: planted-leaks
 planted-leaks: tools test-tools ## change the engine, volumes and servers so that they leak; tests must notice each (ONLY=NAME)

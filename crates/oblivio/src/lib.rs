@@ -70,4 +70,6 @@ mod documents {
     struct Library;
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../README.md")]
+    struct FirstPageOfThePackage;
 }

@@ -13,6 +13,7 @@ mod error;
 pub mod functional;
 pub mod processor;
 pub mod recording;
+pub mod samples;
 pub mod system;
 pub mod trace;
 pub mod workload;

@@ -7,6 +7,7 @@ mod claims;
 mod doors;
 mod licences;
 mod links;
+mod published;
 mod purity;
 mod rooms;
 mod schemes;

@@ -4,6 +4,7 @@
 //! Every trace is moved into the protected space, page by page, as [`Pages`] says. One that is shorter than
 //! the records asked for begins again.
 
+use oblivio_sim::samples::SAMPLES;
 use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
 use oblivio_sim::trace::{Placing, Record, Trace};
 use oblivio_sim::workload::Workload;
@@ -73,24 +74,6 @@ const MADE_GAP: u32 = 49;
 
 /// The part of uniformly random records that write.
 const UNIFORM_WRITES: f64 = 0.25;
-
-/// The first 3000 records of each program.
-const SAMPLES: [(&str, &[u8]); 14] = [
-    ("gcc", include_bytes!("../../../sim/samples/gcc.trace.gz")),
-    ("mcf", include_bytes!("../../../sim/samples/mcf.trace.gz")),
-    ("xz", include_bytes!("../../../sim/samples/xz.trace.gz")),
-    ("xalancbmk", include_bytes!("../../../sim/samples/xalancbmk.trace.gz")),
-    ("deepsjeng", include_bytes!("../../../sim/samples/deepsjeng.trace.gz")),
-    ("bwaves", include_bytes!("../../../sim/samples/bwaves.trace.gz")),
-    ("lbm", include_bytes!("../../../sim/samples/lbm.trace.gz")),
-    ("cam4", include_bytes!("../../../sim/samples/cam4.trace.gz")),
-    ("imagick", include_bytes!("../../../sim/samples/imagick.trace.gz")),
-    ("roms", include_bytes!("../../../sim/samples/roms.trace.gz")),
-    ("blackscholes", include_bytes!("../../../sim/samples/blackscholes.trace.gz")),
-    ("streamcluster", include_bytes!("../../../sim/samples/streamcluster.trace.gz")),
-    ("freqmine", include_bytes!("../../../sim/samples/freqmine.trace.gz")),
-    (SJENG, include_bytes!("../../../sim/samples/sjeng.trace.gz")),
-];
 
 /// All workloads that a manifest may name. The place of each decides its coins, so a new one comes last.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {

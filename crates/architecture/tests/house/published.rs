@@ -1,0 +1,127 @@
+//! What can be published, and that it is whole without the rest of the repository. Nothing is published.
+
+use std::fs;
+use std::path::Path;
+
+use cargo_metadata::{Dependency, DependencyKind, Package};
+
+use crate::workspace;
+use crate::workspace::source::{code, rust_files};
+
+/// Tools of this repository. Everything else can be published.
+const KEPT: [&str; 6] = [
+    "oblivio-architecture",
+    "oblivio-crash-suite",
+    "oblivio-kernels",
+    "oblivio-planted-leaks",
+    "oblivio-testkit",
+    "oblivio-trace-plugin",
+];
+
+const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
+#[test]
+fn every_package_but_the_tools_can_be_published() {
+    let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
+    let packages = metadata.workspace_packages();
+    let mut kept: Vec<_> =
+        packages.iter().filter(|it| !is_published(it)).map(|it| it.name.as_str()).collect();
+    kept.sort_unstable();
+    assert_eq!(kept, KEPT);
+    let wants: Vec<_> =
+        packages.into_iter().filter(|it| is_published(it)).flat_map(wants).collect();
+    assert!(wants.is_empty(), "\n{}", wants.join("\n"));
+}
+
+#[test]
+fn planted_faults_of_packages_are_found() {
+    for outside in [
+        r#"include_str!("../../other/file")"#,
+        r#"include_bytes!( "../../../docs/page.md" )"#,
+        r#"include!("/etc/passwd")"#,
+    ] {
+        assert!(leaves_package(outside, 1), "{outside}");
+    }
+    for inside in [
+        r#"include_str!("style.css")"#,
+        r#"include_str!("../specs/file")"#,
+        r#"let path = "../../x";"#,
+    ] {
+        assert!(!leaves_package(inside, 1), "{inside}");
+    }
+    assert!(!leaves_package(r#"include_str!("../../results/file")"#, 2));
+}
+
+fn is_published(package: &Package) -> bool {
+    package.publish.as_ref().is_none_or(|registries| !registries.is_empty())
+}
+
+/// What a package lacks.
+fn wants(package: &Package) -> Vec<String> {
+    let folder = package.manifest_path.parent().unwrap().as_std_path();
+    let mut wants = Vec::new();
+    let mut want = |is_there: bool, what: String| {
+        if !is_there {
+            wants.push(format!("{}: {what}", package.name));
+        }
+    };
+    want(package.description.is_some(), "no description".to_owned());
+    want(!package.keywords.is_empty() && package.keywords.len() <= 5, "no keywords".to_owned());
+    want(!package.categories.is_empty(), "no categories".to_owned());
+    want(package.rust_version.is_some(), "no rust-version".to_owned());
+    want(package.metadata.pointer("/docs/rs").is_some(), "nothing for docs.rs".to_owned());
+    let title = format!("# {}", package.name);
+    let readme = fs::read_to_string(folder.join("README.md")).unwrap_or_default();
+    want(
+        readme.to_lowercase().starts_with(&title),
+        format!("README.md does not begin with `{title}`"),
+    );
+    for licence in LICENCES {
+        let is_ours = fs::read(folder.join(licence)).ok()
+            == Some(fs::read(workspace::root().join(licence)).unwrap());
+        want(is_ours, format!("{licence} is not that of the repository"));
+    }
+    for dependency in package.dependencies.iter().filter(|it| it.path.is_some()) {
+        want(
+            is_there_for_others(dependency),
+            format!(
+                "{} stays here, and has a version or is more than a dev-dependency",
+                dependency.name
+            ),
+        );
+    }
+    want(!reaches_outside(folder), "a source includes a file outside of the package".to_owned());
+    wants
+}
+
+/// A dependency of ours is published with a version, or left out of the package.
+fn is_there_for_others(dependency: &Dependency) -> bool {
+    let is_kept = KEPT.contains(&dependency.name.as_str());
+    let is_left_out =
+        dependency.kind == DependencyKind::Development && dependency.req.to_string() == "*";
+    is_kept == is_left_out
+}
+
+fn reaches_outside(package: &Path) -> bool {
+    let sources = package.join("src");
+    rust_files(&sources).into_iter().any(|file| {
+        let depth = file.strip_prefix(package).unwrap().components().count() - 1;
+        let source = code(&fs::read_to_string(&file).unwrap());
+        // Documents of the repository are compiled here, and in no package.
+        let built = source.split("#[cfg(doctest)]").next().unwrap_or_default();
+        leaves_package(built, depth)
+    })
+}
+
+/// Whether a source, so many folders below its package, includes a file that is not in the package.
+fn leaves_package(source: &str, depth: usize) -> bool {
+    let includes = source.match_indices("include").filter_map(|(at, _)| {
+        let call = source[at..].split_once('!')?;
+        let is_include = ["include", "include_str", "include_bytes"].contains(&call.0);
+        let path = call.1.strip_prefix('(')?.trim_start().strip_prefix('"')?;
+        is_include.then(|| path.split('"').next().unwrap_or_default())
+    });
+    includes.into_iter().any(|path| {
+        path.starts_with('/') || path.split('/').take_while(|part| *part == "..").count() > depth
+    })
+}
