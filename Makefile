@@ -98,6 +98,9 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, do
 	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
 	$(call step,lints,90)
 	$(CARGO) clippy --workspace --all-targets -- --deny warnings
+	for features in '' mmap pmmac; do \
+	  $(CARGO) clippy --package oblivio-core --lib --no-default-features --features "$$features" -- --deny warnings; \
+	done
 	$(call step,packages,20)
 	$(MAKE) --no-print-directory packages
 	$(call step,build of programs and tests,210)

@@ -49,6 +49,11 @@
 //! | [`image`] | the state of a simulation's ORAM as bytes |
 //! | [`mod@reference`] | slow, literal versions: the oracles |
 //!
+//! # Features
+//! Both are on by default. `mmap` takes large regions of memory as mappings, with huge pages; without it they come from the
+//! allocator. `pmmac` is [`Integrity::Pmmac`], which needs `ring`; without it there is no such variant. All else is the same
+//! without them.
+//!
 //! # What it does not do
 //! The client is not constant-time: whoever measures its cache or its branches learns more than
 //! storage does. Storage is taken to be curious and not malicious: what it returns is checked so

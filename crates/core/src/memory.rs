@@ -1,8 +1,11 @@
 //! Memory that may not be there, and the pages it comes in.
 
+#[cfg_attr(feature = "mmap", path = "memory/mapped.rs")]
+#[cfg_attr(not(feature = "mmap"), path = "memory/allocated.rs")]
+mod backing;
+
 use std::io;
 
-use memmap2::MmapMut;
 use zeroize::optimization_barrier;
 
 use crate::hint::CACHE_LINE_BYTES;
@@ -45,8 +48,7 @@ pub enum Pages {
 /// A large zeroed region with huge pages where the system gives them. Pages never touched take no
 /// memory, so a new region of any size is made at once.
 pub struct Region {
-    bytes: MmapMut,
-    pages: Pages,
+    memory: backing::Memory,
 }
 
 impl Region {
@@ -56,26 +58,24 @@ impl Region {
     /// What the system says when it has none.
     pub fn new(bytes: u64) -> io::Result<Self> {
         let length = usize::try_from(bytes).map_err(io::Error::other)?;
-        let bytes = MmapMut::map_anon(length.max(1))?;
-        let pages = request_huge_pages(&bytes);
-        Ok(Self { bytes, pages })
+        Ok(Self { memory: backing::Memory::new(length)? })
     }
 
     /// What pages it is made of.
     pub fn pages(&self) -> Pages {
-        self.pages
+        self.memory.pages
     }
 
     /// All of it.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.memory
     }
 
     /// All of it.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
+        &mut self.memory
     }
 
     /// Asks the processor to bring the start of a range into its cache. A hint: it changes no result.
@@ -84,26 +84,13 @@ impl Region {
     /// When the range is not within the region.
     #[inline]
     pub fn prefetch(&self, range: std::ops::Range<usize>) {
-        crate::hint::prefetch(&self.bytes[range]);
+        crate::hint::prefetch(&self.memory[range]);
     }
 
     /// Leaves nothing but zeros.
     pub(crate) fn wipe(&mut self) {
-        wipe_pages(&mut self.bytes);
+        wipe_pages(&mut self.memory);
     }
-}
-
-#[cfg(target_os = "linux")]
-fn request_huge_pages(bytes: &MmapMut) -> Pages {
-    match bytes.advise(memmap2::Advice::HugePage) {
-        Ok(()) => Pages::Huge,
-        Err(_) => Pages::Ordinary,
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn request_huge_pages(_: &MmapMut) -> Pages {
-    Pages::Ordinary
 }
 
 /// `vec![0; count]`, but `None` where that would abort the process.

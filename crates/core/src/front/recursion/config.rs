@@ -159,7 +159,7 @@ impl FreecursiveConfig {
                 self.fan_out, self.counter_bits, self.block_bytes
             ));
         }
-        if (self.hits, self.integrity) == (HitPolicy::Serve, Integrity::Pmmac) {
+        if self.hits == HitPolicy::Serve && self.integrity.counts() {
             return invalid(
                 "blocks on the client cannot be served where they are under PMMAC: each is sealed under \
                  its count, and would be sealed twice under one. Use HitPolicy::Access or \

@@ -8,7 +8,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::config::FreecursiveConfig;
-use super::integrity::{Guard, Integrity};
+use super::integrity::Guard;
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::{Access, FrontTally, HitPolicy, Oram, check_requests};
@@ -108,9 +108,9 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
             counters: config.counters(),
             prf: LeafPrf::draw(leaf_level, &mut coins),
             guard: Guard::new(config.integrity, &mut coins),
-            table: match config.integrity {
-                Integrity::None => ClientMap::of_leaves(space.client_entries(), leaf_level)?,
-                Integrity::Pmmac => ClientMap::of_counters(space.client_entries())?,
+            table: match config.integrity.counts() {
+                false => ClientMap::of_leaves(space.client_entries(), leaf_level)?,
+                true => ClientMap::of_counters(space.client_entries())?,
             },
             plb: Plb::new(plb_blocks, plb_ways, config.tree_block_bytes())?,
             keeps_plb,

@@ -2,7 +2,9 @@
 
 use rand_core::CryptoRng;
 
-use super::pmmac::{PMMAC_BYTES, Pmmac, data_of};
+#[cfg(feature = "pmmac")]
+use super::pmmac::PMMAC_BYTES;
+use super::pmmac::{Pmmac, data_of};
 use crate::error::Error;
 use crate::posmap::leaf_prf::Position;
 use crate::scheme::{Op, Scheme};
@@ -42,7 +44,8 @@ pub enum Integrity {
     None,
     /// PosMap MAC (Freecursive ORAM, ASPLOS'15): each block is stored with a tag over its contents, its
     /// address and its count of accesses, which the position map knows. [`PMMAC_BYTES`] more in each
-    /// slot. See the [module](super) for what it protects.
+    /// slot. See the [module](super) for what it protects. With the feature `pmmac`, which is on by default.
+    #[cfg(feature = "pmmac")]
     Pmmac,
 }
 
@@ -51,8 +54,14 @@ impl Integrity {
     pub fn bytes(self) -> usize {
         match self {
             Self::None => 0,
+            #[cfg(feature = "pmmac")]
             Self::Pmmac => PMMAC_BYTES,
         }
+    }
+
+    /// Whether each block is sealed under its count of accesses.
+    pub(super) fn counts(self) -> bool {
+        self != Self::None
     }
 }
 
@@ -62,9 +71,11 @@ pub(super) struct Guard {
 }
 
 impl Guard {
+    #[cfg_attr(not(feature = "pmmac"), expect(unused_variables, reason = "there is no key to draw"))]
     pub(super) fn new(integrity: Integrity, coins: &mut impl CryptoRng) -> Self {
         let pmmac = match integrity {
             Integrity::None => None,
+            #[cfg(feature = "pmmac")]
             Integrity::Pmmac => Some(Pmmac::draw(coins)),
         };
         Self { pmmac }

@@ -50,11 +50,13 @@
 mod config;
 mod freecursive;
 mod integrity;
+#[cfg_attr(not(feature = "pmmac"), path = "without_pmmac.rs")]
 mod pmmac;
 mod recursive;
 
 pub use config::FreecursiveConfig;
 pub use freecursive::FreecursiveOram;
 pub use integrity::Integrity;
+#[cfg(feature = "pmmac")]
 pub use pmmac::PMMAC_BYTES;
 pub use recursive::{RecursiveConfig, RecursiveOram};

@@ -1,0 +1,35 @@
+//! Memory of the allocator, for systems without mappings.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+
+use super::{Pages, zeros};
+
+/// Whether pages that were never touched take memory is up to the allocator.
+pub(super) struct Memory {
+    bytes: Vec<u8>,
+    pub(super) pages: Pages,
+}
+
+impl Memory {
+    pub(super) fn new(bytes: usize) -> io::Result<Self> {
+        let bytes = zeros(bytes.max(1)).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { bytes, pages: Pages::Ordinary })
+    }
+}
+
+impl Deref for Memory {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Memory {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
