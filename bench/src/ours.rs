@@ -176,7 +176,7 @@ fn parts(config: &TreeConfig) -> (Sealer, MemoryStore, StdRng) {
     let mut coins = StdRng::seed_from_u64(1);
     let shape = config.shape().expect(SOUND);
     let store = MemoryStore::new(&[shape], MemoryStore::default_layout()).expect(SOUND);
-    (Sealer::aes128(&Key::draw(&mut coins), config.tree), store, coins)
+    (Sealer::aes128(Key::draw(&mut coins), config.tree), store, coins)
 }
 
 /// In which order blocks are asked for.

@@ -56,7 +56,7 @@ fn sealer(setup: u8) -> Sealer {
     if setup & 2 == 0 {
         Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets())
     } else {
-        Sealer::aes128(&Key::from_bytes([7; 16]), TreeId(0))
+        Sealer::aes128(Key::from_bytes([7; 16]), TreeId(0))
     }
 }
 

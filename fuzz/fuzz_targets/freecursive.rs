@@ -86,7 +86,7 @@ fn store(tree: &TreeConfig) -> Hostile<MemoryStore> {
 }
 
 fn sealer(tree: &TreeConfig) -> Sealer {
-    Sealer::aes128(&Key::from_bytes([7; 16]), tree.tree)
+    Sealer::aes128(Key::from_bytes([7; 16]), tree.tree)
 }
 
 /// The low bit of a request says what to do, the others to which block. Where answers are vouched for, a

@@ -92,7 +92,7 @@ fn trees(config: &RhoConfig, main: &TreeConfig) -> Trees {
     let [main, small] = [main, &config.small].map(|tree| {
         let shapes = vec![tree.shape().unwrap(); usize::from(tree.tree.0) + 1];
         let store = Hostile::new(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
-        let sealer = Sealer::aes128(&Key::from_bytes([7; 16]), tree.tree);
+        let sealer = Sealer::aes128(Key::from_bytes([7; 16]), tree.tree);
         PathScheme::new(tree, sealer, store).unwrap()
     });
     TwoTrees::new(config, main, small, StdRng::seed_from_u64(2)).unwrap()

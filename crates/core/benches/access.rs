@@ -19,7 +19,7 @@ fn parts(config: &TreeConfig) -> (Sealer, MemoryStore, StdRng) {
     let mut coins = StdRng::seed_from_u64(1);
     let store =
         MemoryStore::new(&[config.shape().unwrap()], MemoryStore::default_layout()).unwrap();
-    (Sealer::aes128(&Key::draw(&mut coins), config.tree), store, coins)
+    (Sealer::aes128(Key::draw(&mut coins), config.tree), store, coins)
 }
 
 fn read_at_random(bencher: Bencher, mut oram: impl Oram) {

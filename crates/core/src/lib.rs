@@ -11,7 +11,8 @@
 //! let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
 //! let config = RawConfig::new(10_000, 64)?; // 10,000 blocks of 64 bytes
 //! let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
-//! let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree.tree);
+//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree.tree);
 //! let mut oram = RawOram::raw(&config, sealer, store, coins)?;
 //!
 //! oram.write(1234, &[7; 64])?;
@@ -45,9 +46,11 @@
 //! | [`store`] | the trait to storage, and memory |
 //! | [`records`] | what storage may read: superblocks and anchors |
 //! | [`view`] | the adversary's view, recorded |
-//! | [`memory`] | large regions of it, with huge pages |
-//! | [`image`] | the state of a simulation's ORAM as bytes |
-//! | [`mod@reference`] | slow, literal versions: the oracles |
+//!
+//! What else is public and has no page here (saved simulations, regions of memory, slow versions to compare with) is for the other
+//! crates of Oblivio, and changes without notice.
+//!
+//! Randomness is whatever implements the traits of [`rand_core`], in the version that stands here: the generators of `rand` 0.10 do.
 //!
 //! # Features
 //! Both are on by default. `mmap` takes large regions of memory as mappings, with huge pages; without it they come from the
@@ -55,10 +58,14 @@
 //! without them.
 //!
 //! # What it does not do
-//! The client is not constant-time: whoever measures its cache or its branches learns more than
-//! storage does. Storage is taken to be curious and not malicious: what it returns is checked so
-//! far that nothing panics and nothing out of range is believed, but it is not authenticated, unless one
-//! asks for it: [`RotatingOram`] authenticates all it opens, [`Integrity::Pmmac`] the blocks asked for.
+//! - **Most ORAMs here are not durable.** Key, stash and position map are in memory alone, whatever the store: once the program
+//!   ends, nothing opens the storage again. [`RotatingOram`] can be saved and resumed, and `oblivio-volume` makes a disk of it
+//!   that survives crashes.
+//! - **Most are not authenticated.** Storage is taken to be curious and not malicious: what it returns is checked so
+//!   far that nothing panics and nothing out of range is believed, but who changes a bit there changes an answer, and
+//!   nobody notices. [`RotatingOram`] authenticates all it opens, [`Integrity::Pmmac`] the blocks asked for.
+//! - **The client is not constant-time**: who measures its cache or its branches learns more than storage does.
+//!
 //! Nobody outside the project has audited it.
 
 mod address_set;
@@ -69,13 +76,16 @@ pub mod error;
 pub mod front;
 pub mod geometry;
 mod hint;
+#[doc(hidden)]
 pub mod image;
 pub mod layout;
 pub mod manual;
+#[doc(hidden)]
 pub mod memory;
 pub mod pieces;
 pub mod posmap;
 pub mod records;
+#[doc(hidden)]
 pub mod reference;
 pub mod scheme;
 pub mod seal;
@@ -83,6 +93,8 @@ pub mod stash;
 pub mod store;
 pub mod view;
 pub mod wiped;
+
+pub use rand_core;
 
 pub use bucket::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, CAPACITY_MAX};
 pub use durable::rotating::{RotatingConfig, RotatingOram};

@@ -121,10 +121,9 @@ impl ArrayOptions {
     ) -> Result<Array, Error> {
         let config = self.config()?;
         let mut coins = Coins::from_system()?;
-        let key = Key::draw(&mut coins);
         let tree = config.scheme.tree();
         let store = make(tree.shape()?)?;
-        let mut outside = Some((Sealer::aes128(&key, tree.tree), store));
+        let mut outside = Some((Sealer::aes128(Key::draw(&mut coins), tree.tree), store));
         // There is one tree, so it is asked for once.
         let outside = |_: &TreeConfig| outside.take().ok_or_else(two_trees);
         let mut ground = OnStores::new(outside, || StdRng::from_rng(&mut coins));

@@ -1,7 +1,7 @@
 //! Oblivious storage for programs: what `oblivio` does on the command line, as a library.
 //!
 //! A [`Volume`] is a disk of bytes that outlives the program, on storage that is not trusted. Storage learns neither what it
-//! holds nor which of it is used; what it does learn, `docs/threat-model.md` of the project says.
+//! holds nor which of it is used; what it does learn, `docs/threat-model.md` of the repository says.
 //!
 //! ```
 //! use oblivio::{Secret, Volume};

@@ -1,4 +1,4 @@
-//! The header of the file: which trees it holds and where. `docs/format.md` lists the bytes.
+//! The header of the file: which trees it holds and where. `docs/format.md` of the repository lists the bytes.
 //!
 //! Nothing in it is secret and nothing in it is trusted. Its checksum finds accidents; against
 //! malice, every number is bounded before it is used, and the scheme above compares the shapes with

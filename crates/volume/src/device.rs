@@ -8,6 +8,8 @@ use std::sync::mpsc;
 
 pub use oblivio_core::wiped::WipedBytes;
 
+use crate::error::{VolumeError, VolumeErrorKind};
+
 /// A disk that takes requests from many threads at once.
 ///
 /// # Contract
@@ -110,6 +112,8 @@ pub struct DiskError {
     pub kind: DiskErrorKind,
     /// What a person should know. Holds no address and no data: it may be logged.
     pub message: String,
+    /// What the volume failed with, if it did.
+    volume: Option<VolumeErrorKind>,
 }
 
 /// What a program should know of a failure.
@@ -141,7 +145,24 @@ impl std::error::Error for DiskError {}
 impl DiskError {
     /// An error of this kind.
     pub fn new(kind: DiskErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), volume: None }
+    }
+
+    /// What kind of error of the volume is behind it, if one is: that it was tampered with, say.
+    pub fn volume_kind(&self) -> Option<VolumeErrorKind> {
+        self.volume
+    }
+}
+
+/// What a volume failed with, as those see it who ask its disk.
+impl From<&VolumeError> for DiskError {
+    fn from(error: &VolumeError) -> Self {
+        let kind = match error.kind() {
+            VolumeErrorKind::NoSpace => DiskErrorKind::NoSpace,
+            VolumeErrorKind::InvalidRequest => DiskErrorKind::OutOfRange,
+            _ => DiskErrorKind::Failed,
+        };
+        Self { kind, message: error.to_string(), volume: Some(error.kind()) }
     }
 }
 

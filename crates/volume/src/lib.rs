@@ -22,7 +22,7 @@
 //! | [`device`] | a disk, as servers see it |
 //!
 //! Storage is handed to a volume, as the trait of the engine: it knows no store.
-//! `docs/adr/0005-commit-protocol.md` argues why nothing is lost, `docs/format.md` has every byte.
+//! ADR 5 of the repository argues why nothing is lost, `docs/format.md` of the repository has every byte.
 
 mod anchor;
 #[cfg(fuzzing)]

@@ -1,5 +1,5 @@
 //! A durable array of blocks over any durable scheme: the commit protocol of
-//! `docs/adr/0005-commit-protocol.md`.
+//! ADR 5 of the repository.
 
 mod opening;
 mod ranges;

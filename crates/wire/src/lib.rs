@@ -1,4 +1,4 @@
-//! What bucket servers and their clients say to each other. `docs/protocol.md` lists the bytes.
+//! What bucket servers and their clients say to each other. `docs/protocol.md` of the repository lists the bytes.
 //!
 //! Both sides are here as far as they are alike: messages as bytes, the keys by which they know each other, and the link that
 //! carries them. Nothing here knows of files or volumes, or remembers anything.

@@ -3,7 +3,7 @@
 //! A [`Durable`] scheme does in two steps what an [`Oram`](crate::Oram) does in one. [`Durable::plan`] draws what
 //! accesses will show, and shows nothing; [`Durable::carry_out`] makes them. Whoever wants to survive a crash writes
 //! the [`Plan`] down in between: carried out again from the same state, it shows storage the same. That is the commit
-//! protocol of `docs/adr/0005-commit-protocol.md`, which so stands on any scheme.
+//! protocol of ADR 5 of the repository, which so stands on any scheme.
 //!
 //! ```text
 //! opening:   DurableScheme ─ decode ─► DurableConfig ─ restore ─► Restore ─ finish ─► Durable

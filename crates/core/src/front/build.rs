@@ -114,15 +114,16 @@ pub trait Ground {
 /// use rand::{SeedableRng, rngs::StdRng};
 ///
 /// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
-/// let key = Key::draw(&mut coins);
+/// let mut keys = StdRng::from_rng(&mut coins);
 /// let path = SchemeConfig::Path(TreeConfig::path(1000, 64)?);
 /// let raw = SchemeConfig::Raw(RawConfig::new(1000, 64)?);
 /// for scheme in [path, raw] {
 ///     let outside = |tree: &TreeConfig| {
 ///         let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-///         Ok((Sealer::aes128(&key, tree.tree), store))
+///         Ok((Sealer::aes128(Key::draw(&mut keys), tree.tree), store))
 ///     };
 ///     let mut ground = OnStores::new(outside, || StdRng::from_rng(&mut coins));
+///     // Neither durable nor authenticated: what that means is on the first page of this crate.
 ///     let mut oram = build(&OramConfig::flat(scheme), &mut ground)?;
 ///     oram.write(7, &[42; 64])?;
 ///     oram.dummy()?; // storage cannot tell which of the two was asked for

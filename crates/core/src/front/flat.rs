@@ -23,7 +23,8 @@ use crate::store::BucketStore;
 /// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
 /// let config = TreeConfig::path(1000, 64)?;
 /// let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
-/// let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree);
+/// // Neither durable nor authenticated: what that means is on the first page of this crate.
+/// let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
 /// let mut oram = PathOram::path(&config, sealer, store, coins)?;
 ///
 /// oram.write(7, &[42; 64])?;

@@ -15,7 +15,8 @@
 /// config.tree_top_levels = 4;
 /// config.tree_top = TreeTopKind::SetAssociative { ways: 4 };
 /// let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
-/// let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree);
+/// // Neither durable nor authenticated: what that means is on the first page of this crate.
+/// let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
 /// let oram = PathOram::path(&config, sealer, store, coins)?;
 /// let mut oram = oram.with_hits(HitPolicy::Serve);
 ///

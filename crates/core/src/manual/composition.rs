@@ -91,7 +91,8 @@
 //!     ..uniform
 //! };
 //! let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-//! let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
 //! let scheme = PathScheme::new(&tree, sealer, store)?;
 //! let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
 //!

@@ -57,7 +57,7 @@
 //! # The stash
 //! Blocks that find no room stay behind. That they are few is the one thing about Path ORAM that is
 //! hard to prove. The chance that more than `R` stay falls geometrically in `R`. For `Z = 4` Tiny
-//! ORAM names the bound `C = 78`, to be exceeded once in `2^80` accesses; `docs/stash-study.md` puts
+//! ORAM names the bound `C = 78`, to be exceeded once in `2^80` accesses; `docs/stash-study.md` of the repository puts
 //! our own measurement beside it. The bound is
 //! [`TreeConfig::stash_blocks_max`](crate::TreeConfig), and an access that would begin above it is
 //! refused before it touches anything: nothing is ever lost.
@@ -70,7 +70,8 @@
 //! let mut coins = StdRng::seed_from_u64(1);
 //! let config = TreeConfig::path(1000, 64)?;
 //! let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
-//! let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree);
+//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
 //! let mut oram = PathOram::path(&config, sealer, store, coins)?;
 //! for address in 0..1000 {
 //!     oram.write(address, &[address as u8; 64])?;

@@ -16,7 +16,7 @@
 //!   stand out. All of it is encrypted anew each time, so that nobody sees what changed.
 //!
 //! What is *not* hidden: how many requests there were and when, how large the array is, that this
-//! is an ORAM. `docs/threat-model.md` says it in full.
+//! is an ORAM. `docs/threat-model.md` of the repository says it in full.
 //!
 //! # Words
 //! | word | meaning |

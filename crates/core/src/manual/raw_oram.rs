@@ -67,7 +67,8 @@
 //! let config = RawConfig::new(1000, 64)?;
 //! assert_eq!((config.evict_period, config.tree.geometry.slots(0)), (5, 5), "Z5A5");
 //! let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
-//! let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree.tree);
+//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree.tree);
 //! let mut oram = RawOram::raw(&config, sealer, store, coins)?;
 //! for address in 0..1000 {
 //!     oram.write(address, &[address as u8; 64])?;

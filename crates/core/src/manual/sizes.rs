@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Both are the loads for which the papers bound the stash: one block for each leaf in Path ORAM, and
-//! `N ≤ A · 2^(L-1)` in Ring ORAM, on which RAW ORAM builds. `docs/stash-study.md` measures the stash
+//! `N ≤ A · 2^(L-1)` in Ring ORAM, on which RAW ORAM builds. `docs/stash-study.md` of the repository measures the stash
 //! at these and at heavier loads. Any other tree is a [`Geometry`](crate::Geometry) away, with the
 //! same slots on each level or a profile of them.
 //!

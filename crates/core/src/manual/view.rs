@@ -12,7 +12,8 @@
 //! let mut coins = StdRng::seed_from_u64(1);
 //! let config = TreeConfig::path(8, 64)?;
 //! let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
-//! let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree);
+//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
 //! let recorder = Recorder::new(store, Vec::<Event>::new());
 //! let mut oram = PathOram::path(&config, sealer, recorder, coins)?;
 //!

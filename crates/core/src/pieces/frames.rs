@@ -46,11 +46,11 @@ impl<'a> Frames<'a> {
         self.spans.is_empty()
     }
 
-    /// The bytes of piece `i`; none when its span is not in the buffer, which is one more way for
-    /// storage to return too few.
+    /// The bytes of piece `i`; none if there is no such piece, or its span is not in the buffer: both are ways for storage to
+    /// return too few.
     #[inline]
     pub fn get(&self, i: usize) -> &'a [u8] {
-        self.at(&self.spans[i])
+        self.spans.get(i).map_or(&[], |span| self.at(span))
     }
 
     /// The bytes of each piece, as [`Self::get`] gives them, in the order asked.
@@ -84,6 +84,7 @@ mod tests {
         let expected: [&[u8]; 8] = [&[1, 2, 3], &[3], &[4, 5], &[5], &[], &[], &[], &[]];
         assert_eq!(frames.len(), expected.len());
         (0..8).for_each(|i| assert_eq!(frames.get(i), expected[i], "{i}"));
+        assert_eq!(frames.get(8), &[0u8; 0], "past the last piece");
         let one = Frames::new(&buffer, &spans);
         assert_eq!((one.get(1), one.get(2)), (&[3][..], &[][..]));
     }

@@ -156,7 +156,7 @@ mod tests {
         assert_eq!((opened.name(), opened.bytes()), (NAME, &b"what it holds"[..]));
     }
 
-    /// To be the same on every processor, and in `docs/format.md`.
+    /// To be the same on every processor, and in `docs/format.md` of the repository.
     #[test]
     fn the_seal_is_as_it_was() {
         use sha2::Digest;

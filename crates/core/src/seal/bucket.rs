@@ -19,7 +19,7 @@
 //!   sealed. If a client is cloned while it runs, both clones seal the same eviction under the same
 //!   key, but other contents have another nonce: key streams repeat for equal contents alone.
 //!
-//! `docs/adr/0009-bucket-seal.md` says what was measured and what was discarded.
+//! ADR 9 of the repository says what was measured and what was discarded.
 
 use aegis::aegis256x4::{Aegis256X4, Aegis256X4Mac};
 use zeroize::Zeroizing;
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// To be the same on every processor, and in `docs/format.md`.
+    /// To be the same on every processor, and in `docs/format.md` of the repository.
     #[test]
     fn the_seal_is_as_it_was() {
         let (head, slots) = sealed(&keys(1), NAME, &BLOCKS);

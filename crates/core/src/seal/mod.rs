@@ -78,8 +78,9 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// AES-128 under the key that `key` gives to `tree`.
-    pub fn aes128(key: &Key, tree: TreeId) -> Self {
+    /// AES-128 under the key that `key` gives to `tree`. The key is used up: two sealers of one key would seal different data with
+    /// one mask. For another tree, draw another.
+    pub fn aes128(key: Key, tree: TreeId) -> Self {
         Self { masks: Masks::aes128(&key.for_tree(tree)) }
     }
 

@@ -40,7 +40,7 @@ proptest! {
         bucket in 0u64..(1 << 41) - 1,
         part in any::<(prop::sample::Index, prop::sample::Index)>(),
     ) {
-        let mut sealer = Sealer::aes128(&Key::from_bytes([3; 16]), TreeId(0));
+        let mut sealer = Sealer::aes128(Key::from_bytes([3; 16]), TreeId(0));
         let mut room = vec![0xEE; COUNTER_BYTES + plain.len()];
         seal(&mut sealer, &mut room, counter, bucket, &plain);
         prop_assert_eq!(stored_counter(&room), counter);
@@ -58,7 +58,7 @@ fn the_same_plaintext_never_gives_the_same_ciphertext() {
     let names = [(TreeId(0), 1, 0), (TreeId(0), 2, 0), (TreeId(0), 1, 1), (TreeId(1), 1, 0)];
     let mut seen = std::collections::HashSet::new();
     for (tree, counter, bucket) in names {
-        let mut sealer = Sealer::aes128(&Key::from_bytes([5; 16]), tree);
+        let mut sealer = Sealer::aes128(Key::from_bytes([5; 16]), tree);
         let mut room = vec![0; COUNTER_BYTES + plain.len()];
         seal(&mut sealer, &mut room, counter, bucket, &plain);
         for chunk in room[COUNTER_BYTES..].chunks(CHUNK_BYTES) {
@@ -69,7 +69,7 @@ fn the_same_plaintext_never_gives_the_same_ciphertext() {
 
 #[test]
 fn bytes_not_written_become_sealed_zeros() {
-    let mut sealer = Sealer::aes128(&Key::from_bytes([5; 16]), TreeId(0));
+    let mut sealer = Sealer::aes128(Key::from_bytes([5; 16]), TreeId(0));
     let mut rooms = [[0xAA; BODY_OFFSET + 32], [0x55; BODY_OFFSET + 32]];
     for room in &mut rooms {
         seal(&mut sealer, room, 1, 0, &[0; TABLE_BYTES + 32]);

@@ -2,7 +2,7 @@
 //!
 //! Everything that leaves the client passes [`BucketStore`]. It sits below the seal, so whatever
 //! implements or wraps it sees ciphertext, names of buckets and nothing else: what the adversary
-//! sees. `docs/adr/0001-store-trait.md` says why it has this form and what was measured.
+//! sees. ADR 1 of the repository says why it has this form and what was measured.
 
 mod capabilities;
 mod memory;

@@ -473,7 +473,7 @@ enum Seal {
 impl Seal {
     fn sealer(&self) -> Sealer {
         match self {
-            Self::Aes => Sealer::aes128(&Key::from_bytes([7; 16]), TreeId(0)),
+            Self::Aes => Sealer::aes128(Key::from_bytes([7; 16]), TreeId(0)),
             Self::Null => Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets()),
         }
     }

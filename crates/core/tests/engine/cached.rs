@@ -31,7 +31,7 @@ fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
 }
 
 fn sealer(tree: &TreeConfig) -> Sealer {
-    Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree)
+    Sealer::aes128(Key::draw(&mut coins(7)), tree.tree)
 }
 
 fn memory(tree: &TreeConfig) -> MemoryStore {

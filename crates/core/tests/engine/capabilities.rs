@@ -29,7 +29,7 @@ fn coins() -> StdRng {
 }
 
 fn sealer(config: &RawConfig) -> Sealer {
-    Sealer::aes128(&Key::draw(&mut coins()), config.tree.tree)
+    Sealer::aes128(Key::draw(&mut coins()), config.tree.tree)
 }
 
 /// Writes and reads everything, over a store that refuses parts.

@@ -34,7 +34,7 @@ fn memory(tree: &TreeConfig) -> MemoryStore {
 }
 
 fn sealer(tree: &TreeConfig, seed: u64) -> Sealer {
-    Sealer::aes128(&Key::draw(&mut coins(!seed)), tree.tree)
+    Sealer::aes128(Key::draw(&mut coins(!seed)), tree.tree)
 }
 
 fn path_backend(tree: &TreeConfig, seed: u64) -> PathScheme<MemoryStore> {

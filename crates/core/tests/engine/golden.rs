@@ -223,7 +223,7 @@ impl Seal {
 
     fn sealer(self) -> Sealer {
         match self {
-            Self::Aes => Sealer::aes128(&Key::from_bytes(Self::KEY), TreeId(0)),
+            Self::Aes => Sealer::aes128(Key::from_bytes(Self::KEY), TreeId(0)),
             Self::Null => Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets()),
         }
     }

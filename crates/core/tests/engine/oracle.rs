@@ -140,7 +140,7 @@ fn any_layout(coins: &mut StdRng) -> LayoutKind {
 
 fn any_sealer(config: &TreeConfig, coins: &mut StdRng) -> Sealer {
     if coins.random() {
-        Sealer::aes128(&Key::draw(coins), config.tree)
+        Sealer::aes128(Key::draw(coins), config.tree)
     } else {
         Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets())
     }
@@ -356,7 +356,7 @@ fn a_full_stash_of_raw_oram_refuses_loses_nothing_and_recovers() {
 fn tight_tree() -> (TreeConfig, Recorded, Log, Sealer) {
     let config = TreeConfig::new(24, 16, Geometry::uniform(5, 1).unwrap(), 3);
     let (store, log) = recorded(&config, LayoutKind::Heap);
-    let sealer = Sealer::aes128(&Key::from_bytes([7; 16]), config.tree);
+    let sealer = Sealer::aes128(Key::from_bytes([7; 16]), config.tree);
     (config, store, log, sealer)
 }
 
@@ -516,13 +516,13 @@ const COSTED_ACCESSES: u64 = 60;
 /// AES blocks computed until the end of each access.
 fn path_costs(config: &TreeConfig, workload: Workload) -> Vec<u64> {
     let (store, _) = recorded(config, LayoutKind::Heap);
-    let sealer = Sealer::aes128(&Key::from_bytes([7; 16]), config.tree);
+    let sealer = Sealer::aes128(Key::from_bytes([7; 16]), config.tree);
     costs(PathOram::path(config, sealer, store, StdRng::seed_from_u64(1)).unwrap(), workload)
 }
 
 fn raw_costs(config: &RawConfig, workload: Workload) -> Vec<u64> {
     let (store, _) = recorded(&config.tree, LayoutKind::Heap);
-    let sealer = Sealer::aes128(&Key::from_bytes([7; 16]), config.tree.tree);
+    let sealer = Sealer::aes128(Key::from_bytes([7; 16]), config.tree.tree);
     costs(RawOram::raw(config, sealer, store, StdRng::seed_from_u64(1)).unwrap(), workload)
 }
 

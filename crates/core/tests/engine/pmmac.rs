@@ -150,7 +150,7 @@ impl Setup {
         let parts = |tree: &TreeConfig, coins: &mut StdRng| {
             let memory = MemoryStore::new(&[tree.shape().unwrap()], LayoutKind::Heap).unwrap();
             let sealer = match self.sealed {
-                true => Sealer::aes128(&Key::draw(coins), tree.tree),
+                true => Sealer::aes128(Key::draw(coins), tree.tree),
                 false => Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets()),
             };
             (sealer, Untrusted { memory, dropped: 0 })

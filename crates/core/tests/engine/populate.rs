@@ -17,7 +17,7 @@ fn coins(seed: u64) -> StdRng {
 
 fn scheme(tree: &TreeConfig) -> PathScheme<MemoryStore> {
     let store = MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
-    PathScheme::new(tree, Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree), store).unwrap()
+    PathScheme::new(tree, Sealer::aes128(Key::draw(&mut coins(7)), tree.tree), store).unwrap()
 }
 
 /// A tree with buckets of any size on some levels, and any top.

@@ -49,7 +49,7 @@ fn record() -> Result<Recorded, Box<dyn Error>> {
     let config =
         TreeConfig::new(BLOCKS, BLOCK_BYTES, Geometry::uniform(LEAF_LEVEL, SLOTS as u16)?, 78);
     let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
-    let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree);
+    let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
     let recorder = Recorder::new(store, Vec::new());
     let mut oram: Watched = PathOram::path(&config, sealer, recorder, coins)?;
     for address in 0..BLOCKS {

@@ -32,7 +32,7 @@ impl Watched {
         }
         let mut coins = StdRng::seed_from_u64(seed);
         let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
-        let sealer = Sealer::aes128(&Key::draw(&mut coins), config.tree.tree);
+        let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree.tree);
         Ok(Self(RawOram::raw(&config, sealer, Recorder::new(store, Vec::new()), coins)?))
     }
 

@@ -6,7 +6,7 @@
 //! evictions become more frequent. A greedy search weighs one against the other.
 //!
 //! Each profile is judged by running the engine itself with it, or by the time that a simulated processor takes: see [`Judge`].
-//! `docs/alloc-search.md` has the results.
+//! `docs/alloc-search.md` of the repository has the results.
 
 mod allocation;
 mod candidate;

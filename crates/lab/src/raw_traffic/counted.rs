@@ -72,7 +72,7 @@ pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counte
     let geometry = Geometry::uniform(leaf_level, PATH_Z)?;
     let tree = TreeConfig::new(1 << leaf_level, BLOCK_BYTES, geometry, STASH_BLOCKS_SEEN_MAX);
     let (seen, mut coins) = (Seen::default(), StdRng::seed_from_u64(seed));
-    let sealer = Sealer::aes128(&Key::draw(&mut coins), TreeId(0));
+    let sealer = Sealer::aes128(Key::draw(&mut coins), TreeId(0));
     let mut oram = PathOram::path(&tree, sealer, seen.store(&tree)?, coins)?;
     count(&mut oram, &tree, accesses, &seen, |oram| oram.aes_blocks())
 }
@@ -80,7 +80,7 @@ pub(super) fn of_path(leaf_level: u8, accesses: u64, seed: u64) -> Result<Counte
 /// Of RAW ORAM.
 pub(super) fn of_raw(config: &RawConfig, accesses: u64, seed: u64) -> Result<Counted, LabError> {
     let (seen, mut coins) = (Seen::default(), StdRng::seed_from_u64(seed));
-    let sealer = Sealer::aes128(&Key::draw(&mut coins), TreeId(0));
+    let sealer = Sealer::aes128(Key::draw(&mut coins), TreeId(0));
     let mut oram = RawOram::raw(config, sealer, seen.store(&config.tree)?, coins)?;
     // Whole periods: an eviction belongs to all of its accesses.
     let accesses = accesses.next_multiple_of(config.evict_period.into());

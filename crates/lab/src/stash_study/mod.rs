@@ -5,7 +5,7 @@
 //! event that rare. What can be seen is how often `n` blocks are left in the stash; that falls
 //! exponentially with `n`, and the straight line through the logarithms is carried on to `2^-80`.
 //!
-//! The engine itself is measured, not a model of it. `docs/stash-study.md` has the results.
+//! The engine itself is measured, not a model of it. `docs/stash-study.md` of the repository has the results.
 
 mod fit;
 mod measure;

@@ -136,7 +136,7 @@ impl Metered {
         // A store numbers its trees from 0.
         shapes.resize(usize::from(tree.tree.0) + 1, tree.shape()?);
         let store = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
-        let sealer = Sealer::aes128(&Key::draw(&mut self.coins), tree.tree);
+        let sealer = Sealer::aes128(Key::draw(&mut self.coins), tree.tree);
         Ok((sealer, Store::new(store, self.meter.clone())))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The papers give speeds of simulated processors. Here everything is counted on the engine itself:
 //! path accesses and what they were for, bytes to and from storage, AES blocks, the stash. So a figure
-//! here is a cost a request, the same on any machine. `docs/techniques.md` has the results beside
+//! here is a cost a request, the same on any machine. `docs/techniques.md` of the repository has the results beside
 //! what the papers state.
 //!
 //! [`TECHNIQUES`] are the rows. IR-DWB is not among them: it fills slots of a fixed rate that nobody

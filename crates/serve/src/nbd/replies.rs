@@ -50,7 +50,7 @@ impl Answer {
             Ok(data) if data.len() == head.bytes as usize => Self::Data(data),
             // Sent as it is, it would make all later replies unreadable.
             Ok(_) => Self::Failed(Errno::Io, "the disk returned too much or too little".into()),
-            Err(DiskError { kind, message }) => Self::Failed(errno(kind), message),
+            Err(DiskError { kind, message, .. }) => Self::Failed(errno(kind), message),
         }
     }
 

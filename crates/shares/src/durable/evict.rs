@@ -1,6 +1,6 @@
 //! An eviction, until all servers are through with it.
 //!
-//! Servers deal to each other, and any of them can fail at any message. Then those that are through go back, and all are asked anew, with matrices that are shared anew: an attempt counts on all servers or on none (`docs/adr/0016`). None is
+//! Servers deal to each other, and any of them can fail at any message. Then those that are through go back, and all are asked anew, with matrices that are shared anew: an attempt counts on all servers or on none (ADR 16 of the repository). None is
 //! asked while another is ahead, so no two servers are ever through with different attempts.
 //!
 //! So all servers are needed, whatever the accesses before could do without. One that is missing is waited for as long as it is tried to reach it.

@@ -10,7 +10,7 @@
 //!
 //! # Going back
 //! Servers keep no state to which a client could go back: they know how far they are, to the write, and a client that comes back asks them. All accesses of its log that enough servers are through with (`standing`) are done on the client alone, because what
-//! they change there follows from the plan. The first that is not is done again, with the same path: servers that are ahead by its write take it as if they were not (`docs/adr/0016`). So moves have to be
+//! they change there follows from the plan. The first that is not is done again, with the same path: servers that are ahead by its write take it as if they were not (ADR 16 of the repository). So moves have to be
 //! durable before a server sees them.
 //!
 //! Of a write that is done again, some servers may keep the share that they got the first time, and be through with it: all of them have it then, from two times. So it has the same shares each time. They are

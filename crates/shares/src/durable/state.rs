@@ -1,4 +1,4 @@
-//! Saved states and plans as bytes. `docs/format.md` says what each of them is.
+//! Saved states and plans as bytes. `docs/format.md` of the repository says what each of them is.
 
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 //!
 //! What it answers is durable. A client that asks the same again, because a link was lost or it does not know how far it came, changes nothing:
 //! each request says for which state it is meant. An eviction counts once all servers are through with it; until the client writes into the new root,
-//! each can go back (`docs/adr/0016-epochs-of-share-servers.md`).
+//! each can go back (ADR 16 of the repository).
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Messages as bytes. `docs/protocol.md` lists them.
+//! Messages as bytes. `docs/protocol.md` of the repository lists them.
 //!
 //! Whatever comes may come from anybody: lengths are looked at before memory is taken, and there is one way to say each thing.
 

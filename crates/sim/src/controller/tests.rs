@@ -547,7 +547,7 @@ fn it_reads_the_paths_that_the_engine_reads() {
         let tree = TreeConfig { block_bytes: 64, ..oram.tree().unwrap() };
         let memory =
             MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
-        let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+        let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
         let scheme = PathScheme::new(&tree, sealer, Recorder::new(memory, sink)).unwrap();
         let mut seed = StdRng::seed_from_u64(1);
         let frontend = oram.frontend().unwrap();

@@ -1,4 +1,4 @@
-//! How far a copy has come, as bytes. `docs/format.md` lists them.
+//! How far a copy has come, as bytes. `docs/format.md` of the repository lists them.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -7,7 +7,6 @@ use oblivio_core::durable::RangePolicy;
 use oblivio_core::wiped::WipedBytes;
 
 use super::blocks::{Blocks, Cover};
-use super::requests::disk_error;
 use crate::device::ops::{bytes_carried, check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
 use crate::device::{Completion, DiskOp, Request};
@@ -178,7 +177,7 @@ impl Pending {
     pub(super) fn answer(self, failure: Option<&VolumeError>) {
         (self.done)(match failure {
             None => Ok(self.answer),
-            Some(error) => Err(disk_error(error)),
+            Some(error) => Err(error.into()),
         });
     }
 }

@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, OnceLock};
 
 use crate::device::ops::{REQUEST_BYTES_MAX, bytes_carried};
-use crate::device::{DiskError, DiskErrorKind, Request};
-use crate::error::{VolumeError, VolumeErrorKind};
+use crate::device::{DiskError, Request};
+use crate::error::VolumeError;
 
 /// As many requests are under way at once.
 pub(super) const REQUESTS_UNDER_WAY_MAX: usize = 256;
@@ -41,7 +41,7 @@ impl Queue {
         let _ = self.failure.set(error.to_string());
         loop {
             match self.recv() {
-                Ok(Message::Serve(request)) => (request.done)(Err(disk_error(&error))),
+                Ok(Message::Serve(request)) => (request.done)(Err(DiskError::from(&error))),
                 Ok(Message::Tick(_)) => (),
                 Ok(Message::Close) | Err(_) => return error,
             }
@@ -99,13 +99,4 @@ impl Waiting {
         }
         self
     }
-}
-
-pub(super) fn disk_error(error: &VolumeError) -> DiskError {
-    let kind = match error.kind() {
-        VolumeErrorKind::NoSpace => DiskErrorKind::NoSpace,
-        VolumeErrorKind::InvalidRequest => DiskErrorKind::OutOfRange,
-        _ => DiskErrorKind::Failed,
-    };
-    DiskError::new(kind, error.to_string())
 }

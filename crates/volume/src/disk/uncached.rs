@@ -17,10 +17,9 @@ use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
 
 use super::blocks::Blocks;
-use super::requests::disk_error;
 use crate::device::ops::{check, is_durable};
 use crate::device::span::{Part, parts, whole_blocks};
-use crate::device::{Completion, DiskOp, Request};
+use crate::device::{Completion, DiskError, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
@@ -39,7 +38,7 @@ pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), Volu
         }
     }
     let outcome = carry_out(blocks, &ops, &mut waiting);
-    let error = outcome.as_ref().err().map(disk_error);
+    let error = outcome.as_ref().err().map(DiskError::from);
     for done in waiting.into_iter().filter_map(|waiting| waiting.done) {
         done(error.clone().map_or(Ok(WipedBytes::default()), Err));
     }

@@ -8,7 +8,7 @@
 //!
 //! A volume has up to [`SLOTS_MAX`] slots. Each holds the same [`VolumeKey`], so a secret is added or
 //! removed without touching the data. Whoever has once had the volume key has it for good: removing
-//! a slot takes nothing back from those who kept an old copy of it (`docs/format.md`).
+//! a slot takes nothing back from those who kept an old copy of it (`docs/format.md` of the repository).
 //!
 //! What is stored of a slot is public and not trusted: a slot is bound to its volume, its number and
 //! all that is said about it, and what it asks for is bounded before it is done.

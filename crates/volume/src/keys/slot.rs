@@ -1,6 +1,6 @@
 //! One slot: the volume key under the key that one secret gives.
 //!
-//! The bytes of a slot are in `docs/format.md`. Everything before the nonce describes the slot, and is
+//! The bytes of a slot are in `docs/format.md` of the repository. Everything before the nonce describes the slot, and is
 //! bound to the wrapped key together with the volume and the number of the slot: a slot that was
 //! changed, or moved, does not open.
 

@@ -10,7 +10,7 @@
 //! - [`history`]: from records to a state, and what has to be done again.
 //! - [`room`]: how much room the files take.
 //!
-//! `docs/format.md` has every byte; `docs/adr/0005-commit-protocol.md` says why.
+//! `docs/format.md` of the repository has every byte; ADR 5 of the repository says why.
 
 pub(crate) mod file;
 mod frame;

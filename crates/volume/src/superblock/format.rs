@@ -1,4 +1,4 @@
-//! A superblock as bytes. `docs/format.md` says what each of them is.
+//! A superblock as bytes. `docs/format.md` of the repository says what each of them is.
 //!
 //! There is exactly one encoding of every superblock: what is not used is zero.
 

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The first keeps out damage, the second whoever does not have the volume key. What lies between is
-//! not to be believed, and its accessors say so. The bytes are in `docs/format.md`; [`copies`] keeps
+//! not to be believed, and its accessors say so. The bytes are in `docs/format.md` of the repository; [`copies`] keeps
 //! four of them.
 
 pub mod copies;

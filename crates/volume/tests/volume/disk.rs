@@ -9,10 +9,11 @@ use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, Sm
 use oblivio_testkit::crash::{Fault, Seen, ShadowDisk, World};
 use oblivio_volume::device::{BlockDevice, DiskErrorKind, DiskOp, Request, call};
 use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
-use oblivio_volume::{Disk, DiskOptions};
+use oblivio_volume::{Disk, DiskOptions, VolumeErrorKind};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::support::bench::places;
 use crate::support::together::together;
 
 const DISK_BYTES: u32 = BLOCKS as u32 * BLOCK_BYTES;
@@ -232,6 +233,31 @@ fn what_could_not_be_made_durable_is_not_said_to_be() {
             failures += 1;
         }
         assert!(failures > 0, "a flush syncs the log");
+    }
+}
+
+/// At once, and not only when the disk is closed.
+#[test]
+fn whoever_asks_is_told_what_the_volume_failed_with() {
+    for cache_blocks_max in [0, 5] {
+        let setup = SmallVolume::default();
+        let (world, disk) = disk_of(&setup, cache_blocks_max);
+        let read = |block: u64| {
+            let offset = block * u64::from(BLOCK_BYTES);
+            call(&disk, DiskOp::Read { offset, bytes: BLOCK_BYTES })
+        };
+        (0..BLOCKS).for_each(|block| drop(read(block).unwrap()));
+        places(&setup).for_each(|piece| world.flip_bit(piece.tree, piece.bucket, 0, 0));
+        let failed = (0..BLOCKS).find_map(|block| read(block).err()).unwrap();
+        let later = call(&disk, DiskOp::Flush).unwrap_err();
+        for error in [failed, later] {
+            assert_eq!(error.kind, DiskErrorKind::Failed);
+            assert_eq!(error.volume_kind(), Some(VolumeErrorKind::Tampered), "{error}");
+        }
+        let past_the_end = DiskOp::Read { offset: u64::from(DISK_BYTES), bytes: 1 };
+        assert_eq!(disk.close().unwrap_err().kind(), VolumeErrorKind::Tampered);
+        let closed = call(&disk, past_the_end).unwrap_err();
+        assert_eq!((closed.kind, closed.volume_kind()), (DiskErrorKind::Closed, None));
     }
 }
 

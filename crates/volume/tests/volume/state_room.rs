@@ -16,7 +16,6 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use zeroize::Zeroizing;
 
-
 fn bytes_in(dir: &CrashDir) -> io::Result<u64> {
     dir.names()?.iter().map(|name| Ok(dir.read(name)?.len() as u64)).sum()
 }

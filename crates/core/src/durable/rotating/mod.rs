@@ -327,6 +327,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
 }
 
 /// Operations for accesses to what is no data block.
+#[doc(hidden)]
 pub fn nothing_to_do<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()
 }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! Buckets lie on a ring of `N + W` places, bucket `t` at `t mod (N + W)`: a state outlives `W` accesses, so that a
-//! client that crashed can go back to it (`docs/adr/0005-commit-protocol.md`). Number, place and version of a bucket are
+//! client that crashed can go back to it (ADR 5 of the repository). Number, place and version of a bucket are
 //! all `t`, the number of accesses so far. The client keeps that, and which blocks have contents.
 
 mod access;

@@ -36,7 +36,8 @@ use crate::scheme::{Op, Scheme, TreeConfig};
 /// config.client_entries_max = 16;
 /// let tree = config.path_tree()?;
 /// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-/// let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+/// // Neither durable nor authenticated: what that means is on the first page of this crate.
+/// let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
 /// let scheme = PathScheme::new(&tree, sealer, store)?;
 /// let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
 ///
@@ -162,6 +163,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
     ///
     /// It is made for simulations, which have their trees at hand and can fetch memory for requests to
     /// come. Before a store, such a look ahead would show which requests come.
+    #[doc(hidden)]
     pub fn foresee<'b>(
         &'b self,
         level: usize,

@@ -24,7 +24,8 @@ use crate::scheme::{Op, Scheme};
 /// let tree = config.path_tree()?;
 /// assert_eq!(tree.block_bytes, 64 + 16);
 /// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-/// let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+/// // Authenticated, and not durable: its position map and its counts die with the program.
+/// let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
 /// let scheme = PathScheme::new(&tree, sealer, store)?;
 /// let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
 ///
@@ -71,7 +72,10 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    #[cfg_attr(not(feature = "pmmac"), expect(unused_variables, reason = "there is no key to draw"))]
+    #[cfg_attr(
+        not(feature = "pmmac"),
+        expect(unused_variables, reason = "there is no key to draw")
+    )]
     pub(super) fn new(integrity: Integrity, coins: &mut impl CryptoRng) -> Self {
         let pmmac = match integrity {
             Integrity::None => None,

@@ -11,7 +11,7 @@
 //! from the position map and never from storage: so a block opens only if it is what the access before
 //! left there. A block has each count once, and is sealed once for each: no nonce comes twice. The paper
 //! hashes with SHA3; this is as safe under names that never repeat, and was the fastest at hand
-//! (`docs/adr/0007-integrity.md`).
+//! (ADR 7 of the repository).
 //!
 //! The tag is not cut. A forger has one try, since a failed check ends the ORAM, so 8 bytes might do;
 //! but short tags of this mode are weaker than their length says, and 16 bytes are one AES block of the

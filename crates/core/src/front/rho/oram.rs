@@ -32,11 +32,11 @@ use crate::stash::StashView;
 /// let main = TreeConfig::path(10_000, 64)?;
 /// let config = RhoConfig::new(500, 64)?;
 /// let shapes = [main.shape()?, config.small.shape()?];
-/// let key = Key::draw(&mut coins);
 /// let [main, small] = [&main, &config.small].map(|tree| {
 ///     let store = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
-///     PathScheme::new(tree, Sealer::aes128(&key, tree.tree), store)
+///     PathScheme::new(tree, Sealer::aes128(Key::draw(&mut coins), tree.tree), store)
 /// });
+/// // Neither durable nor authenticated: what that means is on the first page of this crate.
 /// let trees = TwoTrees::new(&config, main?, small?, StdRng::from_rng(&mut coins))?;
 /// let mut oram = RhoOram::new(&config, FlatOram::new(trees, coins)?)?;
 ///

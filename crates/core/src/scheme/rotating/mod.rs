@@ -18,7 +18,7 @@
 //! Storage sees, for each access, the reading of one uniformly random path, each leaf once; and
 //! after each `A` of them, the reading and writing of the next path of the fixed order.
 //!
-//! The argument for each is in `docs/adr/0005-commit-protocol.md`.
+//! The argument for each is in ADR 5 of the repository.
 
 mod io;
 mod kept;

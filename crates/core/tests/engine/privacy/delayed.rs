@@ -48,7 +48,7 @@ fn serve<O: Front>(oram: O, cache: CacheConfig, workload: Workload) -> CachedOra
 fn run(setup: Setup, cache: CacheConfig, workload: Workload) -> Run {
     let mut coins = StdRng::seed_from_u64(cache.blocks as u64);
     let tree = setup.tree();
-    let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+    let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
     let store = store(tree.shape().unwrap());
     match setup.scheme {
         Scheme::Raw(evict_period) => {

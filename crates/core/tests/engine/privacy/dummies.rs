@@ -43,7 +43,7 @@ fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
         let log = Rc::clone(&log);
         let sink = move |event: &Event, _: &[u8]| log.borrow_mut().push(*event);
         let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-        let sealer = Sealer::aes128(&Key::from_bytes([7; 16]), tree.tree);
+        let sealer = Sealer::aes128(Key::from_bytes([7; 16]), tree.tree);
         Ok((sealer, Recorder::new(memory, sink)))
     };
     let mut ground = OnStores::new(outside, || StdRng::seed_from_u64(2));

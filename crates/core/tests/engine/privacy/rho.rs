@@ -76,7 +76,7 @@ fn run(frontend: Frontend, cache: Option<CacheConfig>, workload: Workload) -> Ru
         let memory = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
         let log = Rc::clone(&log);
         let sink = move |event: &Event, _: &[u8]| log.borrow_mut().push(*event);
-        let sealer = Sealer::aes128(&Key::draw(&mut coins), tree.tree);
+        let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
         PathScheme::new(tree, sealer, Recorder::new(memory, sink)).unwrap()
     };
     let (main, small) = (scheme(&main), scheme(&config().small));

@@ -207,7 +207,8 @@ impl Setup {
             Frontend::Flat => MapConfig::Flat(self.hits),
             Frontend::Freecursive => MapConfig::Freecursive(self.freecursive_config()),
         };
-        let key = Key::draw(&mut coins);
+        let mut key = [0; 16];
+        rand::Rng::fill_bytes(&mut coins, &mut key);
         let mut ground = Recorded {
             key,
             view: View::default(),
@@ -270,7 +271,7 @@ impl EventSink for View {
 
 /// Stores that are recorded with what they hold, under schemes that note what each access is for.
 struct Recorded {
-    key: Key,
+    key: [u8; 16],
     view: View,
     notes: Notes,
     coins: Option<StdRng>,
@@ -280,7 +281,10 @@ impl Recorded {
     fn outside(&self, tree: &TreeConfig) -> (Sealer, Recorder<MemoryStore, View>) {
         let shapes = [tree.shape().unwrap()];
         let memory = MemoryStore::new(&shapes, MemoryStore::default_layout()).unwrap();
-        (Sealer::aes128(&self.key, tree.tree), Recorder::new(memory, self.view.clone()))
+        (
+            Sealer::aes128(Key::from_bytes(self.key), tree.tree),
+            Recorder::new(memory, self.view.clone()),
+        )
     }
 }
 

@@ -25,7 +25,7 @@ fn run(seed: u64, tampers: bool) -> Seen {
     let setup = Setup { integrity: Integrity::Pmmac, ..Setup::freecursive(Scheme::Path, 0) };
     let mut coins = StdRng::seed_from_u64(seed);
     let tree = setup.tree();
-    let sealer = Sealer::aes128(&Key::draw(&mut coins), TreeId(0));
+    let sealer = Sealer::aes128(Key::draw(&mut coins), TreeId(0));
     let scheme = PathScheme::new(&tree, sealer, store(tree.shape().unwrap())).unwrap();
     let mut oram = setup.freecursive_oram(scheme, coins);
     let mut answered = 0;

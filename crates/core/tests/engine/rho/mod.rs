@@ -29,7 +29,7 @@ fn pick<T: Copy>(among: &[T], coins: &mut StdRng) -> T {
 fn scheme(tree: &TreeConfig) -> PathScheme<MemoryStore> {
     let shapes = vec![tree.shape().unwrap(); usize::from(tree.tree.0) + 1];
     let store = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
-    let sealer = Sealer::aes128(&Key::draw(&mut coins(7)), tree.tree);
+    let sealer = Sealer::aes128(Key::draw(&mut coins(7)), tree.tree);
     PathScheme::new(tree, sealer, store).unwrap()
 }
 

@@ -76,12 +76,7 @@ pub(crate) fn compose(
     seed: u64,
 ) -> Result<(Box<dyn Composed>, Log), Error> {
     let log = Log::default();
-    let builder = Builder {
-        combination: *combination,
-        log: log.clone(),
-        key: Key::from_bytes([7; 16]),
-        seed,
-    };
+    let builder = Builder { combination: *combination, log: log.clone(), key: [7; 16], seed };
     let composed = match (combination.scheme, combination.map) {
         (Scheme::Rotating, _) => builder.rotating(),
         (_, Map::Recursive) => builder.cached(builder.recursive()?),
@@ -93,7 +88,7 @@ pub(crate) fn compose(
 struct Builder {
     combination: Combination,
     log: Log,
-    key: Key,
+    key: [u8; 16],
     seed: u64,
 }
 
@@ -253,7 +248,10 @@ struct NotingGround<'a> {
 impl NotingGround<'_> {
     fn outside(&self, tree: &TreeConfig) -> Result<(Sealer, Store), Error> {
         let shapes = vec![tree.shape()?; usize::from(tree.tree.0) + 1];
-        Ok((Sealer::aes128(&self.builder.key, tree.tree), self.builder.store(&shapes)))
+        Ok((
+            Sealer::aes128(Key::from_bytes(self.builder.key), tree.tree),
+            self.builder.store(&shapes),
+        ))
     }
 
     fn noting(&self, config: &SchemeConfig) -> Result<Noting<Box<dyn scheme::Scheme>>, Error> {
