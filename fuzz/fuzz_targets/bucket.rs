@@ -34,7 +34,7 @@ fuzz_target!(|input: &[u8]| {
         lay_over(oram.store_mut().contents_mut(), contents);
         serves_or_stops(&mut oram, after);
     } else {
-        let config = RawConfig { tree, evict_period: 1 + u32::from(setup >> 4 & 3) };
+        let config = RawConfig::of_tree(tree, 1 + u32::from(setup >> 4 & 3));
         let mut oram = RawOram::raw(&config, sealer, store, coins).unwrap();
         serve(&mut oram, before).unwrap();
         lay_over(oram.store_mut().contents_mut(), contents);
@@ -45,7 +45,7 @@ fuzz_target!(|input: &[u8]| {
 fn tree(setup: u8) -> TreeConfig {
     let geometry = Geometry::profile(&[2, 1, 2]).unwrap();
     let config = TreeConfig::new(CAPACITY, BLOCK_BYTES, geometry, CAPACITY as usize);
-    TreeConfig { tree_top_levels: setup >> 2 & 1, ..config }
+    config.with_tree_top_levels(setup >> 2 & 1)
 }
 
 fn store(tree: &TreeConfig) -> MemoryStore {

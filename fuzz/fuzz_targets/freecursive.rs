@@ -68,17 +68,16 @@ fn run<B: Scheme>(
 }
 
 fn config(setup: u8) -> FreecursiveConfig {
-    FreecursiveConfig {
-        capacity: CAPACITY,
-        fan_out: 4,
+    FreecursiveConfig::new(CAPACITY, BLOCK_BYTES)
+        .unwrap()
+        .with_capacity(CAPACITY)
+        .with_fan_out(4)
         // Groups begin anew soon.
-        counter_bits: 2,
-        client_entries_max: 4,
-        plb_blocks: usize::from(setup >> 2 & 3),
-        plb_ways: 1,
-        integrity: if setup & 2 == 0 { Integrity::None } else { Integrity::Pmmac },
-        ..FreecursiveConfig::new(CAPACITY, BLOCK_BYTES).unwrap()
-    }
+        .with_counter_bits(2)
+        .with_client_entries_max(4)
+        .with_plb_blocks(usize::from(setup >> 2 & 3))
+        .with_plb_ways(1)
+        .with_integrity(if setup & 2 == 0 { Integrity::None } else { Integrity::Pmmac })
 }
 
 fn store(tree: &TreeConfig) -> Hostile<MemoryStore> {

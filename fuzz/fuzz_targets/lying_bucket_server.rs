@@ -85,13 +85,11 @@ fn shapes() -> Vec<TreeShape> {
 
 /// None if it is not possible, or the server says that it has other trees.
 fn open(setup: u8, server: &LyingServer, within: Duration) -> Option<RemoteStore> {
-    let options = RemoteOptions {
-        retry_for: within,
-        answer_within: within,
+    let options = RemoteOptions::new("disk")
+        .with_retry_for(within)
+        .with_answer_within(within)
         // Few enough that some are made durable by themselves.
-        unflushed_bytes_max: 300,
-        ..RemoteOptions::new("disk")
-    };
+        .with_unflushed_bytes_max(300);
     let dial = Box::new(server.clone());
     let mode = match setup % 4 {
         0 => return RemoteStore::create(dial, &shapes(), options).ok(),

@@ -41,22 +41,20 @@ fuzz_target!(|input: &[u8]| {
     let Some((after, input)) = input.split_first_chunk::<24>() else { return };
     let Some(([of_main], lies)) = input.split_first_chunk() else { return };
     let lies = lies.split_at(lies.len().min(usize::from(*of_main)));
-    let config = RhoConfig {
-        small_per_main: 1 + usize::from(setup >> 1 & 3),
-        ..RhoConfig::new(SMALL_BLOCKS, BLOCK_BYTES).unwrap()
-    };
+    let config = RhoConfig::new(SMALL_BLOCKS, BLOCK_BYTES)
+        .unwrap()
+        .with_small_per_main(1 + usize::from(setup >> 1 & 3));
     if setup & 1 == 0 {
         let trees = trees(&config, &TreeConfig::path(CAPACITY, BLOCK_BYTES).unwrap());
         let main = FlatOram::new(trees, StdRng::seed_from_u64(1)).unwrap();
         run(&config, main, before, after, lies);
     } else {
-        let free = FreecursiveConfig {
-            fan_out: 4,
-            client_entries_max: 4,
-            plb_blocks: 2,
-            plb_ways: 1,
-            ..FreecursiveConfig::new(CAPACITY, BLOCK_BYTES).unwrap()
-        };
+        let free = FreecursiveConfig::new(CAPACITY, BLOCK_BYTES)
+            .unwrap()
+            .with_fan_out(4)
+            .with_client_entries_max(4)
+            .with_plb_blocks(2)
+            .with_plb_ways(1);
         let trees = trees(&config, &free.path_tree().unwrap());
         let main = FreecursiveOram::new(&free, trees, StdRng::seed_from_u64(1)).unwrap();
         run(&config, main, before, after, lies);

@@ -15,6 +15,7 @@ use crate::pieces::{LevelShape, TreeShape};
 
 /// Which bijection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LayoutKind {
     /// Level after level, each from the leftmost bucket to the rightmost.
     Heap,

@@ -1,7 +1,9 @@
 //! A store of one's own: buckets as records of a database (redb), and an array on it.
 //!
-//! A store knows nothing of ORAM: it is asked for pieces of buckets, and gives them back as they were last written. `oblivio_testkit::conformance`
-//! says whether one does; the test at the end asks it.
+//! A store knows nothing of ORAM: it is asked for pieces of buckets, and gives them back as they were last written. `oblivio_conformance` says
+//! whether one does, and keeps what was flushed; the test at the end asks it.
+//!
+//! The array on it is authenticated, and not durable: its position map lives as long as the program.
 
 #![allow(
     clippy::print_stdout,
@@ -9,7 +11,11 @@
     reason = "an example is read, and says what it does"
 )]
 
+#[cfg(test)]
+use std::cell::Cell;
 use std::error::Error;
+#[cfg(test)]
+use std::fs;
 use std::path::Path;
 
 use oblivio::ArrayOptions;
@@ -31,7 +37,8 @@ struct RedbStore {
 }
 
 impl RedbStore {
-    fn create(path: &Path, shapes: Vec<TreeShape>) -> Result<Self, redb::Error> {
+    /// Makes the database if there is none. Trees of other shapes than it was made for are not its own.
+    fn open(path: &Path, shapes: Vec<TreeShape>) -> Result<Self, redb::Error> {
         let database = Database::create(path)?;
         let begun = database.begin_write()?;
         begun.open_table(BUCKETS)?;
@@ -44,19 +51,18 @@ impl RedbStore {
         self.spans.clear();
         let mut start = 0;
         for piece in pieces {
-            let (_, bytes) = self.part(piece)?;
-            self.spans.push(Span { start, bytes: bytes as usize });
-            start += bytes as usize;
+            let bytes = self.part(piece)?.bytes;
+            self.spans.push(Span { start, bytes });
+            start += bytes;
         }
         self.buffer.clear();
         self.buffer.resize(start, 0);
         Ok(())
     }
 
-    /// Where a piece lies in its bucket, and how long it is.
-    fn part(&self, piece: &Piece) -> Result<(u64, u64), StoreError> {
-        let shape = self.shape(piece.tree).and_then(|shape| shape.level_of(piece.bucket));
-        let within = shape.and_then(|level| level.part(piece.part));
+    /// Where a piece lies in its bucket.
+    fn part(&self, piece: &Piece) -> Result<Span, StoreError> {
+        let within = self.shape(piece.tree).and_then(|shape| shape.span(piece));
         within.ok_or_else(|| StoreError::new(StoreErrorKind::Refused, "there is no such piece"))
     }
 
@@ -91,12 +97,10 @@ impl BucketStore for RedbStore {
         let begun = self.database.begin_read().map_err(failed)?;
         let buckets = begun.open_table(BUCKETS).map_err(failed)?;
         for (i, piece) in pieces.iter().enumerate() {
-            let (from, bytes) = self.part(piece)?;
             // A bucket that was never written reads as zeros.
             if let Some(bucket) = buckets.get(key(piece)).map_err(failed)? {
-                let part = &bucket.value()[from as usize..(from + bytes) as usize];
-                let start = self.spans[i].start;
-                self.buffer[start..start + part.len()].copy_from_slice(part);
+                let part = &bucket.value()[self.part(piece)?.range()];
+                self.buffer[self.spans[i].range()].copy_from_slice(part);
             }
         }
         Ok(Frames::new(&self.buffer, &self.spans))
@@ -110,15 +114,13 @@ impl BucketStore for RedbStore {
         {
             let mut buckets = begun.open_table(BUCKETS).map_err(failed)?;
             for (i, piece) in pieces.iter().enumerate() {
-                let (from, bytes) = self.part(piece)?;
+                let part = self.part(piece)?.range();
                 let before = buckets.get(key(piece)).map_err(failed)?;
                 let mut bucket = before.map_or_else(
                     || vec![0; self.bucket_bytes(piece)],
                     |bucket| bucket.value().to_vec(),
                 );
-                let start = self.spans[i].start;
-                bucket[from as usize..(from + bytes) as usize]
-                    .copy_from_slice(&self.buffer[start..start + bytes as usize]);
+                bucket[part].copy_from_slice(&self.buffer[self.spans[i].range()]);
                 buckets.insert(key(piece), &bucket[..]).map_err(failed)?;
             }
         }
@@ -136,7 +138,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("buckets.redb");
     let mut array = ArrayOptions::new(1000, 256)
-        .on(|shape| Ok(RedbStore::create(&path, vec![shape]).map_err(failed)?))?;
+        .on(|shape| Ok(RedbStore::open(&path, vec![shape]).map_err(failed)?))?;
     for address in 0..100 {
         array.write(address, &[address as u8; 256])?;
     }
@@ -155,9 +157,17 @@ fn it_runs() -> Result<(), Box<dyn Error>> {
 #[test]
 fn it_keeps_to_the_contract_of_stores() {
     let folder = tempfile::tempdir().unwrap();
-    let mut number = 0;
-    oblivio_testkit::conformance::check_store(|shapes| {
-        number += 1;
-        RedbStore::create(&folder.path().join(number.to_string()), shapes.to_vec()).unwrap()
-    });
+    let number = Cell::new(0);
+    let path = |add| {
+        number.set(number.get() + add);
+        folder.path().join(number.get().to_string())
+    };
+    oblivio_conformance::check_durable_store(
+        |shapes| RedbStore::open(&path(1), shapes.to_vec()).unwrap(),
+        |store| {
+            // As after a crash: without what the database writes when it is closed.
+            fs::copy(path(0), path(1)).unwrap();
+            RedbStore::open(&path(0), store.shapes.clone()).unwrap()
+        },
+    );
 }

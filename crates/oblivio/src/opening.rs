@@ -53,7 +53,7 @@ pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error>
             return error;
         }
         // What is not whole may be about to be.
-        let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+        let options = StoreOptions::default().with_read_only(true);
         match location.open(&options).map_err(Error::from) {
             Err(locked) if locked.kind() == ErrorKind::Locked => locked,
             _ => error,
@@ -70,7 +70,7 @@ fn look_beside_writer(location: &Location) -> Result<(LockedSuperblock, Conditio
 
 /// What is read may be half written.
 fn beside_writer() -> StoreOptions {
-    StoreOptions { read_only: true, beside_writer: true, ..StoreOptions::default() }
+    StoreOptions::default().with_read_only(true).with_beside_writer(true)
 }
 
 impl Locked<'_> {

@@ -167,7 +167,7 @@ impl Place {
     /// At a fixed rate, what goes into the client's directory is as long as the rate makes it.
     fn options(&self) -> VolumeOptions {
         match self.disk.schedule {
-            Some(_) => VolumeOptions { lengths: Lengths::Constant, ..self.options },
+            Some(_) => self.options.with_lengths(Lengths::Constant),
             None => self.options,
         }
     }

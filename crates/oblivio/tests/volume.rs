@@ -342,13 +342,11 @@ fn what_is_left_of_a_creation_is_not_in_the_way_of_the_next_and_nothing_else_is_
 fn what_no_volume_in_use_can_have_is_refused_before_anything_is_done() {
     let world = World::new();
     let period = std::time::Duration::from_millis(10);
-    let slow = Schedule { period, accesses: 0, early_write_backs: true };
+    let slow = Schedule::new(period, 0).with_early_write_backs(true);
     let refused = [
-        world.place().with_storage(StoreOptions { read_only: true, ..StoreOptions::default() }),
-        world
-            .place()
-            .with_storage(StoreOptions { may_be_cut_off: true, ..StoreOptions::default() }),
-        world.place().with_disk(DiskOptions { schedule: Some(slow), ..DiskOptions::default() }),
+        world.place().with_storage(StoreOptions::default().with_read_only(true)),
+        world.place().with_storage(StoreOptions::default().with_may_be_cut_off(true)),
+        world.place().with_disk(DiskOptions::default().with_schedule(Some(slow))),
     ];
     for place in &refused {
         assert_eq!(kind(place.create(&secret(1), BYTES)), ErrorKind::Input);

@@ -60,7 +60,9 @@ fn full(path: &Path) -> u64 {
 }
 
 fn open(path: &Path, direct: bool, write_behind_bytes_max: usize) -> FileStore {
-    let options = FileOptions { direct, write_behind_bytes_max, ..FileOptions::default() };
+    let options = FileOptions::default()
+        .with_direct(direct)
+        .with_write_behind_bytes_max(write_behind_bytes_max);
     FileStore::open(path, &options).unwrap()
 }
 

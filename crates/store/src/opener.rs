@@ -7,7 +7,7 @@
 //! | 2 | [`StoreKind`] in `location.rs` | a variant, also in [`StoreKind::ALL`], whose length grows by one, and its name in [`StoreKind::scheme`]. Messages then name it |
 //! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included |
 //! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`], [`Location::in_common`]. A stripe over such stores needs nothing more |
-//! | 5 | `crates/store/tests/file/conformance.rs` | a test that hands the store to `oblivio_testkit::conformance::check_store`, with a `TreeShape` that a `TreeConfig` makes; and tests of its own, below |
+//! | 5 | `crates/store/tests/file/conformance.rs` | a test that hands the store to `oblivio_conformance::check_durable_store`; and tests of its own, below |
 //! | 6 | `location.rs`, `crates/cli/src/args/opening.rs`, `crates/cli/src/args/key.rs` | the URL, in the table of [`location`](crate::location) and in both helps of the program |
 //! | 7 | `fuzz/fuzz_targets`, `docs/format.md`, `docs/threat-model.md` | a target for whatever it reads that others can change; its bytes; what it sees beyond pieces |
 //!
@@ -72,6 +72,7 @@ pub type BoxedStore = Box<dyn BucketStore + Send>;
 
 /// How storage is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoreOptions {
     /// Pass by the page cache of the system.
     pub direct: bool,
@@ -84,6 +85,38 @@ pub struct StoreOptions {
     pub may_be_cut_off: bool,
     /// How long to try to reach a server again after its link was lost. Files know no such thing.
     pub retry_for: Duration,
+}
+
+impl StoreOptions {
+    /// The same, but for [`direct`](Self::direct).
+    #[must_use]
+    pub const fn with_direct(self, direct: bool) -> Self {
+        Self { direct, ..self }
+    }
+
+    /// The same, but for [`read_only`](Self::read_only).
+    #[must_use]
+    pub const fn with_read_only(self, read_only: bool) -> Self {
+        Self { read_only, ..self }
+    }
+
+    /// The same, but for [`beside_writer`](Self::beside_writer).
+    #[must_use]
+    pub const fn with_beside_writer(self, beside_writer: bool) -> Self {
+        Self { beside_writer, ..self }
+    }
+
+    /// The same, but for [`may_be_cut_off`](Self::may_be_cut_off).
+    #[must_use]
+    pub const fn with_may_be_cut_off(self, may_be_cut_off: bool) -> Self {
+        Self { may_be_cut_off, ..self }
+    }
+
+    /// The same, but for [`retry_for`](Self::retry_for).
+    #[must_use]
+    pub const fn with_retry_for(self, retry_for: Duration) -> Self {
+        Self { retry_for, ..self }
+    }
 }
 
 /// Of a server.

@@ -23,6 +23,7 @@ use crate::syncer::Syncer;
 
 /// How a file is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileOptions {
     /// Go past the page cache (`O_DIRECT`): memory stays free, and every read is one of the medium.
     pub direct: bool,
@@ -37,6 +38,44 @@ pub struct FileOptions {
     pub write_behind_bytes_max: usize,
     /// Read what was announced on a thread of its own, so that it is there when it is asked for.
     pub looks_ahead: bool,
+}
+
+impl FileOptions {
+    /// The same, but for [`direct`](Self::direct).
+    #[must_use]
+    pub const fn with_direct(self, direct: bool) -> Self {
+        Self { direct, ..self }
+    }
+
+    /// The same, but for [`read_only`](Self::read_only).
+    #[must_use]
+    pub const fn with_read_only(self, read_only: bool) -> Self {
+        Self { read_only, ..self }
+    }
+
+    /// The same, but for [`beside_writer`](Self::beside_writer).
+    #[must_use]
+    pub const fn with_beside_writer(self, beside_writer: bool) -> Self {
+        Self { beside_writer, ..self }
+    }
+
+    /// The same, but for [`may_be_cut_off`](Self::may_be_cut_off).
+    #[must_use]
+    pub const fn with_may_be_cut_off(self, may_be_cut_off: bool) -> Self {
+        Self { may_be_cut_off, ..self }
+    }
+
+    /// The same, but for [`write_behind_bytes_max`](Self::write_behind_bytes_max).
+    #[must_use]
+    pub const fn with_write_behind_bytes_max(self, write_behind_bytes_max: usize) -> Self {
+        Self { write_behind_bytes_max, ..self }
+    }
+
+    /// The same, but for [`looks_ahead`](Self::looks_ahead).
+    #[must_use]
+    pub const fn with_looks_ahead(self, looks_ahead: bool) -> Self {
+        Self { looks_ahead, ..self }
+    }
 }
 
 impl Default for FileOptions {

@@ -1,7 +1,6 @@
 //! What the tests of Oblivio share. Only ever a dev-dependency.
 //!
 //! - [`statistics`]: what can be told from the leaves of a view, with a stated rate of false alarms.
-//! - [`conformance`]: the suite that every store passes.
 //! - [`crash`]: a world in which machines die, to try durable volumes in.
 //! - [`example_params`]: parameters of a volume, for superblocks.
 //! - [`WholeBuckets`]: a store that can do no more than a store must.
@@ -9,7 +8,6 @@
 //!
 //! The tool `crash-suite`, a crate of its own, lets volumes die in that world at thousands of points.
 
-pub mod conformance;
 pub mod crash;
 mod example_params;
 pub mod statistics;

@@ -45,3 +45,19 @@ impl<S: BucketStore> BucketStore for WholeBuckets<S> {
         self.0.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oblivio_conformance::check_store;
+    use oblivio_core::MemoryStore;
+    use oblivio_core::view::{Recorder, Tally};
+
+    #[test]
+    fn a_store_of_whole_buckets_conforms() {
+        let memory =
+            |shapes: &[TreeShape]| MemoryStore::new(shapes, MemoryStore::default_layout()).unwrap();
+        check_store(|shapes| WholeBuckets(memory(shapes)));
+        check_store(|shapes| Recorder::new(WholeBuckets(memory(shapes)), Tally::new()));
+    }
+}

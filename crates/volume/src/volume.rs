@@ -53,6 +53,7 @@ pub enum Lengths {
 
 /// How a volume is run. Nothing of it is stored.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct VolumeOptions {
     /// When the moves of accesses become durable.
     pub sync_moves: SyncMoves,
@@ -68,6 +69,38 @@ pub struct VolumeOptions {
     /// Open a volume whose storage was found to be changed when it was last used: the owner says that it
     /// holds again what it held.
     pub after_tampering: bool,
+}
+
+impl VolumeOptions {
+    /// The same, but for [`sync_moves`](Self::sync_moves).
+    #[must_use]
+    pub const fn with_sync_moves(self, sync_moves: SyncMoves) -> Self {
+        Self { sync_moves, ..self }
+    }
+
+    /// The same, but for [`lengths`](Self::lengths).
+    #[must_use]
+    pub const fn with_lengths(self, lengths: Lengths) -> Self {
+        Self { lengths, ..self }
+    }
+
+    /// The same, but for [`state_file_bytes_max`](Self::state_file_bytes_max).
+    #[must_use]
+    pub const fn with_state_file_bytes_max(self, state_file_bytes_max: u64) -> Self {
+        Self { state_file_bytes_max, ..self }
+    }
+
+    /// The same, but for [`hits`](Self::hits).
+    #[must_use]
+    pub const fn with_hits(self, hits: HitPolicy) -> Self {
+        Self { hits, ..self }
+    }
+
+    /// The same, but for [`after_tampering`](Self::after_tampering).
+    #[must_use]
+    pub const fn with_after_tampering(self, after_tampering: bool) -> Self {
+        Self { after_tampering, ..self }
+    }
 }
 
 impl Default for VolumeOptions {

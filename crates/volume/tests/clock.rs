@@ -118,10 +118,10 @@ fn trips_begin_at_ticks_whoever_asks() {
         let store = Timed { store: world.store(), trips };
         let (volume, _) = setup.open(store, world.dir(), StdRng::seed_from_u64(2)).unwrap();
         while noted.try_recv().is_ok() {}
-        let schedule = Schedule { period: PERIOD, accesses: ACCESSES, early_write_backs: true };
+        let schedule = Schedule::new(PERIOD, ACCESSES).with_early_write_backs(true);
         let schedule = Some(schedule);
         let start = Instant::now();
-        let options = DiskOptions { cache_bytes_max: 8192, schedule };
+        let options = DiskOptions::default().with_cache_bytes_max(8192).with_schedule(schedule);
         let disk = Disk::start(volume, &options).unwrap();
         let mut coins = StdRng::seed_from_u64(3);
         while start.elapsed() < RUN {

@@ -64,7 +64,7 @@ impl Default for RunArgs {
 impl RunArgs {
     /// How the disk is run.
     pub(crate) fn disk_options(&self) -> DiskOptions {
-        DiskOptions { cache_bytes_max: self.cache, schedule: self.rate.schedule() }
+        DiskOptions::default().with_cache_bytes_max(self.cache).with_schedule(self.rate.schedule())
     }
 }
 
@@ -110,7 +110,7 @@ impl RateArgs {
         let of_rate = |rate| Duration::from_secs_f64(f64::from(accesses) / f64::from(rate));
         let period = self.period.or(self.rate.map(of_rate))?;
         let early_write_backs = !self.no_early_write_backs;
-        Some(Schedule { period, accesses: usize::from(accesses), early_write_backs })
+        Some(Schedule::new(period, usize::from(accesses)).with_early_write_backs(early_write_backs))
     }
 
     /// Whether it can be kept.

@@ -36,7 +36,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
                 .into(),
         ));
     }
-    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_read_only(true);
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
     condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));
     copying::look(&mut *source).map_err(no_superblock)?;
@@ -143,7 +143,7 @@ fn resume_at_the_end(to: &Location, source: Source) -> Option<(BoxedStore, Progr
 /// What is read back should come from the medium, and neither what is read nor what is written be kept in memory. Where that
 /// cannot be had, it is copied all the same.
 fn past_the_cache<T>(open: impl Fn(&StoreOptions) -> Result<T, OpenError>) -> Result<T, OpenError> {
-    match open(&StoreOptions { direct: true, ..StoreOptions::default() }) {
+    match open(&StoreOptions::default().with_direct(true)) {
         Err(error) if error.kind() == OpenErrorKind::DirectRefused => {
             open(&StoreOptions::default())
         }

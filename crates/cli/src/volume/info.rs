@@ -53,7 +53,7 @@ fn public(location: &Location) -> Result<Facts, CliError> {
 
 /// What its owner knows.
 fn known(args: &InfoArgs) -> Result<Facts, CliError> {
-    let options = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_read_only(true);
     // The store stays open, and so locked, while its directory is read.
     let Unlocking { store: _store, condition, owner, state } =
         opening::unlock(&args.at, &options, NewerCopies::Refuse)?;

@@ -58,8 +58,7 @@ pub(crate) struct Opened {
 /// Opens a volume to be run.
 pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     run.rate.check()?;
-    let options =
-        StoreOptions { direct: run.direct, retry_for: run.retry_for, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_direct(run.direct).with_retry_for(run.retry_for);
     let Unlocking { store, owner, state, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let dir = home::open(&state)?;
     let store_bytes = shapes_of(&*store).iter().map(TreeShape::tree_bytes).sum();
@@ -72,8 +71,11 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
         Some(_) => Lengths::Constant,
         None => Lengths::Needed,
     };
-    let options =
-        VolumeOptions { sync_moves, lengths, hits, after_tampering, ..VolumeOptions::default() };
+    let options = VolumeOptions::default()
+        .with_sync_moves(sync_moves)
+        .with_lengths(lengths)
+        .with_hits(hits)
+        .with_after_tampering(after_tampering);
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
         output::remark(&format!(

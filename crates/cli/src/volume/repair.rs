@@ -20,7 +20,7 @@ use crate::{output, progress};
 pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let RepairArgs { volume, secret, unlock, retry_for, .. } = args;
     let server = usize::from(args.server) - 1;
-    let options = StoreOptions { retry_for: *retry_for, ..StoreOptions::default() };
+    let options = StoreOptions::default().with_retry_for(*retry_for);
     let mut looked = volume.look_to_repair(server, &options)?;
     let locked = Locked {
         location: volume,

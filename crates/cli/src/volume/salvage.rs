@@ -31,8 +31,7 @@ impl Salvage {
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
         // Servers compute for who may write, and keep everybody else out meanwhile.
         let computes = matches!(at.place.volume, Location::Shares(_));
-        let options =
-            StoreOptions { read_only: !computes, may_be_cut_off: true, ..StoreOptions::default() };
+        let options = StoreOptions::default().with_read_only(!computes).with_may_be_cut_off(true);
         let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
         let dir = home::open_to_read(&unlocking.state)?;
         Ok(Self { unlocking, dir })

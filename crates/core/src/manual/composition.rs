@@ -73,7 +73,7 @@
 //! use oblivio_core::scheme::PathScheme;
 //! use oblivio_core::{
 //!     FreecursiveConfig, FreecursiveOram, Front, Geometry, HitPolicy, Key, MemoryStore, Oram, Sealer,
-//!     TreeConfig, TreeTopKind,
+//!     TreeTopKind,
 //! };
 //! use rand::{SeedableRng, rngs::StdRng};
 //!
@@ -84,12 +84,10 @@
 //! config.hits = HitPolicy::Serve;
 //! let uniform = config.path_tree()?;
 //! assert_eq!(uniform.geometry.levels(), 12);
-//! let tree = TreeConfig {
-//!     geometry: Geometry::profile(&[4, 4, 4, 4, 2, 2, 2, 3, 3, 4, 4, 4])?, // IR-Alloc
-//!     tree_top_levels: 4,
-//!     tree_top: TreeTopKind::SetAssociative { ways: 4 }, // IR-Stash
-//!     ..uniform
-//! };
+//! let tree = uniform
+//!     .with_geometry(Geometry::profile(&[4, 4, 4, 4, 2, 2, 2, 3, 3, 4, 4, 4])?) // IR-Alloc
+//!     .with_tree_top_levels(4)
+//!     .with_tree_top(TreeTopKind::SetAssociative { ways: 4 }); // IR-Stash
 //! let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
 //! // Neither durable nor authenticated: what that means is on the first page of this crate.
 //! let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);

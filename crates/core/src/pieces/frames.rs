@@ -10,8 +10,9 @@ pub struct Span {
 }
 
 impl Span {
+    /// The same as a range.
     #[inline]
-    pub(crate) fn range(self) -> std::ops::Range<usize> {
+    pub fn range(self) -> std::ops::Range<usize> {
         self.start..self.start.saturating_add(self.bytes)
     }
 }

@@ -1,6 +1,6 @@
 //! What a store must know of a tree: sizes, all public.
 
-use super::Part;
+use super::{Part, Piece, Span};
 use crate::geometry::BucketId;
 
 /// How many buckets a level has, and the bytes of each: a header, then whatever the scheme keeps
@@ -90,9 +90,44 @@ impl TreeShape {
         level.filter(|level| bucket.index() < level.buckets)
     }
 
+    /// Where `piece` lies in its bucket, if this tree has such a piece. Which tree it names is not looked at.
+    pub fn span(&self, piece: &Piece) -> Option<Span> {
+        let (start, bytes) = self.level_of(piece.bucket)?.part(piece.part)?;
+        Some(Span { start: start.try_into().ok()?, bytes: bytes.try_into().ok()? })
+    }
+
     /// Bytes of one bucket of every level that has any, without padding: of one path, in a tree.
     pub fn path_bytes(&self) -> u64 {
         let present = self.levels.iter().filter(|shape| shape.buckets > 0);
         present.map(|shape| shape.bucket_bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pieces::TreeId;
+
+    #[test]
+    fn pieces_lie_within_their_buckets_or_nowhere() {
+        let level = |buckets| LevelShape {
+            buckets,
+            slots: 3,
+            header_bytes: 24,
+            slots_offset: 40,
+            slot_bytes: 100,
+            bucket_bytes: 340,
+        };
+        let shape = TreeShape::new(vec![level(1), level(1)]);
+        let span = |level, index, part| {
+            let piece = Piece { tree: TreeId(7), bucket: BucketId::new(level, index), part };
+            shape.span(&piece).map(Span::range)
+        };
+        assert_eq!(span(0, 0, Part::Whole), Some(0..340));
+        assert_eq!(span(1, 0, Part::Header), Some(0..24));
+        assert_eq!(span(1, 0, Part::Slot(2)), Some(240..340));
+        assert_eq!(span(1, 0, Part::Slot(3)), None, "a slot too many");
+        assert_eq!(span(1, 1, Part::Whole), None, "a bucket that is kept elsewhere");
+        assert_eq!(span(2, 0, Part::Whole), None, "a level too many");
     }
 }

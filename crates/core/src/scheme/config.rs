@@ -9,6 +9,7 @@ use crate::stash::TreeTopKind;
 
 /// Parameters of one tree. The names of the papers are in brackets.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TreeConfig {
     /// How many blocks it holds (N). Any number from 1 to [`CAPACITY_MAX`](crate::CAPACITY_MAX).
     pub capacity: u64,
@@ -115,8 +116,59 @@ impl TreeConfig {
     }
 }
 
+impl TreeConfig {
+    /// The same, but for [`capacity`](Self::capacity).
+    #[must_use]
+    pub fn with_capacity(self, capacity: u64) -> Self {
+        Self { capacity, ..self }
+    }
+
+    /// The same, but for [`block_bytes`](Self::block_bytes).
+    #[must_use]
+    pub fn with_block_bytes(self, block_bytes: usize) -> Self {
+        Self { block_bytes, ..self }
+    }
+
+    /// The same, but for [`geometry`](Self::geometry).
+    #[must_use]
+    pub fn with_geometry(self, geometry: Geometry) -> Self {
+        Self { geometry, ..self }
+    }
+
+    /// The same, but for [`stash_blocks_max`](Self::stash_blocks_max).
+    #[must_use]
+    pub fn with_stash_blocks_max(self, stash_blocks_max: usize) -> Self {
+        Self { stash_blocks_max, ..self }
+    }
+
+    /// The same, but for [`burst_accesses_max`](Self::burst_accesses_max).
+    #[must_use]
+    pub fn with_burst_accesses_max(self, burst_accesses_max: usize) -> Self {
+        Self { burst_accesses_max, ..self }
+    }
+
+    /// The same, but for [`tree_top_levels`](Self::tree_top_levels).
+    #[must_use]
+    pub fn with_tree_top_levels(self, tree_top_levels: u8) -> Self {
+        Self { tree_top_levels, ..self }
+    }
+
+    /// The same, but for [`tree_top`](Self::tree_top).
+    #[must_use]
+    pub fn with_tree_top(self, tree_top: TreeTopKind) -> Self {
+        Self { tree_top, ..self }
+    }
+
+    /// The same, but for [`tree`](Self::tree).
+    #[must_use]
+    pub fn with_tree(self, tree: TreeId) -> Self {
+        Self { tree, ..self }
+    }
+}
+
 /// Parameters of RAW ORAM.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RawConfig {
     /// The tree.
     pub tree: TreeConfig,
@@ -131,6 +183,12 @@ impl RawConfig {
     /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`.
     pub fn new(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
         Self::with_z_a(capacity, block_bytes, 5, 5, 64)
+    }
+
+    /// On a tree of one's own, with an eviction after each `evict_period` accesses (A). Whether that bounds the stash is the
+    /// caller's to know.
+    pub fn of_tree(tree: TreeConfig, evict_period: u32) -> Self {
+        Self { tree, evict_period }
     }
 
     /// Any Z and A, in a tree with `A / 2` blocks for each leaf at most: the load for which Ring
@@ -174,6 +232,20 @@ impl RawConfig {
         }
         let mean = ((1u64 << tree_top_levels) - 1) * period / 2;
         room.min(mean + mean / 50 + 6 * mean.isqrt())
+    }
+}
+
+impl RawConfig {
+    /// The same, but for [`tree`](Self::tree).
+    #[must_use]
+    pub fn with_tree(self, tree: TreeConfig) -> Self {
+        Self { tree, ..self }
+    }
+
+    /// The same, but for [`evict_period`](Self::evict_period).
+    #[must_use]
+    pub fn with_evict_period(self, evict_period: u32) -> Self {
+        Self { evict_period, ..self }
     }
 }
 

@@ -6,7 +6,7 @@ use super::blanks::{Blanks, Sealed};
 ///
 /// A server that keeps stores for others has no key and no plaintext: it cannot seal, and whatever it is sent has left the client
 /// already. So there is nothing that could get to storage unsealed by this way, as long as nobody who has a key uses it. Sources
-/// that name this type are those of the bucket server alone, which a test of the house sees to.
+/// that name this type are those of the bucket server, and of the suite that stores pass in tests, which a test of the house sees to.
 ///
 /// ```
 /// use oblivio_core::store::{Blanks, SealedByClient, Span};

@@ -54,7 +54,7 @@ fn endure(profile: &[u16], accesses: u64) {
     let path_store = memory(&tree);
     endure_on(PathOram::path(&tree, null(), path_store, coins(1)).unwrap(), accesses);
     let raw_store = memory(&tree);
-    let raw = RawConfig { tree, evict_period: EVICT_PERIOD };
+    let raw = RawConfig::of_tree(tree, EVICT_PERIOD);
     endure_on(RawOram::raw(&raw, null(), raw_store, coins(2)).unwrap(), accesses);
 }
 
@@ -169,7 +169,7 @@ fn evictions_of_path_oram_look_like_accesses_to_random_leaves() {
 #[test]
 fn evictions_of_raw_oram_keep_to_the_published_order() {
     const ACCESSES: usize = 10_000;
-    let raw = RawConfig { tree: tree(&PROFILES[2]), evict_period: EVICT_PERIOD };
+    let raw = RawConfig::of_tree(tree(&PROFILES[2]), EVICT_PERIOD);
     for workload in Workload::ALL {
         let store = Recorder::new(memory(&raw.tree), Vec::new());
         let mut oram = RawOram::raw(&raw, null(), store, coins(5)).unwrap();

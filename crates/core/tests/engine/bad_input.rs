@@ -18,28 +18,29 @@ fn impossible_trees_are_invalid_configs() {
     let no_levels = [u8::MAX, fitting.geometry.leaf_level() + 1];
     let no_ways = [0, 257];
     let invalid = [0, CAPACITY_MAX + 1, u64::MAX]
-        .map(|capacity| TreeConfig { capacity, ..fitting.clone() })
+        .map(|capacity| fitting.clone().with_capacity(capacity))
         .into_iter()
         .chain(
             [1, BLOCK_BYTES_MIN - 1, BLOCK_BYTES_MAX + 1, usize::MAX]
-                .map(|block_bytes| TreeConfig { block_bytes, ..fitting.clone() }),
+                .map(|block_bytes| fitting.clone().with_block_bytes(block_bytes)),
         )
         .chain(
             [0, usize::MAX]
-                .map(|stash_blocks_max| TreeConfig { stash_blocks_max, ..fitting.clone() }),
+                .map(|stash_blocks_max| fitting.clone().with_stash_blocks_max(stash_blocks_max)),
         )
-        .chain(no_levels.map(|tree_top_levels| TreeConfig { tree_top_levels, ..fitting.clone() }))
-        .chain(no_ways.map(|ways| TreeConfig {
-            tree_top: TreeTopKind::SetAssociative { ways },
-            ..fitting.clone()
-        }));
+        .chain(
+            no_levels.map(|tree_top_levels| fitting.clone().with_tree_top_levels(tree_top_levels)),
+        )
+        .chain(
+            no_ways.map(|ways| fitting.clone().with_tree_top(TreeTopKind::SetAssociative { ways })),
+        );
     for config in invalid {
         assert_eq!(kind(config.shape()), ErrorKind::InvalidConfig, "{config:?}");
         assert_eq!(
             kind(path_on(&config, Faulty::new(&fitting, Fault::None))),
             ErrorKind::InvalidConfig
         );
-        let raw = RawConfig { tree: config, evict_period: 5 };
+        let raw = RawConfig::of_tree(config, 5);
         assert_eq!(
             kind(raw_on(&raw, Faulty::new(&fitting, Fault::None))),
             ErrorKind::InvalidConfig
@@ -70,7 +71,7 @@ fn a_tree_past_all_memory_is_an_invalid_config() {
 fn evict_periods_out_of_range_are_invalid_configs() {
     let tree = TreeConfig::path(100, 64).unwrap();
     for evict_period in [0, u32::MAX] {
-        let config = RawConfig { tree: tree.clone(), evict_period };
+        let config = RawConfig::of_tree(tree.clone(), evict_period);
         assert_eq!(
             kind(raw_on(&config, Faulty::new(&tree, Fault::None))),
             ErrorKind::InvalidConfig
@@ -83,11 +84,11 @@ fn evict_periods_out_of_range_are_invalid_configs() {
 #[test]
 fn a_store_of_another_shape_is_a_mismatch() {
     let config = TreeConfig::path(100, 64).unwrap();
-    let raw = RawConfig { tree: config.clone(), evict_period: 5 };
+    let raw = RawConfig::of_tree(config.clone(), 5);
     let others = [
-        TreeConfig { block_bytes: 65, ..config.clone() },
-        TreeConfig { geometry: Geometry::uniform(8, 4).unwrap(), ..config.clone() },
-        TreeConfig { geometry: Geometry::uniform(7, 5).unwrap(), ..config.clone() },
+        config.clone().with_block_bytes(65),
+        config.clone().with_geometry(Geometry::uniform(8, 4).unwrap()),
+        config.clone().with_geometry(Geometry::uniform(7, 5).unwrap()),
     ];
     for other in others {
         assert_eq!(
@@ -101,7 +102,7 @@ fn a_store_of_another_shape_is_a_mismatch() {
             "{other:?}"
         );
     }
-    let missing = TreeConfig { tree: TreeId(1), ..config.clone() };
+    let missing = config.clone().with_tree(TreeId(1));
     assert_eq!(
         kind(path_on(&missing, Faulty::new(&config, Fault::None))),
         ErrorKind::StoreMismatch
@@ -447,14 +448,14 @@ fn small_path(seal: Seal, tree_top_levels: u8, fault: Fault) -> Box<dyn Small> {
 }
 
 fn small_raw(seal: Seal, tree_top_levels: u8, fault: Fault) -> Box<dyn Small> {
-    let config = RawConfig { tree: small_tree(tree_top_levels), evict_period: 2 };
+    let config = RawConfig::of_tree(small_tree(tree_top_levels), 2);
     let store = Faulty::new(&config.tree, fault);
     Box::new(RawOram::raw(&config, seal.sealer(), store, coins()).unwrap())
 }
 
 fn small_tree(tree_top_levels: u8) -> TreeConfig {
     let config = TreeConfig::new(5, 16, Geometry::uniform(2, 2).unwrap(), 20);
-    TreeConfig { tree_top_levels, ..config }
+    config.with_tree_top_levels(tree_top_levels)
 }
 
 /// Gives every block its address as contents, twice, so that evictions have reached every bucket.

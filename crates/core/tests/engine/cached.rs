@@ -47,17 +47,15 @@ fn raw_backend(config: &RawConfig) -> RawScheme<MemoryStore> {
 }
 
 fn freecursive_config(coins: &mut StdRng) -> FreecursiveConfig {
-    FreecursiveConfig {
-        capacity: pick(&[1, 2, 7, 33, 100, 255], coins),
-        block_bytes: 24,
-        fan_out: pick(&[2, 4, 8], coins),
-        counter_bits: pick(&[1, 2, 5, 14], coins),
-        client_entries_max: pick(&[1, 2, 10, 300], coins),
-        plb_blocks: pick(&[0, 1, 4, 64], coins),
-        plb_ways: 1,
-        hits: HitPolicy::Access,
-        integrity: Integrity::None,
-    }
+    FreecursiveConfig::new(pick(&[1, 2, 7, 33, 100, 255], coins), 24)
+        .unwrap()
+        .with_fan_out(pick(&[2, 4, 8], coins))
+        .with_counter_bits(pick(&[1, 2, 5, 14], coins))
+        .with_client_entries_max(pick(&[1, 2, 10, 300], coins))
+        .with_plb_blocks(pick(&[0, 1, 4, 64], coins))
+        .with_plb_ways(1)
+        .with_hits(HitPolicy::Access)
+        .with_integrity(Integrity::None)
 }
 
 /// A cache of any size, and the model of it.
@@ -175,11 +173,9 @@ fn a_cached_oram_is_a_map() {
             // The buckets of every level have a size of their own.
             let profile: Vec<u16> = (0..7).map(|_| coins.random_range(2..5)).collect();
             let capacity = pick(&[1, 2, 50, 100], coins);
-            let tree = TreeConfig {
-                tree_top_levels: pick(&[0, 2], coins),
-                ..TreeConfig::new(capacity, 24, Geometry::profile(&profile).unwrap(), 150)
-            };
-            let raw = RawConfig { tree: tree.clone(), evict_period: 3 };
+            let tree = TreeConfig::new(capacity, 24, Geometry::profile(&profile).unwrap(), 150)
+                .with_tree_top_levels(pick(&[0, 2], coins));
+            let raw = RawConfig::of_tree(tree.clone(), 3);
             let oram_coins = self::coins(!seed);
             let of_run = match seed % 4 {
                 0 => run(FlatOram::new(path_backend(&tree), oram_coins).unwrap(), policy, coins),
@@ -204,7 +200,7 @@ fn a_cached_oram_is_a_map() {
 fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
     let tree = TreeConfig::path(20, 24).unwrap();
     let mut oram = FlatOram::new(path_backend(&tree), coins(1)).unwrap();
-    let free = FreecursiveConfig { client_entries_max: 1, ..freecursive_config(&mut coins(3)) };
+    let free = freecursive_config(&mut coins(3)).with_client_entries_max(1);
     let scheme = path_backend(&free.path_tree().unwrap());
     let mut free = FreecursiveOram::new(&free, scheme, coins(1)).unwrap();
     fn check(oram: &mut impl Front) {
@@ -238,13 +234,12 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
 fn behind_a_cache(
     policy: RemapPolicy,
 ) -> CachedOram<FreecursiveOram<PathScheme<MemoryStore>, StdRng>> {
-    let config = FreecursiveConfig {
-        client_entries_max: 32,
-        plb_blocks: 4,
-        counter_bits: 4,
-        fan_out: 32,
-        ..FreecursiveConfig::new(1024, 32).unwrap()
-    };
+    let config = FreecursiveConfig::new(1024, 32)
+        .unwrap()
+        .with_client_entries_max(32)
+        .with_plb_blocks(4)
+        .with_counter_bits(4)
+        .with_fan_out(32);
     assert_eq!(config.depth().unwrap(), 1);
     let scheme = path_backend(&config.path_tree().unwrap());
     let oram = FreecursiveOram::new(&config, scheme, coins(1)).unwrap();
@@ -301,11 +296,8 @@ fn victims_cost_data_accesses_or_position_map_accesses() {
 /// Without a PLB both ways need the whole chain, each time.
 #[test]
 fn without_a_plb_a_block_needs_its_chain_when_it_leaves_and_when_it_comes_back() {
-    let config = FreecursiveConfig {
-        client_entries_max: 1,
-        plb_blocks: 0,
-        ..FreecursiveConfig::new(100, 32).unwrap()
-    };
+    let config =
+        FreecursiveConfig::new(100, 32).unwrap().with_client_entries_max(1).with_plb_blocks(0);
     let depth = config.depth().unwrap() as u64;
     let scheme = path_backend(&config.path_tree().unwrap());
     let oram = FreecursiveOram::new(&config, scheme, coins(1)).unwrap();
@@ -438,10 +430,7 @@ fn after_a_failure_of_the_store_not_even_hits_are_answered() {
 /// A block that is out and one that storage has deleted would look the same.
 #[test]
 fn blocks_are_not_taken_out_of_an_oram_under_pmmac() {
-    let config = FreecursiveConfig {
-        integrity: Integrity::Pmmac,
-        ..FreecursiveConfig::new(100, 32).unwrap()
-    };
+    let config = FreecursiveConfig::new(100, 32).unwrap().with_integrity(Integrity::Pmmac);
     let make = || {
         let scheme = path_backend(&config.path_tree().unwrap());
         FreecursiveOram::new(&config, scheme, coins(1)).unwrap()

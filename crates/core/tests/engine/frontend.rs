@@ -132,17 +132,16 @@ fn any_config(depth: usize, coins: &mut StdRng) -> FreecursiveConfig {
         let fitting = (block_bytes as u64 - 8) * 8 / u64::from(counter_bits);
         let plb_ways = pick(&[1, 2, 4], coins);
         let (hits, integrity) = any_policy(coins);
-        let config = FreecursiveConfig {
-            capacity: pick(&[1, 2, 7, 33, 100, 255, 600], coins),
-            block_bytes,
-            fan_out: pick(&[2, 3, 4, 8, 32], coins).min(fitting),
-            counter_bits,
-            client_entries_max: pick(&[1, 2, 10, 50, 1000], coins),
-            plb_blocks: plb_ways * pick(&[0, 1, 2, 5, 64], coins),
-            plb_ways,
-            hits,
-            integrity,
-        };
+        let config =
+            FreecursiveConfig::new(pick(&[1, 2, 7, 33, 100, 255, 600], coins), block_bytes)
+                .unwrap()
+                .with_fan_out(pick(&[2, 3, 4, 8, 32], coins).min(fitting))
+                .with_counter_bits(counter_bits)
+                .with_client_entries_max(pick(&[1, 2, 10, 50, 1000], coins))
+                .with_plb_blocks(plb_ways * pick(&[0, 1, 2, 5, 64], coins))
+                .with_plb_ways(plb_ways)
+                .with_hits(hits)
+                .with_integrity(integrity);
         if config.fan_out >= 2 && config.depth().unwrap() == depth {
             return config;
         }
@@ -212,21 +211,21 @@ fn with_any_top(tree: TreeConfig, coins: &mut StdRng) -> TreeConfig {
         0 => TreeTopKind::Dedicated,
         ways => TreeTopKind::SetAssociative { ways },
     };
-    TreeConfig { tree_top_levels, tree_top, ..tree }
+    tree.with_tree_top_levels(tree_top_levels).with_tree_top(tree_top)
 }
 
 /// Small enough for trees in which blocks are stuck.
-const SMALL: FreecursiveConfig = FreecursiveConfig {
-    capacity: 150,
-    block_bytes: 32,
-    fan_out: 8,
-    counter_bits: 4,
-    client_entries_max: 4,
-    plb_blocks: 4,
-    plb_ways: 1,
-    hits: HitPolicy::Access,
-    integrity: Integrity::None,
-};
+fn small() -> FreecursiveConfig {
+    FreecursiveConfig::new(150, 32)
+        .unwrap()
+        .with_fan_out(8)
+        .with_counter_bits(4)
+        .with_client_entries_max(4)
+        .with_plb_blocks(4)
+        .with_plb_ways(1)
+        .with_hits(HitPolicy::Access)
+        .with_integrity(Integrity::None)
+}
 
 /// A tree so tight that blocks are stuck, and a tree top.
 #[test]
@@ -234,23 +233,21 @@ fn freecursive_is_a_map_in_tight_trees() {
     for seed in 0..20 {
         let coins = &mut coins(seed);
         let (hits, integrity) = any_policy(coins);
-        let config = FreecursiveConfig { hits, integrity, ..SMALL };
-        let tree = TreeConfig {
-            burst_accesses_max: config.burst_accesses_max().unwrap(),
-            tree: TreeId(1),
-            ..TreeConfig::new(
-                config.tree_capacity().unwrap(),
-                config.tree_block_bytes(),
-                Geometry::uniform(6, 2).unwrap(),
-                250,
-            )
-        };
+        let config = small().with_hits(hits).with_integrity(integrity);
+        let tree = TreeConfig::new(
+            config.tree_capacity().unwrap(),
+            config.tree_block_bytes(),
+            Geometry::uniform(6, 2).unwrap(),
+            250,
+        )
+        .with_burst_accesses_max(config.burst_accesses_max().unwrap())
+        .with_tree(TreeId(1));
         let tree = with_any_top(tree, coins);
         if seed % 2 == 0 {
             let scheme = path_backend(&tree, seed);
             run(&mut FreecursiveOram::new(&config, scheme, self::coins(seed)).unwrap(), coins);
         } else {
-            let scheme = raw_backend(&RawConfig { tree, evict_period: 3 }, seed);
+            let scheme = raw_backend(&RawConfig::of_tree(tree, 3), seed);
             run(&mut FreecursiveOram::new(&config, scheme, self::coins(seed)).unwrap(), coins);
         }
     }
@@ -341,7 +338,8 @@ fn accesses_per_request(config: &FreecursiveConfig, workload: Workload) -> f64 {
 /// 4096 blocks: 128 position-map blocks above them, 4 above those, whose leaves the client holds.
 fn two_levels(plb_blocks: usize, plb_ways: usize) -> FreecursiveConfig {
     let config = FreecursiveConfig::new(4096, 64).unwrap();
-    let config = FreecursiveConfig { client_entries_max: 4, plb_blocks, plb_ways, ..config };
+    let config =
+        config.with_client_entries_max(4).with_plb_blocks(plb_blocks).with_plb_ways(plb_ways);
     assert_eq!((config.fan_out, config.depth().unwrap()), (32, 2));
     config
 }
@@ -365,15 +363,14 @@ fn without_a_plb_every_request_needs_its_whole_chain() {
 /// the time the right one. Where the PLB is fully associative, it holds the 64 used last of 128.
 #[test]
 fn uniform_requests_miss_as_often_as_the_plb_is_too_small() {
-    let config =
-        |plb_ways| FreecursiveConfig { client_entries_max: 128, ..two_levels(64, plb_ways) };
+    let config = |plb_ways| two_levels(64, plb_ways).with_client_entries_max(128);
     for plb_ways in [1, 4, 64] {
         let config = config(plb_ways);
         assert_eq!(config.depth().unwrap(), 1);
         let per_request = accesses_per_request(&config, Workload::Uniform);
         assert!((per_request - 1.5).abs() < 0.015, "{plb_ways} ways: {per_request}");
     }
-    let larger = FreecursiveConfig { plb_blocks: 128, ..config(1) };
+    let larger = config(1).with_plb_blocks(128);
     let per_request = accesses_per_request(&larger, Workload::Uniform);
     assert!(per_request < 1.001, "all of it fits: {per_request}");
 }
@@ -455,7 +452,7 @@ fn a_group_begins_anew_when_a_counter_ends_and_not_before() {
 /// Storage sees how many path accesses there are: coins, data and operations must not show in it.
 #[test]
 fn how_many_accesses_there_are_depends_on_the_addresses_alone() {
-    let config = FreecursiveConfig { counter_bits: 4, ..two_levels(7, 1) };
+    let config = two_levels(7, 1).with_counter_bits(4);
     let [mut one, mut other] = [path(&config, 1), path(&config, 2)];
     for request in Workload::Zipf.requests(4096, 5).take(3000) {
         one.read(request.address, &mut [0; 64]).unwrap();
@@ -508,10 +505,10 @@ fn taken_and_appended<B: Scheme>(scheme: &mut B) {
 #[test]
 fn a_block_taken_is_nowhere_and_one_appended_is_in_the_stash() {
     for tree_top_levels in [0, 2] {
-        let tree = TreeConfig { tree_top_levels, ..TreeConfig::path(8, 16).unwrap() };
+        let tree = TreeConfig::path(8, 16).unwrap().with_tree_top_levels(tree_top_levels);
         taken_and_appended(&mut path_backend(&tree, 1));
         for evict_period in [1, 2, 5] {
-            let config = RawConfig { tree: tree.clone(), evict_period };
+            let config = RawConfig::of_tree(tree.clone(), evict_period);
             taken_and_appended(&mut raw_backend(&config, 1));
         }
     }
@@ -547,9 +544,9 @@ fn appended_until_full<B: Scheme>(scheme: &mut B) {
 
 #[test]
 fn a_stash_without_room_refuses_what_is_appended_and_loses_nothing() {
-    let tree = TreeConfig { stash_blocks_max: 160, ..TreeConfig::path(256, 16).unwrap() };
+    let tree = TreeConfig::path(256, 16).unwrap().with_stash_blocks_max(160);
     appended_until_full(&mut path_backend(&tree, 1));
-    appended_until_full(&mut raw_backend(&RawConfig { tree, evict_period: 3 }, 1));
+    appended_until_full(&mut raw_backend(&RawConfig::of_tree(tree, 3), 1));
 }
 
 // ───────────────────────────── errors ─────────────────────────────
@@ -560,9 +557,9 @@ fn backends_that_are_too_small_are_invalid_configs() {
     (config.client_entries_max, config.fan_out) = (1, 32);
     let tree = config.path_tree().unwrap();
     let others = [
-        TreeConfig { capacity: tree.capacity - 1, ..tree.clone() },
-        TreeConfig { block_bytes: 65, ..tree.clone() },
-        TreeConfig { burst_accesses_max: tree.burst_accesses_max - 1, ..tree.clone() },
+        tree.clone().with_capacity(tree.capacity - 1),
+        tree.clone().with_block_bytes(65),
+        tree.clone().with_burst_accesses_max(tree.burst_accesses_max - 1),
     ];
     assert!(tree.burst_accesses_max > 64);
     for other in others {
@@ -570,7 +567,7 @@ fn backends_that_are_too_small_are_invalid_configs() {
         assert_eq!(error.kind(), ErrorKind::InvalidConfig);
     }
     for burst_accesses_max in [0, 63, usize::MAX] {
-        let tree = TreeConfig { burst_accesses_max, ..tree.clone() };
+        let tree = tree.clone().with_burst_accesses_max(burst_accesses_max);
         assert_eq!(tree.shape().unwrap_err().kind(), ErrorKind::InvalidConfig);
     }
 
@@ -649,18 +646,16 @@ fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
 
 #[test]
 fn a_full_stash_refuses_loses_nothing_and_recovers() {
-    let config = SMALL;
+    let config = small();
     let (mut refusals, mut verified) = (0, 0);
     for seed in 0..10 {
-        let tree = TreeConfig {
-            burst_accesses_max: config.burst_accesses_max().unwrap(),
-            ..TreeConfig::new(
-                config.tree_capacity().unwrap(),
-                config.tree_block_bytes(),
-                Geometry::uniform(6, 2).unwrap(),
-                4,
-            )
-        };
+        let tree = TreeConfig::new(
+            config.tree_capacity().unwrap(),
+            config.tree_block_bytes(),
+            Geometry::uniform(6, 2).unwrap(),
+            4,
+        )
+        .with_burst_accesses_max(config.burst_accesses_max().unwrap());
         let scheme = path_backend(&tree, seed);
         let mut oram = FreecursiveOram::new(&config, scheme, coins(seed)).unwrap();
         let mut model = HashMap::new();

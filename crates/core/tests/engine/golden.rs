@@ -203,7 +203,7 @@ fn small_path(seal: Seal) -> PathOram<MemoryStore, Coins> {
 }
 
 fn small_raw(seal: Seal) -> RawOram<MemoryStore, Coins> {
-    let config = RawConfig { tree: small_tree(), evict_period: EVICT_PERIOD };
+    let config = RawConfig::of_tree(small_tree(), EVICT_PERIOD);
     let store = memory(&config.tree, LayoutKind::Heap);
     RawOram::raw(&config, seal.sealer(), store, Coins::new()).unwrap()
 }

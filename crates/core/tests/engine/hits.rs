@@ -44,11 +44,9 @@ fn any_tree(tree_top: TreeTopKind, coins: &mut StdRng) -> TreeConfig {
     let geometry = Geometry::profile(&slots).unwrap();
     let capacity = (geometry.tree_slots() / 2).max(1);
     let tree_top_levels = coins.random_range(0..=geometry.leaf_level());
-    TreeConfig {
-        tree_top_levels,
-        tree_top,
-        ..TreeConfig::new(capacity, BLOCK_BYTES, geometry, capacity as usize + 1)
-    }
+    TreeConfig::new(capacity, BLOCK_BYTES, geometry, capacity as usize + 1)
+        .with_tree_top_levels(tree_top_levels)
+        .with_tree_top(tree_top)
 }
 
 fn memory(tree: &TreeConfig) -> MemoryStore {
@@ -65,7 +63,7 @@ fn path(tree: &TreeConfig, seed: u64) -> PathOram<MemoryStore, StdRng> {
 
 fn raw(tree: TreeConfig, evict_period: u32, seed: u64) -> RawOram<MemoryStore, StdRng> {
     let store = memory(&tree);
-    RawOram::raw(&RawConfig { tree, evict_period }, null(), store, coins(seed)).unwrap()
+    RawOram::raw(&RawConfig::of_tree(tree, evict_period), null(), store, coins(seed)).unwrap()
 }
 
 type Whereabouts = HashMap<u64, (Location, Leaf)>;
@@ -192,8 +190,7 @@ fn a_rotating_backend_serves_what_it_holds() {
         let (mut hits, mut returned) = (0, 0);
         for seed in 0..20 {
             let coins = &mut coins(seed);
-            let config =
-                RawConfig { tree: any_tree(kind, coins), evict_period: pick(&[1, 3], coins) };
+            let config = RawConfig::of_tree(any_tree(kind, coins), pick(&[1, 3], coins));
             let tree = &config.tree;
             let mut oram = rotating(&config, seed);
             let mut array = vec![[0u8; BLOCK_BYTES]; tree.capacity as usize];
@@ -282,7 +279,7 @@ fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
 fn a_set_that_is_full_takes_no_more_blocks_back() {
     let mut tree = TreeConfig::new(100, BLOCK_BYTES, Geometry::uniform(4, 4).unwrap(), 100);
     (tree.tree_top_levels, tree.tree_top) = (1, TreeTopKind::SetAssociative { ways: 1 });
-    let config = RawConfig { tree, evict_period: 1 };
+    let config = RawConfig::of_tree(tree, 1);
     let mut oram = rotating(&config, 1);
     let root = Home::TreeTop(BucketId::ROOT);
     let outcomes: Vec<_> = (0..100)

@@ -55,7 +55,7 @@ fn raw_oram_is_its_reference() {
         }
         let (store, log) = recorded(&tree, any_layout(coins));
         let sealer = any_sealer(&tree, coins);
-        let config = RawConfig { tree, evict_period };
+        let config = RawConfig::of_tree(tree, evict_period);
         let mut oram = RawOram::raw(&config, sealer, store, point.coins()).unwrap();
         same_runs(&mut oram, &log, &mut reference, coins);
     });
@@ -116,7 +116,10 @@ impl Point {
         let stash_blocks_max = self.capacity as usize + 1;
         let config = TreeConfig::new(self.capacity, block_bytes, geometry, stash_blocks_max);
         let tree_top = pick(&TREE_TOP_KINDS, coins);
-        TreeConfig { tree_top_levels, tree_top, tree: TreeId(pick(&[0, 1], coins)), ..config }
+        config
+            .with_tree_top_levels(tree_top_levels)
+            .with_tree_top(tree_top)
+            .with_tree(TreeId(pick(&[0, 1], coins)))
     }
 
     fn geometry(&self, leaf_level: u8) -> Geometry {
@@ -345,7 +348,7 @@ fn a_full_stash_of_path_oram_refuses_loses_nothing_and_recovers() {
 fn a_full_stash_of_raw_oram_refuses_loses_nothing_and_recovers() {
     for seed in 0..10 {
         let (tree, store, log, sealer) = tight_tree();
-        let config = RawConfig { tree, evict_period: 3 };
+        let config = RawConfig::of_tree(tree, 3);
         let coins = StdRng::seed_from_u64(seed);
         let mut oram = RawOram::raw(&config, sealer, store, coins).unwrap();
         refusals_are_harmless(&mut oram, &log, seed);
@@ -486,11 +489,11 @@ fn aes_blocks_do_not_depend_on_where_a_block_lies() {
 fn costs_what_was_predicted(capacity: u64, block_bytes: usize, tree_top_levels: u8) {
     let with_top = |config: TreeConfig| {
         let tree_top_levels = tree_top_levels.min(config.geometry.leaf_level());
-        TreeConfig { tree_top_levels, ..config }
+        config.with_tree_top_levels(tree_top_levels)
     };
     path_costs_what_was_predicted(&with_top(TreeConfig::path(capacity, block_bytes).unwrap()));
-    let RawConfig { tree, evict_period } = RawConfig::new(capacity, block_bytes).unwrap();
-    raw_costs_what_was_predicted(&RawConfig { tree: with_top(tree), evict_period });
+    let RawConfig { tree, evict_period, .. } = RawConfig::new(capacity, block_bytes).unwrap();
+    raw_costs_what_was_predicted(&RawConfig::of_tree(with_top(tree), evict_period));
 }
 
 fn path_costs_what_was_predicted(config: &TreeConfig) {

@@ -130,23 +130,21 @@ impl Setup {
     const CAPACITY: u64 = 48;
 
     fn config(&self) -> FreecursiveConfig {
-        FreecursiveConfig {
-            capacity: Self::CAPACITY,
-            block_bytes: self.block_bytes,
-            fan_out: 4,
-            counter_bits: self.counter_bits,
-            client_entries_max: self.client_entries_max,
-            plb_blocks: self.plb_blocks,
-            plb_ways: 1,
-            hits: HitPolicy::Access,
-            integrity: Integrity::Pmmac,
-        }
+        FreecursiveConfig::new(Self::CAPACITY, self.block_bytes)
+            .unwrap()
+            .with_fan_out(4)
+            .with_counter_bits(self.counter_bits)
+            .with_client_entries_max(self.client_entries_max)
+            .with_plb_blocks(self.plb_blocks)
+            .with_plb_ways(1)
+            .with_hits(HitPolicy::Access)
+            .with_integrity(Integrity::Pmmac)
     }
 
     fn build(&self) -> Box<dyn Victim> {
         let config = self.config();
         let mut coins = StdRng::seed_from_u64(self.seed);
-        let top = |tree: TreeConfig| TreeConfig { tree_top_levels: self.tree_top_levels, ..tree };
+        let top = |tree: TreeConfig| tree.with_tree_top_levels(self.tree_top_levels);
         let parts = |tree: &TreeConfig, coins: &mut StdRng| {
             let memory = MemoryStore::new(&[tree.shape().unwrap()], LayoutKind::Heap).unwrap();
             let sealer = match self.sealed {

@@ -25,11 +25,9 @@ fn any_tree(capacity: u64, block_bytes: usize, coins: &mut StdRng) -> TreeConfig
     let mut slots = [4; 9];
     slots[3..7].fill_with(|| coins.random_range(1..5));
     let kinds = [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }];
-    TreeConfig {
-        tree_top_levels: coins.random_range(0..4),
-        tree_top: *kinds.choose(coins).unwrap(),
-        ..TreeConfig::new(capacity, block_bytes, Geometry::profile(&slots).unwrap(), 150)
-    }
+    TreeConfig::new(capacity, block_bytes, Geometry::profile(&slots).unwrap(), 150)
+        .with_tree_top_levels(coins.random_range(0..4))
+        .with_tree_top(*kinds.choose(coins).unwrap())
 }
 
 /// Every block is zeros, once, and can be written.
@@ -67,14 +65,9 @@ fn with_a_flat_map_every_block_is_there_as_deep_as_it_can_be() {
 fn with_the_map_in_the_tree_its_blocks_are_there_too() {
     for seed in 0..20 {
         let mut chance = coins(seed);
-        let config = FreecursiveConfig {
-            client_entries_max: 4,
-            ..FreecursiveConfig::new(CAPACITY, 64).unwrap()
-        };
-        let tree = TreeConfig {
-            burst_accesses_max: config.burst_accesses_max().unwrap(),
-            ..any_tree(config.tree_capacity().unwrap(), 64, &mut chance)
-        };
+        let config = FreecursiveConfig::new(CAPACITY, 64).unwrap().with_client_entries_max(4);
+        let tree = any_tree(config.tree_capacity().unwrap(), 64, &mut chance)
+            .with_burst_accesses_max(config.burst_accesses_max().unwrap());
         let mut oram = FreecursiveOram::new(&config, scheme(&tree), chance).unwrap();
         oram.populate().unwrap();
         oram.check_invariants().unwrap();
@@ -99,11 +92,10 @@ fn what_cannot_be_filled_is_refused() {
     assert_eq!(oram.populate().unwrap_err().kind(), ErrorKind::StashFull, "508 slots");
     assert_eq!(oram.read(0, &mut [0; 16]).unwrap_err().kind(), ErrorKind::MustReopen);
 
-    let config = FreecursiveConfig {
-        client_entries_max: 4,
-        integrity: Integrity::Pmmac,
-        ..FreecursiveConfig::new(CAPACITY, 64).unwrap()
-    };
+    let config = FreecursiveConfig::new(CAPACITY, 64)
+        .unwrap()
+        .with_client_entries_max(4)
+        .with_integrity(Integrity::Pmmac);
     let tree = config.path_tree().unwrap();
     let mut oram = FreecursiveOram::new(&config, scheme(&tree), coins(1)).unwrap();
     assert_eq!(oram.populate().unwrap_err().kind(), ErrorKind::InvalidConfig);

@@ -46,13 +46,11 @@ fn any_config(coins: &mut StdRng) -> RawConfig {
         0 => TreeTopKind::Dedicated,
         ways => TreeTopKind::SetAssociative { ways },
     };
-    let tree = TreeConfig {
-        tree_top_levels,
-        tree_top,
-        tree: TreeId(pick(&[0, 1], coins)),
-        ..TreeConfig::new(capacity, block_bytes, geometry, capacity as usize + 1)
-    };
-    RawConfig { tree, evict_period: pick(&[1, 2, 3, 5, 8], coins) }
+    let tree = TreeConfig::new(capacity, block_bytes, geometry, capacity as usize + 1)
+        .with_tree_top_levels(tree_top_levels)
+        .with_tree_top(tree_top)
+        .with_tree(TreeId(pick(&[0, 1], coins)));
+    RawConfig::of_tree(tree, pick(&[1, 2, 3, 5, 8], coins))
 }
 
 /// The same, with position maps of many depths in the tree.
@@ -70,7 +68,7 @@ fn any_recursive_config(coins: &mut StdRng) -> RotatingConfig {
         if blocks <= raw.tree.geometry.tree_slots() {
             raw.tree.capacity = blocks;
             raw.tree.stash_blocks_max = blocks as usize + 1;
-            return RotatingConfig { recursion: Some(recursion), ..RotatingConfig::flat(raw) };
+            return RotatingConfig::flat(raw).with_recursion(Some(recursion));
         }
     }
 }

@@ -22,11 +22,9 @@ type Seen = Rc<RefCell<Vec<Option<Piece>>>>;
 
 fn tree(block_bytes: usize) -> TreeConfig {
     let geometry = Geometry::profile(&[4, 4, 3, 3, 3, 4, 5, 5]).unwrap();
-    TreeConfig {
-        tree_top_levels: 2,
-        tree_top: TreeTopKind::SetAssociative { ways: 2 },
-        ..TreeConfig::new(CAPACITY, block_bytes, geometry, 100)
-    }
+    TreeConfig::new(CAPACITY, block_bytes, geometry, 100)
+        .with_tree_top_levels(2)
+        .with_tree_top(TreeTopKind::SetAssociative { ways: 2 })
 }
 
 /// Which pieces storage was asked for, and where the blocks ended up.
@@ -71,7 +69,7 @@ fn path_oram_moves_tags_as_it_moves_blocks() {
 #[test]
 fn raw_oram_moves_tags_as_it_moves_blocks() {
     let of = |bytes| {
-        let config = RawConfig { tree: tree(bytes), evict_period: 3 };
+        let config = RawConfig::of_tree(tree(bytes), 3);
         run(&config.tree, |sealer, store| RawScheme::new(&config, sealer, store).unwrap())
     };
     let (tags, blocks) = (of(0), of(64));
@@ -141,7 +139,7 @@ fn a_tree_of_tags_does_what_a_store_does() {
     let sealer = || Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
         for (full, tree_top_levels) in [(false, 0), (true, 2), (true, 7)] {
-            let tree = TreeConfig { tree_top, tree_top_levels, ..tree(0) };
+            let tree = tree(0).with_tree_top(tree_top).with_tree_top_levels(tree_top_levels);
             let memory =
                 MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
             let mut store = PathScheme::new(&tree, sealer(), memory).unwrap();
@@ -158,10 +156,10 @@ fn raw_oram_on_a_tree_of_tags_does_what_it_does_on_a_store() {
     let sealer = || Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
         for tree_top_levels in [0, 2, 7] {
-            let tree = TreeConfig { tree_top, tree_top_levels, ..tree(0) };
+            let tree = tree(0).with_tree_top(tree_top).with_tree_top_levels(tree_top_levels);
             let memory =
                 MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
-            let config = RawConfig { tree, evict_period: 3 };
+            let config = RawConfig::of_tree(tree, 3);
             let mut store = RawScheme::new(&config, sealer(), memory).unwrap();
             let mut tags = RawScheme::of_tags(&config).unwrap();
             let (expected, seen) = (work(&mut store, false), work(&mut tags, false));
@@ -175,7 +173,7 @@ fn raw_oram_on_a_tree_of_tags_does_what_it_does_on_a_store() {
 fn a_tree_of_tags_tells_where_a_block_is() {
     for tree_top in [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }] {
         let mut scheme: PathScheme<TagTree> =
-            PathScheme::of_tags(&TreeConfig { tree_top, ..tree(0) }).unwrap();
+            PathScheme::of_tags(&tree(0).with_tree_top(tree_top)).unwrap();
         work(&mut scheme, true);
         let mut blocks = Vec::new();
         scheme.visit_blocks(&mut |at, address, leaf| blocks.push((at, address, leaf))).unwrap();

@@ -82,11 +82,9 @@ impl Remote {
     ) -> Result<RemoteStore, DiskError> {
         let (world, run) = (store.world(), store.world().run());
         let dial = || Box::new(Dialling { remote: self.clone(), world: world.clone(), run });
-        let options = RemoteOptions {
-            retry_for: RETRY_FOR,
-            unflushed_bytes_max: UNFLUSHED_BYTES_MAX,
-            ..RemoteOptions::new(NAME)
-        };
+        let options = RemoteOptions::new(NAME)
+            .with_retry_for(RETRY_FOR)
+            .with_unflushed_bytes_max(UNFLUSHED_BYTES_MAX);
         let try_to = || {
             let (is_made, options) = (lock(&self.machine().disk).shapes.is_some(), options.clone());
             match is_made {

@@ -70,7 +70,7 @@ pub(super) fn measure(
     match plan.scheme {
         Scheme::Path => count(PathOram::path(&tree, sealer, store, coins)?, asked, progress),
         Scheme::Raw { evict_period } => {
-            let raw = RawConfig { tree, evict_period };
+            let raw = RawConfig::of_tree(tree, evict_period);
             count(RawOram::raw(&raw, sealer, store, coins)?, asked, progress)
         }
     }

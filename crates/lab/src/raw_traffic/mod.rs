@@ -111,7 +111,7 @@ impl Setting {
         let capacity = ((u64::from(self.a) << leaf_level) / 2).max(1);
         let geometry = Geometry::uniform(leaf_level, self.z)?;
         let tree = TreeConfig::new(capacity, block_bytes, geometry, STASH_BLOCKS_SEEN_MAX);
-        Ok(RawConfig { tree, evict_period: self.a })
+        Ok(RawConfig::of_tree(tree, self.a))
     }
 }
 

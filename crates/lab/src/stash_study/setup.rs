@@ -83,6 +83,6 @@ impl Setup {
 
     /// The configuration of RAW ORAM on `tree`.
     pub(super) fn raw(&self, tree: TreeConfig) -> RawConfig {
-        RawConfig { tree, evict_period: self.scheme.accesses_per_write_back() }
+        RawConfig::of_tree(tree, self.scheme.accesses_per_write_back())
     }
 }

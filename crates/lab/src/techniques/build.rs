@@ -68,13 +68,11 @@ impl Parameters<'_> {
     }
 
     fn frontend(&self, has_plb: bool, integrity: Integrity) -> Result<FreecursiveConfig, Error> {
-        Ok(FreecursiveConfig {
-            plb_blocks: if has_plb { self.plan.plb_blocks } else { 0 },
-            client_entries_max: self.plan.client_entries_max,
-            hits: self.setup.hits,
-            integrity,
-            ..FreecursiveConfig::new(self.plan.capacity, BLOCK_BYTES)?
-        })
+        Ok(FreecursiveConfig::new(self.plan.capacity, BLOCK_BYTES)?
+            .with_plb_blocks(if has_plb { self.plan.plb_blocks } else { 0 })
+            .with_client_entries_max(self.plan.client_entries_max)
+            .with_hits(self.setup.hits)
+            .with_integrity(integrity))
     }
 
     fn path_tree(&self) -> Result<TreeConfig, LabError> {
@@ -97,7 +95,7 @@ impl Parameters<'_> {
                 let config = self.frontend(has_plb, integrity)?;
                 let burst_accesses_max = config.burst_accesses_max()?;
                 let tree = tree(config.tree_capacity()?, config.tree_block_bytes());
-                TreeConfig { burst_accesses_max, ..tree }
+                tree.with_burst_accesses_max(burst_accesses_max)
             }
         };
         Ok(self.with_top(tree))
@@ -110,7 +108,8 @@ impl Parameters<'_> {
                 self.frontend(has_plb, integrity)?.raw_tree()?
             }
         };
-        Ok(RawConfig { tree: self.with_top(config.tree), ..config })
+        let tree = self.with_top(config.tree.clone());
+        Ok(config.with_tree(tree))
     }
 
     fn with_top(&self, tree: TreeConfig) -> TreeConfig {
@@ -118,7 +117,7 @@ impl Parameters<'_> {
             Top::LikePaths => paper_tree_top_levels(tree.geometry.leaf_level()),
             Top::LikeClient => self.plan.large_tree_top_levels,
         };
-        TreeConfig { tree_top_levels, tree_top: self.setup.tree_top, ..tree }
+        tree.with_tree_top_levels(tree_top_levels).with_tree_top(self.setup.tree_top)
     }
 }
 

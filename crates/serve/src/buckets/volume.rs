@@ -175,7 +175,8 @@ impl Volume {
             return Err(open_to_write_elsewhere());
         }
         if state.open.is_none() {
-            let options = StoreOptions { read_only: true, may_be_cut_off, ..Default::default() };
+            let options =
+                StoreOptions::default().with_read_only(true).with_may_be_cut_off(may_be_cut_off);
             state.open_store(&*self.place, &options)?;
         }
         state.flush()?;
@@ -195,7 +196,7 @@ impl Volume {
         let mut state = self.state();
         self.check_is_there()?;
         if state.open.is_none() {
-            let options = StoreOptions { read_only: true, ..Default::default() };
+            let options = StoreOptions::default().with_read_only(true);
             state.open_store(&*self.place, &options)?;
         }
         let opened = state.opened(NO_SESSION)?;

@@ -4,7 +4,7 @@
 use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::TreeId;
-use oblivio_core::{Error, Front, Op, RhoOram, TreeConfig};
+use oblivio_core::{Error, Front, Op, RhoOram};
 use rand::rngs::StdRng;
 use rand::{CryptoRng, SeedableRng};
 
@@ -171,7 +171,7 @@ fn with_rho(
     coins: &mut StdRng,
 ) -> Result<impl Front + use<>, SimError> {
     let config = spec.rho(rho)?;
-    let tags = PathScheme::of_tags(&TreeConfig { block_bytes: 0, ..config.small.clone() })?;
+    let tags = PathScheme::of_tags(&config.small.clone().with_block_bytes(0))?;
     let small = noted(tags, Contents::new(&[], config.small.block_bytes)?, log);
     let of_rho = fork(coins);
     let two_trees = |main| TwoTrees::new(&config, main, small, of_rho);

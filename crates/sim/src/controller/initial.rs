@@ -91,7 +91,7 @@ fn scanned(
     log: &PathLog,
     seed: u64,
 ) -> Result<LoggedOram, SimError> {
-    let config = RawConfig { tree: spec.tree()?, evict_period };
+    let config = RawConfig::of_tree(spec.tree()?, evict_period);
     let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
     let tags = RawScheme::new(&config, sealer, Logged::new(store, log.clone()))?;

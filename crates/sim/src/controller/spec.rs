@@ -232,15 +232,13 @@ impl OramSpec {
         // As wide as fits beside the group counter: groups that begin anew are not what is studied here.
         let bits = (8 * block_bytes as u64).saturating_sub(64);
         let counter_bits = (bits / self.fan_out.max(1)).clamp(1, 24) as u32;
-        Ok(FreecursiveConfig {
-            fan_out: self.fan_out,
-            counter_bits,
-            client_entries_max: self.client_entries_max,
-            plb_blocks: self.plb_blocks,
-            plb_ways: self.plb_ways,
-            hits: HitPolicy::Serve,
-            ..defaults
-        })
+        Ok(defaults
+            .with_fan_out(self.fan_out)
+            .with_counter_bits(counter_bits)
+            .with_client_entries_max(self.client_entries_max)
+            .with_plb_blocks(self.plb_blocks)
+            .with_plb_ways(self.plb_ways)
+            .with_hits(HitPolicy::Serve))
     }
 
     /// The main tree, of tags.
@@ -248,13 +246,12 @@ impl OramSpec {
         let frontend = self.frontend()?;
         let geometry = Geometry::profile(&self.slots)?;
         let ways = self.tree_top_ways;
-        Ok(TreeConfig {
-            burst_accesses_max: frontend.burst_accesses_max()?,
-            tree_top_levels: self.tree_top_levels,
-            tree_top: ways
-                .map_or(TreeTopKind::Dedicated, |ways| TreeTopKind::SetAssociative { ways }),
-            ..TreeConfig::new(frontend.tree_capacity()?, 0, geometry, self.stash_blocks_max)
-        })
+        Ok(TreeConfig::new(frontend.tree_capacity()?, 0, geometry, self.stash_blocks_max)
+            .with_burst_accesses_max(frontend.burst_accesses_max()?)
+            .with_tree_top_levels(self.tree_top_levels)
+            .with_tree_top(
+                ways.map_or(TreeTopKind::Dedicated, |ways| TreeTopKind::SetAssociative { ways }),
+            ))
     }
 
     /// Plain recursion.
@@ -296,7 +293,7 @@ impl OramSpec {
             let tree_top_levels = if number == 0 { self.tree_top_levels } else { 0 };
             let geometry = Geometry::profile(&slots)?;
             let tree = TreeConfig::new(blocks, 0, geometry, self.stash_blocks_max);
-            Ok(TreeConfig { tree: TreeId(number), tree_top_levels, ..tree })
+            Ok(tree.with_tree(TreeId(number)).with_tree_top_levels(tree_top_levels))
         });
         trees.collect()
     }
@@ -305,6 +302,6 @@ impl OramSpec {
         let config = RhoConfig::new(rho.blocks, LINE_BYTES as usize)?;
         // A pace goes on with them.
         let ends_rounds = false;
-        Ok(RhoConfig { small_per_main: rho.small_per_main, ends_rounds, ..config })
+        Ok(config.with_small_per_main(rho.small_per_main).with_ends_rounds(ends_rounds))
     }
 }

@@ -62,7 +62,7 @@ impl<B> Watch<B> for PathLog {
 impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
     /// Over `tags`, whose blocks have no bytes.
     pub(crate) fn new(tags: B, contents: Contents, watch: W) -> Self {
-        let config = TreeConfig { block_bytes: contents.block_bytes, ..tags.config().clone() };
+        let config = tags.config().clone().with_block_bytes(contents.block_bytes);
         Self { tags, config, contents, watch, fetched_soon: Vec::new() }
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use oblivio_core::scheme::PathScheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::view::{Event, Operation, Recorder};
-use oblivio_core::{FreecursiveOram, Front, HitPolicy, Key, MemoryStore, Oram, Sealer, TreeConfig};
+use oblivio_core::{FreecursiveOram, Front, HitPolicy, Key, MemoryStore, Oram, Sealer};
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -544,7 +544,7 @@ fn it_reads_the_paths_that_the_engine_reads() {
                 log.borrow_mut().extend((bucket.level() == 9).then_some(bucket.index()));
             }
         };
-        let tree = TreeConfig { block_bytes: 64, ..oram.tree().unwrap() };
+        let tree = oram.tree().unwrap().with_block_bytes(64);
         let memory =
             MemoryStore::new(&[tree.shape().unwrap()], MemoryStore::default_layout()).unwrap();
         let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);

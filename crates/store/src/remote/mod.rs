@@ -75,6 +75,7 @@ pub trait Dial: Send {
 
 /// How a volume on a server is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RemoteOptions {
     /// What the volume is called there.
     pub name: String,
@@ -102,6 +103,44 @@ impl RemoteOptions {
             works_long_within: WORKS_LONG_WITHIN,
             unflushed_bytes_max: 64 << 20,
         }
+    }
+}
+
+impl RemoteOptions {
+    /// The same, for the volume that is called so.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// The same, but for [`retry_for`](Self::retry_for).
+    #[must_use]
+    pub fn with_retry_for(self, retry_for: Duration) -> Self {
+        Self { retry_for, ..self }
+    }
+
+    /// The same, but for [`answer_within`](Self::answer_within).
+    #[must_use]
+    pub fn with_answer_within(self, answer_within: Duration) -> Self {
+        Self { answer_within, ..self }
+    }
+
+    /// The same, but for [`works_within`](Self::works_within).
+    #[must_use]
+    pub fn with_works_within(self, works_within: Duration) -> Self {
+        Self { works_within, ..self }
+    }
+
+    /// The same, but for [`works_long_within`](Self::works_long_within).
+    #[must_use]
+    pub fn with_works_long_within(self, works_long_within: Duration) -> Self {
+        Self { works_long_within, ..self }
+    }
+
+    /// The same, but for [`unflushed_bytes_max`](Self::unflushed_bytes_max).
+    #[must_use]
+    pub fn with_unflushed_bytes_max(self, unflushed_bytes_max: usize) -> Self {
+        Self { unflushed_bytes_max, ..self }
     }
 }
 

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use oblivio_conformance::{check_durable_store, check_store};
 use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{BucketId, LayoutKind, MemoryStore};
 use oblivio_store::{FileOptions, FileStore};
-use oblivio_testkit::conformance::check_store;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -32,6 +32,21 @@ impl Folder {
     fn create(&self, shapes: &[TreeShape], options: &FileOptions) -> FileStore {
         FileStore::create(&self.next(), shapes, options).unwrap()
     }
+
+    /// The suite, on files. What was not flushed when a store is dropped is lost. Who reads ahead writes as anybody.
+    fn check(&self, options: &FileOptions) {
+        if options.looks_ahead {
+            return check_store(|shapes| self.create(shapes, options));
+        }
+        check_durable_store(
+            |shapes| self.create(shapes, options),
+            |store| {
+                drop(store);
+                let last = self.folder.path().join(self.files.borrow().to_string());
+                FileStore::open(&last, options).unwrap()
+            },
+        );
+    }
 }
 
 #[test]
@@ -39,9 +54,10 @@ fn conforms_through_the_page_cache() {
     let folder = Folder::new();
     for write_behind_bytes_max in WRITE_BEHIND_BYTES {
         for looks_ahead in [false, true] {
-            let options =
-                FileOptions { write_behind_bytes_max, looks_ahead, ..FileOptions::default() };
-            check_store(|shapes| folder.create(shapes, &options));
+            let options = FileOptions::default()
+                .with_write_behind_bytes_max(write_behind_bytes_max)
+                .with_looks_ahead(looks_ahead);
+            folder.check(&options);
         }
     }
 }
@@ -51,13 +67,11 @@ fn conforms_past_the_page_cache() {
     let folder = Folder::new();
     for write_behind_bytes_max in WRITE_BEHIND_BYTES {
         for looks_ahead in [false, true] {
-            let options = FileOptions {
-                direct: true,
-                write_behind_bytes_max,
-                looks_ahead,
-                ..FileOptions::default()
-            };
-            check_store(|shapes| folder.create(shapes, &options));
+            let options = FileOptions::default()
+                .with_direct(true)
+                .with_write_behind_bytes_max(write_behind_bytes_max)
+                .with_looks_ahead(looks_ahead);
+            folder.check(&options);
         }
     }
 }
@@ -68,7 +82,7 @@ fn what_was_flushed_is_there_after_reopening() {
     let folder = Folder::new();
     for (first, second) in [(false, false), (false, true), (true, false), (true, true)] {
         let path = folder.next();
-        let options = |direct| FileOptions { direct, ..FileOptions::default() };
+        let options = |direct| FileOptions::default().with_direct(direct);
         let mut written = Model::new();
         let mut store = FileStore::create(&path, &shapes(), &options(first)).unwrap();
         for (seed, trip) in trips().into_iter().enumerate() {
@@ -94,7 +108,7 @@ fn a_reader_reads_and_refuses_writes() {
     written.write(&mut store, &trips()[0], 1);
     store.flush().unwrap();
     drop(store);
-    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let options = FileOptions::default().with_read_only(true);
     let mut store = FileStore::open(&path, &options).unwrap();
     written.check(&mut store, &all_pieces());
     let answer = store.write(&trips()[0], &mut |_| panic!("nothing is to be filled"));
@@ -110,8 +124,10 @@ fn what_was_read_ahead_is_brought_up_to_date() {
     for (direct, write_behind_bytes_max) in
         [(false, 0), (false, 1 << 20), (true, 0), (true, 1 << 20)]
     {
-        let options =
-            FileOptions { direct, write_behind_bytes_max, looks_ahead: true, ..Default::default() };
+        let options = FileOptions::default()
+            .with_direct(direct)
+            .with_write_behind_bytes_max(write_behind_bytes_max)
+            .with_looks_ahead(true);
         let mut store = folder.create(&shapes(), &options);
         let mut model = Model::new();
         let whole = trips().swap_remove(0);
@@ -145,7 +161,7 @@ proptest! {
         let folder = Folder::new();
         let path = folder.next();
         let options =
-            FileOptions { direct, looks_ahead, write_behind_bytes_max, ..FileOptions::default() };
+            FileOptions::default().with_direct(direct).with_looks_ahead(looks_ahead).with_write_behind_bytes_max(write_behind_bytes_max);
         let mut store = FileStore::create(&path, &shapes(), &options).unwrap();
         let mut announced = Vec::new();
         let mut memory = MemoryStore::new(&shapes(), LayoutKind::Heap).unwrap();

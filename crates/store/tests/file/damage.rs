@@ -55,7 +55,7 @@ fn two_damaged_copies_are_survived_and_mended() {
         for byte in [0, 16, 50, 40_000, HEADER_BYTES as u64 - 1] {
             let hit: Vec<_> = (0..3).filter(|copy| *copy != spared).collect();
             hit.iter().for_each(|copy| flip(&path, copies[*copy] + byte));
-            let reader = FileOptions { read_only: true, ..FileOptions::default() };
+            let reader = FileOptions::default().with_read_only(true);
             let store = FileStore::open(&path, &reader).unwrap();
             assert_eq!((store.damaged_header_copies(), store.shapes().len()), (2, 2));
             drop(store);
@@ -115,12 +115,10 @@ fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
     store.flush().unwrap();
     drop(store);
 
-    let reader = FileOptions {
-        read_only: true,
-        may_be_cut_off: true,
-        looks_ahead: true,
-        ..FileOptions::default()
-    };
+    let reader = FileOptions::default()
+        .with_read_only(true)
+        .with_may_be_cut_off(true)
+        .with_looks_ahead(true);
     let file = OpenOptions::new().write(true).open(path).unwrap();
     let is_there = |store: &mut FileStore| {
         pieces.map(|piece| match store.read(&[piece]) {
@@ -152,8 +150,8 @@ fn what_is_left_of_a_file_that_was_cut_off_can_be_read() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         assert_eq!(is_there(&mut store), expected, "{cut} bytes are missing, and were announced");
         drop(store);
-        let to_write = FileOptions { may_be_cut_off: true, ..FileOptions::default() };
-        let to_read = FileOptions { read_only: true, ..FileOptions::default() };
+        let to_write = FileOptions::default().with_may_be_cut_off(true);
+        let to_read = FileOptions::default().with_read_only(true);
         for options in [to_write, to_read] {
             let refused = FileStore::open(path, &options).err().map(|error| error.kind());
             assert_eq!(refused, (cut > 0).then_some(OpenErrorKind::Truncated));
@@ -175,7 +173,7 @@ fn an_existing_file_is_left_alone() {
 fn a_second_opener_is_turned_away() {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("volume");
-    let reader = FileOptions { read_only: true, ..FileOptions::default() };
+    let reader = FileOptions::default().with_read_only(true);
     let kind = |options| FileStore::open(path, options).err().map(|error| error.kind());
     let shapes = [shape()];
     let writer = FileStore::create(path, &shapes, &FileOptions::default()).unwrap();

@@ -158,7 +158,7 @@ fn an_opening_says_what_is_damaged_and_what_it_has_mended() {
     let location = file(&path);
     drop(location.create(&[shape()], &StoreOptions::default()).unwrap());
     let sound = std::fs::read(&path).unwrap();
-    let to_read = StoreOptions { read_only: true, may_be_cut_off: true, ..StoreOptions::default() };
+    let to_read = StoreOptions::default().with_read_only(true).with_may_be_cut_off(true);
     let condition = |options: &StoreOptions| location.open(options).unwrap().condition;
     assert_eq!((condition(&to_read).damage, condition(&to_read).is_cut_off), (vec![], false));
 

@@ -1,5 +1,6 @@
 //! A store over several others keeps the contract of every store, and takes its own members alone.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
@@ -7,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use oblivio_conformance::{check_durable_store, check_store};
 use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape,
 };
@@ -16,7 +18,6 @@ use oblivio_store::{
     BoxedStore, Location, Members, OpenErrorKind, OpenedStore, StoreOptions, StripedStore,
 };
 use oblivio_testkit::WholeBuckets;
-use oblivio_testkit::conformance::check_store;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -101,17 +102,25 @@ impl Folder {
 #[test]
 fn conforms_over_files() {
     let folder = Folder::new();
-    let mut made = 0;
-    for options in
-        [StoreOptions::default(), StoreOptions { direct: true, ..StoreOptions::default() }]
-    {
+    let made = Cell::new(0);
+    for options in [StoreOptions::default(), StoreOptions::default().with_direct(true)] {
         for members in [2, 3, 4] {
-            check_store(|shapes| {
-                made += 1;
-                let members = (0..members).map(|member| folder.file(&format!("{made}-{member}")));
-                let members = Members::new(members.collect()).unwrap();
-                Location::Stripe(members).create(shapes, &options).unwrap()
-            });
+            let stripe = || {
+                let file = |member| folder.file(&format!("{}-{member}", made.get()));
+                Location::Stripe(Members::new((0..members).map(file).collect()).unwrap())
+            };
+            let create = |shapes: &[TreeShape]| {
+                made.set(made.get() + 1);
+                stripe().create(shapes, &options).unwrap()
+            };
+            let reopen = |store| {
+                drop(store);
+                stripe().open(&options).unwrap().store
+            };
+            match members {
+                3 => check_durable_store(create, reopen),
+                _ => check_store(create),
+            }
         }
     }
 }
@@ -154,7 +163,7 @@ fn what_was_flushed_is_there_after_reopening_and_nobody_else_writes_meanwhile() 
     assert_eq!(folder.refused(&folder.file("c")).0, OpenErrorKind::Locked);
     drop(store);
 
-    let to_read = StoreOptions { read_only: true, ..StoreOptions::default() };
+    let to_read = StoreOptions::default().with_read_only(true);
     let mut readers = [0, 1].map(|_| location.open(&to_read).unwrap().store);
     for reader in &mut readers {
         assert!(holds(&mut **reader, &path(), 7));
@@ -334,7 +343,7 @@ fn an_opening_says_which_member_is_damaged_and_reads_what_is_left() {
     let mut bytes = fs::read(&b).unwrap();
     bytes[50] ^= 1;
     fs::write(&b, &bytes).unwrap();
-    let to_read = StoreOptions { read_only: true, may_be_cut_off: true, ..StoreOptions::default() };
+    let to_read = StoreOptions::default().with_read_only(true).with_may_be_cut_off(true);
     let condition = location.open(&to_read).unwrap().condition;
     assert!(condition.damage[0].contains("b: 1 of 3 copies"), "{condition:?}");
     let condition = location.open(&StoreOptions::default()).unwrap().condition;

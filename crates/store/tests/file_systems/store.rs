@@ -33,7 +33,7 @@ fn is_full(error: &StoreError) -> bool {
 fn fills_up() {
     for write_behind_bytes_max in [0, 100_000] {
         let path = folder().join("volume");
-        let options = FileOptions { write_behind_bytes_max, ..FileOptions::default() };
+        let options = FileOptions::default().with_write_behind_bytes_max(write_behind_bytes_max);
         let shapes = [shape()];
         let mut store = FileStore::create(&path, &shapes, &options).unwrap();
         let piece = |bucket| Piece { tree: TreeId(0), bucket, part: Part::Whole };
@@ -80,7 +80,7 @@ fn has_no_room_for_a_header() {
 #[ignore = "run by a test above, on a file system of its own"]
 fn does_not_go_direct() {
     let path = folder().join("volume");
-    let direct = FileOptions { direct: true, ..FileOptions::default() };
+    let direct = FileOptions::default().with_direct(true);
     let error = FileStore::create(&path, &[shape()], &direct).err().unwrap();
     assert_eq!(error.kind(), OpenErrorKind::DirectRefused, "{error}");
     assert_eq!(std::fs::read_dir(folder()).unwrap().count(), 0);

@@ -33,7 +33,7 @@ proptest! {
         let calls = steps(count, seed);
         // Longer than all attempts take if no link carries enough to win anything.
         let retry_for = Duration::from_secs(60);
-        let options = RemoteOptions { unflushed_bytes_max, retry_for, ..options() };
+        let options = options().with_unflushed_bytes_max(unflushed_bytes_max).with_retry_for(retry_for);
         let server = Server::new();
         let mut store = create_with(&server, options.clone());
         server.plan(move |n, _| match deeds.get(&n) {

@@ -52,11 +52,9 @@ pub(crate) fn memory() -> MemoryStore {
 
 /// For tests that do not wait long.
 pub(crate) fn options() -> RemoteOptions {
-    RemoteOptions {
-        retry_for: Duration::from_secs(5),
-        answer_within: Duration::from_secs(5),
-        ..RemoteOptions::new(NAME)
-    }
+    RemoteOptions::new(NAME)
+        .with_retry_for(Duration::from_secs(5))
+        .with_answer_within(Duration::from_secs(5))
 }
 
 pub(crate) fn create(server: &Server) -> RemoteStore {

@@ -1,9 +1,10 @@
 //! The contract of every store, with and without faults on the way.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
-use oblivio_store::{RemoteOptions, RemoteStore};
-use oblivio_testkit::conformance::check_store;
+use oblivio_conformance::{check_durable_store, check_store};
+use oblivio_store::{RemoteMode, RemoteOptions, RemoteStore};
 use oblivio_wire::Request;
 
 use crate::bench::options;
@@ -21,7 +22,28 @@ fn check(options: &RemoteOptions, plan: fn(usize, &Request) -> Deed) {
 #[test]
 fn conforms_whatever_is_kept() {
     for unflushed_bytes_max in [0, 1000, 64 << 20] {
-        check(&RemoteOptions { unflushed_bytes_max, ..options() }, |_, _| Deed::Do);
+        check(&options().with_unflushed_bytes_max(unflushed_bytes_max), |_, _| Deed::Do);
+    }
+}
+
+/// Client and server die at once, and what was not flushed is lost.
+#[test]
+fn what_was_flushed_outlives_client_and_server() {
+    for unflushed_bytes_max in [0, 1000, 64 << 20] {
+        let options = options().with_unflushed_bytes_max(unflushed_bytes_max);
+        let server = RefCell::new(Server::new());
+        check_durable_store(
+            |shapes| {
+                server.replace(Server::new());
+                RemoteStore::create(server.borrow().dial(), shapes, options.clone()).unwrap()
+            },
+            |store| {
+                drop(store);
+                server.borrow().world().restart(0);
+                let dial = server.borrow().dial();
+                RemoteStore::open(dial, RemoteMode::Write, options.clone()).unwrap().0
+            },
+        );
     }
 }
 
@@ -35,7 +57,7 @@ fn conforms_while_lines_break() {
 #[test]
 fn conforms_while_the_server_starts_anew_and_forgets() {
     // So little is kept that all of it can be sent again between two starts.
-    let options = RemoteOptions { unflushed_bytes_max: 2000, ..options() };
+    let options = options().with_unflushed_bytes_max(2000);
     check(&options, |n, _| if n % 83 == 82 { Deed::Restart(n as u64) } else { Deed::Do });
 }
 

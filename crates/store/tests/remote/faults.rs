@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::store::BucketStore;
-use oblivio_store::{RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::{RemoteMode, RemoteStore};
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, FailureKind, OpenMode, Opened, Request};
 
@@ -255,7 +255,7 @@ fn a_server_that_comes_back_in_time_is_found_again() {
 fn a_server_that_stays_away_ends_it() {
     let server = Server::new();
     let retry_for = Duration::from_millis(150);
-    let mut store = create_with(&server, RemoteOptions { retry_for, ..options() });
+    let mut store = create_with(&server, options().with_retry_for(retry_for));
     fill(&mut store, &all_whole(), 1);
     server.plan(|_, _| Deed::Cut);
     server.world().is_unreachable = true;
@@ -278,7 +278,7 @@ fn a_server_that_stays_away_ends_it() {
 fn a_server_with_which_nothing_is_won_is_given_up_in_time_and_not_flooded() {
     let server = Server::new();
     let retry_for = Duration::from_millis(600);
-    let mut store = create_with(&server, RemoteOptions { retry_for, ..options() });
+    let mut store = create_with(&server, options().with_retry_for(retry_for));
     fill(&mut store, &all_whole()[..1], 1);
     // Writes are answered, and forgotten with each line.
     server.plan(|_, request| match request {

@@ -13,7 +13,7 @@ use crate::server::{Deed, Disguise, Server, framed};
 
 fn soon() -> RemoteOptions {
     let retry_for = Duration::from_millis(150);
-    RemoteOptions { retry_for, answer_within: Duration::from_millis(300), ..options() }
+    options().with_retry_for(retry_for).with_answer_within(Duration::from_millis(300))
 }
 
 fn say(answer: &Answer) -> Deed {

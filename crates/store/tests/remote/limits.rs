@@ -25,14 +25,14 @@ fn within<T>(time: Duration, act: impl FnOnce() -> T) -> T {
 
 fn impatient() -> RemoteOptions {
     let answer_within = Duration::from_millis(150);
-    RemoteOptions { retry_for: Duration::from_millis(300), answer_within, ..options() }
+    options().with_retry_for(Duration::from_millis(300)).with_answer_within(answer_within)
 }
 
 #[test]
 fn what_is_kept_is_bounded_and_flushes_follow_from_bytes_alone() {
     let server = Server::new();
     let unflushed_bytes_max = 2000;
-    let mut store = create_with(&server, RemoteOptions { unflushed_bytes_max, ..options() });
+    let mut store = create_with(&server, options().with_unflushed_bytes_max(unflushed_bytes_max));
     for seed in 0..50 {
         fill(&mut store, &all_whole()[..2], seed);
     }
@@ -51,7 +51,7 @@ fn what_is_kept_is_bounded_and_flushes_follow_from_bytes_alone() {
 fn nobody_waits_for_a_flush_before_as_much_is_new_again() {
     let server = Server::new();
     let unflushed_bytes_max = 4000;
-    let mut store = create_with(&server, RemoteOptions { unflushed_bytes_max, ..impatient() });
+    let mut store = create_with(&server, impatient().with_unflushed_bytes_max(unflushed_bytes_max));
     server.plan(|_, request| match request {
         Request::Flush { .. } => Deed::Stall,
         _ => Deed::Do,
@@ -86,10 +86,7 @@ fn a_server_that_stalls_is_given_up() {
 #[test]
 fn a_slow_server_is_waited_for() {
     let server = Server::new();
-    let mut store = create_with(
-        &server,
-        RemoteOptions { answer_within: Duration::from_millis(350), ..options() },
-    );
+    let mut store = create_with(&server, options().with_answer_within(Duration::from_millis(350)));
     server.plan(|_, _| Deed::Wait(Duration::from_millis(20)));
     (0..20).for_each(|seed| fill(&mut store, &all_whole(), seed));
     store.flush().unwrap();
@@ -99,7 +96,7 @@ fn a_slow_server_is_waited_for() {
 #[test]
 fn a_store_that_is_dropped_waits_for_nobody() {
     let server = Server::new();
-    let patient = RemoteOptions { answer_within: Duration::from_secs(600), ..options() };
+    let patient = options().with_answer_within(Duration::from_secs(600));
     let idle = create_with(&server, patient.clone());
     within(Duration::from_secs(2), || drop(idle));
     let server = Server::new();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::store::{BucketStore, TreeShape};
-use oblivio_store::{Dial, OpenErrorKind, RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::{Dial, OpenErrorKind, RemoteMode, RemoteStore};
 use oblivio_wire::link::Link;
 use oblivio_wire::{Answer, FailureKind, Opened};
 
@@ -152,7 +152,7 @@ fn nobody_is_called_in_vain() {
         let nowhere = || Box::new(Nowhere(io::ErrorKind::ConnectionRefused));
         let error = RemoteStore::remove(nowhere(), name).unwrap_err();
         assert_eq!(error.kind(), OpenErrorKind::Missing, "{error}");
-        let options = RemoteOptions { name: name.into(), ..options() };
+        let options = options().with_name(name);
         assert!(RemoteStore::create(nowhere(), &shapes(), options).is_err());
     }
 }

@@ -1,8 +1,10 @@
 //! A store over several servers, some of which lie or are not there.
 
+use std::cell::RefCell;
 use std::thread;
 use std::time::Duration;
 
+use oblivio_conformance::{check_durable_store, check_store};
 use oblivio_core::StoreErrorKind;
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{
@@ -10,7 +12,6 @@ use oblivio_core::store::{
 };
 use oblivio_store::shares::{ShareServer, SharedStore};
 use oblivio_store::{OpenErrorKind, RemoteMode, RemoteOptions};
-use oblivio_testkit::conformance::check_store;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Moment;
 use oblivio_wire::{FailureKind, Opened, Request};
@@ -52,7 +53,7 @@ fn reached(servers: &[Server]) -> Vec<ShareServer> {
 }
 
 fn quick() -> RemoteOptions {
-    RemoteOptions { retry_for: Duration::from_millis(50), ..options() }
+    options().with_retry_for(Duration::from_millis(50))
 }
 
 fn create(servers: &[Server], colluding: usize) -> SharedStore {
@@ -86,9 +87,19 @@ fn damage(server: &Server, byte: u8) {
 
 #[test]
 fn conforms() {
-    check_store(|shapes| {
-        SharedStore::create(reached(&servers::<3>()), shapes, 1, options()).unwrap()
-    });
+    let of_volume = RefCell::new(servers::<3>());
+    check_durable_store(
+        |shapes| {
+            of_volume.replace(servers());
+            SharedStore::create(reached(&*of_volume.borrow()), shapes, 1, options()).unwrap()
+        },
+        |store| {
+            drop(store);
+            let servers = of_volume.borrow();
+            servers.iter().for_each(|server| server.world().restart(0));
+            SharedStore::open(reached(&*servers), RemoteMode::Write, 1, options()).unwrap().0
+        },
+    );
 }
 
 #[test]
@@ -148,7 +159,7 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
 fn a_server_that_works_says_so() {
     let servers = servers::<3>();
     let within = Duration::from_millis(400);
-    let options = RemoteOptions { answer_within: within, ..options() };
+    let options = options().with_answer_within(within);
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
     let mut computed = |server: &Server, deed: fn() -> Deed| {
         let dials = server.world().dials;
@@ -169,13 +180,11 @@ fn a_server_that_works_says_so() {
 #[test]
 fn a_server_that_says_for_ever_that_it_works_is_gone() {
     let servers = servers::<3>();
-    let options = RemoteOptions {
-        works_within: Duration::from_millis(100),
-        works_long_within: Duration::from_secs(60),
+    let options = options()
+        .with_works_within(Duration::from_millis(100))
+        .with_works_long_within(Duration::from_secs(60))
         // Nor is it tried again on another link.
-        retry_for: Duration::from_secs(60),
-        ..options()
-    };
+        .with_retry_for(Duration::from_secs(60));
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
     let mut ask = |times, patience| {
         servers[0].plan(move |n, _| match n {
@@ -315,7 +324,7 @@ fn what_is_left_on_enough_servers_is_opened() {
 #[test]
 fn links_between_servers_are_waited_for_as_long_as_servers_are() {
     let servers = servers::<3>();
-    let options = RemoteOptions { retry_for: Duration::from_millis(200), ..options() };
+    let options = options().with_retry_for(Duration::from_millis(200));
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
     let servers = store.servers().unwrap();
     for _ in 0..2 {

@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use oblivio_conformance::check_store;
 use oblivio_store::{Dial, RemoteStore};
-use oblivio_testkit::conformance::check_store;
 use oblivio_wire::keys::SecretKey;
 use oblivio_wire::link::Link;
 use oblivio_wire::tls::{Called, Caller};

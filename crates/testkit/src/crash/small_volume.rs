@@ -299,7 +299,10 @@ impl SmallVolume {
             Device::Disk { cache_blocks_max } => {
                 let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
                 self.run_on(lives, reach, |volume| {
-                    Disk::start(volume, &DiskOptions { cache_bytes_max, ..DiskOptions::default() })
+                    Disk::start(
+                        volume,
+                        &DiskOptions::default().with_cache_bytes_max(cache_bytes_max),
+                    )
                 })
             }
         }
@@ -437,7 +440,12 @@ impl SmallVolume {
             Device::Scheduled { .. } => Lengths::Constant,
             Device::Raw | Device::Disk { .. } => Lengths::Needed,
         };
-        VolumeOptions { sync_moves, lengths, state_file_bytes_max, hits, after_tampering }
+        VolumeOptions::default()
+            .with_sync_moves(sync_moves)
+            .with_lengths(lengths)
+            .with_state_file_bytes_max(state_file_bytes_max)
+            .with_hits(hits)
+            .with_after_tampering(after_tampering)
     }
 }
 

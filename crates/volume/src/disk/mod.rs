@@ -54,6 +54,7 @@ pub const BLOCKS_UNDER_WAY_MAX: usize = 512;
 
 /// How a disk is run.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct DiskOptions {
     /// Bytes of blocks in the cache. Half of them may wait to be written back. With less than a block, each
     /// request makes its accesses at once, reads and writes alike; requests that are served together ask for a
@@ -67,6 +68,20 @@ pub struct DiskOptions {
 impl DiskOptions {
     /// A cache that is worth its memory, and no schedule.
     pub const DEFAULT: Self = Self { cache_bytes_max: 16 << 20, schedule: None };
+}
+
+impl DiskOptions {
+    /// The same, but for [`cache_bytes_max`](Self::cache_bytes_max).
+    #[must_use]
+    pub const fn with_cache_bytes_max(self, cache_bytes_max: u64) -> Self {
+        Self { cache_bytes_max, ..self }
+    }
+
+    /// The same, but for [`schedule`](Self::schedule).
+    #[must_use]
+    pub const fn with_schedule(self, schedule: Option<Schedule>) -> Self {
+        Self { schedule, ..self }
+    }
 }
 
 impl Default for DiskOptions {

@@ -40,6 +40,7 @@ const PERIOD_MAX: Duration = Duration::from_secs(3600);
 
 /// When a disk makes accesses, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Schedule {
     /// From tick to tick.
     pub period: Duration,
@@ -51,6 +52,17 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// So many accesses at each tick, which write back early what they can.
+    pub const fn new(period: Duration, accesses: usize) -> Self {
+        Self { period, accesses, early_write_backs: true }
+    }
+
+    /// The same, but for [`early_write_backs`](Self::early_write_backs).
+    #[must_use]
+    pub const fn with_early_write_backs(self, early_write_backs: bool) -> Self {
+        Self { early_write_backs, ..self }
+    }
+
     /// Whether a disk can keep it.
     ///
     /// # Errors

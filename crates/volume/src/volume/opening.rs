@@ -24,6 +24,7 @@ use crate::tampering;
 
 /// What was done when a volume was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Recovery {
     /// It had not been closed.
     pub was_needed: bool,

@@ -275,7 +275,7 @@ fn disk_of(setup: &SmallVolume, cache_blocks_max: u64) -> (World, Disk) {
     let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
     (
         world,
-        Disk::start(volume, &DiskOptions { cache_bytes_max, ..DiskOptions::default() }).unwrap(),
+        Disk::start(volume, &DiskOptions::default().with_cache_bytes_max(cache_bytes_max)).unwrap(),
     )
 }
 

@@ -127,7 +127,7 @@ fn stash_hits(bench: &Bench, wanted: Wanted) -> u64 {
     let is_hit = |seed: &u64| {
         bench.restore();
         let owner = owner_of(&mut bench.world.store()).unwrap();
-        let options = VolumeOptions { hits: HitPolicy::Serve, ..VolumeOptions::default() };
+        let options = VolumeOptions::default().with_hits(HitPolicy::Serve);
         let (store, dir) = (bench.world.store(), Box::new(bench.world.dir()));
         let coins = StdRng::seed_from_u64(*seed);
         let (mut volume, _) = Volume::open(store, dir, &owner, options, coins).unwrap();

@@ -440,7 +440,7 @@ impl Held {
         let store = Gated { store: world.store(), gate: gate.clone() };
         let (volume, _) = setup.open(store, world.dir(), coins(2)).unwrap();
         let cache_bytes_max = blocks * u64::from(BLOCK_BYTES);
-        let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
+        let options = DiskOptions::default().with_cache_bytes_max(cache_bytes_max);
         let disk = Disk::start(volume, &options).unwrap();
         Self { setup, world, gate: OpenAtTheEnd(gate), disk }
     }

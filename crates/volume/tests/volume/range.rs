@@ -402,7 +402,7 @@ impl Counted {
 
     fn with((world, volume): (World, Volume), cache_blocks_max: u64) -> Self {
         let cache_bytes_max = cache_blocks_max * u64::from(BLOCK_BYTES);
-        let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
+        let options = DiskOptions::default().with_cache_bytes_max(cache_bytes_max);
         let disk = Disk::start(volume, &options).unwrap();
         Self { world, disk }
     }

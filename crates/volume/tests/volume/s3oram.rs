@@ -156,7 +156,7 @@ fn a_server_that_has_lost_its_shares_is_named_before_anything_is_written() {
 #[test]
 fn moves_become_durable_first_or_there_is_no_volume() {
     let setup = Setup::new();
-    let late = VolumeOptions { sync_moves: SyncMoves::AtFlush, ..VolumeOptions::default() };
+    let late = VolumeOptions::default().with_sync_moves(SyncMoves::AtFlush);
     let error = setup.create(late).map(drop).unwrap_err();
     assert!(error.to_string().contains("--sync-moves"), "{error}");
 }

@@ -58,7 +58,9 @@ fn create(setup: &SmallVolume, lengths: Lengths, store: CrashStore, dir: Watched
     let superblock = Superblock::create(setup.params(), &volume_key, &slot, &mut coins).unwrap();
     let owner = Unlocked { superblock, volume_key, slot: 0 };
     let state_file_bytes_max = setup.state_file_bytes_max;
-    let options = VolumeOptions { state_file_bytes_max, lengths, ..VolumeOptions::default() };
+    let options = VolumeOptions::default()
+        .with_state_file_bytes_max(state_file_bytes_max)
+        .with_lengths(lengths);
     Volume::create(store, Box::new(dir), &owner, options, coins).unwrap()
 }
 

@@ -41,7 +41,7 @@ impl Subject {
         let owner = creation::owner(params.clone(), &secret, Cost::FLOOR, "", &mut coins)?;
 
         let path = place.join("volume");
-        let options = StoreOptions { direct: args.direct, ..StoreOptions::default() };
+        let options = StoreOptions::default().with_direct(args.direct);
         let store = Location::File(path.clone()).create(&shapes(&params)?, &options)?;
         // Nobody else needs its name: the system takes the room back, however the process ends.
         fs::remove_file(&path).map_err(|error| files::cannot_write(&path, &error))?;
@@ -50,11 +50,10 @@ impl Subject {
         // The recording is no part of storage: its time counts as the client's.
         let store = Recorder::new(meter.on_store(store), SharedSink(seen.clone()));
         let dir = FsStateDir::create(&place.join("state"))?;
-        let options =
-            VolumeOptions { sync_moves: args.sync_moves.into(), ..VolumeOptions::default() };
+        let options = VolumeOptions::default().with_sync_moves(args.sync_moves.into());
         let volume = Volume::create(store, meter.on_dir(dir), &owner, options, coins)?;
         let cache_bytes_max = cache_bytes(args.size);
-        let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
+        let options = DiskOptions::default().with_cache_bytes_max(cache_bytes_max);
         let disk = Disk::start(volume, &options)?;
         Ok(Self { disk, seen, meter })
     }

@@ -7,6 +7,7 @@ use crate::scheme::{RawConfig, RotatingTrees, TreeConfig};
 
 /// Parameters of rotating RAW ORAM.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RotatingConfig {
     /// The tree, and when it is evicted to.
     pub raw: RawConfig,
@@ -104,5 +105,25 @@ impl RotatingConfig {
             ));
         }
         Ok(RotatingShapes { slots, heads, taken: Some(self.raw.taken_shape()?) })
+    }
+}
+
+impl RotatingConfig {
+    /// The same, but for [`raw`](Self::raw).
+    #[must_use]
+    pub fn with_raw(self, raw: RawConfig) -> Self {
+        Self { raw, ..self }
+    }
+
+    /// The same, but for [`recursion`](Self::recursion).
+    #[must_use]
+    pub fn with_recursion(self, recursion: Option<Recursion>) -> Self {
+        Self { recursion, ..self }
+    }
+
+    /// The same, but for [`trees`](Self::trees).
+    #[must_use]
+    pub fn with_trees(self, trees: RotatingTrees) -> Self {
+        Self { trees, ..self }
     }
 }

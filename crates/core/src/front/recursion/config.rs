@@ -20,6 +20,7 @@ const PLB_BLOCKS_MAX: usize = 1 << 20;
 
 /// Parameters of Freecursive ORAM. The names of the papers are in brackets.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FreecursiveConfig {
     /// How many data blocks (N).
     pub capacity: u64,
@@ -179,6 +180,62 @@ impl FreecursiveConfig {
             ));
         }
         AddressSpace::new(self.capacity, self.fan_out, self.client_entries_max)
+    }
+}
+
+impl FreecursiveConfig {
+    /// The same, but for [`capacity`](Self::capacity).
+    #[must_use]
+    pub const fn with_capacity(self, capacity: u64) -> Self {
+        Self { capacity, ..self }
+    }
+
+    /// The same, but for [`block_bytes`](Self::block_bytes).
+    #[must_use]
+    pub const fn with_block_bytes(self, block_bytes: usize) -> Self {
+        Self { block_bytes, ..self }
+    }
+
+    /// The same, but for [`fan_out`](Self::fan_out).
+    #[must_use]
+    pub const fn with_fan_out(self, fan_out: u64) -> Self {
+        Self { fan_out, ..self }
+    }
+
+    /// The same, but for [`counter_bits`](Self::counter_bits).
+    #[must_use]
+    pub const fn with_counter_bits(self, counter_bits: u32) -> Self {
+        Self { counter_bits, ..self }
+    }
+
+    /// The same, but for [`client_entries_max`](Self::client_entries_max).
+    #[must_use]
+    pub const fn with_client_entries_max(self, client_entries_max: u64) -> Self {
+        Self { client_entries_max, ..self }
+    }
+
+    /// The same, but for [`plb_blocks`](Self::plb_blocks).
+    #[must_use]
+    pub const fn with_plb_blocks(self, plb_blocks: usize) -> Self {
+        Self { plb_blocks, ..self }
+    }
+
+    /// The same, but for [`plb_ways`](Self::plb_ways).
+    #[must_use]
+    pub const fn with_plb_ways(self, plb_ways: usize) -> Self {
+        Self { plb_ways, ..self }
+    }
+
+    /// The same, but for [`hits`](Self::hits).
+    #[must_use]
+    pub const fn with_hits(self, hits: HitPolicy) -> Self {
+        Self { hits, ..self }
+    }
+
+    /// The same, but for [`integrity`](Self::integrity).
+    #[must_use]
+    pub const fn with_integrity(self, integrity: Integrity) -> Self {
+        Self { integrity, ..self }
     }
 }
 

@@ -38,6 +38,7 @@ use crate::scheme::{Op, Scheme};
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Integrity {
     /// It does not: storage is curious, and honest. What it returns is checked so far that nothing
     /// panics.

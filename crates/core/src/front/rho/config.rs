@@ -13,6 +13,7 @@ const SMALL_PER_MAIN_MAX: usize = 64;
 
 /// Parameters of what ρ adds to the main ORAM.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RhoConfig {
     /// The small tree. Its capacity is that of the array; its blocks are those of the main ORAM.
     pub small: TreeConfig,
@@ -41,7 +42,13 @@ impl RhoConfig {
             tree_top_levels: leaf_level.min(6),
             ..TreeConfig::new(blocks, block_bytes, geometry, 200)
         };
-        Ok(Self { small, ways: WAYS, small_per_main: 2, ends_rounds: true })
+        Ok(Self::of_tree(small, WAYS, 2))
+    }
+
+    /// On a small tree of one's own, with so many places in the array for each address, and so many small accesses for each main
+    /// one.
+    pub fn of_tree(small: TreeConfig, ways: usize, small_per_main: usize) -> Self {
+        Self { small, ways, small_per_main, ends_rounds: true }
     }
 
     /// Refuses a pattern that is none.
@@ -56,5 +63,31 @@ impl RhoConfig {
                 self.small_per_main
             ),
         ))
+    }
+}
+
+impl RhoConfig {
+    /// The same, but for [`small`](Self::small).
+    #[must_use]
+    pub fn with_small(self, small: TreeConfig) -> Self {
+        Self { small, ..self }
+    }
+
+    /// The same, but for [`ways`](Self::ways).
+    #[must_use]
+    pub fn with_ways(self, ways: usize) -> Self {
+        Self { ways, ..self }
+    }
+
+    /// The same, but for [`small_per_main`](Self::small_per_main).
+    #[must_use]
+    pub fn with_small_per_main(self, small_per_main: usize) -> Self {
+        Self { small_per_main, ..self }
+    }
+
+    /// The same, but for [`ends_rounds`](Self::ends_rounds).
+    #[must_use]
+    pub fn with_ends_rounds(self, ends_rounds: bool) -> Self {
+        Self { ends_rounds, ..self }
     }
 }

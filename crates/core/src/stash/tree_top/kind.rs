@@ -8,6 +8,7 @@ const WAYS_MAX: u16 = 256;
 /// How the client keeps the levels nearest the root. It changes neither what is in storage nor what
 /// an access shows. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TreeTopKind {
     /// Bucket by bucket, as in storage. Whether a block is there cannot be told without its leaf.
     #[default]

@@ -30,7 +30,7 @@ pub(crate) fn lose_and_repeat(setup: &Setup) -> Lost {
     let Scheme::Rotating(evict_period) = setup.scheme else {
         unreachable!("only rotating RAW ORAM goes back");
     };
-    let config = RawConfig { tree: setup.tree(), evict_period };
+    let config = RawConfig::of_tree(setup.tree(), evict_period);
     let mut coins = StdRng::seed_from_u64(setup.seed);
     let master = MasterKey::draw(&mut coins);
     let sealer = EraSealer::fresh(master.clone(), config.tree.tree, &mut coins);

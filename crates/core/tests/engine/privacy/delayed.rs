@@ -52,7 +52,7 @@ fn run(setup: Setup, cache: CacheConfig, workload: Workload) -> Run {
     let store = store(tree.shape().unwrap());
     match setup.scheme {
         Scheme::Raw(evict_period) => {
-            let config = RawConfig { tree, evict_period };
+            let config = RawConfig::of_tree(tree, evict_period);
             let scheme = RawScheme::new(&config, sealer, store).unwrap();
             run_on(setup, scheme, cache, workload, coins, RawScheme::store_mut)
         }

@@ -32,10 +32,10 @@ fn turns(coins: &mut StdRng) -> [Turns; 3] {
 
 /// What storage sees of `turns`.
 fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
-    let tree = TreeConfig { tree_top_levels, ..Setup::new(scheme, ACCESSES).tree() };
+    let tree = Setup::new(scheme, ACCESSES).tree().with_tree_top_levels(tree_top_levels);
     let scheme = match scheme {
         Scheme::Path => SchemeConfig::Path(tree),
-        Scheme::Raw(evict_period) => SchemeConfig::Raw(RawConfig { tree, evict_period }),
+        Scheme::Raw(evict_period) => SchemeConfig::Raw(RawConfig::of_tree(tree, evict_period)),
         Scheme::Rotating(_) => unreachable!("its dummies are moves of nothing"),
     };
     let log = Rc::new(RefCell::new(Vec::new()));

@@ -60,8 +60,8 @@ impl Run {
 /// 16 blocks in sets of 4: fewer than most workloads ask for.
 fn config() -> RhoConfig {
     let geometry = Geometry::uniform(SMALL_LEAF_LEVEL, 2).unwrap();
-    let small = TreeConfig { tree: SMALL, ..TreeConfig::new(16, BLOCK_BYTES, geometry, 16) };
-    RhoConfig { small, ways: 4, small_per_main: 2, ends_rounds: true }
+    let small = TreeConfig::new(16, BLOCK_BYTES, geometry, 16).with_tree(SMALL);
+    RhoConfig::of_tree(small, 4, 2)
 }
 
 fn run(frontend: Frontend, cache: Option<CacheConfig>, workload: Workload) -> Run {

@@ -150,7 +150,7 @@ impl Setup {
         match self.scheme {
             Scheme::Path | Scheme::Raw(_) => self.tree().shape().unwrap().levels()[level],
             Scheme::Rotating(evict_period) => {
-                let config = RawConfig { tree: self.tree(), evict_period };
+                let config = RawConfig::of_tree(self.tree(), evict_period);
                 config.rotating_shapes().unwrap()[0].levels()[level + 1]
             }
         }
@@ -191,11 +191,11 @@ impl Setup {
         let oram_coins = StdRng::from_rng(&mut coins);
         let scheme = match self.scheme {
             Scheme::Path => SchemeConfig::Path(tree),
-            Scheme::Raw(evict_period) => SchemeConfig::Raw(RawConfig { tree, evict_period }),
+            Scheme::Raw(evict_period) => SchemeConfig::Raw(RawConfig::of_tree(tree, evict_period)),
             Scheme::Rotating(evict_period) => {
                 let master = MasterKey::draw(&mut coins);
                 let sealer = EraSealer::fresh(master, tree.tree, &mut coins);
-                let config = RawConfig { tree, evict_period };
+                let config = RawConfig::of_tree(tree, evict_period);
                 let store = store_of(&config.rotating_shapes().unwrap());
                 let mut oram = RotatingOram::rotating(&config, sealer, store, oram_coins).unwrap();
                 let states = self.drive(&mut oram, &requests, &mut coins);
@@ -314,22 +314,20 @@ pub(crate) fn store_of(shapes: &[TreeShape]) -> Store {
 /// Two levels of 25 and of 4 position-map blocks, of which 3 fit the PLB; and counters that reach
 /// their end all the time.
 pub(crate) fn freecursive_config() -> FreecursiveConfig {
-    FreecursiveConfig {
-        capacity: CAPACITY,
-        block_bytes: BLOCK_BYTES,
-        fan_out: 8,
-        counter_bits: 4,
-        client_entries_max: 4,
-        plb_blocks: 3,
-        plb_ways: 1,
-        hits: HitPolicy::Access,
-        integrity: Integrity::None,
-    }
+    FreecursiveConfig::new(CAPACITY, BLOCK_BYTES)
+        .unwrap()
+        .with_fan_out(8)
+        .with_counter_bits(4)
+        .with_client_entries_max(4)
+        .with_plb_blocks(3)
+        .with_plb_ways(1)
+        .with_hits(HitPolicy::Access)
+        .with_integrity(Integrity::None)
 }
 
 impl Setup {
     fn freecursive_config(&self) -> FreecursiveConfig {
-        FreecursiveConfig { hits: self.hits, integrity: self.integrity, ..freecursive_config() }
+        freecursive_config().with_hits(self.hits).with_integrity(self.integrity)
     }
 
     pub(crate) fn freecursive_oram<B: scheme::Scheme>(

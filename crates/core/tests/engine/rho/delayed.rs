@@ -199,12 +199,11 @@ fn full_stashes_refuse_lose_nothing_and_recover() {
 /// A cache of 8 blocks that remaps with a delay, in front of rho whose small tree has 16.
 fn behind_a_cache() -> CachedOram<FreecursiveRho> {
     let config = RhoConfig::new(16, BLOCK_BYTES).unwrap();
-    let free = FreecursiveConfig {
-        client_entries_max: 4,
-        plb_blocks: 2,
-        fan_out: 4,
-        ..FreecursiveConfig::new(200, BLOCK_BYTES).unwrap()
-    };
+    let free = FreecursiveConfig::new(200, BLOCK_BYTES)
+        .unwrap()
+        .with_client_entries_max(4)
+        .with_plb_blocks(2)
+        .with_fan_out(4);
     let trees = trees(&config, &free.path_tree().unwrap(), 1);
     let rho = RhoOram::new(&config, FreecursiveOram::new(&free, trees, coins(1)).unwrap()).unwrap();
     CachedOram::new(CacheConfig { blocks: 8, ways: 4 }, RemapPolicy::Delayed, rho).unwrap()
@@ -273,7 +272,7 @@ fn a_block_out_of_range_is_refused_before_anything_is_done() {
 
 #[test]
 fn open_rounds_stay_open() {
-    let config = RhoConfig { ends_rounds: false, ..RhoConfig::new(16, BLOCK_BYTES).unwrap() };
+    let config = RhoConfig::new(16, BLOCK_BYTES).unwrap().with_ends_rounds(false);
     let main = TreeConfig::path(200, BLOCK_BYTES).unwrap();
     let main = FlatOram::new(trees(&config, &main, 1), coins(1)).unwrap();
     let mut rho = RhoOram::new(&config, main).unwrap();

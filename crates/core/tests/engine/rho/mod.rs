@@ -42,12 +42,10 @@ fn any_rho(coins: &mut StdRng) -> RhoConfig {
     let ways = pick(&[1, 2, 8], coins);
     let blocks = ways * pick(&[1, 2, 5], coins);
     let slots: Vec<u16> = (0..pick(&[5, 6], coins)).map(|_| coins.random_range(2..4)).collect();
-    let small = TreeConfig {
-        tree: TreeId(1),
-        tree_top_levels: pick(&[0, 2], coins),
-        ..TreeConfig::new(blocks as u64, BLOCK_BYTES, Geometry::profile(&slots).unwrap(), 50)
-    };
-    RhoConfig { small, ways, small_per_main: pick(&[1, 2, 2, 5], coins), ends_rounds: true }
+    let small = TreeConfig::new(blocks as u64, BLOCK_BYTES, Geometry::profile(&slots).unwrap(), 50)
+        .with_tree(TreeId(1))
+        .with_tree_top_levels(pick(&[0, 2], coins));
+    RhoConfig::of_tree(small, ways, pick(&[1, 2, 2, 5], coins))
 }
 
 fn any_flat(config: &RhoConfig, seed: u64, coins: &mut StdRng) -> FlatOram<Trees, StdRng> {
@@ -62,17 +60,15 @@ fn any_freecursive(
     seed: u64,
     coins: &mut StdRng,
 ) -> FreecursiveOram<Trees, StdRng> {
-    let free = FreecursiveConfig {
-        capacity: pick(&[1, 7, 50, 150], coins),
-        block_bytes: BLOCK_BYTES,
-        fan_out: pick(&[2, 4, 8], coins),
-        counter_bits: pick(&[1, 2, 5, 14], coins),
-        client_entries_max: pick(&[1, 2, 10], coins),
-        plb_blocks: pick(&[0, 1, 4, 64], coins),
-        plb_ways: 1,
-        hits: pick(&[HitPolicy::Access, HitPolicy::Serve], coins),
-        integrity: Integrity::None,
-    };
+    let free = FreecursiveConfig::new(pick(&[1, 7, 50, 150], coins), BLOCK_BYTES)
+        .unwrap()
+        .with_fan_out(pick(&[2, 4, 8], coins))
+        .with_counter_bits(pick(&[1, 2, 5, 14], coins))
+        .with_client_entries_max(pick(&[1, 2, 10], coins))
+        .with_plb_blocks(pick(&[0, 1, 4, 64], coins))
+        .with_plb_ways(1)
+        .with_hits(pick(&[HitPolicy::Access, HitPolicy::Serve], coins))
+        .with_integrity(Integrity::None);
     let trees = trees(config, &free.path_tree().unwrap(), seed);
     FreecursiveOram::new(&free, trees, self::coins(seed)).unwrap()
 }
@@ -80,19 +76,16 @@ fn any_freecursive(
 /// Trees whose stashes are full all the time. The position map of a Freecursive main ORAM fills its stash
 /// in the middle of a request.
 fn tight(seed: u64) -> (RhoConfig, FreecursiveOram<Trees, StdRng>) {
-    let small = TreeConfig {
-        tree: TreeId(1),
-        ..TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1)
-    };
-    let config = RhoConfig { small, ways: 8, small_per_main: 1, ends_rounds: true };
-    let free = FreecursiveConfig {
-        client_entries_max: 1,
-        fan_out: 2,
-        plb_blocks: 4,
-        plb_ways: 4,
-        ..FreecursiveConfig::new(80, BLOCK_BYTES).unwrap()
-    };
-    let main = TreeConfig { stash_blocks_max: 1, ..free.path_tree().unwrap() };
+    let small =
+        TreeConfig::new(24, BLOCK_BYTES, Geometry::uniform(4, 2).unwrap(), 1).with_tree(TreeId(1));
+    let config = RhoConfig::of_tree(small, 8, 1);
+    let free = FreecursiveConfig::new(80, BLOCK_BYTES)
+        .unwrap()
+        .with_client_entries_max(1)
+        .with_fan_out(2)
+        .with_plb_blocks(4)
+        .with_plb_ways(4);
+    let main = free.path_tree().unwrap().with_stash_blocks_max(1);
     let trees = trees(&config, &main, seed);
     let main = FreecursiveOram::new(&free, trees, coins(seed)).unwrap();
     (config, main)
@@ -319,8 +312,8 @@ fn the_defaults_are_the_papers_and_contradictions_are_refused() {
     let bad = [
         RhoOram::new(&other_size, flat(&config)).err(),
         RhoOram::new(&other_blocks, flat(&other_blocks)).err(),
-        RhoOram::new(&RhoConfig { ways: 3, ..config.clone() }, flat(&config)).err(),
-        RhoOram::new(&RhoConfig { ways: 0, ..config.clone() }, flat(&config)).err(),
+        RhoOram::new(&config.clone().with_ways(3), flat(&config)).err(),
+        RhoOram::new(&config.clone().with_ways(0), flat(&config)).err(),
     ];
     for error in bad {
         assert_eq!(error.unwrap().kind(), ErrorKind::InvalidConfig);
@@ -333,7 +326,7 @@ fn the_defaults_are_the_papers_and_contradictions_are_refused() {
 #[test]
 fn open_rounds_keep_to_the_pattern_and_go_on_with_idle_accesses() {
     let mut coins = coins(3);
-    let config = RhoConfig { ends_rounds: false, ..RhoConfig::new(16, BLOCK_BYTES).unwrap() };
+    let config = RhoConfig::new(16, BLOCK_BYTES).unwrap().with_ends_rounds(false);
     let main = TreeConfig::path(200, BLOCK_BYTES).unwrap();
     let flat = FlatOram::new(trees(&config, &main, 1), StdRng::seed_from_u64(2)).unwrap();
     let mut oram = RhoOram::new(&config, flat).unwrap();
@@ -361,7 +354,7 @@ fn a_pattern_without_an_end_is_refused() {
     let main = TreeConfig::path(20, BLOCK_BYTES).unwrap();
     for small_per_main in [0, 65] {
         let good = RhoConfig::new(16, BLOCK_BYTES).unwrap();
-        let config = RhoConfig { small_per_main, ..good };
+        let config = good.with_small_per_main(small_per_main);
         let refused = TwoTrees::new(&config, scheme(&main), scheme(&config.small), coins(1));
         assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidConfig);
     }

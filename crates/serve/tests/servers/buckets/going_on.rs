@@ -57,8 +57,7 @@ impl Shared {
             ShareServer { address: address.clone(), key: *key, dialing }
         };
         let servers = circle.peers[..SERVERS].iter().map(server).collect();
-        let options =
-            RemoteOptions { retry_for: Duration::from_secs(1), ..RemoteOptions::new("disk") };
+        let options = RemoteOptions::new("disk").with_retry_for(Duration::from_secs(1));
         let store = SharedStore::create(servers, &shapes(), 1, options).unwrap();
         Self(Arc::new(Mutex::new(store)))
     }

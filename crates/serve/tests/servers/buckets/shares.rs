@@ -383,7 +383,7 @@ fn three_servers_evict_together_also_after_one_was_started_anew() {
 #[test]
 fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() {
     let mut circle = Circle::start(None);
-    let options = StoreOptions { retry_for: Duration::from_secs(1), ..StoreOptions::default() };
+    let options = StoreOptions::default().with_retry_for(Duration::from_secs(1));
     let store = circle.location("disk").create(&shapes(), &options).unwrap();
     let mut blocks = Blocks::set_up(&circle, store);
     (1..4).for_each(|byte| drop(blocks.exchange(usize::from(byte), byte)));

@@ -1,6 +1,7 @@
 //! What the world promises: that it conforms while it runs, that what was synced stays, that nothing
 //! appears which was never written, and that the dead stay dead.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
 use std::io;
@@ -15,8 +16,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::toys::{BLOCK, shapes};
-use crate::conformance::check_store;
 use crate::crash::{CrashStore, FailedSync, Fault, OpKind, Seen, Survival, World};
+use oblivio_conformance::{check_durable_store, check_store};
 
 fn coins(seed: u64) -> StdRng {
     StdRng::seed_from_u64(seed)
@@ -54,6 +55,23 @@ fn the_store_conforms_after_crashes() {
             world.crash(&mut coins(1), survival);
             world.store()
         });
+    }
+}
+
+#[test]
+fn the_store_keeps_what_was_flushed_through_crashes() {
+    for survival in Survival::MODES {
+        let world = RefCell::new(World::new(&shapes()));
+        check_durable_store(
+            |shapes| {
+                world.replace(World::new(shapes));
+                world.borrow().store()
+            },
+            |_| {
+                world.borrow().crash(&mut coins(1), survival);
+                world.borrow().store()
+            },
+        );
     }
 }
 

@@ -104,7 +104,7 @@ fn writes_to_a_disk_look_alike_whatever_they_write() {
         let mut bench = Bench::new(SmallVolume::default(), 1);
         let (volume, _) = bench.open().unwrap();
         let cache_bytes_max = 4 * u64::from(BLOCK_BYTES);
-        let options = DiskOptions { cache_bytes_max, ..DiskOptions::default() };
+        let options = DiskOptions::default().with_cache_bytes_max(cache_bytes_max);
         let disk = Disk::start(volume, &options).unwrap();
         for request in 0..60 {
             let data = vec![fill(request); BLOCK_BYTES as usize];

@@ -119,7 +119,7 @@ fn look(setup: SmallVolume, workload: &[Vec<Blocks>], is_write: Kind, durable: b
 }
 
 fn disk(volume: Volume) -> Disk {
-    let options = DiskOptions { cache_bytes_max: 0, ..DiskOptions::default() };
+    let options = DiskOptions::default().with_cache_bytes_max(0);
     Disk::start(volume, &options).unwrap()
 }
 

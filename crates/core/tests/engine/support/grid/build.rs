@@ -119,18 +119,14 @@ impl Builder {
             Top::Sets => (TOP_LEVELS, TreeTopKind::SetAssociative { ways: 2 }),
         };
         let geometry = Geometry::profile(&slots).unwrap();
-        TreeConfig {
-            tree_top_levels: tree_top_levels.min(leaf_level),
-            tree_top,
-            ..TreeConfig::new(capacity, block_bytes, geometry, stash_blocks_max)
-        }
+        TreeConfig::new(capacity, block_bytes, geometry, stash_blocks_max)
+            .with_tree_top_levels(tree_top_levels.min(leaf_level))
+            .with_tree_top(tree_top)
     }
 
     fn scheme(&self, tree: TreeConfig) -> SchemeConfig {
         match self.combination.scheme {
-            Scheme::Raw => {
-                SchemeConfig::Raw(RawConfig { tree, evict_period: ACCESSES_PER_EVICTION })
-            }
+            Scheme::Raw => SchemeConfig::Raw(RawConfig::of_tree(tree, ACCESSES_PER_EVICTION)),
             _ => SchemeConfig::Path(tree),
         }
     }
@@ -171,38 +167,35 @@ impl Builder {
             let leaf_level = path.geometry.leaf_level().min(LEAF_LEVEL);
             let tree = self.tree(path.capacity, BLOCK_BYTES, leaf_level);
             let ground = NotingGround { builder: self, notes: Notes::default() };
-            ground.noting(&self.scheme(TreeConfig { tree: path.tree, ..tree }))
+            ground.noting(&self.scheme(tree.with_tree(path.tree)))
         });
         RecursiveOram::new(&config, schemes.collect::<Result<_, _>>()?, self.coins())
     }
 
     /// Position-map blocks of eight entries; counters that reach their end all the time.
     fn freecursive_config(&self) -> FreecursiveConfig {
-        FreecursiveConfig {
-            capacity: CAPACITY,
-            block_bytes: BLOCK_BYTES,
-            fan_out: 8,
-            counter_bits: 4,
-            client_entries_max: CLIENT_ENTRIES_MAX,
-            plb_blocks: if self.combination.map == Map::Freecursive { 3 } else { 0 },
-            plb_ways: 1,
-            hits: self.combination.hits,
-            integrity: self.combination.integrity,
-        }
+        FreecursiveConfig::new(CAPACITY, BLOCK_BYTES)
+            .unwrap()
+            .with_fan_out(8)
+            .with_counter_bits(4)
+            .with_client_entries_max(CLIENT_ENTRIES_MAX)
+            .with_plb_blocks(if self.combination.map == Map::Freecursive { 3 } else { 0 })
+            .with_plb_ways(1)
+            .with_hits(self.combination.hits)
+            .with_integrity(self.combination.integrity)
     }
 
     fn freecursive_tree(&self) -> Result<TreeConfig, Error> {
         let config = self.freecursive_config();
-        Ok(TreeConfig {
-            burst_accesses_max: config.burst_accesses_max()?,
-            ..self.tree(config.tree_capacity()?, config.tree_block_bytes(), LEAF_LEVEL)
-        })
+        Ok(self
+            .tree(config.tree_capacity()?, config.tree_block_bytes(), LEAF_LEVEL)
+            .with_burst_accesses_max(config.burst_accesses_max()?))
     }
 
     /// 16 blocks in sets of 4: fewer than are written.
     fn rho(&self) -> RhoConfig {
-        let small = TreeConfig { tree: TreeId(1), ..self.tree(16, BLOCK_BYTES, 4) };
-        RhoConfig { small, ways: 4, small_per_main: SMALL_PER_MAIN, ends_rounds: true }
+        let small = self.tree(16, BLOCK_BYTES, 4).with_tree(TreeId(1));
+        RhoConfig::of_tree(small, 4, SMALL_PER_MAIN)
     }
 
     fn rotating(&self) -> Made {
@@ -210,7 +203,7 @@ impl Builder {
         let config = match self.combination.map {
             Map::Flat => {
                 let tree = self.tree(CAPACITY, BLOCK_BYTES, LEAF_LEVEL);
-                RotatingConfig::flat(RawConfig { tree, evict_period })
+                RotatingConfig::flat(RawConfig::of_tree(tree, evict_period))
             }
             _ => {
                 let recursion = Recursion {
@@ -220,8 +213,8 @@ impl Builder {
                 };
                 let blocks = recursion.tree_blocks(BLOCK_BYTES, LEAF_LEVEL)?;
                 let tree = self.tree(blocks, BLOCK_BYTES, LEAF_LEVEL);
-                let flat = RotatingConfig::flat(RawConfig { tree, evict_period });
-                RotatingConfig { recursion: Some(recursion), ..flat }
+                let flat = RotatingConfig::flat(RawConfig::of_tree(tree, evict_period));
+                flat.with_recursion(Some(recursion))
             }
         };
         let shapes = config.shapes()?.into_trees();
