@@ -24,10 +24,10 @@ pub enum ErrorKind {
     /// What the client has kept is older than the storage. Nothing was touched.
     StateRolledBack,
     /// The storage returned bytes that no honest write can have produced. The ORAM refuses further
-    /// work: reopen it on storage you believe.
+    /// work: open it again on storage you believe, if it is durable; else make another.
     Corrupt,
     /// The storage failed to read or write. How far the write-back got is unknown, so the ORAM
-    /// refuses further work: reopen it.
+    /// refuses further work: open it again, if it is durable; else make another.
     Store,
     /// The stash holds more than `stash_blocks_max` blocks, so the access was refused before
     /// anything was touched. No block is lost. Evict in the background, or use a larger bound.
@@ -35,7 +35,8 @@ pub enum ErrorKind {
     /// A counter has no values left under this key: sealing more would repeat a keystream. The ORAM
     /// refuses further work: move the data to an ORAM with a fresh key.
     CounterExhausted,
-    /// An earlier access failed half way. This handle answers nothing more: reopen it.
+    /// An earlier access failed half way. This handle answers nothing more: open the ORAM again, if it is durable (see
+    /// [`durable`](crate::durable)); else make another.
     MustReopen,
 }
 
@@ -73,7 +74,7 @@ impl Error {
 /// [`MustReopen`](ErrorKind::MustReopen).
 pub fn check_sound(is_broken: bool) -> Result<(), Error> {
     if is_broken {
-        let message = "an earlier access failed half way: reopen the ORAM";
+        let message = "an earlier access failed half way: open the ORAM again if it is durable, else make another";
         return Err(Error::new(ErrorKind::MustReopen, message));
     }
     Ok(())

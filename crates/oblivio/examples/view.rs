@@ -27,14 +27,10 @@ type Picture = [[u64; COLUMNS]; ROWS];
 
 /// What storage saw of these requests.
 fn record(address_of: impl Fn(u64) -> u64) -> Result<Vec<Event>, Box<dyn Error>> {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let sink = seen.clone();
-    let record = move |event: &Event, _: &[u8]| {
-        sink.lock().unwrap_or_else(PoisonError::into_inner).push(*event);
-    };
+    let seen = Arc::new(Mutex::new(Vec::<Event>::new()));
     let mut array = ArrayOptions::new(BLOCKS, 64).on(|shape| {
         let store = MemoryStore::new(&[shape], MemoryStore::default_layout())?;
-        Ok(Recorder::new(store, record))
+        Ok(Recorder::new(store, seen.clone()))
     })?;
     for request in 0..REQUESTS {
         // Every other one writes. Nobody can tell.

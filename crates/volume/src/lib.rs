@@ -1,15 +1,14 @@
 //! A durable, byte-addressed disk over an oblivious RAM.
 //!
+//! The crate `oblivio` is the way in: `Volume::create` and `Volume::open`, with examples. What is here are the parts that it is made
+//! of, for programs that put them together otherwise.
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | [`volume`] | a durable array of blocks: the commit protocol |
-//! | `ledger`, `state` | what the client keeps of it: state files |
-//! | [`state_dir`] | where the client keeps it |
+//! | [`state_dir`] | where the client keeps its state |
 //! | [`Coins`] | randomness that is renewed |
-//! | `anchor` | what storage keeps of it, so that neither side can go back |
-//! | `announced` | what storage is about to be shown of an opening |
 //! | [`tampering`] | that storage was found to be changed |
-//! | `newest` | which superblock the client takes |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
 //! | [`mod@unlock`] | from storage and a secret to its owner |

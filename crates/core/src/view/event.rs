@@ -1,5 +1,7 @@
 //! One thing that storage sees.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::pieces::Piece;
 
 /// Which method of [`BucketStore`](crate::store::BucketStore) was called.
@@ -58,6 +60,13 @@ pub trait EventSink {
 impl EventSink for Vec<Event> {
     fn record(&mut self, event: &Event, _: &[u8]) {
         self.push(*event);
+    }
+}
+
+/// Kept elsewhere as well: so what was seen can be read while the store, or the ORAM on it, has the recorder.
+impl<K: EventSink> EventSink for Arc<Mutex<K>> {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        self.lock().unwrap_or_else(PoisonError::into_inner).record(event, contents);
     }
 }
 

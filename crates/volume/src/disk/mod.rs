@@ -31,7 +31,7 @@ use std::sync::mpsc::{self, SendError, SyncSender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
-use oblivio_core::durable::RangePolicy;
+use oblivio_core::durable::{AnyStore, RangePolicy};
 
 use crate::device::ops::REQUEST_BYTES_MAX;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, Division, Request};
@@ -93,7 +93,7 @@ impl Default for DiskOptions {
 /// A volume in use as a disk.
 pub struct Disk {
     queue: SyncSender<Message>,
-    worker: Mutex<Option<JoinHandle<Result<(), VolumeError>>>>,
+    worker: Mutex<Option<JoinHandle<Result<AnyStore, VolumeError>>>>,
     /// Held while something is asked: nothing comes behind the message to close, where nobody would answer it.
     is_closed: RwLock<bool>,
     bytes: u64,
@@ -116,7 +116,7 @@ impl Disk {
         let shape = Shape::of(&volume, options.schedule.is_none() && has_cache);
         let Some(schedule) = options.schedule else {
             let worker = Worker::new(volume, options);
-            return Self::start_worker(shape, move |queue| worker.run(queue).map(drop));
+            return Self::start_worker(shape, move |queue| worker.run(queue));
         };
         let refused = schedule.check();
         let refused = refused.and_then(|()| schedule::check_ranges(&volume, schedule.accesses));
@@ -134,7 +134,7 @@ impl Disk {
         let tally = Arc::new(Tally::default());
         let kept = tally.clone();
         let mut disk = Self::start_worker(shape, move |queue| {
-            worker.run(queue, Pace::Clock(Clock::start(schedule.period, kept))).map(drop)
+            worker.run(queue, Pace::Clock(Clock::start(schedule.period, kept)))
         })?;
         disk.tally = Some(tally);
         Ok(disk)
@@ -166,15 +166,14 @@ impl Disk {
         schedule::check_ranges(&volume, accesses)?;
         let shape = Shape::of(&volume, false);
         let worker = ScheduledWorker::new(volume, cache_bytes_max, accesses, early_write_backs);
-        let disk =
-            Self::start_worker(shape, move |queue| worker.run(queue, Pace::ByHand).map(drop))?;
+        let disk = Self::start_worker(shape, move |queue| worker.run(queue, Pace::ByHand))?;
         let ticks = Ticks(disk.queue.clone());
         Ok((disk, ticks))
     }
 
     fn start_worker(
         Shape { bytes, block_bytes, division }: Shape,
-        work: impl FnOnce(&Queue) -> Result<(), VolumeError> + Send + 'static,
+        work: impl FnOnce(&Queue) -> Result<AnyStore, VolumeError> + Send + 'static,
     ) -> Result<Self, VolumeError> {
         let (queue, messages) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
         let failure = Arc::new(OnceLock::new());
@@ -198,6 +197,14 @@ impl Disk {
     /// # Errors
     /// What the volume failed with, now or before.
     pub fn close(&self) -> Result<(), VolumeError> {
+        self.close_into_store().map(drop)
+    }
+
+    /// The same, and gives back the store that the volume is in.
+    ///
+    /// # Errors
+    /// What the volume failed with, now or before: the store is gone with it.
+    pub fn close_into_store(&self) -> Result<AnyStore, VolumeError> {
         *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
         // A worker that is gone needs no message.
         let _ = self.queue.send(Message::Close);

@@ -88,7 +88,7 @@ impl FsStateDir {
             Err(fs::TryLockError::WouldBlock) => Err(VolumeError::new(
                 VolumeErrorKind::Locked,
                 format!(
-                    "the client's directory {} is in use: another process has the volume open. \
+                    "the client's directory {} is in use: somebody has the volume open, perhaps this very process. \
                      Stop it first",
                     path.display()
                 ),

@@ -7,7 +7,7 @@ use std::sync::mpsc::channel;
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
 use oblivio_testkit::crash::{Fault, Seen, ShadowDisk, World};
-use oblivio_volume::device::{BlockDevice, DiskErrorKind, DiskOp, Request, call};
+use oblivio_volume::device::{BlockDevice, DiskErrorKind, DiskOp, Request, WipedBytes, call};
 use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
 use oblivio_volume::{Disk, DiskOptions, VolumeErrorKind};
 use rand::rngs::StdRng;
@@ -259,6 +259,20 @@ fn whoever_asks_is_told_what_the_volume_failed_with() {
         let closed = call(&disk, past_the_end).unwrap_err();
         assert_eq!((closed.kind, closed.volume_kind()), (DiskErrorKind::Closed, None));
     }
+}
+
+#[test]
+fn the_store_of_a_disk_that_was_closed_holds_what_was_written() {
+    let setup = SmallVolume::default();
+    let (world, disk) = disk_of(&setup, 5);
+    let data = || WipedBytes::from(&[7; BLOCK_BYTES as usize][..]);
+    call(&disk, DiskOp::Write { offset: 0, data: data(), durable: false }).unwrap();
+    let store = disk.close_into_store().unwrap();
+    assert!(disk.close_into_store().is_err(), "there is one");
+    let volume = setup.open(store, world.dir(), StdRng::seed_from_u64(2)).unwrap().0;
+    let disk = Disk::start(volume, &DiskOptions::default()).unwrap();
+    let read = DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
+    assert_eq!(call(&disk, read).unwrap()[..], data()[..]);
 }
 
 fn read_at(op: &DiskOp) -> Option<u64> {

@@ -160,7 +160,7 @@ fn a_directory_in_use_is_not_rescued_from() {
     let world = World::with_data(4);
     let server = world.serve("");
     world.copy("disk.obl", "copy.obl");
-    world.bad("rescue copy.obl saved --key-file key", 9, "another process has the volume open");
+    world.bad("rescue copy.obl saved --key-file key", 9, "somebody has the volume open");
     assert_eq!(server.stop().0, 0);
     world.good(&format!("rescue {VOLUME} saved"));
 }
