@@ -2,11 +2,13 @@
 
 pub(crate) mod ops;
 pub(crate) mod span;
+mod watched;
 
 use std::fmt;
 use std::sync::mpsc;
 
 pub use oblivio_core::wiped::WipedBytes;
+pub use watched::WatchedDisk;
 
 use crate::error::{VolumeError, VolumeErrorKind};
 

@@ -19,6 +19,7 @@
 //! | [`rescue`] | what is left of a damaged volume |
 //! | [`disk`] | a volume as a disk of bytes, with a cache |
 //! | [`device`] | a disk, as servers see it |
+//! | [`insight`] | what goes on inside, for the owner to look at |
 //!
 //! Storage is handed to a volume, as the trait of the engine: it knows no store.
 //! ADR 5 of the repository argues why nothing is lost, `docs/format.md` of the repository has every byte.
@@ -32,6 +33,7 @@ pub mod copying;
 pub mod device;
 pub mod disk;
 mod error;
+pub mod insight;
 pub mod key_change;
 pub mod keys;
 mod ledger;

@@ -17,6 +17,7 @@ use self::reads::BegunReads;
 use self::window::nothing_to_do;
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
+use crate::insight::Insight;
 use crate::ledger::{IsClean, Ledger, Live};
 use crate::superblock::{self, VolumeParams};
 
@@ -28,7 +29,12 @@ pub const FIRST_TREE: TreeId = TreeId(2);
 
 /// Which trees of the store are the scheme's, if it has so many. The first has a superblock before and after it.
 pub(crate) fn trees(count: usize) -> Vec<TreeId> {
-    [FIRST_TREE].into_iter().chain((4..).map(TreeId)).take(count).collect()
+    trees_of_scheme().take(count).collect()
+}
+
+/// The trees of the store that are the scheme's, if it has so many: the others are for records of the volume.
+pub fn trees_of_scheme() -> impl Iterator<Item = TreeId> {
+    [FIRST_TREE].into_iter().chain((4..).map(TreeId))
 }
 
 /// When the moves of accesses become durable.
@@ -144,6 +150,7 @@ pub struct Volume {
     begun: VecDeque<BegunReads>,
     /// The stash was seen over its bound: an eviction ahead of its time comes before the next access.
     owes_eviction: bool,
+    insight: Insight,
     /// Something failed half way.
     is_broken: bool,
 }
@@ -157,6 +164,11 @@ impl Volume {
     /// Bytes of a block. Public.
     pub fn block_bytes(&self) -> usize {
         self.block_bytes
+    }
+
+    /// What goes on inside, to be looked at while it is in use. Secret.
+    pub fn insight(&self) -> Insight {
+        self.insight.clone()
     }
 
     /// From here on, what goes into the client's directory has [`Lengths::Constant`].

@@ -8,7 +8,7 @@ use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
 use rand::RngExt;
 
-use super::diary::{Phase, WatchedDisk};
+use super::diary::{Diary, Phase};
 use super::programs;
 use super::stage::Stage;
 use crate::args::RunArgs;
@@ -50,20 +50,21 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     let Opened { volume, recording, .. } = open(&stage.open_args(), &run)?;
     let blocks = volume.blocks();
     let disk = Arc::new(Disk::start(volume, &run.disk_options())?);
-    let watched = Arc::new(WatchedDisk::new(disk.clone()));
+    let diary = Diary::default();
+    let watched = diary.of(disk.clone());
     let server = serve(watched.clone(), Listen::Unix(stage.socket()), NbdOptions::default())
         .map_err(|error| CliError::Engine(error.to_string()))?;
 
     let stopwatch = Stopwatch::start();
     let mut phases = Vec::new();
     programs::run(&mut stage.write_image(&server.uri())?)?;
-    phases.push(watched.end_phase("write the files"));
+    phases.push(diary.end_phase("write the files"));
     let writing = stopwatch.elapsed();
     programs::run(&mut stage.read_disk(&server.uri(), &stage.copy())?)?;
-    phases.push(watched.end_phase("read the disk"));
+    phases.push(diary.end_phase("read the disk"));
     for (name, asked) in short_phases(blocks, stage.short_phase())? {
-        read_each(&watched, &asked)?;
-        phases.push(watched.end_phase(name));
+        read_each(&*watched, &asked)?;
+        phases.push(diary.end_phase(name));
     }
     let elapsed = stopwatch.elapsed();
 
@@ -86,7 +87,7 @@ fn short_phases(blocks: u64, reads: u64) -> Result<[(&'static str, Vec<u64>); 2]
     Ok([("three blocks", hot), ("a loop", round)])
 }
 
-fn read_each(disk: &WatchedDisk<Disk>, blocks: &[u64]) -> Result<(), CliError> {
+fn read_each(disk: &dyn BlockDevice, blocks: &[u64]) -> Result<(), CliError> {
     let bytes = disk.block_bytes();
     for block in blocks {
         let offset = block * u64::from(bytes);

@@ -132,6 +132,15 @@ pub struct Room {
     pub must_evict: bool,
 }
 
+/// How full a stash is. Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StashFill {
+    /// Blocks in it.
+    pub blocks: u64,
+    /// With more, an eviction comes before the next access.
+    pub blocks_max: u64,
+}
+
 /// When an era of the seal begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EraStart {
@@ -177,6 +186,11 @@ pub trait Durable: Send {
     /// How many of them were ever written, and are to be read if all of storage is. Public: it follows from how many
     /// accesses and evictions there were. The client counts them, so storage cannot call a bucket unwritten that was written.
     fn buckets_written(&self) -> u64;
+
+    /// How full the stash is. Secret. `None` of a scheme that has none, or does not tell.
+    fn stash_fill(&self) -> Option<StashFill> {
+        None
+    }
 
     /// The store.
     fn store_mut(&mut self) -> &mut (dyn BucketStore + Send);

@@ -14,6 +14,7 @@ use crate::anchor;
 use crate::announced;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
+use crate::insight::Insight;
 use crate::keys::VolumeKey;
 use crate::ledger::{self, Last, Ledger, LedgerKeys, Live, Opening, Past};
 use crate::newest;
@@ -133,6 +134,8 @@ impl Volume {
 
     fn new(live: Live, ledger: Ledger, options: VolumeOptions) -> Self {
         let (blocks, block_bytes) = (live.array.blocks(), live.array.block_bytes());
+        let insight = Insight::default();
+        insight.stash_is(live.array.stash_fill());
         Self {
             live,
             block_bytes,
@@ -141,6 +144,7 @@ impl Volume {
             options,
             begun: VecDeque::new(),
             owes_eviction: false,
+            insight,
             is_broken: false,
         }
     }

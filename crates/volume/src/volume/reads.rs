@@ -114,6 +114,8 @@ impl Volume {
             let mut ops: Vec<_> = data.iter_mut().map(|block| Op::Read(block)).collect();
             let Some(reads) = volume.begun.pop_front() else { return Ok(()) };
             volume.live.array.carry_out(&reads.plan, &mut ops)?;
+            volume.insight.read_blocks(ops.len());
+            volume.insight.stash_is(volume.live.array.stash_fill());
             for range in reads.forgets_after {
                 volume.live.array.forget(range)?;
             }

@@ -45,6 +45,7 @@ impl Volume {
                 self.ledger.log.append(|out| Record::Evict.put(out))?;
                 self.sync_moves()?;
                 self.live.array.evict()?;
+                self.insight.stash_is(self.live.array.stash_fill());
                 self.owes_eviction = false;
             } else if accesses >= least {
                 let fitting = wanted.min(self.live.array.window_accesses_max());
@@ -104,7 +105,10 @@ impl Volume {
         });
         self.ledger.log_accesses(&plan, writes)?;
         self.sync_moves()?;
-        Ok(self.live.array.carry_out(&plan, ops)?)
+        self.live.array.carry_out(&plan, ops)?;
+        self.insight.accessed(wanted);
+        self.insight.stash_is(self.live.array.stash_fill());
+        Ok(())
     }
 
     /// Storage is about to see what the log holds.

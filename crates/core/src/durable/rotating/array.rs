@@ -6,7 +6,9 @@ use rand_core::CryptoRng;
 
 use super::state::{moves_of, plan_of};
 use super::{RotatingOram, invalid};
-use crate::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use crate::durable::{
+    AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, StashFill, Want,
+};
 use crate::error::{Error, ErrorKind};
 use crate::scheme::{Move, Op, Sighting};
 use crate::store::BucketStore;
@@ -30,6 +32,12 @@ impl Durable for RotatingOram<AnyStore, ()> {
 
     fn buckets_written(&self) -> u64 {
         self.backend.buckets_written()
+    }
+
+    fn stash_fill(&self) -> Option<StashFill> {
+        let blocks = self.backend.stash().blocks() as u64;
+        let blocks_max = self.backend.config().stash_blocks_max as u64;
+        Some(StashFill { blocks, blocks_max })
     }
 
     fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {

@@ -1,0 +1,76 @@
+//! What goes on inside of a volume in use, for its owner to look at.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use oblivio_core::durable::{StashFill, Want};
+
+/// Looks into a volume that another thread uses. It makes no access, and keeps nobody waiting. Secret: what it
+/// shows, storage must not see.
+#[derive(Clone, Default)]
+pub struct Insight(Arc<Counts>);
+
+/// What a volume has done since it was opened. Secret.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// Accesses to blocks of the disk.
+    pub to_blocks: u64,
+    /// Accesses to blocks of the position map, because they were not on the client.
+    pub to_positions: u64,
+    /// Accesses to nothing, which a fixed rate makes when there is nothing to do.
+    pub to_nothing: u64,
+    /// `None` if the scheme does not tell.
+    pub stash: Option<StashFill>,
+}
+
+#[derive(Default)]
+struct Counts {
+    to_blocks: AtomicU64,
+    to_positions: AtomicU64,
+    to_nothing: AtomicU64,
+    stash_blocks: AtomicU64,
+    /// 0 if the scheme does not tell.
+    stash_blocks_max: AtomicU64,
+}
+
+impl Insight {
+    /// How it is now. Numbers that change together may be read apart.
+    pub fn look(&self) -> Inside {
+        let Counts { to_blocks, to_positions, to_nothing, stash_blocks, stash_blocks_max } =
+            &*self.0;
+        let [blocks, blocks_max] = [stash_blocks, stash_blocks_max].map(|it| it.load(Relaxed));
+        Inside {
+            to_blocks: to_blocks.load(Relaxed),
+            to_positions: to_positions.load(Relaxed),
+            to_nothing: to_nothing.load(Relaxed),
+            stash: (blocks_max > 0).then_some(StashFill { blocks, blocks_max }),
+        }
+    }
+
+    /// Accesses were made for these.
+    pub(crate) fn accessed(&self, wanted: &[Want]) {
+        for want in wanted {
+            let (count, accesses) = match want {
+                Want::Block(_) => (&self.0.to_blocks, 1),
+                Want::Range { class, .. } => (&self.0.to_blocks, 1 << class),
+                Want::Position(_) => (&self.0.to_positions, 1),
+                Want::Nothing => (&self.0.to_nothing, 1),
+                Want::NoRange { class } => (&self.0.to_nothing, 1 << class),
+            };
+            count.fetch_add(accesses, Relaxed);
+        }
+    }
+
+    /// As many blocks were read in accesses.
+    pub(crate) fn read_blocks(&self, blocks: usize) {
+        self.0.to_blocks.fetch_add(blocks as u64, Relaxed);
+    }
+
+    /// So full is the stash now.
+    pub(crate) fn stash_is(&self, fill: Option<StashFill>) {
+        if let Some(StashFill { blocks, blocks_max }) = fill {
+            self.0.stash_blocks.store(blocks, Relaxed);
+            self.0.stash_blocks_max.store(blocks_max, Relaxed);
+        }
+    }
+}
