@@ -4,3 +4,4 @@ pub mod buckets;
 pub mod fuse;
 pub mod mount;
 pub mod nbd;
+pub mod watch;

@@ -7,3 +7,4 @@ mod filesystem;
 mod nbd;
 mod raw_file;
 mod support;
+mod watch;

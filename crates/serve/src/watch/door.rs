@@ -1,0 +1,188 @@
+//! Who gets to see what.
+
+use std::net::SocketAddr;
+
+use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use hyper::{Method, Request, StatusCode};
+
+use super::token::Token;
+
+/// What somebody may see who has asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admitted {
+    Page,
+    Events,
+}
+
+/// Why somebody may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The name in the request is not this machine's own: a page of somebody else may have had its name point here.
+    Name,
+    /// It is asked for by a page of somebody else.
+    Origin,
+    Method,
+    /// Whoever does not know the token learns no more than that there is a server.
+    NotThere,
+    /// There are enough readers.
+    Full,
+}
+
+impl Refusal {
+    pub(super) fn status(self) -> StatusCode {
+        match self {
+            Self::Name => StatusCode::MISDIRECTED_REQUEST,
+            Self::Origin => StatusCode::FORBIDDEN,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotThere => StatusCode::NOT_FOUND,
+            Self::Full => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// What a person can do about it.
+    pub(super) fn advice(self) -> &'static str {
+        match self {
+            Self::Name => {
+                "This server answers under its own address alone: open the page at the address that was printed. If the port is \
+                 forwarded from another machine, it must have the same number on both sides.\n"
+            }
+            Self::Origin => {
+                "Other pages may not read this one: open the address as it was printed.\n"
+            }
+            Self::Method => "There is only something to GET here.\n",
+            Self::NotThere => {
+                "There is nothing here. The page is at the address that was printed when the disk was served: all of it, with \
+                 what comes after the port. It is another each time.\n"
+            }
+            Self::Full => "As many pages are open as may be: close one, and load this one again.\n",
+        }
+    }
+}
+
+/// Looks at a request before anything is done for it.
+pub(super) fn admit<B>(
+    request: &Request<B>,
+    address: SocketAddr,
+    token: &Token,
+) -> Result<Admitted, Refusal> {
+    let headers = request.headers();
+    let name = one(headers, HOST).filter(|name| is_ours(name, address)).ok_or(Refusal::Name)?;
+    if request.uri().authority().is_some() {
+        // So proxies are asked.
+        return Err(Refusal::Name);
+    }
+    let is_same_origin = |origin: &str| origin.strip_prefix("http://") == Some(name);
+    if headers.contains_key(ORIGIN) && !one(headers, ORIGIN).is_some_and(is_same_origin) {
+        return Err(Refusal::Origin);
+    }
+    if request.method() != Method::GET {
+        return Err(Refusal::Method);
+    }
+    let path = request.uri().path().trim_start_matches('/');
+    let (said, rest) = path.split_once('/').unwrap_or((path, ""));
+    match (token.is(said), rest) {
+        (true, "") => Ok(Admitted::Page),
+        (true, "events") => Ok(Admitted::Events),
+        _ => Err(Refusal::NotThere),
+    }
+}
+
+/// A header that stands there once.
+fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+/// Whether a name and a port, as a browser says them, are those of this server.
+fn is_ours(name: &str, address: SocketAddr) -> bool {
+    const HTTP_PORT: u16 = 80;
+    let is_port = |port: &str| port.parse() == Ok(address.port());
+    ["127.0.0.1", "localhost", "[::1]"].into_iter().any(|own| match name.strip_prefix(own) {
+        // Browsers leave out the usual port.
+        Some("") => address.port() == HTTP_PORT,
+        Some(rest) => rest.strip_prefix(':').is_some_and(is_port),
+        // Any other address of loopback on which it was told to listen.
+        None => false,
+    }) || name == address.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(path: &str, headers: &[(&str, &str)]) -> Request<()> {
+        let mut request = Request::builder().uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap()
+    }
+
+    #[test]
+    fn only_the_own_names_are_answered_to() {
+        let (address, token) = ("127.0.0.1:4711".parse().unwrap(), Token::draw().unwrap());
+        let path = format!("/{}/", token.as_str());
+        for name in ["127.0.0.1:4711", "localhost:4711", "[::1]:4711"] {
+            assert_eq!(
+                admit(&asked(&path, &[("host", name)]), address, &token),
+                Ok(Admitted::Page)
+            );
+        }
+        for name in [
+            "evil.example:4711",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "127.0.0.1:4711.evil.example",
+            "localhost.evil.example:4711",
+            "127.0.0.1.evil.example:4711",
+            "",
+        ] {
+            let request = asked(&path, &[("host", name)]);
+            assert_eq!(admit(&request, address, &token), Err(Refusal::Name), "{name}");
+        }
+        let twice = [("host", "127.0.0.1:4711"), ("host", "127.0.0.1:4711")];
+        assert_eq!(admit(&asked(&path, &twice), address, &token), Err(Refusal::Name));
+        assert_eq!(admit(&asked(&path, &[]), address, &token), Err(Refusal::Name));
+        let by_a_proxy = asked(&format!("http://evil.example{path}"), &twice[..1]);
+        assert_eq!(admit(&by_a_proxy, address, &token), Err(Refusal::Name));
+        let at_the_usual_port = asked(&path, &[("host", "localhost")]);
+        let address = "127.0.0.1:80".parse().unwrap();
+        assert_eq!(admit(&at_the_usual_port, address, &token), Ok(Admitted::Page));
+        let elsewhere = asked(&path, &[("host", "127.0.0.2:4711")]);
+        let address = "127.0.0.2:4711".parse().unwrap();
+        assert_eq!(admit(&elsewhere, address, &token), Ok(Admitted::Page));
+    }
+
+    #[test]
+    fn pages_of_others_get_nothing() {
+        let (address, token) = ("127.0.0.1:4711".parse().unwrap(), Token::draw().unwrap());
+        let path = format!("/{}/events", token.as_str());
+        let from = |origin| {
+            let request = asked(&path, &[("host", "127.0.0.1:4711"), ("origin", origin)]);
+            admit(&request, address, &token)
+        };
+        assert_eq!(from("http://127.0.0.1:4711"), Ok(Admitted::Events));
+        for origin in
+            ["http://evil.example", "null", "https://127.0.0.1:4711", "http://127.0.0.1:8080", ""]
+        {
+            assert_eq!(from(origin), Err(Refusal::Origin), "{origin}");
+        }
+    }
+
+    #[test]
+    fn without_the_token_there_is_nothing() {
+        let (address, token) = ("127.0.0.1:4711".parse().unwrap(), Token::draw().unwrap());
+        let said = token.as_str();
+        let asks = |path: &str| admit(&asked(path, &[("host", "127.0.0.1:4711")]), address, &token);
+        assert_eq!(asks(&format!("/{said}")), Ok(Admitted::Page));
+        for path in
+            ["/", "//", "/events", "/x/events", &format!("/{}/", &said[1..]), &format!("/{said}/x")]
+        {
+            assert_eq!(asks(path), Err(Refusal::NotThere), "{path}");
+        }
+        let mut post = asked(&format!("/{said}/"), &[("host", "127.0.0.1:4711")]);
+        *post.method_mut() = Method::POST;
+        assert_eq!(admit(&post, address, &token), Err(Refusal::Method));
+    }
+}

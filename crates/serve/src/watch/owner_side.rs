@@ -1,0 +1,88 @@
+//! What the owner does. Secret.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oblivio_volume::device::{BlockDevice, DiskOp, WatchedDisk};
+use oblivio_volume::insight::{Inside, Insight};
+
+use super::WatchLimits;
+use super::frame::{Inner, Kind, OwnerFrame, Requested, Stash};
+
+/// Adds up what is asked of a disk and keeps for each frame the first requests one by one; and looks into the volume. Secret.
+#[derive(Clone)]
+pub struct OwnerSide {
+    sums: Arc<Mutex<Sums>>,
+    insight: Insight,
+}
+
+struct Sums {
+    requests_max: usize,
+    /// Of each [`Kind`].
+    requests: [u64; Kind::COUNT],
+    bytes: [u64; Kind::COUNT],
+    /// Since the last frame.
+    latest: Vec<Requested>,
+    left_out: u64,
+}
+
+impl OwnerSide {
+    /// Nothing was asked for yet.
+    pub fn new(insight: Insight, limits: &WatchLimits) -> Self {
+        let sums = Sums {
+            requests_max: limits.requests_max,
+            requests: [0; Kind::COUNT],
+            bytes: [0; Kind::COUNT],
+            latest: Vec::with_capacity(limits.requests_max),
+            left_out: 0,
+        };
+        Self { sums: Arc::new(Mutex::new(sums)), insight }
+    }
+
+    /// The disk as it is to be served, so that its requests are seen.
+    pub fn watched(&self, disk: Arc<dyn BlockDevice>) -> Arc<dyn BlockDevice> {
+        let side = self.clone();
+        Arc::new(WatchedDisk::new(disk, move |op: &DiskOp| side.sums().note(op)))
+    }
+
+    /// What a frame says, which ends with this.
+    pub(super) fn take_frame(&self) -> OwnerFrame {
+        let Inside { to_blocks, to_positions, to_nothing, stash } = self.insight.look();
+        let stash = stash.map(|fill| Stash { blocks: fill.blocks, blocks_max: fill.blocks_max });
+        let mut sums = self.sums();
+        let room = Vec::with_capacity(sums.requests_max);
+        OwnerFrame {
+            requests: sums.requests,
+            bytes: sums.bytes,
+            latest: std::mem::replace(&mut sums.latest, room),
+            left_out: std::mem::take(&mut sums.left_out),
+            inner: Inner { to_blocks, to_positions, to_nothing, stash },
+        }
+    }
+
+    fn sums(&self) -> MutexGuard<'_, Sums> {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sums {
+    fn note(&mut self, op: &DiskOp) {
+        let (kind, offset, bytes) = match op {
+            DiskOp::Read { offset, bytes } => (Kind::Read, *offset, u64::from(*bytes)),
+            DiskOp::Write { offset, data, .. } => (Kind::Write, *offset, data.len() as u64),
+            DiskOp::Zero { offset, bytes, .. } => (Kind::Zero, *offset, *bytes),
+            DiskOp::Trim { offset, bytes, .. } => (Kind::Trim, *offset, *bytes),
+            DiskOp::Flush => (Kind::Flush, 0, 0),
+        };
+        self.requests[kind as usize] += 1;
+        // Of a request that the disk refuses, it may be any number.
+        self.bytes[kind as usize] = self.bytes[kind as usize].saturating_add(bytes);
+        if kind == Kind::Flush {
+            return;
+        }
+        if self.latest.len() < self.requests_max {
+            self.latest.push(Requested { kind, offset, bytes });
+        } else {
+            self.left_out += 1;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The server of the page, on a thread of its own.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use zeroize::Zeroizing;
+
+use super::door::{Admitted, Refusal, admit};
+use super::hub::{Events, Hub};
+use super::page::Page;
+use super::token::Token;
+use super::{Shown, WatchError, WatchLimits};
+
+/// How long to wait when a connection cannot be accepted, usually because too many files are open.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What readers get to hear that it is over.
+const END: Duration = Duration::from_millis(500);
+
+/// The longest request. A browser's has a few hundred bytes, and cookies of other servers of this machine.
+const REQUEST_BYTES_MAX: usize = 16 << 10;
+
+/// Said with everything. What was shown is nowhere after that, and in no other page.
+const HEADERS: [(&str, &str); 6] = [
+    ("cache-control", "no-store"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("x-frame-options", "DENY"),
+];
+
+/// Listens at `address`, for a disk that is still to come.
+///
+/// # Errors
+/// [`WatchError::NotLoopback`] for an address that other machines can reach, [`WatchError::Listen`],
+/// [`WatchError::Randomness`].
+pub fn bind(address: SocketAddr, limits: WatchLimits) -> Result<BoundWatch, WatchError> {
+    if !address.ip().is_loopback() {
+        return Err(WatchError::NotLoopback(address));
+    }
+    let failed = |error| WatchError::Listen(address, error);
+    let listener = StdListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    // Connections have it from here.
+    set_socket_send_buffer_size(&listener, limits.send_buffer_bytes)
+        .map_err(|error| failed(error.into()))?;
+    let address = listener.local_addr().map_err(failed)?;
+    let token = Token::draw().map_err(WatchError::Randomness)?;
+    Ok(BoundWatch { listener, address, token, limits })
+}
+
+/// A server that listens, and has nothing to show yet.
+pub struct BoundWatch {
+    listener: StdListener,
+    address: SocketAddr,
+    token: Token,
+    limits: WatchLimits,
+}
+
+impl BoundWatch {
+    /// What it was told that it may use up.
+    pub fn limits(&self) -> &WatchLimits {
+        &self.limits
+    }
+
+    /// Shows a disk.
+    ///
+    /// # Errors
+    /// [`WatchError::Threads`].
+    pub fn serve(self, shown: Shown) -> Result<WatchServer, WatchError> {
+        let Self { listener, address, token, limits } = self;
+        let url = Zeroizing::new(format!("http://{address}/{}/", token.as_str()));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(WatchError::Threads)?;
+        let (stop, stopped) = oneshot::channel();
+        let room = Room { address, token, page: Page::new(), hub: Hub::new(&shown, &limits) };
+        let server = Server { room: Arc::new(room), shown, limits };
+        let thread = thread::Builder::new()
+            .name("watch".into())
+            .spawn(move || server.run(runtime, listener, stopped))
+            .map_err(WatchError::Threads)?;
+        Ok(WatchServer { url, running: Some((stop, thread)) })
+    }
+}
+
+/// A page that is served. It ends when this is dropped.
+pub struct WatchServer {
+    url: Zeroizing<String>,
+    running: Option<(oneshot::Sender<Infallible>, JoinHandle<()>)>,
+}
+
+impl WatchServer {
+    /// Where the page is. Secret: who has it sees all that the page shows.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for WatchServer {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.running.take() {
+            drop(stop);
+            // A page that is gone is no reason for a disk to end badly.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Server {
+    room: Arc<Room>,
+    shown: Shown,
+    limits: WatchLimits,
+}
+
+/// What all connections share.
+struct Room {
+    address: SocketAddr,
+    token: Token,
+    page: Page,
+    hub: Hub,
+}
+
+impl Server {
+    fn run(self, runtime: Runtime, listener: StdListener, stopped: oneshot::Receiver<Infallible>) {
+        runtime.block_on(async {
+            let Ok(listener) = TcpListener::from_std(listener) else { return };
+            let Self { room, shown, limits } = self;
+            let mut connections = JoinSet::new();
+            let frames = Duration::from_millis(limits.frame_millis.max(1));
+            tokio::select! {
+                _ = stopped => {}
+                _ = room.hub.run(&shown, frames) => {}
+                _ = accept_all(&listener, &room, &limits, &mut connections) => {}
+            }
+            // Nobody finds the page any more, and readers are told that it was the end.
+            drop((listener, shown));
+            room.hub.end();
+            let all_left = async { while connections.join_next().await.is_some() {} };
+            // Who does not listen is left.
+            let _ = timeout(END, all_left).await;
+        });
+        runtime.shutdown_background();
+    }
+}
+
+async fn accept_all(
+    listener: &TcpListener,
+    room: &Arc<Room>,
+    limits: &WatchLimits,
+    connections: &mut JoinSet<()>,
+) -> Infallible {
+    let patience = Duration::from_secs(limits.request_seconds_max);
+    loop {
+        tokio::select! {
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) if connections.len() < limits.connections_max => {
+                    connections.spawn(converse(stream, room.clone(), patience));
+                }
+                Ok(_) => {}
+                Err(_) => sleep(ACCEPT_PAUSE).await,
+            },
+        }
+    }
+}
+
+/// One request, and what is answered to it.
+async fn converse(stream: TcpStream, room: Arc<Room>, patience: Duration) {
+    let answer = service_fn(|request| {
+        let answer = room.answer(&request);
+        async { Ok::<_, Infallible>(answer) }
+    });
+    // Whatever ends it: nobody has to know.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(patience)
+        .keep_alive(false)
+        .max_buf_size(REQUEST_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
+}
+
+impl Room {
+    fn answer(&self, request: &Request<Incoming>) -> Response<Either<Full<Bytes>, Events>> {
+        let whole = |text: Bytes| Either::Left(Full::new(text));
+        let said = admit(request, self.address, &self.token).and_then(|admitted| match admitted {
+            Admitted::Page => {
+                let policy = self.page.policy.as_str();
+                Ok(("text/html; charset=utf-8", policy, whole(self.page.html.clone())))
+            }
+            Admitted::Events => {
+                let reader = self.hub.seat().ok_or(Refusal::Full)?;
+                Ok(("text/event-stream", NOTHING, Either::Right(reader.start())))
+            }
+        });
+        let (status, (kind, policy, body)) = match said {
+            Ok(said) => (StatusCode::OK, said),
+            Err(refusal) => {
+                let advice = whole(Bytes::from_static(refusal.advice().as_bytes()));
+                (refusal.status(), ("text/plain; charset=utf-8", NOTHING, advice))
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        for (name, value) in HEADERS {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Ok(policy) = HeaderValue::from_str(policy) {
+            headers.insert("content-security-policy", policy);
+        }
+        response
+    }
+}
+
+/// What text may do in a browser.
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";

@@ -1,0 +1,170 @@
+//! What storage sees. Public.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use oblivio_core::store::{BucketStore, TreeId};
+use oblivio_core::view::{Event, EventSink, Operation, Tally};
+
+use super::WatchLimits;
+use super::frame::{StorageFrame, Visit};
+
+/// A tree as it is drawn. Public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrawnTree {
+    /// Its number in a view.
+    pub tree: TreeId,
+    /// How many buckets each level has, from the root on.
+    pub buckets: Vec<u64>,
+}
+
+/// Of the trees of a store, those that are worth a drawing: each form once, because trees of one form hold parts of the same
+/// buckets and are visited together.
+pub fn drawn_trees(store: &dyn BucketStore, ids: impl Iterator<Item = TreeId>) -> Vec<DrawnTree> {
+    let mut drawn: Vec<DrawnTree> = Vec::new();
+    for (tree, shape) in ids.map_while(|tree| store.shape(tree).map(|shape| (tree, shape))) {
+        let buckets: Vec<_> = shape.levels().iter().map(|level| level.buckets).collect();
+        let has_some = buckets.iter().any(|buckets| *buckets > 0);
+        if has_some && drawn.iter().all(|other| other.buckets != buckets) {
+            drawn.push(DrawnTree { tree, buckets });
+        }
+    }
+    drawn
+}
+
+/// A [sink](EventSink) that adds up what storage sees, and keeps for each frame the first visits one by one.
+#[derive(Clone)]
+pub struct StorageSide(Arc<Mutex<Sums>>);
+
+struct Sums {
+    trees: Vec<DrawnTree>,
+    visits_max: usize,
+    tally: Tally,
+    /// Pieces that were read and written, of each level of each tree.
+    levels: Vec<Vec<[u64; 2]>>,
+    /// Since the last frame.
+    visits: Vec<Visit>,
+    visits_left_out: u64,
+    latest: Option<Visit>,
+}
+
+impl StorageSide {
+    /// Nothing was seen yet.
+    pub fn new(trees: Vec<DrawnTree>, limits: &WatchLimits) -> Self {
+        let levels = trees.iter().map(|tree| vec![[0; 2]; tree.buckets.len()]).collect();
+        Self(Arc::new(Mutex::new(Sums {
+            trees,
+            visits_max: limits.visits_max,
+            tally: Tally::new(),
+            levels,
+            visits: Vec::with_capacity(limits.visits_max),
+            visits_left_out: 0,
+            latest: None,
+        })))
+    }
+
+    pub(super) fn trees(&self) -> Vec<DrawnTree> {
+        self.sums().trees.clone()
+    }
+
+    /// What a frame says, which ends with this.
+    pub(super) fn take_frame(&self) -> StorageFrame {
+        let mut sums = self.sums();
+        let room = Vec::with_capacity(sums.visits_max);
+        StorageFrame {
+            operations: Operation::ALL.map(|operation| sums.tally.of(operation).into()),
+            levels: sums.levels.clone(),
+            visits: std::mem::replace(&mut sums.visits, room),
+            visits_left_out: std::mem::take(&mut sums.visits_left_out),
+        }
+    }
+
+    fn sums(&self) -> MutexGuard<'_, Sums> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl EventSink for StorageSide {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        self.sums().record(event, contents);
+    }
+}
+
+impl Sums {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        self.tally.record(event, contents);
+        let is_write = match event.operation {
+            Operation::Read => false,
+            Operation::Write => true,
+            Operation::Prefetch | Operation::Flush => return,
+        };
+        let Some(piece) = event.piece else { return };
+        let drawn = self.trees.iter().position(|drawn| drawn.tree == piece.tree);
+        let Some(tree) = drawn else { return };
+        let (level, bucket) = (piece.bucket.level(), piece.bucket.index());
+        let Some(counts) = self.levels[tree].get_mut(usize::from(level)) else { return };
+        counts[usize::from(is_write)] += 1;
+        let visit = Visit { trip: event.trip, tree, is_write, level, bucket };
+        // Several slots of a bucket are one visit.
+        if self.latest.replace(visit) != Some(visit) {
+            if self.visits.len() < self.visits_max {
+                self.visits.push(visit);
+            } else {
+                self.visits_left_out += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_core::BucketId;
+    use oblivio_core::store::{Part, Piece};
+
+    use super::*;
+
+    fn side(visits_max: usize) -> StorageSide {
+        let tree = DrawnTree { tree: TreeId(2), buckets: vec![1, 2, 4] };
+        StorageSide::new(vec![tree], &WatchLimits { visits_max, ..WatchLimits::DEFAULT })
+    }
+
+    fn event(trip: u64, operation: Operation, tree: u16, level: u8, part: Part) -> Event {
+        let piece = Piece { tree: TreeId(tree), bucket: BucketId::new(level, 1), part };
+        Event { trip, operation, piece: Some(piece), bytes: 10 }
+    }
+
+    #[test]
+    fn slots_of_a_bucket_are_one_visit_and_each_is_counted() {
+        let mut side = side(10);
+        for event in [
+            event(0, Operation::Prefetch, 2, 2, Part::Whole),
+            event(1, Operation::Read, 2, 1, Part::Slot(0)),
+            event(1, Operation::Read, 2, 1, Part::Slot(1)),
+            event(1, Operation::Read, 7, 1, Part::Whole),
+            event(2, Operation::Write, 2, 1, Part::Whole),
+            event(3, Operation::Read, 2, 60, Part::Whole),
+            Event { trip: 4, operation: Operation::Flush, piece: None, bytes: 0 },
+        ] {
+            side.record(&event, &[]);
+        }
+        let frame = side.take_frame();
+        let visits: Vec<_> = frame.visits.iter().map(|it| (it.trip, it.is_write)).collect();
+        assert_eq!(visits, [(1, false), (2, true)]);
+        assert_eq!(frame.levels, [[[0, 0], [2, 1], [0, 0]]]);
+        assert_eq!(frame.operations.map(|it| it.trips), [1, 2, 1, 1]);
+        assert_eq!(frame.operations.map(|it| it.bytes), [10, 40, 10, 0]);
+    }
+
+    #[test]
+    fn a_frame_is_bounded_and_says_what_it_left_out() {
+        let mut side = side(3);
+        for trip in 0..10 {
+            side.record(&event(trip, Operation::Read, 2, 1, Part::Whole), &[]);
+        }
+        let frame = side.take_frame();
+        assert_eq!((frame.visits.len(), frame.visits_left_out), (3, 7));
+        side.record(&event(10, Operation::Read, 2, 1, Part::Whole), &[]);
+        let frame = side.take_frame();
+        assert_eq!((frame.visits.len(), frame.visits_left_out), (1, 0));
+        assert_eq!(frame.levels[0][1], [11, 0], "sums go on");
+    }
+}

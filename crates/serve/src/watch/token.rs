@@ -1,0 +1,50 @@
+//! What somebody has to know who wants to see the page.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rand::TryRng;
+use rand::rngs::{SysError, SysRng};
+use sha2::{Digest, Sha256};
+use zeroize::{Zeroize, Zeroizing};
+
+const TOKEN_BYTES: usize = 32;
+
+/// A part of the page's address that nobody can guess. Secret: it stands in the address that the owner is told, and nowhere
+/// else.
+pub(super) struct Token(Zeroizing<String>);
+
+impl Token {
+    /// A fresh one.
+    pub(super) fn draw() -> Result<Self, SysError> {
+        let mut bytes = [0; TOKEN_BYTES];
+        SysRng.try_fill_bytes(&mut bytes)?;
+        let token = Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(bytes)));
+        bytes.zeroize();
+        Ok(token)
+    }
+
+    /// As it stands in the address.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether somebody has said it. How long that takes tells of the digests, which say nothing of the token.
+    pub(super) fn is(&self, said: &str) -> bool {
+        Sha256::digest(said) == Sha256::digest(self.0.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_token_is_another_and_is_known_whole() {
+        let [one, other] = [Token::draw().unwrap(), Token::draw().unwrap()];
+        assert_eq!(one.as_str().len(), 43, "256 bits, six a letter");
+        assert!(one.is(one.as_str()));
+        assert!(!one.is(other.as_str()));
+        assert!(!one.is(&one.as_str()[..42]));
+        assert!(!one.is(""));
+    }
+}
