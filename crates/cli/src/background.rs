@@ -85,11 +85,12 @@ fn read_until_ready(mut pipe: impl Read, said: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Says that the disk can be used. In the background, it leaves the terminal then; `state` is the client's directory.
+/// Says that the disk can be used. In the background, it leaves the terminal then, and notes `logged` in the log: what is printed may
+/// be secret. `state` is the client's directory.
 ///
 /// # Errors
 /// If it cannot be said. Nobody may know of the disk then.
-pub(crate) fn ready(args: &BackgroundArgs, text: &str, state: &Path) -> Result<(), CliError> {
+pub(crate) fn ready(args: &BackgroundArgs, text: &str, logged: &str, state: &Path) -> Result<(), CliError> {
     if !args.in_background {
         return output::print(text);
     }
@@ -111,7 +112,7 @@ pub(crate) fn ready(args: &BackgroundArgs, text: &str, state: &Path) -> Result<(
         .and_then(|()| rustix::stdio::dup2_stderr(&log))
         .map_err(|error| failed(error.into()))?;
     output::write_times();
-    output::remark(&format!("process {}: {}", process::id(), text.lines().next().unwrap_or("")));
+    output::remark(&format!("process {}: {logged}", process::id()));
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use oblivio_lab::LabError;
 use oblivio_serve::buckets::BucketServerError;
 use oblivio_serve::fuse::MountError;
 use oblivio_serve::nbd::ServeError;
+use oblivio_serve::watch::WatchError;
 use oblivio_sim::SimError;
 use oblivio_store::OpenError;
 use oblivio_volume::VolumeError;
@@ -199,6 +200,16 @@ impl From<ServeError> for CliError {
             | ServeError::TooLong(_)
             | ServeError::Tls(..) => Self::Input(message),
             ServeError::InUse(_) => Self::Locked(message),
+            _ => Self::Engine(message),
+        }
+    }
+}
+
+impl From<WatchError> for CliError {
+    fn from(error: WatchError) -> Self {
+        let message = error.to_string();
+        match error {
+            WatchError::NotLoopback(_) => Self::Input(message),
             _ => Self::Engine(message),
         }
     }

@@ -27,6 +27,7 @@ mod trace_record;
 mod values;
 mod view;
 mod volume;
+mod watching;
 
 pub(crate) use all::*;
 pub(crate) use background::*;
@@ -54,6 +55,7 @@ pub(crate) use trace::*;
 pub(crate) use trace_record::*;
 pub(crate) use view::*;
 pub(crate) use volume::*;
+pub(crate) use watching::*;
 
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::values::parse_size;
-use super::{BackgroundArgs, OpenArgs, RunArgs};
+use super::{BackgroundArgs, OpenArgs, RunArgs, WatchArgs};
 
 #[derive(Subcommand)]
 pub(crate) enum ServeCommand {
@@ -59,6 +59,7 @@ Examples:
   oblivio serve nbd disk.obl --run 'nbdinfo \"$uri\"'
   oblivio serve nbd disk.obl --background
   oblivio serve nbd disk.obl --rate 2000/s --burst 16
+  oblivio serve nbd disk.obl --watch --watch-secrets
   oblivio serve nbd disk.obl --rescued
   oblivio serve nbd disk.obl --tcp 192.0.2.7:10809 --beyond-loopback --tls-certificate cert.pem \\
     --tls-key key.pem --tls-client-authorities authorities.pem
@@ -66,6 +67,10 @@ Examples:
 Whoever reaches the disk can read and write all of it. The socket file is its owner's alone. An
 address of loopback is open to every user of this machine and to every container that has the
 host's network; --tls-client-authorities lets in only who has a certificate.
+
+With --watch, a page in a browser draws what storage sees; it says nothing of what is asked of the disk
+without --watch-secrets. Users of this machine who do not know its URL get nothing; who reads what this
+program prints knows it.
 
 Clients are not told which parts hold nothing (base:allocation): a copy reads the whole disk, and
 storage does not see from it how full the disk is.
@@ -79,7 +84,7 @@ change nothing.
 Clients: nbdcopy, nbdinfo, qemu-img, qemu-io, fio (ioengine=nbd), nbd-client.";
 
 /// What a volume is run with, and what was rescued of one is not.
-const OF_A_VOLUME_IN_USE: [&str; 11] = [
+const OF_A_VOLUME_IN_USE: [&str; 12] = [
     "cache",
     "serve_hits",
     "sync_moves",
@@ -91,6 +96,7 @@ const OF_A_VOLUME_IN_USE: [&str; 11] = [
     "period",
     "burst",
     "no_early_write_backs",
+    "watch",
 ];
 
 #[derive(Args)]
@@ -139,6 +145,8 @@ pub(crate) struct NbdArgs {
     pub(crate) at: OpenArgs,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
     /// The socket file [default: `nbd.sock` in the client's directory].
     #[arg(long, value_name = "PATH", conflicts_with = "tcp")]
     pub(crate) socket: Option<PathBuf>,
@@ -200,6 +208,7 @@ impl NbdArgs {
         Self {
             at,
             run: RunArgs::default(),
+            watch: WatchArgs::default(),
             socket: None,
             tcp: None,
             beyond_loopback: false,
@@ -227,6 +236,8 @@ pub(crate) struct MountArgs {
     pub(crate) directory: PathBuf,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
     /// Show the disk as the file `disk`, without a file system. Needs neither root nor loop devices.
     #[arg(long)]
     pub(crate) raw: bool,

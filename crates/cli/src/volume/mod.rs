@@ -34,6 +34,7 @@ mod serve_store;
 mod signals;
 mod silence;
 mod sizes;
+mod watching;
 
 pub(crate) use bench::bench;
 pub(crate) use check::check;

@@ -11,11 +11,11 @@ use oblivio_serve::mount::{
     stay_out_of_reclaim, unmount_served,
 };
 use oblivio_volume::Disk;
-use oblivio_volume::device::BlockDevice;
 
 use super::clean_end::{CLOSING, CLOSING_NOW, CleanEnd};
 use super::disk_watch::DiskWatch;
 use super::opening;
+use super::watching::{self, Watching};
 use crate::args::{MountArgs, UmountArgs};
 use crate::error::CliError;
 use crate::output::{self, shell_word};
@@ -38,12 +38,15 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     }
     // The registration ends last: whoever unmounts waits for that.
     let registration = Registry::open()?.register(&args.directory)?;
-    let opened = opening::open(&args.at, &args.run)?;
+    let mut watching = Watching::bind(&args.watch)?;
+    let opened = opening::open_watched(&args.at, &args.run, watching.as_mut())?;
     let end = CleanEnd::listen(CLOSING)?;
     let is_known_empty = !opened.volume.may_hold_contents();
+    let insight = opened.volume.insight();
     let disk = Arc::new(Disk::start(opened.volume, &args.run.disk_options())?);
     let mut watch = DiskWatch::new(&disk);
-    let device: Arc<dyn BlockDevice> = disk.clone();
+    let (page, device) = watching::start(watching, disk.clone(), insight)?;
+    let page_told = page.as_ref().map_or_else(String::new, |page| format!("\n{}", page.told()));
     let served = if args.raw {
         let options = FuseOptions { read_only: args.read_only };
         mount_raw(device, registration.directory(), &options).map_err(CliError::from).and_then(
@@ -53,7 +56,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
                     args,
                     registration.directory(),
                     &opened.state,
-                    &format!("the disk is {}", file.display()),
+                    &format!("the disk is {}{page_told}", file.display()),
                 )?;
                 run(
                     &end,
@@ -73,7 +76,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
                     args,
                     mount.directory(),
                     &opened.state,
-                    &format!("mounted on {}", mount.directory().display()),
+                    &format!("mounted on {}{page_told}", mount.directory().display()),
                 )?;
                 run(
                     &end,
@@ -87,6 +90,8 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     };
     end.now_waits_for("what was written is being made durable");
     let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
+    // What closing shows is the last that the page draws.
+    drop(page);
     watch.end();
     drop(watch);
     drop(disk);
@@ -102,7 +107,8 @@ fn tell(args: &MountArgs, directory: &Path, state: &Path, what: &str) -> Result<
     let ctrl_c = if args.background.in_background { "" } else { ", or Ctrl-C," };
     let text =
         format!("{what}\noblivio umount {directory}{ctrl_c} unmounts it and closes the volume.");
-    background::ready(&args.background, &text, state)
+    let logged = what.lines().next().unwrap_or_default();
+    background::ready(&args.background, &text, logged, state)
 }
 
 /// Waits until somebody unmounts, or asks this process to. It then stays for as long as the mount is in use,

@@ -12,6 +12,7 @@ use oblivio_volume::{Coins, Lengths, Recovery, Volume, VolumeOptions};
 
 use super::recording::Recording;
 use super::secret;
+use super::watching::Watching;
 use crate::args::{OpenArgs, RunArgs};
 use crate::error::CliError;
 use crate::output;
@@ -57,13 +58,27 @@ pub(crate) struct Opened {
 
 /// Opens a volume to be run.
 pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
+    open_watched(args, run, None)
+}
+
+/// The same, for a volume that a page may show.
+pub(super) fn open_watched(
+    args: &OpenArgs,
+    run: &RunArgs,
+    watching: Option<&mut Watching>,
+) -> Result<Opened, CliError> {
     run.rate.check()?;
     let options = StoreOptions::default().with_direct(run.direct).with_retry_for(run.retry_for);
     let Unlocking { store, owner, state, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let dir = home::open(&state)?;
     let store_bytes = shapes_of(&*store).iter().map(TreeShape::tree_bytes).sum();
-    let levels = number_of(&owner.superblock.params().config()?.facts(), "levels");
+    let facts = owner.superblock.params().config()?.facts();
+    let levels = number_of(&facts, "levels");
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), levels)?;
+    let store = match watching {
+        Some(watching) => watching.record(store, &facts),
+        None => store,
+    };
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };
     let sync_moves = run.sync_moves.into();
     let after_tampering = run.after_tampering;

@@ -35,6 +35,21 @@ pub(crate) struct Recording {
     sink: Arc<Mutex<Sink>>,
 }
 
+/// A store that tells a sink what it sees. On share servers, there is a tree of so many levels.
+pub(super) fn recorded(
+    mut store: BoxedStore,
+    sink: impl EventSink + Send + 'static,
+    levels: Option<u64>,
+) -> BoxedStore {
+    match levels.filter(|_| store.servers().is_some()) {
+        Some(levels) => {
+            let height = levels.saturating_sub(1).min(HEIGHT_MAX.into()) as u8;
+            Box::new(ShareRecorder::new(store, sink, height))
+        }
+        None => Box::new(Recorder::new(store, sink)),
+    }
+}
+
 /// The end of a recording that the store holds, while somebody else holds another.
 pub(super) struct SharedSink<K>(pub(super) Arc<Mutex<K>>);
 
@@ -47,21 +62,14 @@ impl<K: EventSink> EventSink for SharedSink<K> {
 impl Recording {
     /// Records what `store` sees to the file `path`, if there is one. On share servers, there is a tree of so many levels.
     pub(crate) fn wrap(
-        mut store: BoxedStore,
+        store: BoxedStore,
         path: Option<&Path>,
         levels: Option<u64>,
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
         let file = FileSink::new(files::create(path)?, store.capabilities());
         let sink = Arc::new(Mutex::new(Sink { file, clock: Stopwatch::start() }));
-        let shared = SharedSink(sink.clone());
-        let recorder: BoxedStore = match levels.filter(|_| store.servers().is_some()) {
-            Some(levels) => {
-                let height = levels.saturating_sub(1).min(HEIGHT_MAX.into()) as u8;
-                Box::new(ShareRecorder::new(store, shared, height))
-            }
-            None => Box::new(Recorder::new(store, shared)),
-        };
+        let recorder = recorded(store, SharedSink(sink.clone()), levels);
         Ok((recorder, Some(Self { path: path.to_owned(), sink })))
     }
 

@@ -23,6 +23,7 @@ use super::opening::{self, Opened};
 use super::plan::size;
 use super::running_command::RunningCommand;
 use super::salvage::Salvage;
+use super::watching::{self, Watched, Watching};
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
 use crate::error::CliError;
 use crate::output::{self, shell_word};
@@ -37,18 +38,24 @@ pub(crate) fn serve_nbd(args: &NbdArgs) -> Result<(), CliError> {
 }
 
 fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
-    let Opened { volume, state, recording, recovery, .. } = opening::open(&args.at, &args.run)?;
+    let mut watching = Watching::bind(&args.watch)?;
+    let Opened { volume, state, recording, recovery, .. } =
+        opening::open_watched(&args.at, &args.run, watching.as_mut())?;
     let end = CleanEnd::listen(CLOSING)?;
+    let insight = volume.insight();
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
     let mut watch = DiskWatch::new(&disk);
+    let (page, device) = watching::start(watching, disk.clone(), insight)?;
     let told = json!({ "accesses_repeated": recovery.accesses });
-    let served =
-        bind(&listen(args, &state), options(args)).map_err(CliError::from).and_then(|bound| {
-            serve_disk(args, bound, disk.clone(), &state, &end, told, || watch.look())
-        });
+    let told = Told { facts: told, page: page.as_ref() };
+    let served = bind(&listen(args, &state), options(args))
+        .map_err(CliError::from)
+        .and_then(|bound| serve_disk(args, bound, device, &state, &end, told, || watch.look()));
     // Whatever happened: what was written is kept.
     end.now_waits_for("what was written is being made durable");
     let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
+    // What closing shows is the last that the page draws.
+    drop(page);
     watch.end();
     drop(watch);
     drop(disk);
@@ -96,7 +103,8 @@ fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
         output::remark(&report.text("can be read"));
     }
     let disk = Arc::new(RescuedDisk::new(scratch, blocks, report.rescued.lost.clone()));
-    let status = serve_disk(args, bound, disk, &state, &end, report.json(), || ())?;
+    let told = Told { facts: report.json(), page: None };
+    let status = serve_disk(args, bound, disk, &state, &end, told, || ())?;
     ended_with(status).and(report.verdict())
 }
 
@@ -104,15 +112,20 @@ fn ended_with(status: ExitStatus) -> Result<(), CliError> {
     if status.success() { Ok(()) } else { Err(CliError::Command(status)) }
 }
 
-/// Serves until somebody asks for an end, or the command to be run ends. `told` is what there is to say beside where
-/// the disk is; `look` is called from time to time.
+/// What there is to say beside where the disk is.
+struct Told<'a> {
+    facts: Value,
+    page: Option<&'a Watched>,
+}
+
+/// Serves until somebody asks for an end, or the command to be run ends. `look` is called from time to time.
 fn serve_disk(
     args: &NbdArgs,
     bound: BoundServer,
     disk: Arc<dyn BlockDevice>,
     state: &Path,
     end: &CleanEnd,
-    told: Value,
+    told: Told<'_>,
     mut look: impl FnMut(),
 ) -> Result<ExitStatus, CliError> {
     let server = bound.serve(disk)?;
@@ -201,25 +214,32 @@ fn announce(
     args: &NbdArgs,
     server: &ServerHandle,
     state: &Path,
-    mut told: Value,
+    told: Told<'_>,
 ) -> Result<(), CliError> {
+    let Told { mut facts, page } = told;
     let text = if args.json {
-        told["uri"] = server.uri().into();
-        if args.background.in_background {
-            told["pid"] = process::id().into();
+        facts["uri"] = server.uri().into();
+        if let Some(page) = page {
+            facts["watch"] = page.url().into();
         }
-        told.to_string()
+        if args.background.in_background {
+            facts["pid"] = process::id().into();
+        }
+        facts.to_string()
     } else if args.run_command.is_none() {
+        let page = page.map_or_else(String::new, |page| format!("{}\n", page.told()));
         let end = if args.rescued { "ends this" } else { "closes the volume" };
         let by = match args.background.in_background {
             true => format!("kill {}", process::id()),
             false => "Ctrl-C".into(),
         };
-        format!("serving at {}\n{by} {end}.", server.uri())
+        format!("serving at {}\n{page}{by} {end}.", server.uri())
     } else {
+        // What the command prints stays its own.
+        page.into_iter().for_each(|page| output::explain(&page.told()));
         return Ok(());
     };
-    background::ready(&args.background, &text, state)
+    background::ready(&args.background, &text, &format!("serving at {}", server.uri()), state)
 }
 
 /// Runs a shell command, and returns how it ended. `look` is called from time to time, and takes a moment.

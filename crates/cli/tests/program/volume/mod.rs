@@ -27,11 +27,14 @@ mod shares;
 mod store_file;
 mod striped;
 mod view;
+mod watch;
 // What the tests of both crates need is said once.
 #[path = "../../../../serve/tests/servers/support/needs.rs"]
 pub(crate) mod needs;
 #[path = "../../../../store/tests/file_systems/own_file_system.rs"]
 mod own_file_system;
+#[path = "../../../../serve/tests/servers/watch/reader.rs"]
+mod page_reader;
 #[path = "../../../../serve/tests/servers/nbd/tools.rs"]
 mod tools;
 mod world;

@@ -175,6 +175,7 @@ impl Bytes {
 pub(crate) struct Server {
     child: Child,
     uri: String,
+    page: Option<String>,
     repeated: u64,
     socket: PathBuf,
     complaints: PathBuf,
@@ -206,7 +207,7 @@ impl Server {
             .spawn()
             .unwrap();
         let socket = world.state().join("nbd.sock");
-        Self { child, uri: String::new(), repeated: 0, socket, complaints }
+        Self { child, uri: String::new(), page: None, repeated: 0, socket, complaints }
     }
 
     /// Waits until the volume is served.
@@ -216,6 +217,7 @@ impl Server {
         let said: Value = serde_json::from_str(&line)
             .unwrap_or_else(|_| panic!("{}", fs::read_to_string(&self.complaints).unwrap()));
         self.uri = said["uri"].as_str().unwrap().to_owned();
+        self.page = said["watch"].as_str().map(str::to_owned);
         // A rescue repeats none.
         self.repeated = said["accesses_repeated"].as_u64().unwrap_or_default();
         self
@@ -223,6 +225,11 @@ impl Server {
 
     pub(crate) fn uri(&self) -> &str {
         &self.uri
+    }
+
+    /// Where the page is that watches it.
+    pub(crate) fn page(&self) -> &str {
+        self.page.as_deref().unwrap()
     }
 
     /// Where it listens, unless it was told otherwise.

@@ -1,0 +1,103 @@
+//! A page that shows a volume in use.
+
+use std::sync::Arc;
+
+use oblivio_core::durable::{Fact, number_of};
+use oblivio_core::store::BucketStore;
+use oblivio_serve::watch::{
+    BoundWatch, DrawnTree, OwnerSide, Shown, StorageSide, WatchLimits, WatchServer, bind,
+    drawn_trees,
+};
+use oblivio_shares::view::tree_of_server;
+use oblivio_store::BoxedStore;
+use oblivio_volume::device::BlockDevice;
+use oblivio_volume::insight::Insight;
+use oblivio_volume::volume::trees_of_scheme;
+
+use super::recording::recorded;
+use crate::args::WatchArgs;
+use crate::error::CliError;
+
+/// A page that is to come.
+pub(super) struct Watching {
+    bound: BoundWatch,
+    shows_secrets: bool,
+    storage: Option<StorageSide>,
+    levels_on_client: u64,
+}
+
+/// Serves the page, if there is to be one. Hands back the disk as it is to be used from here on.
+pub(super) fn start(
+    watching: Option<Watching>,
+    disk: Arc<dyn BlockDevice>,
+    insight: Insight,
+) -> Result<(Option<Watched>, Arc<dyn BlockDevice>), CliError> {
+    let Some(watching) = watching else { return Ok((None, disk)) };
+    let (page, disk) = watching.start(disk, insight)?;
+    Ok((Some(page), disk))
+}
+
+/// A page that is served, until this is dropped.
+pub(super) struct Watched(WatchServer);
+
+impl Watching {
+    /// Listens, if there is to be a page. To be called before the volume is opened: that takes time, and an address that
+    /// will not do is known before.
+    pub(super) fn bind(args: &WatchArgs) -> Result<Option<Self>, CliError> {
+        let Some(address) = args.watch else { return Ok(None) };
+        let bound = bind(address, WatchLimits::DEFAULT)?;
+        Ok(Some(Self {
+            bound,
+            shows_secrets: args.watch_secrets,
+            storage: None,
+            levels_on_client: 0,
+        }))
+    }
+
+    /// A store that shows what it sees, of a volume with these facts.
+    pub(super) fn record(&mut self, mut store: BoxedStore, facts: &[Fact]) -> BoxedStore {
+        let levels = number_of(facts, "levels");
+        self.levels_on_client = number_of(facts, "tree_top_levels").unwrap_or(0);
+        let trees = match levels.filter(|_| store.servers().is_some()) {
+            // All servers see the same paths.
+            Some(levels) => {
+                let buckets = (0..levels.min(u64::BITS.into())).map(|level| 1 << level).collect();
+                vec![DrawnTree { tree: tree_of_server(0), buckets }]
+            }
+            None => drawn_trees(&*store, trees_of_scheme()),
+        };
+        let side = StorageSide::new(trees, self.bound.limits());
+        self.storage = Some(side.clone());
+        recorded(store, side, levels)
+    }
+
+    fn start(
+        self,
+        disk: Arc<dyn BlockDevice>,
+        insight: Insight,
+    ) -> Result<(Watched, Arc<dyn BlockDevice>), CliError> {
+        let Self { bound, shows_secrets, storage, levels_on_client } = self;
+        let owner = shows_secrets.then(|| OwnerSide::new(insight, bound.limits()));
+        let (disk_bytes, block_bytes) = (disk.bytes(), disk.block_bytes());
+        let watched = match &owner {
+            Some(owner) => owner.watched(disk),
+            None => disk,
+        };
+        let storage = storage.unwrap_or_else(|| StorageSide::new(Vec::new(), bound.limits()));
+        let server =
+            bound.serve(Shown { storage, owner, levels_on_client, disk_bytes, block_bytes })?;
+        Ok((Watched(server), watched))
+    }
+}
+
+impl Watched {
+    /// Where the page is. Secret.
+    pub(super) fn url(&self) -> &str {
+        self.0.url()
+    }
+
+    /// As a line for people.
+    pub(super) fn told(&self) -> String {
+        format!("watch it at {}", self.url())
+    }
+}

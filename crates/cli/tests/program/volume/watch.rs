@@ -1,0 +1,84 @@
+//! A page that watches a volume, as users meet it.
+
+use std::fs;
+use std::net::TcpStream;
+
+use super::page_reader::{Address, Reader, trips_read};
+use super::tools::run;
+use super::world::{VOLUME, World};
+use crate::common::oblivio;
+
+/// Bytes that are written at once, somewhere.
+const BYTES: u64 = 3 * 4096;
+const OFFSET: u64 = 737_280;
+
+/// Writes some blocks at one place.
+fn write(uri: &str) {
+    let command = format!("write -P 7 {OFFSET} {BYTES}");
+    run("qemu-io", &["--format", "raw", "-c", &command, "-c", "flush", uri]);
+}
+
+#[test]
+fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
+    let world = World::with_volume(1);
+    let server = world.serve("--cache 0 --watch");
+    let address = Address::of(server.page());
+    assert!(address.socket.ip().is_loopback());
+    let page = address.get(&format!("/{}/", address.token), &address.host());
+    assert!(page.contains("What storage sees"), "{page}");
+    let mut reader = Reader::connect(&address);
+    write(server.uri());
+    let frame = reader.until(|name, said| name == "frame" && trips_read(said) >= 3).1;
+    let levels = frame["storage"]["levels"][0].as_array().unwrap();
+    assert!(levels.iter().any(|level| level[0].as_u64().unwrap() >= 3), "{frame}");
+    assert!(!reader.heard.contains("owner") && !reader.heard.contains(&OFFSET.to_string()));
+
+    // The page ends with the volume, and readers are told.
+    let (code, complaints) = server.stop();
+    assert_eq!((code, complaints.as_str()), (0, ""));
+    let mut names = Vec::new();
+    while let Some((name, _)) = reader.next() {
+        names.push(name);
+    }
+    assert_eq!(names.last().unwrap(), "end");
+    assert!(TcpStream::connect(address.socket).is_err(), "somebody listens there");
+    // The token is in no file.
+    for file in fs::read_dir(world.state()).unwrap() {
+        let held = fs::read(file.unwrap().path()).unwrap_or_default();
+        assert_eq!(memchr::memmem::find(&held, address.token.as_bytes()), None);
+    }
+}
+
+#[test]
+fn an_owner_who_wants_it_sees_both_sides() {
+    let world = World::with_volume(1);
+    let server = world.serve("--cache 0 --watch --watch-secrets");
+    let mut reader = Reader::connect(&Address::of(server.page()));
+    write(server.uri());
+    let written = |said: &serde_json::Value| said["owner"]["bytes"][1] == BYTES;
+    let frame = reader.until(|name, said| name == "frame" && written(said)).1;
+    assert!(reader.heard.contains(&format!("[1,{OFFSET},{BYTES}]")), "{}", reader.heard);
+    let inner = &frame["owner"]["inner"];
+    assert!(inner["stash"]["blocks_max"].as_u64().unwrap() > 0, "{inner}");
+    assert_eq!(server.stop().0, 0);
+}
+
+#[test]
+fn a_page_that_others_could_reach_is_refused_before_the_volume_is_opened() {
+    let world = World::new();
+    // There is no volume yet.
+    let reason = "forward the port by `ssh -L`";
+    world.bad(&format!("serve nbd {VOLUME} --watch=0.0.0.0:0"), 3, reason);
+    world.bad(&format!("serve nbd {VOLUME} --watch-secrets"), 2, "--watch");
+    world.bad(&format!("serve nbd {VOLUME} --rescued --watch"), 2, "cannot be used with");
+    world.bad(&format!("serve nbd {VOLUME} --watch=elsewhere"), 2, "elsewhere");
+}
+
+#[test]
+fn what_a_command_prints_stays_its_own() {
+    let world = World::with_volume(1);
+    let command_line = format!("serve nbd {VOLUME} --watch --run 'echo done'");
+    let (code, stdout, stderr) = oblivio(world.path(""), &command_line);
+    assert_eq!((code, stdout.as_str()), (0, "done\n"), "{stderr}");
+    assert!(stderr.starts_with("watch it at http://127.0.0.1:"), "{stderr}");
+}
