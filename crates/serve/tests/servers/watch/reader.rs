@@ -9,6 +9,12 @@ use serde_json::Value;
 /// Long enough for a busy machine, short enough for a hanging test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// The page is shorter.
+const ANSWER_BYTES_MAX: u64 = 100_000;
+
+/// Nothing that a test waits for comes later.
+const EVENTS_MAX: usize = 20_000;
+
 /// Where a page is, taken apart.
 #[derive(Clone)]
 pub(crate) struct Address {
@@ -29,12 +35,12 @@ impl Address {
         stream
     }
 
-    /// Asks for a path with such headers. All that is answered.
+    /// Asks for a path with such headers. All that is answered, or the beginning of what does not end.
     pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         let mut stream = self.connect();
         write!(stream, "GET {path} HTTP/1.1\r\n{headers}\r\n").unwrap();
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).unwrap();
         answer
     }
 
@@ -91,12 +97,13 @@ impl Reader {
 
     /// The first event that is as wanted.
     pub(crate) fn until(&mut self, is_wanted: impl Fn(&str, &Value) -> bool) -> Said {
-        loop {
+        for _ in 0..EVENTS_MAX {
             let (name, said) = self.next().expect("no more events came");
             if is_wanted(&name, &said) {
                 return (name, said);
             }
         }
+        panic!("what was waited for did not come");
     }
 }
 
