@@ -208,6 +208,12 @@ fs-requests: tools ## record what ext4 asks of a disk, for Fig. 7 of rORAM (as r
 	$(call install,mkfs.ext4:e2fsprogs)
 	$(CARGO) run --release --package oblivio-testkit --bin record-requests -- --output crates/lab/src/roram/recorded
 
+.PHONY: watch-picture
+watch-picture: tools ## a volume in use and the page that watches it, in a browser, to docs/img/watch.png (a minute)
+	$(call install,chromium:chromium chromedriver:chromium-driver curl:curl fio:fio)
+	$(CARGO) build --release --package oblivio-cli
+	docs/img/watch.sh target/release/oblivio docs/img/watch.png
+
 # Real programs of the set that are not installed are left out.
 .PHONY: traces
 traces: tools trace-plugin ## record programs like those of IR-ORAM's Table II, to target/traces (3 minutes)

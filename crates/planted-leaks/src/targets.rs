@@ -164,6 +164,10 @@ pub(crate) const WIRE_TLS: TestTarget =
 pub(crate) const SERVE_NBD: TestTarget =
     TestTarget { package: "oblivio-serve", program: "servers", module: "nbd" };
 
+/// The page that watches a disk.
+pub(crate) const SERVE_WATCH: TestTarget =
+    TestTarget { package: "oblivio-serve", program: "servers", module: "watch" };
+
 /// Volumes as users of the program meet them.
 pub(crate) const CLI_VOLUME: TestTarget =
     TestTarget { package: "oblivio-cli", program: "program", module: "volume" };

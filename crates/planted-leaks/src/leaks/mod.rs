@@ -19,6 +19,7 @@ mod sealing;
 mod shares;
 mod stripe;
 mod volume;
+mod watch;
 
 use crate::targets::Finders;
 
@@ -43,7 +44,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 18] = [
+const GROUPS: [&[Leak]; 19] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -61,6 +62,7 @@ const GROUPS: [&[Leak]; 18] = [
     stripe::LEAKS,
     shares::LEAKS,
     s3oram::LEAKS,
+    watch::LEAKS,
     program::LEAKS,
 ];
 

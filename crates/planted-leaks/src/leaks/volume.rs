@@ -51,9 +51,9 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "volume/src/volume/window.rs",
             find: "self.sync_moves()?;
-        Ok(self.live.array.carry_out(&plan, ops)?)",
+        self.live.array.carry_out(&plan, ops)?;",
             replacement: "self.live.array.carry_out(&plan, ops)?;
-        self.sync_moves()",
+        self.sync_moves()?;",
         }],
         found_by: &[
             VOLUME_VIEW.tests(&["a_leaf_is_shown_twice_only_where_a_sequence_is_repeated"])
@@ -197,11 +197,11 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "volume/src/volume/window.rs",
             find: "self.sync_moves()?;
-        Ok(self.live.array.carry_out(&plan, ops)?)",
+        self.live.array.carry_out(&plan, ops)?;",
             replacement: "if !wanted.iter().all(|want| *want == Want::Nothing) {
             self.sync_moves()?;
         }
-        Ok(self.live.array.carry_out(&plan, ops)?)",
+        self.live.array.carry_out(&plan, ops)?;",
         }],
         found_by: &[VOLUME_PRIVACY.tests(&[
             "scheduled_crash::a_recovery_repeats_the_accesses_of_ticks_whoever_asked",

@@ -17,18 +17,14 @@ pub struct DrawnTree {
     pub buckets: Vec<u64>,
 }
 
-/// Of the trees of a store, those that are worth a drawing: each form once, because trees of one form hold parts of the same
-/// buckets and are visited together.
+/// Of the trees of a store with these numbers, those that have buckets.
 pub fn drawn_trees(store: &dyn BucketStore, ids: impl Iterator<Item = TreeId>) -> Vec<DrawnTree> {
-    let mut drawn: Vec<DrawnTree> = Vec::new();
-    for (tree, shape) in ids.map_while(|tree| store.shape(tree).map(|shape| (tree, shape))) {
-        let buckets: Vec<_> = shape.levels().iter().map(|level| level.buckets).collect();
-        let has_some = buckets.iter().any(|buckets| *buckets > 0);
-        if has_some && drawn.iter().all(|other| other.buckets != buckets) {
-            drawn.push(DrawnTree { tree, buckets });
-        }
-    }
-    drawn
+    let shapes = ids.map_while(|tree| store.shape(tree).map(|shape| (tree, shape)));
+    let drawn = shapes.map(|(tree, shape)| {
+        let buckets = shape.levels().iter().map(|level| level.buckets).collect();
+        DrawnTree { tree, buckets }
+    });
+    drawn.filter(|drawn| drawn.buckets.iter().any(|buckets| *buckets > 0)).collect()
 }
 
 /// A [sink](EventSink) that adds up what storage sees, and keeps for each frame the first visits one by one.

@@ -18,7 +18,7 @@ const KEYS: [(&str, &str); 3] = [
 ];
 
 /// Pages whose commands are run, by a test below for each.
-const RUN: [&str; 8] = [
+const RUN: [&str; 9] = [
     "README.md",
     "docs/backup.md",
     "docs/bucket-server.md",
@@ -27,6 +27,7 @@ const RUN: [&str; 8] = [
     "docs/formats/walk.md",
     "docs/s3oram.md",
     "docs/tutorial.md",
+    "docs/watch.md",
 ];
 
 #[test]
@@ -138,6 +139,11 @@ fn a_volume_has_the_bytes_that_the_walk_shows() {
 #[test]
 fn plans_say_what_the_page_says() {
     run("docs/choosing.md", &[]);
+}
+
+#[test]
+fn a_page_that_watches_is_served_as_its_page_says() {
+    run("docs/watch.md", &[]);
 }
 
 /// Runs what a page shows, one after the other, in a folder that holds `files`.

@@ -92,7 +92,7 @@ function take(frame) {
   tell(frame);
 }
 
-/// An eviction reads a path, as an access does, and writes it at once: then the read before was its own.
+// An eviction reads a path, as an access does, and writes it at once: then the read before was its own.
 function visitLeaf(tree, visit) {
   if (visit.isEviction) {
     if (tree.read) tree.read.isEviction = true;
@@ -172,7 +172,7 @@ function colours() {
 let ink = colours();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { ink = colours(); });
 
-/// A canvas as large as it is shown, in pixels of the screen, wiped.
+// A canvas as large as it is shown, in pixels of the screen, wiped.
 function wiped(id) {
   const canvas = by(id);
   const scale = devicePixelRatio || 1;
@@ -189,7 +189,7 @@ function wiped(id) {
   return { pen, width, height };
 }
 
-/// How the rows of a tree are laid out.
+// How the rows of a tree are laid out.
 function layout(tree) {
   const rows = tree.rows.length;
   const height = Math.max(9, Math.min(34, TREE_HEIGHT / Math.max(rows, 1) - ROW_GAP));
@@ -205,7 +205,7 @@ function fitPicture() {
   by("picture").style.height = `${Math.ceil(top(rows))}px`;
 }
 
-/// Where the buckets of a row are: the tree is narrow at its root and wide at its leaves.
+// Where the buckets of a row are: the tree is narrow at its root and wide at its leaves.
 function spread(row, rows, width) {
   const room = width - LABEL_WIDTH - BAR_WIDTH;
   const wide = rows > 1 ? room * (0.16 + 0.84 * row / (rows - 1)) : room;
@@ -263,7 +263,7 @@ function drawPicture(time) {
 
 const short = (n) => n >= 9999.5 ? `${Math.round(n / 1000)}k` : count(n);
 
-/// The top of the tree, which is on the client.
+// The top of the tree, which is on the client.
 function drawCap(pen, { rows, cap, top }, width) {
   const { left, wide } = spread(0, rows, width);
   const middle = left + wide / 2;
@@ -281,7 +281,7 @@ function drawCap(pen, { rows, cap, top }, width) {
   pen.fillText(`${hello.levels_on_client} levels more are on the client`, middle + wide / 4 + 8, top(0) - cap + 12);
 }
 
-/// Joins the buckets of the latest trips.
+// Joins the buckets of the latest trips.
 function drawPaths(pen, tree, width, { rows, middle }, time) {
   for (const { at, isWrite, buckets } of paths) {
     pen.globalAlpha = Math.min(Math.pow(0.5, (time - at) / GLOW_HALVES_MILLIS), 1);
@@ -300,7 +300,7 @@ function drawPaths(pen, tree, width, { rows, middle }, time) {
   pen.globalAlpha = 1;
 }
 
-/// Dots over the last seconds. Each is [millis, colour, from, to], with places from 0 to 1, the first at the bottom.
+// Dots over the last seconds. Each is [millis, colour, from, to], with places from 0 to 1, the first at the bottom.
 function drawPast(id, time, dots, names) {
   const { pen, width, height } = wiped(id);
   const [left, bottom] = [LABEL_WIDTH, height - 18];

@@ -19,7 +19,7 @@ use oblivio_volume::insight::Insight;
 
 use serde_json::Value;
 
-use self::reader::{Address, Reader, trips_read};
+use self::reader::{Address, Reader};
 use crate::support::{BLOCK_BYTES, MIB, MemoryDisk};
 
 /// Frames come soon, so that no test waits.
@@ -71,4 +71,9 @@ impl Watched {
 /// Waits for `trips` reads of storage to be told of.
 fn until_trips(reader: &mut Reader, trips: u64) -> Value {
     reader.until(|name, said| name == "frame" && trips_read(said) >= trips).1
+}
+
+/// Reads that storage has seen by a frame.
+fn trips_read(frame: &Value) -> u64 {
+    frame["storage"]["operations"][1]["trips"].as_u64().unwrap()
 }

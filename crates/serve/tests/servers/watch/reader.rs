@@ -106,8 +106,3 @@ impl Reader {
         panic!("what was waited for did not come");
     }
 }
-
-/// Reads that storage has seen by a frame.
-pub(crate) fn trips_read(frame: &Value) -> u64 {
-    frame["storage"]["operations"][1]["trips"].as_u64().unwrap()
-}
