@@ -9,10 +9,10 @@
 //! **The sides**: what storage sees is public. What the owner does is secret: unless there is an [`OwnerSide`], nothing of
 //! it is noted, and no page can show it.
 //!
-//! **Who sees the page**: whoever has its address, which holds a [token](token::Token). The server listens on loopback
+//! **Who sees the page**: whoever has its address, which holds a token of 256 bits. The server listens on loopback
 //! alone; other users of the machine can reach that, and pages of other origins by a browser of the owner's, so what they
 //! ask for without the token is not there, and no other name than that of this machine is answered to
-//! ([`door`]).
+//! (`door`).
 //!
 //! **The disk does not wait**: the sides count, under a lock that is held for the time of a few additions. They keep a
 //! bounded number of single events and say how many they left out; a reader that does not keep up
