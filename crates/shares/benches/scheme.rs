@@ -61,7 +61,7 @@ impl World {
         self.address = (self.address + 1) % BLOCKS;
         let (selected, queries) = self.client.select(self.address, &mut self.coins).unwrap();
         let answers: Vec<_> = thread::scope(|scope| {
-            let each = self.servers.iter().zip(queries);
+            let each = self.servers.iter_mut().zip(queries);
             let each: Vec<_> =
                 each.map(|(server, query)| scope.spawn(|| server.select(query).unwrap())).collect();
             each.into_iter().map(|it| it.join().unwrap()).collect()

@@ -14,6 +14,7 @@
 //! | [`message`] | what is sent | |
 //! | [`client`] | where each block is, and what is asked of servers | Protocol 2, Subroutines 1 and 3 |
 //! | [`answers`] | answers that contradict each other | |
+//! | [`recursive`] | the same with the position map in smaller trees | 3.3 |
 //! | [`server`] | what one server does with its shares, in memory | Subroutines 1 and 3 |
 //! | [`host`] | the same over files, part by part of every block | Subroutines 1 and 3 |
 //! | [`durable`] | the scheme of volumes: what a client keeps, and how it comes back | |
@@ -32,6 +33,7 @@ pub mod field;
 pub mod host;
 pub mod message;
 pub mod multiplication;
+pub mod recursive;
 pub mod server;
 pub mod sharing;
 pub mod tree;

@@ -153,6 +153,11 @@ impl Tree {
         reverse_lexicographic(number, self.height)
     }
 
+    /// The leaf with the same parent.
+    pub fn beside(self, leaf: Leaf) -> Leaf {
+        Leaf(leaf.0 ^ 1 << (self.height - 1))
+    }
+
     /// Whether so many evictions have put something into a bucket below the root, and left it there: for one above the leaves, whether the last of them
     /// through the bucket above it went to the other side; for a leaf, whether there was one.
     pub fn is_filled(self, bucket: BucketId, evictions: u64) -> bool {

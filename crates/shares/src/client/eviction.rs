@@ -18,31 +18,51 @@ pub(crate) struct Plan<E: Zeroize> {
     pub(super) matrices: Vec<Zeroizing<Vec<E>>>,
 }
 
-/// The blocks in the slots of a bucket.
-type Occupants = Vec<Option<usize>>;
+#[cfg(test)]
+impl<E: Zeroize> Plan<E> {
+    pub(crate) fn matrices(&self) -> &[Zeroizing<Vec<E>>] {
+        &self.matrices
+    }
+}
 
-/// Plans an eviction. It looks at all positions: that takes some milliseconds for a million blocks, once for *A* accesses.
-pub(super) fn plan<F: Field>(
+/// A block in a slot, and the leaf that it is mapped to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Occupant {
+    pub(crate) address: usize,
+    pub(crate) leaf: Leaf,
+}
+
+impl Zeroize for Occupant {
+    fn zeroize(&mut self) {
+        self.address.zeroize();
+        self.leaf.0.zeroize();
+    }
+}
+
+/// The blocks in slots, one after the other.
+pub(crate) type Occupants = Zeroizing<Vec<Option<Occupant>>>;
+
+/// Plans an eviction of these blocks.
+pub(crate) fn plan<F: Field>(
     tree: Tree,
     number: u64,
-    positions: &Positions,
+    occupied: Occupied,
 ) -> Result<Plan<F::Element>, ClientError> {
-    let Occupied { mut path, mut beside } = Occupied::find(tree, number, positions);
+    let Occupied { mut path, mut beside } = occupied;
     let mut plan = Plan { number, moves: Vec::new(), matrices: Vec::new() };
-    let leaf_of = |address| positions.get(address).map_or(Leaf(0), |position| position.leaf);
     for triplet in tree.triplets(number) {
         let level = triplet.destination.level();
         let (above, below) = path.split_at_mut(usize::from(level));
         let source = &above[usize::from(level) - 1];
-        let goes_on = |address| triplet.destination.is_on_path(leaf_of(address));
+        let goes_on = |it: Occupant| triplet.destination.is_on_path(it.leaf);
         let to_destination = Push { source, goes: &goes_on, to: triplet.destination };
-        plan.matrices.push(to_destination.fill::<F>(&mut below[0], &leaf_of, &mut plan.moves)?);
-        let stays_behind = |address| !goes_on(address);
+        plan.matrices.push(to_destination.fill::<F>(&mut below[0], &mut plan.moves)?);
+        let stays_behind = |it| !goes_on(it);
         if triplet.is_last {
             let to_sibling = Push { source, goes: &stays_behind, to: triplet.sibling };
-            plan.matrices.push(to_sibling.fill::<F>(&mut beside, &leaf_of, &mut plan.moves)?);
+            plan.matrices.push(to_sibling.fill::<F>(&mut beside, &mut plan.moves)?);
         } else {
-            plan.moves.extend(copied(&triplet, source, stays_behind, leaf_of));
+            plan.moves.extend(copied(&triplet, source, stays_behind));
         }
     }
     Ok(plan)
@@ -52,21 +72,18 @@ pub(super) fn plan<F: Field>(
 fn copied(
     triplet: &Triplet,
     source: &Occupants,
-    stays_behind: impl Fn(usize) -> bool,
-    leaf_of: impl Fn(usize) -> Leaf,
+    stays_behind: impl Fn(Occupant) -> bool,
 ) -> Vec<(usize, Position)> {
     let level = triplet.sibling.level();
-    let blocks = source.iter().enumerate().filter_map(|(slot, address)| Some((slot, (*address)?)));
-    let copied = blocks.filter(|(_, address)| stays_behind(*address));
-    copied
-        .map(|(slot, address)| (address, Position { leaf: leaf_of(address), level, slot }))
-        .collect()
+    let blocks = source.iter().enumerate().filter_map(|(slot, it)| Some((slot, (*it)?)));
+    let copied = blocks.filter(|(_, it)| stays_behind(*it));
+    copied.map(|(slot, it)| (it.address, Position { leaf: it.leaf, level, slot })).collect()
 }
 
 /// Some blocks of a bucket go to a child.
 struct Push<'p> {
     source: &'p Occupants,
-    goes: &'p dyn Fn(usize) -> bool,
+    goes: &'p dyn Fn(Occupant) -> bool,
     to: BucketId,
 }
 
@@ -75,54 +92,54 @@ impl Push<'_> {
     fn fill<F: Field>(
         &self,
         child: &mut Occupants,
-        leaf_of: &dyn Fn(usize) -> Leaf,
         moves: &mut Vec<(usize, Position)>,
     ) -> Result<Zeroizing<Vec<F::Element>>, ClientError> {
         let slots = child.len();
         let mut matrix = Zeroizing::new(vec![F::ZERO; 2 * slots * slots]);
-        for (slot, _) in child.iter().enumerate().filter(|(_, address)| address.is_some()) {
+        for (slot, _) in child.iter().enumerate().filter(|(_, occupant)| occupant.is_some()) {
             matrix[(slots + slot) * slots + slot] = F::ONE;
         }
         let mut next_empty = 0;
-        for (from, address) in self.source.iter().enumerate() {
-            let Some(address) = address.filter(|address| (self.goes)(*address)) else { continue };
+        for (from, occupant) in self.source.iter().enumerate() {
+            let Some(occupant) = occupant.filter(|it| (self.goes)(*it)) else { continue };
             while next_empty < slots && child[next_empty].is_some() {
                 next_empty += 1;
             }
             if next_empty == slots {
                 return Err(ClientError::Overflow(self.to));
             }
-            child[next_empty] = Some(address);
+            child[next_empty] = Some(occupant);
             matrix[from * slots + next_empty] = F::ONE;
-            let level = self.to.level();
-            moves.push((address, Position { leaf: leaf_of(address), level, slot: next_empty }));
+            let Occupant { address, leaf } = occupant;
+            moves.push((address, Position { leaf, level: self.to.level(), slot: next_empty }));
         }
         Ok(matrix)
     }
 }
 
 /// What is in the buckets of an eviction before it.
-struct Occupied {
+pub(crate) struct Occupied {
     /// Of the path, the root first.
-    path: Vec<Occupants>,
+    pub(crate) path: Vec<Occupants>,
     /// The leaf beside it.
-    beside: Occupants,
+    pub(crate) beside: Occupants,
 }
 
 impl Occupied {
-    fn find(tree: Tree, number: u64, positions: &Positions) -> Self {
+    /// From the positions of all blocks: it looks at each of them. That takes some milliseconds for a million blocks, once for *A* accesses.
+    pub(crate) fn find(tree: Tree, number: u64, positions: &Positions) -> Self {
         let evicted = tree.evicted(number);
-        let empty = vec![None; tree.slots()];
+        let empty = Occupants::new(vec![None; tree.slots()]);
         let mut path = vec![empty.clone(); usize::from(tree.height()) + 1];
         let mut beside = empty;
-        let leaf_beside = Leaf(evicted.0 ^ 1 << (tree.height() - 1));
+        let leaf_beside = tree.beside(evicted);
         for address in 0..positions.blocks() {
             let Some(Position { leaf, level, slot }) = positions.get(address) else { continue };
-            let bucket = BucketId::on_path(leaf, level);
+            let (bucket, occupant) = (BucketId::on_path(leaf, level), Occupant { address, leaf });
             if bucket.is_on_path(evicted) {
-                path[usize::from(level)][slot] = Some(address);
+                path[usize::from(level)][slot] = Some(occupant);
             } else if level == tree.height() && bucket.is_on_path(leaf_beside) {
-                beside[slot] = Some(address);
+                beside[slot] = Some(occupant);
             }
         }
         Self { path, beside }

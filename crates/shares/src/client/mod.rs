@@ -4,22 +4,23 @@
 //! reads or writes (Protocol 2). After so many accesses as the tree says, a path is [evicted](Client::evict). What it shows are a path,
 //! which is drawn for each access anew, and counters; the rest are shares.
 
+mod error;
 mod eviction;
 mod positions;
 
-use std::fmt::{self, Display};
 use std::marker::PhantomData;
 
 use oblivio_core::{BucketId, Leaf};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use crate::answers::{self, NoBlock, Recovered};
+use crate::answers::{self, Recovered};
 use crate::field::Field;
 use crate::message::{Evict, Point, RootWrite, Select, Slots};
 use crate::sharing::{Parties, Share, share};
 use crate::tree::Tree;
-pub(crate) use eviction::Plan as Next;
+pub use error::ClientError;
+pub(crate) use eviction::{Occupant, Occupants, Occupied, Plan as Next, plan};
 pub(crate) use positions::{Position, Positions};
 
 /// What a server is asked in this field.
@@ -48,50 +49,6 @@ pub struct Client<F> {
 pub struct Selected {
     address: usize,
 }
-
-/// Why something cannot be done. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientError {
-    /// There are fewer blocks.
-    NoSuchBlock,
-    /// The root has to be evicted first.
-    MustEvict,
-    /// Data goes into a tree first of all, or not at all.
-    IsUsed,
-    /// What servers have answered makes no block.
-    Answers(NoBlock),
-    /// A block is longer or shorter.
-    BlockLength,
-    /// A block that was asked for has to be written back before anything else is done, and only that one can be.
-    IsSelected,
-    /// A bucket has no room for what is to be evicted to it: see [`Preset::overflow_log2`](crate::tree::Preset::overflow_log2). Nothing can be done about it.
-    Overflow(BucketId),
-}
-
-impl Display for ClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchBlock => f.write_str("there are fewer blocks"),
-            Self::MustEvict => f.write_str("the root is full: evict first"),
-            Self::IsUsed => f.write_str("the tree has been used: data can only be put into a new one"),
-            Self::Answers(NoBlock::NotAnswers) => f.write_str(
-                "too few servers have answered, or with something else than a share of a block",
-            ),
-            Self::Answers(NoBlock::Contradict) => f.write_str(
-                "answers of servers contradict each other, and there are too few to tell which are wrong",
-            ),
-            Self::BlockLength => f.write_str("blocks of this tree have another length"),
-            Self::IsSelected => {
-                f.write_str("the block that was asked for has to be written back first")
-            }
-            Self::Overflow(bucket) => {
-                write!(f, "bucket {bucket} has no room for what is to be evicted to it")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ClientError {}
 
 impl<F: Field> Client<F> {
     /// Of so many blocks, all zeros (Algorithm 3, of an empty database): the servers have nothing yet, and it takes no time.
@@ -216,8 +173,18 @@ impl<F: Field> Client<F> {
         leaf: Leaf,
         coins: &mut dyn CryptoRng,
     ) -> Vec<SelectOf<F>> {
-        let mut query = Zeroizing::new(vec![F::ZERO; self.tree.path_slots()]);
         let position = address.and_then(|address| self.positions.get(address));
+        self.queries_at(position, leaf, coins)
+    }
+
+    /// The same of a block of which it is known where it is.
+    pub(crate) fn queries_at(
+        &mut self,
+        position: Option<Position>,
+        leaf: Leaf,
+        coins: &mut dyn CryptoRng,
+    ) -> Vec<SelectOf<F>> {
+        let mut query = Zeroizing::new(vec![F::ZERO; self.tree.path_slots()]);
         if let Some(Position { level, slot, .. }) = position {
             query[usize::from(level) * self.tree.slots() + slot] = F::ONE;
         }
@@ -304,14 +271,15 @@ impl<F: Field> Client<F> {
     }
 
     /// What the next eviction moves. It is long to find, and the same as often as it is asked for.
-    pub(crate) fn next_eviction(&self) -> Result<eviction::Plan<F::Element>, ClientError> {
-        eviction::plan::<F>(self.tree, self.evictions, &self.positions)
+    pub(crate) fn next_eviction(&self) -> Result<Next<F::Element>, ClientError> {
+        let occupied = Occupied::find(self.tree, self.evictions, &self.positions);
+        plan::<F>(self.tree, self.evictions, occupied)
     }
 
     /// What to send to each server so that it makes that eviction, as this attempt: shared anew each time.
     pub(crate) fn eviction_shares(
         &mut self,
-        next: &eviction::Plan<F::Element>,
+        next: &Next<F::Element>,
         attempt: u64,
         coins: &mut dyn CryptoRng,
     ) -> Vec<Evict<F::Element>> {
@@ -325,10 +293,15 @@ impl<F: Field> Client<F> {
     }
 
     /// All servers are through with that eviction: blocks are where it has put them.
-    pub(crate) fn evicted(&mut self, next: eviction::Plan<F::Element>) {
+    pub(crate) fn evicted(&mut self, next: Next<F::Element>) {
         for (address, position) in next.moves {
             self.positions.set(address, position);
         }
+        self.count_eviction();
+    }
+
+    /// One more is over.
+    pub(crate) fn count_eviction(&mut self) {
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 
@@ -367,7 +340,7 @@ impl<F: Field> Client<F> {
         self.turns
     }
 
-    fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
+    pub(crate) fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
         // There are a power of two of them.
         Leaf(coins.next_u64() & (self.tree.leaves() - 1))
     }

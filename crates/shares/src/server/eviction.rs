@@ -63,7 +63,7 @@ impl<F: Field> Server<F> {
         let triplets = self.tree.triplets(number).collect();
         let source = self.buckets.get(&BucketId::ROOT).cloned();
         self.evicting = Some(Evicting { triplets, matrices, source, made: Vec::new() });
-        self.attempt = attempt;
+        (self.attempt, self.asked) = (attempt, None);
         Ok(())
     }
 

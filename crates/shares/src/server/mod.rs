@@ -6,6 +6,7 @@
 //! until all are: until then each can go back, and the client sends the same again.
 
 mod eviction;
+mod metadata;
 
 use std::collections::HashMap;
 use std::fmt::{self, Display};
@@ -18,6 +19,7 @@ use crate::message::{RootWrite, Select, Slots};
 use crate::sharing::{Parties, Share};
 use crate::tree::Tree;
 use eviction::{Evicting, Replaced};
+use metadata::Asked;
 
 /// Server number *i* of a tree.
 pub struct Server<F: Field> {
@@ -25,6 +27,10 @@ pub struct Server<F: Field> {
     parties: Parties,
     tree: Tree,
     block_elements: usize,
+    /// How many elements at the beginning of each slot say whose block it holds: none, if the client knows.
+    metadata_elements: usize,
+    /// What was selected, and is not written back yet.
+    asked: Option<Asked<F::Element>>,
     /// Those that hold something. The others are all zeros, which follows from the number of evictions and is no secret.
     buckets: HashMap<BucketId, Bucket<F::Element>>,
     /// A slot of such a bucket.
@@ -100,6 +106,8 @@ impl<F: Field> Server<F> {
             parties,
             tree,
             block_elements,
+            metadata_elements: 0,
+            asked: None,
             buckets: HashMap::new(),
             zeros: vec![F::ZERO; block_elements],
             written: 0,
@@ -150,7 +158,7 @@ impl<F: Field> Server<F> {
     ///
     /// # Errors
     /// For a path that there is not, a query that is none, and in the middle of an eviction.
-    pub fn select(&self, select: Select<F::Element>) -> Result<Vec<F::Element>, Refused> {
+    pub fn select(&mut self, select: Select<F::Element>) -> Result<Vec<F::Element>, Refused> {
         let Select { leaf, query } = select;
         if leaf.0 >= self.tree.leaves() {
             return Err(Refused("the tree has no such path"));
@@ -160,13 +168,14 @@ impl<F: Field> Server<F> {
         let slots: Vec<_> = self.tree.path(leaf).flat_map(|bucket| self.slots(bucket)).collect();
         let mut answer = vec![F::ZERO; self.block_elements];
         F::combine(&mut answer, &query, 1, &slots);
+        self.asked = (self.metadata_elements > 0).then_some(Asked { leaf, query });
         Ok(answer)
     }
 
     /// Keeps the share of a block in the root.
     ///
     /// # Errors
-    /// For another slot than the next one, a share that is none, and in the middle of an eviction.
+    /// For another slot than the next one, a share that is none, and in the middle of an eviction; and if slots say whose they are, and none was selected.
     pub fn write(&mut self, write: RootWrite<F::Element>) -> Result<(), Refused> {
         let RootWrite { slot, block } = write;
         self.check_settled()?;
@@ -176,6 +185,7 @@ impl<F: Field> Server<F> {
             ));
         }
         let block = block.into_elements::<F>(self.block_elements).ok_or(WRONG_LENGTH)?;
+        self.mark_what_was_taken()?;
         let elements = self.bucket_elements();
         let root = self.buckets.entry(BucketId::ROOT);
         let root = root.or_insert_with(|| Arc::new(vec![F::ZERO; elements]));

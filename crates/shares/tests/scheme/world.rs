@@ -128,8 +128,11 @@ impl<F: Field> World<F> {
     ) -> Vec<F::Element> {
         let (selected, queries) = self.client.select(address, &mut self.coins).unwrap();
         self.note(queries.iter().cloned().map(Seen::Select));
-        let answers =
-            self.servers.iter().zip(queries).map(|(server, query)| server.select(query).unwrap());
+        let answers = self
+            .servers
+            .iter_mut()
+            .zip(queries)
+            .map(|(server, query)| server.select(query).unwrap());
         let answers: Vec<_> = answers.collect();
         let used: Vec<_> =
             self.answering.iter().map(|number| answers[usize::from(*number) - 1].clone()).collect();

@@ -1,0 +1,146 @@
+//! Which trees there are: of the blocks, of where they are, of where that is, and so on, until the client can keep the rest.
+
+use super::map_block::MapFormat;
+use super::metadata::MetadataFormat;
+use crate::client::ClientError;
+use crate::field::Field;
+use crate::tree::{Preset, Tree};
+
+/// How the position map is cut into blocks, and how much of it the client keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapShape {
+    /// Bytes of a block of the map, at most.
+    pub block_bytes: usize,
+    /// Blocks of which the client itself keeps where they are, at most.
+    pub client_entries_max: u64,
+}
+
+impl Default for MapShape {
+    /// With [`Preset::LARGE`], a map of some hundred thousand blocks takes one tree: shorter blocks make it higher, and a query of it is as long as these.
+    fn default() -> Self {
+        Self { block_bytes: 1024, client_entries_max: 4096 }
+    }
+}
+
+/// The trees, that of the data first: the paper's `S³ORAM_0` to `S³ORAM_X`. Public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Levels {
+    levels: Vec<Level>,
+}
+
+/// One of the trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    /// Its shape.
+    pub tree: Tree,
+    /// How many blocks it holds.
+    pub blocks: u64,
+    /// Elements of a block.
+    pub block_elements: usize,
+    /// Elements of what a slot says of the block in it. They stand before the block.
+    pub metadata_elements: usize,
+    /// Of the blocks in the next tree, which tell of this one.
+    pub(super) map: MapFormat,
+}
+
+impl Level {
+    fn new<F: Field>(
+        blocks: u64,
+        block_elements: usize,
+        preset: Preset,
+        shape: MapShape,
+    ) -> Result<Self, ClientError> {
+        let tree = Tree::for_blocks(blocks, preset).map_err(|_| ClientError::NoSuchTree)?;
+        let map = MapFormat::new(tree, shape.block_bytes);
+        if map.entries() < 2 || usize::try_from(blocks).is_err() {
+            return Err(ClientError::NoSuchTree);
+        }
+        let metadata_elements = MetadataFormat::<F>::new(tree, blocks).elements();
+        Ok(Self { tree, blocks, block_elements, metadata_elements, map })
+    }
+
+    /// Elements of a slot.
+    pub fn slot_elements(&self) -> usize {
+        self.metadata_elements + self.block_elements
+    }
+}
+
+impl Levels {
+    /// Those of so many blocks.
+    ///
+    /// # Errors
+    /// [`ClientError::NoSuchTree`] for none or too many, and for a map that would not end: each of its blocks has to tell of two others at least.
+    pub fn new<F: Field>(
+        blocks: u64,
+        block_elements: usize,
+        preset: Preset,
+        shape: MapShape,
+    ) -> Result<Self, ClientError> {
+        if blocks == 0 {
+            return Err(ClientError::NoSuchTree);
+        }
+        let mut last = Level::new::<F>(blocks, block_elements, preset, shape)?;
+        let mut levels = vec![last];
+        while last.blocks > shape.client_entries_max.max(1) {
+            let blocks = last.blocks.div_ceil(last.map.entries() as u64);
+            let block_elements = F::packed_elements(last.map.bytes());
+            last = Level::new::<F>(blocks, block_elements, preset, shape)?;
+            levels.push(last);
+        }
+        Ok(Self { levels })
+    }
+
+    /// The trees, that of the data first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Level> {
+        self.levels.iter()
+    }
+
+    /// How many trees there are: one at least.
+    pub fn count(&self) -> usize {
+        self.levels.len()
+    }
+
+    pub(super) fn level(&self, number: usize) -> &Level {
+        &self.levels[number]
+    }
+
+    /// How many blocks of the last tree the client knows the leaves of.
+    pub fn client_entries(&self) -> usize {
+        self.levels.last().map_or(0, |last| last.blocks as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::Gf256;
+
+    fn blocks(blocks: u64, shape: MapShape) -> Vec<(u64, u8)> {
+        let levels = Levels::new::<Gf256>(blocks, 128 << 10, Preset::LARGE, shape).unwrap();
+        levels.iter().map(|level| (level.blocks, level.tree.height())).collect()
+    }
+
+    #[test]
+    fn trees_get_smaller_until_the_client_keeps_the_rest() {
+        let usual = MapShape::default();
+        assert_eq!(blocks(4096, usual), [(4096, 5)]);
+        assert_eq!(blocks(4097, usual), [(4097, 5), (5, 1)]);
+        // 40 GiB in blocks of 128 KiB, and 16 TiB in blocks of 512 KiB.
+        assert_eq!(blocks(327_680, usual), [(327_680, 11), (640, 2)]);
+        assert_eq!(blocks(1 << 25, usual), [(1 << 25, 18), (98_401, 10), (193, 1)]);
+        let narrow = MapShape { block_bytes: 4, client_entries_max: 1 };
+        assert_eq!(blocks(9, narrow), [(9, 1), (3, 1), (1, 1)]);
+    }
+
+    #[test]
+    fn maps_that_do_not_end_are_refused() {
+        let new = |blocks, block_bytes| {
+            let shape = MapShape { block_bytes, client_entries_max: 0 };
+            Levels::new::<Gf256>(blocks, 7, Preset::LARGE, shape).map(|levels| levels.count())
+        };
+        assert_eq!(new(9, 2), Ok(5));
+        for (blocks, block_bytes) in [(0, 64), (9, 1), (9, 0), (100_000, 3), (u64::MAX, 64)] {
+            assert_eq!(new(blocks, block_bytes), Err(ClientError::NoSuchTree), "{blocks}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A tree whose slots say where blocks are, against a client that knows it.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::*;
+use crate::field::{Gf256, Mersenne61};
+use crate::recursive::{Ask, Asked, InProcess, Levels, MapShape, Servers};
+use crate::sharing::{Share, recover};
+use crate::tree::Preset;
+
+const BLOCKS: usize = 40;
+const PRESET: Preset = Preset { slots: 24, accesses: 6 };
+
+/// A client that asks slots where blocks are, and one that knows it: the reference.
+struct Both<F: Field> {
+    asks: MappedTree<F>,
+    knows: Client<F>,
+    servers: InProcess<F>,
+    coins: StdRng,
+    /// Slots that say of a block which counts no more that it was taken, and that it does not belong there.
+    passed_over: [usize; 2],
+}
+
+impl<F: Field> Both<F> {
+    fn new() -> Self {
+        let parties = Parties::new(3, 1).unwrap();
+        let shape = MapShape { client_entries_max: BLOCKS as u64, ..MapShape::default() };
+        let levels = Levels::new::<F>(BLOCKS as u64, 3, PRESET, shape).unwrap();
+        let level = *levels.level(0);
+        let mut coins = StdRng::seed_from_u64(1);
+        Self {
+            asks: MappedTree::new(parties, level).unwrap(),
+            knows: Client::new(parties, level.tree, BLOCKS, level.slot_elements()).unwrap(),
+            servers: InProcess::new(parties, &levels, &mut coins).unwrap(),
+            coins,
+            passed_over: [0; 2],
+        }
+    }
+
+    fn ask(&mut self, ask: Ask<F::Element>) -> Answers<F::Element> {
+        self.servers.trip(vec![Asked { tree: 0, ask }]).unwrap().pop().unwrap()
+    }
+
+    fn metadata(&mut self, leaf: Leaf) -> Answers<F::Element> {
+        let answers = self.ask(Ask::Metadata(leaf));
+        let shares: Vec<_> = answers.shares.iter().map(|share| &share[..]).collect();
+        let said = recover::<F>(&answers.numbers, &shares).unwrap();
+        let buckets = said.chunks_exact(PRESET.slots as usize * self.asks.format.elements());
+        for (bucket, said) in self.asks.level.tree.path(leaf).zip(buckets) {
+            let said = said.chunks_exact(self.asks.format.elements());
+            let said = said.filter_map(|said| self.asks.format.get(said).unwrap());
+            for Metadata { occupant, is_taken } in said {
+                self.passed_over[0] += usize::from(is_taken);
+                self.passed_over[1] += usize::from(!bucket.is_on_path(occupant.leaf));
+            }
+        }
+        answers
+    }
+
+    fn access(&mut self, address: usize) {
+        let expected = self.knows.positions().get(address);
+        let mapped = expected.map(|position| position.leaf);
+        let [shown, to] = [(); 2].map(|()| self.knows.draw_leaf(&mut self.coins));
+        let shown = mapped.unwrap_or(shown);
+        let answers = self.metadata(shown);
+        assert_eq!(self.asks.find(address, mapped, shown, &answers), Ok(expected));
+        let queries = self.asks.queries(expected, shown, &mut self.coins);
+        let answers = self.ask(Ask::Select(queries));
+        let occupant = mapped.map(|leaf| Occupant { address, leaf });
+        let block = self.asks.block(occupant, &answers).unwrap();
+        let written = Occupant { address, leaf: to };
+        let writes = self.asks.writes(written, &block, &mut self.coins);
+        self.ask(Ask::Write(writes));
+        self.knows.keep(Some(address), to);
+    }
+
+    fn evict(&mut self) {
+        let [path, beside] = self.asks.evicted().map(|leaf| self.metadata(leaf));
+        let evictions = self.asks.evict([&path, &beside], &mut self.coins).unwrap();
+        let expected = self.knows.next_eviction().unwrap();
+        let elements = 2 * PRESET.slots as usize * PRESET.slots as usize;
+        for (i, expected) in expected.matrices().iter().enumerate() {
+            let expand = |evict: &Evict<F::Element>| {
+                evict.matrices[i].clone().into_elements::<F>(elements).unwrap()
+            };
+            let shares = [expand(&evictions[0]), expand(&evictions[2])];
+            let matrix = recover::<F>(&[1, 3], &[&shares[0], &shares[1]]).unwrap();
+            assert!(matrix == **expected, "matrix {i} of eviction {}", self.knows.evictions());
+        }
+        self.knows.evicted(expected);
+        self.ask(Ask::Evict(evictions));
+    }
+}
+
+/// Wherever a block is, its slot says so, and evictions are the same as if the client knew.
+fn slots_say_what_a_client_would_know<F: Field>() {
+    let mut both = Both::<F>::new();
+    let mut choices = StdRng::seed_from_u64(2);
+    for n in 0..600 {
+        // Some blocks come again before the next eviction, and some are never accessed.
+        both.access(if n % 2 == 0 { n % 6 } else { choices.random_range(0..BLOCKS - 2) });
+        if both.asks.must_evict() {
+            both.evict();
+        }
+    }
+    assert!(both.passed_over.iter().all(|count| *count > 1000), "{:?}", both.passed_over);
+}
+
+#[test]
+fn slots_say_what_a_client_would_know_over_both_fields() {
+    slots_say_what_a_client_would_know::<Gf256>();
+    slots_say_what_a_client_would_know::<Mersenne61>();
+}
+
+/// A server that is sent wrong shares answers what nobody has put.
+#[test]
+fn what_another_slot_holds_is_not_taken_for_a_block() {
+    let mut both = Both::<Gf256>::new();
+    for address in 0..2 {
+        both.access(address);
+    }
+    let position = both.knows.positions().get(0).unwrap();
+    let queries = both.asks.queries(Some(position), position.leaf, &mut both.coins);
+    assert!(queries.iter().any(|select| matches!(select.query, Share::Drawn(_))));
+    let answers = both.ask(Ask::Select(queries));
+    let occupant = |address| Some(Occupant { address, leaf: position.leaf });
+    assert!(both.asks.block(occupant(0), &answers).is_ok());
+    for other in [occupant(1), None] {
+        assert_eq!(both.asks.block(other, &answers), Err(ClientError::Metadata));
+    }
+}

@@ -1,0 +1,122 @@
+//! What a slot says of itself: whose block it holds, to which leaf that is mapped, and whether it was taken since (the bucket metadata of section 3.3, of one slot).
+//!
+//! ```text
+//! slot = address + 1 ‖ leaf, packed into elements ‖ mark ‖ block
+//! ```
+//! Zeros are an empty slot, so a tree of which nothing was used says that of all its slots. The slot of a block in its path (the paper's `pIdx`) needs no place: it is where this stands.
+
+use std::marker::PhantomData;
+
+use oblivio_core::Leaf;
+use zeroize::Zeroizing;
+
+use super::map_block::{number_bytes, number_of, put_number};
+use crate::client::{ClientError, Occupant};
+use crate::field::Field;
+use crate::tree::Tree;
+
+/// How long it is, in a tree of so many blocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MetadataFormat<F> {
+    blocks: u64,
+    leaves: u64,
+    field: PhantomData<F>,
+}
+
+/// What a slot says that holds a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Metadata {
+    pub(super) occupant: Occupant,
+    /// The block is somewhere else by now.
+    pub(super) is_taken: bool,
+}
+
+impl<F: Field> MetadataFormat<F> {
+    pub(super) fn new(tree: Tree, blocks: u64) -> Self {
+        Self { blocks, leaves: tree.leaves(), field: PhantomData }
+    }
+
+    fn address_bytes(self) -> usize {
+        number_bytes(self.blocks)
+    }
+
+    fn bytes(self) -> usize {
+        self.address_bytes() + number_bytes(self.leaves - 1)
+    }
+
+    /// Elements of it, the mark included.
+    pub(super) fn elements(self) -> usize {
+        F::packed_elements(self.bytes()) + 1
+    }
+
+    /// Puts what is said of a block that has just come.
+    pub(super) fn put(self, occupant: Occupant, out: &mut [F::Element]) {
+        let mut bytes = Zeroizing::new(vec![0; self.bytes()]);
+        let (address, leaf) = bytes.split_at_mut(self.address_bytes());
+        put_number(occupant.address as u64 + 1, address);
+        put_number(occupant.leaf.0, leaf);
+        out.fill(F::ZERO);
+        F::pack(&bytes, &mut out[..self.elements() - 1]);
+    }
+
+    /// What a slot says; none if it is empty.
+    ///
+    /// # Errors
+    /// [`ClientError::Metadata`] for what no client has ever put.
+    pub(super) fn get(self, elements: &[F::Element]) -> Result<Option<Metadata>, ClientError> {
+        if elements.iter().all(|element| *element == F::ZERO) {
+            return Ok(None);
+        }
+        let (packed, mark) = elements.split_at(self.elements() - 1);
+        let mut bytes = Zeroizing::new(vec![0; self.bytes()]);
+        F::unpack(packed, &mut bytes);
+        let (address, leaf) = bytes.split_at(self.address_bytes());
+        let (numbered, leaf) = (number_of(address), number_of(leaf));
+        let is_mark = mark.iter().all(|mark| [F::ZERO, F::ONE].contains(mark));
+        if !is_mark || !(1..=self.blocks).contains(&numbered) || leaf >= self.leaves {
+            return Err(ClientError::Metadata);
+        }
+        let occupant = Occupant { address: (numbered - 1) as usize, leaf: Leaf(leaf) };
+        Ok(Some(Metadata { occupant, is_taken: mark.contains(&F::ONE) }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::{Gf256, Mersenne61};
+    use crate::tree::Preset;
+
+    fn comes_back<F: Field>() {
+        for (height, blocks) in [(1, 1), (1, 255), (3, 256), (8, 65_536), (17, 1 << 25)] {
+            let tree = Tree::new(height, Preset::LARGE).unwrap();
+            let format = MetadataFormat::<F>::new(tree, blocks);
+            let mut elements = vec![F::ONE; format.elements()];
+            for (address, leaf) in [(0, 0), (blocks - 1, tree.leaves() - 1), (blocks / 2, 1)] {
+                let occupant = Occupant { address: address as usize, leaf: Leaf(leaf) };
+                format.put(occupant, &mut elements);
+                assert_eq!(format.get(&elements), Ok(Some(Metadata { occupant, is_taken: false })));
+                elements[format.elements() - 1] = F::ONE;
+                assert_eq!(format.get(&elements), Ok(Some(Metadata { occupant, is_taken: true })));
+            }
+            elements.fill(F::ZERO);
+            assert_eq!(format.get(&elements), Ok(None));
+        }
+    }
+
+    #[test]
+    fn what_a_slot_says_comes_back_over_both_fields() {
+        comes_back::<Gf256>();
+        comes_back::<Mersenne61>();
+    }
+
+    #[test]
+    fn what_no_slot_says_is_refused() {
+        let tree = Tree::new(2, Preset::LARGE).unwrap();
+        let format = MetadataFormat::<Gf256>::new(tree, 9);
+        assert_eq!(format.get(&[9, 3, 1]).map(|it| it.is_some()), Ok(true));
+        for elements in [[10, 3, 0], [9, 4, 0], [9, 3, 2], [0, 3, 0], [0, 0, 1]] {
+            assert_eq!(format.get(&elements), Err(ClientError::Metadata), "{elements:?}");
+        }
+    }
+}
