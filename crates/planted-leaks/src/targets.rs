@@ -96,6 +96,10 @@ pub(crate) const STORE_STRIPE: TestTarget =
 pub(crate) const SHARES_VIEW: TestTarget =
     TestTarget { package: "oblivio-shares", program: "scheme", module: "view" };
 
+/// What they see if the position map is in smaller trees.
+pub(crate) const SHARES_RECURSIVE_VIEW: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "recursive", module: "view" };
+
 /// What is drawn for shares, and how often.
 pub(crate) const SHARES_COINS: TestTarget =
     TestTarget { package: "oblivio-shares", program: "scheme", module: "coins" };

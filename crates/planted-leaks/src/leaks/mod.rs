@@ -9,6 +9,7 @@ mod power_loss;
 mod program;
 mod range;
 mod recovery;
+mod recursive_shares;
 mod remote;
 mod rho;
 mod rotating;
@@ -61,6 +62,7 @@ const GROUPS: [&[Leak]; 19] = [
     remote::LEAKS,
     stripe::LEAKS,
     shares::LEAKS,
+    recursive_shares::LEAKS,
     s3oram::LEAKS,
     watch::LEAKS,
     program::LEAKS,
