@@ -130,3 +130,58 @@ fn what_another_slot_holds_is_not_taken_for_a_block() {
         assert_eq!(both.asks.block(other, &answers), Err(ClientError::Metadata));
     }
 }
+
+/// What two servers answer that say the same in the clear: these occupants in the first slots of the path, and nothing in the others.
+fn said(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
+    let elements = tree.format.elements();
+    let mut said = vec![0; tree.level.tree.path_slots() * elements];
+    for (occupant, slot) in occupants.iter().zip(said.chunks_exact_mut(elements)) {
+        tree.format.put(*occupant, slot);
+    }
+    Answers { numbers: vec![1, 2], shares: vec![said.clone(), said] }
+}
+
+#[test]
+fn a_block_is_there_once_on_the_path_that_it_is_mapped_to() {
+    let tree = Both::<Gf256>::new().asks;
+    let at = |address, leaf| Occupant { address, leaf: Leaf(leaf) };
+    let find = |mapped: Option<u64>, occupants: &[Occupant]| {
+        tree.find(7, mapped.map(Leaf), Leaf(2), &said(&tree, occupants))
+    };
+    let second = Position { leaf: Leaf(2), level: 0, slot: 1 };
+    assert_eq!(find(Some(2), &[at(6, 2), at(7, 2)]), Ok(Some(second)));
+    assert_eq!(find(None, &[at(6, 2), at(8, 1)]), Ok(None));
+    for (mapped, occupants) in [
+        (Some(2), &[at(6, 2)][..]),
+        (Some(2), &[at(7, 2), at(7, 2)]),
+        (Some(2), &[at(7, 2), at(7, 3)]),
+        (Some(2), &[at(7, 3)]),
+        (None, &[at(7, 2)]),
+    ] {
+        assert_eq!(
+            find(mapped, occupants),
+            Err(ClientError::Metadata),
+            "{mapped:?}, {occupants:?}"
+        );
+    }
+}
+
+/// Whatever servers say.
+#[test]
+fn what_no_slot_can_say_is_refused_and_nothing_panics() {
+    let mut tree = Both::<Gf256>::new().asks;
+    let mut coins = StdRng::seed_from_u64(3);
+    for n in 0..300 {
+        let mut answers = said(&tree, &[]);
+        for share in &mut answers.shares {
+            // Few elements, or all of them.
+            let places = if n % 2 == 0 { 1..4 } else { 0..share.len() };
+            share[places].fill_with(|| coins.random());
+        }
+        let _ = tree.find(7, (n % 3 == 0).then_some(Leaf(2)), Leaf(2), &answers);
+        let refused = tree.evict([&answers, &answers], &mut coins).map(drop);
+        if n % 2 == 1 {
+            assert_eq!(refused, Err(ClientError::Metadata));
+        }
+    }
+}
