@@ -9,6 +9,7 @@ use oblivio_shares::tree::Tree;
 use super::claim::{Claim, Says};
 use super::model::{DATABASE, HOME, KIB, LTE, Model, STATED_SECONDS};
 use super::place::{Disk, Parts, Place};
+use super::recursion;
 use super::work::{Scheme, ring};
 use crate::LabError;
 use crate::link::Link;
@@ -24,6 +25,7 @@ const EXACT: f64 = 0.01;
 pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
     let mut list = List { model, claims: Vec::new() };
     list.table_1()?;
+    list.claims.extend(recursion::claims(model)?);
     list.building();
     list.delays()?;
     list.breakdown()?;

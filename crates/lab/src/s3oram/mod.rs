@@ -25,6 +25,7 @@ mod model;
 mod place;
 mod points;
 mod rates;
+mod recursion;
 mod results;
 mod spread;
 mod table;

@@ -1,0 +1,144 @@
+//! Section 3.3: the position map in smaller trees on the same servers. The paper gives it no number; here it is counted, for trees that are evicted often.
+
+use oblivio_shares::field::Gf256;
+use oblivio_shares::recursive::{Levels, MapShape};
+use oblivio_shares::tree::Preset;
+
+use super::claim::{Claim, Says};
+use super::model::{DATABASE, HOME, KIB, Model};
+use super::place::{Disk, Place};
+use super::work::{Scheme, Work, Works, shares};
+use crate::LabError;
+use crate::link::FRAME_BYTES;
+
+/// Of one server more than may collude, metadata come.
+const METADATA_SERVERS: f64 = 2.0;
+
+/// The trees for a database of so many bytes in blocks of so many.
+fn levels(database_bytes: u64, block_bytes: u32) -> Result<Levels, LabError> {
+    let blocks = database_bytes / u64::from(block_bytes);
+    Levels::new::<Gf256>(blocks, block_bytes as usize, Preset::LARGE, MapShape::default())
+        .map_err(|error| LabError::Plan(error.to_string()))
+}
+
+/// An access to each tree after the other, with what its slots say before it; and an eviction of all of them at once.
+fn works(levels: &Levels) -> Works {
+    let mut all = Works {
+        access: Work::default(),
+        eviction: Work::default(),
+        accesses: Preset::LARGE.accesses.into(),
+    };
+    for level in levels.iter() {
+        let Works { access, eviction, .. } = shares(level.tree, level.slot_elements() as f64);
+        let path_bytes = (level.tree.path_slots() * level.metadata_elements) as f64;
+        let metadata = Work {
+            down_bytes: METADATA_SERVERS * path_bytes + FRAME_BYTES,
+            up_bytes: FRAME_BYTES,
+            disk_read_bytes: path_bytes,
+            // A mark for each slot.
+            disk_written_bytes: level.tree.path_slots() as f64,
+            recovered: path_bytes,
+            ..Work::default()
+        };
+        all.access = all.access.plus(access, 1.0).plus(metadata, 1.0);
+        // Of two paths: the one that is evicted, and the one to the leaf beside it.
+        all.eviction = all.eviction.plus(eviction, 1.0).plus(metadata, 2.0);
+    }
+    // What a tree's slots say is asked with the write to the tree before, so the last write is a trip more. All trees are evicted in the trips of one.
+    all.access.trips += 1.0;
+    all.eviction.trips /= levels.count() as f64;
+    all
+}
+
+/// What is said of it, and what it takes.
+pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
+    let claim = |what: &str, unit: &str, says, ours, remark: String| Claim {
+        place: "3.3, recursion".to_owned(),
+        what: what.to_owned(),
+        unit: unit.to_owned(),
+        says,
+        ours: Some(ours),
+        remark,
+    };
+    let levels_of_16_tb = levels(16 << 40, 512 * KIB)?;
+    let client_bytes = levels_of_16_tb.client_entries() * size_of::<u32>();
+    let trees = levels_of_16_tb.count() - 1;
+    let (with, without) = (
+        works(&levels(DATABASE, 128 * KIB)?).mean(),
+        Scheme::Large.works(DATABASE, 128 * KIB)?.mean(),
+    );
+    let place = Place::paper(HOME, Disk::memory());
+    let [seconds, before] =
+        [with, without].map(|work| place.parts(&work, &model.machine.bytes).seconds());
+    Ok(vec![
+        claim(
+            "Map on the client, 16 TB in 512 KiB",
+            "KiB",
+            None,
+            client_bytes as f64 / f64::from(KIB),
+            format!(
+                "O(1) is said, of any constant. The rest of the map is in {trees} smaller trees."
+            ),
+        ),
+        claim(
+            "S³ORAM here, Z 333 A 176, 40 GB in 128 KiB, home, in memory",
+            "s",
+            None,
+            seconds,
+            format!("{before:.2} s with the map on the client."),
+        ),
+        claim(
+            "The same, times as long as with the map on the client",
+            "times",
+            Some(Says::Above(1.0)),
+            seconds / before,
+            format!(
+                "\"Might significantly increase the delay\": {:.1} trips instead of {:.1}, {:.0} KB more up and {:.0} more down.",
+                with.trips,
+                without.trips,
+                (with.up_bytes - without.up_bytes) / 1e3,
+                (with.down_bytes - without.down_bytes) / 1e3,
+            ),
+        ),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::tests::machine;
+    use super::*;
+
+    /// 40 GiB in 128 KiB: a tree of 12 levels and one of 3, by hand.
+    #[test]
+    fn what_smaller_trees_add_is_counted_as_by_hand() {
+        let of = |levels: &Levels| works(levels).mean();
+        let with = of(&levels(DATABASE, 128 * KIB).unwrap());
+        let without = Scheme::Large.works(DATABASE, 128 * KIB).unwrap().mean();
+        // Metadata of 3 + 2 + 1 bytes in 12 · 333 slots, and of 2 + 1 + 1 in 3 · 333, once and two times in 176; and the slots of both trees, with a seal each.
+        let [data, map] = [12.0 * 333.0 * 6.0, 3.0 * 333.0 * 4.0];
+        let seal = oblivio_core::seal::BLOCK_SEAL_BYTES as f64;
+        let slots = 6.0 + 1024.0 + 4.0 + seal;
+        let down = 2.0 * (data + map) * (1.0 + 2.0 / 176.0) + 3.0 * slots;
+        assert!((with.down_bytes - without.down_bytes - down).abs() < 10.0 * FRAME_BYTES);
+        // Two of three shares are sent: a query, a slot and the 176th part of the matrices.
+        let up = 2.0 * (3.0 * 333.0 + slots + 3.0 * 2.0 * 333.0 * 333.0 / 176.0);
+        assert!((with.up_bytes - without.up_bytes - up).abs() < 10.0 * FRAME_BYTES);
+        assert!((with.trips - without.trips - 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_map_that_the_client_keeps_whole_adds_what_slots_say_alone() {
+        let one = levels(4096 * u64::from(128 * KIB), 128 * KIB).unwrap();
+        assert_eq!(one.count(), 1);
+        let without = Scheme::Large.works(4096 * u64::from(128 * KIB), 128 * KIB).unwrap();
+        assert!((works(&one).mean().trips - without.mean().trips - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn recursion_takes_longer_and_keeps_little() {
+        let claims = claims(&Model::new(machine()).unwrap()).unwrap();
+        let [kept, seconds, times] = &claims[..] else { panic!("three claims") };
+        assert!(kept.ours.unwrap() < 1.0 && seconds.ours.unwrap() < 1.0);
+        assert!((1.05..1.3).contains(&times.ours.unwrap()), "{times:?}");
+    }
+}
