@@ -90,7 +90,12 @@ fn read_until_ready(mut pipe: impl Read, said: &mut Vec<u8>) -> io::Result<()> {
 ///
 /// # Errors
 /// If it cannot be said. Nobody may know of the disk then.
-pub(crate) fn ready(args: &BackgroundArgs, text: &str, logged: &str, state: &Path) -> Result<(), CliError> {
+pub(crate) fn ready(
+    args: &BackgroundArgs,
+    text: &str,
+    logged: &str,
+    state: &Path,
+) -> Result<(), CliError> {
     if !args.in_background {
         return output::print(text);
     }

@@ -126,7 +126,7 @@ impl Known {
             Some(_) => gone_back(
                 VolumeErrorKind::StoreRolledBack,
                 "storage is older than the client's directory, or belongs to another history: it was \
-                 restored from a backup, or somebody shows an old copy of it. Bring the latest store \
+                 restored from a backup, or somebody shows an old copy of it. Bring the latest \
                  back. A backup of storage needs the backup of the client's directory that was made \
                  with it; without that, `oblivio rescue` gives back what it holds",
             ),

@@ -54,7 +54,7 @@ fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
     let volume = setup.create(store, world.dir(), StdRng::seed_from_u64(5)).unwrap();
     let insight = volume.insight();
     // Without a cache, nothing waits for a time to be written back.
-    let options = DiskOptions { cache_bytes_max: 0, ..DiskOptions::default() };
+    let options = DiskOptions::DEFAULT.with_cache_bytes_max(0);
     let disk = Arc::new(Disk::start(volume, &options).unwrap());
     if !is_watched {
         requests().for_each(|op| drop(call(&*disk, op).unwrap()));
