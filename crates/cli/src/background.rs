@@ -12,6 +12,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, process};
 
+use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal};
+
 use crate::args::BackgroundArgs;
 use crate::error::CliError;
 use crate::{files, output};
@@ -30,7 +33,14 @@ pub(crate) fn run(
     args: &BackgroundArgs,
     here: impl FnOnce() -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    if args.background && !args.in_background { start() } else { here() }
+    if !args.background || args.in_background {
+        return here();
+    }
+    if let Some(path) = &args.log {
+        // What cannot be written is told before anything is unlocked.
+        open_log(path)?;
+    }
+    start()
 }
 
 /// Runs this program again, and waits until it is ready, or has ended.
@@ -51,7 +61,14 @@ fn start() -> Result<(), CliError> {
         read_until_ready(pipe, &mut said).map_err(failed)?;
     }
     let is_ready = said.pop_if(|last| *last == READY).is_some();
-    output::print_bytes(&said)?;
+    let told = output::print_bytes(&said);
+    if is_ready && told.is_err() {
+        // Nobody would know of the disk.
+        rustix::process::kill_process(Pid::from_child(&again), Signal::TERM)
+            .map_err(|error| failed(error.into()))?;
+        again.wait().map_err(failed)?;
+    }
+    told?;
     if is_ready {
         return Ok(());
     }
@@ -99,26 +116,33 @@ pub(crate) fn ready(
     if !args.in_background {
         return output::print(text);
     }
-    let path = args.log.clone().unwrap_or_else(|| state.join(LOG_NAME));
-    let log = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
-    let log = log.map_err(|error| files::cannot_write(&path, &error))?;
+    let log = open_log(&args.log.clone().unwrap_or_else(|| state.join(LOG_NAME)))?;
     let failed =
         |error: io::Error| CliError::Engine(format!("the terminal cannot be left: {error}"));
     let nothing = File::open("/dev/null").map_err(failed)?;
+    // It was begun by another process of the terminal, and leads no group of its own. From here on the terminal may go; that is before
+    // anybody is told that it may.
+    rustix::process::setsid().map_err(|error| failed(error.into()))?;
+    rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
     let mut pipe = io::stdout();
     pipe.write_all(format!("{text}\n").as_bytes())
         .and_then(|()| pipe.write_all(&[READY]))
         .and_then(|()| pipe.flush())
         .map_err(|_| CliError::Output("nobody waits for the disk any more".into()))?;
-    // It was begun by another process of the terminal, and leads no group of its own.
-    rustix::process::setsid().map_err(|error| failed(error.into()))?;
-    rustix::stdio::dup2_stdin(&nothing)
-        .and_then(|()| rustix::stdio::dup2_stdout(&log))
+    rustix::stdio::dup2_stdout(&log)
         .and_then(|()| rustix::stdio::dup2_stderr(&log))
         .map_err(|error| failed(error.into()))?;
     output::write_times();
     output::remark(&format!("process {}: {logged}", process::id()));
     Ok(())
+}
+
+/// A pipe that nobody reads is refused, and not waited for.
+fn open_log(path: &Path) -> Result<File, CliError> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    options.open(path).map_err(|error| files::cannot_write(path, &error))
 }
 
 /// Says how it ended: at the terminal, or in the log.

@@ -85,9 +85,9 @@ impl CliError {
 }
 
 impl CliError {
-    /// Whether the user knows of it.
+    /// Whether the user knows of it. A process that a signal has ended could say nothing.
     pub(crate) fn is_said(&self) -> bool {
-        matches!(self, Self::Said(_))
+        matches!(self, Self::Said(status) if status.code().is_some())
     }
 }
 

@@ -77,6 +77,10 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
 
 /// Serves what is left of a damaged volume.
 fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
+    if args.background.background && args.background.log.is_none() {
+        let message = "what was rescued leaves the client's directory as it is: name another place for what is to be said later (--log)";
+        return Err(CliError::Input(message.into()));
+    }
     let folder = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
     let file = tempfile::tempfile_in(&folder)
         .and_then(|file| file.set_permissions(Permissions::from_mode(0o600)).map(|()| file))

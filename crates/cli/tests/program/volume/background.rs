@@ -1,13 +1,17 @@
 //! Volumes that are mounted or served in the background.
 
-use std::fs;
-use std::process::Command;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use std::{mem, thread};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use super::needs::can_mount;
 use super::world::{VOLUME, World, wait_until};
-use crate::common::{bad, good};
+use crate::common::terminal::Terminal;
+use crate::common::{bad, command, good};
 
 /// Whether a process is there. One that has ended and nobody waited for is not.
 fn is_running(pid: i32) -> bool {
@@ -64,11 +68,15 @@ fn what_keeps_it_from_being_mounted_is_told_with_its_exit_code() {
     let world = World::with_data(4);
     fs::create_dir(world.path("mnt")).unwrap();
     fs::write(world.path("other"), "another key, of 32 bytes or more").unwrap();
+    let pipe = Command::new("mkfifo").arg(world.path("pipe")).status().unwrap();
+    assert!(pipe.success());
     for (command_line, code, advice) in [
         ("mount disk.obl mnt --background --key-file other", 6, "key list"),
         ("mount disk.obl mnt --background --key-file key", 3, "it is left as it is"),
         ("mount nowhere.obl mnt --background --key-file key", 3, "check the path"),
         ("mount disk.obl mnt --background --key-file key --state none", 11, "--state"),
+        ("serve nbd disk.obl --background --log pipe --key-file key", 4, "choose another"),
+        ("serve nbd disk.obl --rescued --background --key-file key", 3, "(--log)"),
         ("mount disk.obl mnt --log x --key-file key", 2, "required arguments"),
         ("mount disk.obl mnt --raw --background --log no/x --key-file key", 4, "choose another"),
     ] {
@@ -98,6 +106,48 @@ fn a_server_goes_on_in_the_background_until_it_is_killed() {
     assert!(log.ends_with("the volume is closed\n"), "{log}");
     world.good(&format!("info {VOLUME} --require-clean"));
     world.bad(&format!("serve nbd {VOLUME} --background --run true"), 2, "--background");
+}
+
+/// The session that began it may end: the disk stays, and its log is its owner's alone.
+#[test]
+fn a_server_in_the_background_outlives_its_terminal() {
+    let world = World::new();
+    fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
+    world.good("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
+    let terminal = Terminal::new();
+    let line = "serve nbd disk.obl --background --json --log ./serve.log";
+    let mut session = terminal.run(&command(&world.path(""), line)).spawn().unwrap();
+    let mut asked = false;
+    let shown = terminal.type_secrets(|shown| {
+        (shown.contains("Passphrase:") && !mem::replace(&mut asked, true))
+            .then(|| "Vollmond-Kaktus-7193".to_owned())
+    });
+    assert!(session.wait().unwrap().success(), "{shown}");
+    let log = fs::read_to_string(world.path("serve.log")).unwrap();
+    assert_eq!(fs::metadata(world.path("serve.log")).unwrap().permissions().mode() & 0o777, 0o600);
+    let pid = logged_pid(&log);
+    // Time enough for the signal that a terminal sends when it goes.
+    thread::sleep(Duration::from_millis(200));
+    assert!(is_running(pid), "{log}");
+    for file in ["cmdline", "environ"] {
+        let text = fs::read(format!("/proc/{pid}/{file}")).unwrap();
+        assert!(!String::from_utf8_lossy(&text).contains("Vollmond"), "{file}");
+    }
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    wait_until("the process has ended", || !is_running(pid));
+}
+
+/// If nobody can be told of the disk, it does not go on.
+#[test]
+fn a_disk_that_nobody_was_told_of_is_closed() {
+    let world = World::with_volume(4);
+    let line = format!("serve nbd {VOLUME} --background --log ./serve.log");
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let ended = command(&world.path(""), &line).stdout(full).stderr(Stdio::null()).status();
+    assert_eq!(ended.unwrap().code(), Some(4));
+    let log = fs::read_to_string(world.path("serve.log")).unwrap();
+    assert!(log.ends_with("the volume is closed\n"), "{log}");
+    world.good(&format!("info {VOLUME} --require-clean"));
 }
 
 /// No secret is in the command line or in the environment of what goes on.
