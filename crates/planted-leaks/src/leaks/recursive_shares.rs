@@ -44,6 +44,16 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[SHARES_RECURSIVE_VIEW.tests(&[PATHS])],
     },
     Leak {
+        name: "recursive-leaf-is-above-where-the-map-block-is",
+        shows: "the same, in the highest bit of the two leaves",
+        edits: &[Edit {
+            file: CLIENT,
+            find: REMAPPED,
+            replacement: "let to = Leaf(self.trees[below].draw_leaf(coins).0 & !16 | (visit.to.0 & 4) << 2);",
+        }],
+        found_by: &[SHARES_RECURSIVE_VIEW.tests(&[PATHS])],
+    },
+    Leak {
         name: "recursive-last-map-block-stays-on-its-path",
         shows: "that the same part of the position map is accessed again",
         edits: &[Edit {

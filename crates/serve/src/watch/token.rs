@@ -36,6 +36,8 @@ impl Token {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -46,5 +48,15 @@ mod tests {
         assert!(!one.is(other.as_str()));
         assert!(!one.is(&one.as_str()[..42]));
         assert!(!one.is(""));
+    }
+
+    /// Each letter is drawn, and none is filled in.
+    #[test]
+    fn every_letter_of_a_token_varies() {
+        let tokens: Vec<_> = (0..32).map(|_| Token::draw().unwrap()).collect();
+        for at in 0..43 {
+            let letters: BTreeSet<_> = tokens.iter().map(|it| it.as_str().as_bytes()[at]).collect();
+            assert!(letters.len() > 8, "letter {at}: {letters:?}");
+        }
     }
 }

@@ -228,11 +228,20 @@ fn paths_are_drawn_in_every_tree_whatever_the_owner_does() {
             }
         }
         for (one, other) in [(0, 1), (0, 2), (1, 2)] {
-            // Those of one access say nothing of each other, whatever part of a leaf is looked at.
+            // Those of one access, and of one and the next, say nothing of each other, whether the lower or the upper end of a leaf is
+            // looked at.
             let bins = 2;
-            let pairs = paths[one].iter().zip(&paths[other]).map(|(a, b)| (a % bins, b % bins));
-            let name = format!("trees {one} and {other}, {}", workload.0);
-            verdicts.add(name, uniformity_of_pairs(pairs, bins, bins));
+            let upper = |leaf: u64, tree: usize| leaf / (LEAVES[tree] / bins);
+            for later in [0, 1] {
+                let both = || paths[one].iter().zip(&paths[other][later..]);
+                let name = format!("trees {one} and {other}, {later} later, {}", workload.0);
+                let lower = both().map(|(a, b)| (a % bins, b % bins));
+                verdicts.add(format!("{name}, below"), uniformity_of_pairs(lower, bins, bins));
+                let above = both().map(|(a, b)| (upper(*a, one), upper(*b, other)));
+                verdicts.add(format!("{name}, above"), uniformity_of_pairs(above, bins, bins));
+                let across = both().map(|(a, b)| (a % bins, upper(*b, other)));
+                verdicts.add(format!("{name}, across"), uniformity_of_pairs(across, bins, bins));
+            }
         }
         all.push((workload.0, paths));
     }

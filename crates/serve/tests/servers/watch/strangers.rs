@@ -3,7 +3,10 @@
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use oblivio_serve::watch::{WatchError, bind};
+use sha2::{Digest, Sha256};
 
 use super::{LIMITS, Watched};
 
@@ -20,11 +23,21 @@ fn the_page_comes_whole_and_nothing_of_it_is_kept_or_fetched_from_elsewhere() {
         "cross-origin-resource-policy: same-origin",
         "content-security-policy: default-src 'none'; script-src 'sha256-",
         "connect-src 'self'",
+        "frame-ancestors 'none'",
+        "x-content-type-options: nosniff",
+        "cross-origin-opener-policy: same-origin",
     ] {
         assert!(head.contains(header), "{header} is not in {head}");
     }
     for loosening in ["access-control", "unsafe", "set-cookie"] {
         assert!(!head.contains(loosening), "{head}");
+    }
+    // A browser runs what the policy names, and nothing else.
+    for (element, directive) in [("script", "script-src"), ("style", "style-src")] {
+        let (_, text) = body.split_once(&format!("<{element}>")).unwrap();
+        let (text, _) = text.split_once(&format!("</{element}>")).unwrap();
+        let digest = STANDARD.encode(Sha256::digest(text));
+        assert!(head.contains(&format!("{directive} 'sha256-{digest}'")), "{element}: {head}");
     }
     assert!(body.contains("What storage sees") && body.trim_end().ends_with("</html>"));
     for fetch in ["http:", "https:", "src=", "@import", "url("] {
