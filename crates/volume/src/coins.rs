@@ -9,7 +9,7 @@ use std::convert::Infallible;
 
 use rand::rngs::{StdRng, SysRng};
 use rand::{Rng, SeedableRng, TryRng};
-use rand_core::{CryptoRng, TryCryptoRng};
+use rand_core::TryCryptoRng;
 use zeroize::Zeroizing;
 
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -63,15 +63,6 @@ impl Coins {
         }
         self.generator = StdRng::from_seed(*seed);
         Ok(())
-    }
-}
-
-impl Coins {
-    /// Numbers that follow from those of another generator, also when they are renewed: for tests and benchmarks, where a run is a seed.
-    pub fn following(other: &mut impl CryptoRng) -> Self {
-        let mut seed = Zeroizing::new([0; SEED_BYTES]);
-        other.fill_bytes(&mut *seed);
-        Self { generator: StdRng::from_seed(*seed), fresh: Fresh::Nowhere }
     }
 }
 
@@ -129,9 +120,6 @@ mod tests {
         one.renew().unwrap();
         other.renew().unwrap();
         let numbers = |coins: &mut Coins| [coins.next_u64(), coins.next_u64()];
-        let following = || Coins::following(&mut coins());
-        assert_eq!(numbers(&mut following()), numbers(&mut following()));
-        assert_ne!(numbers(&mut following()), numbers(&mut coins()));
         let renewed = numbers(&mut one);
         assert_eq!(renewed, numbers(&mut other));
         let before: Vec<_> = (0..100).map(|_| not_renewed.next_u64()).collect();

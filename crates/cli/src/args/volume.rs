@@ -56,7 +56,8 @@ pub(crate) struct CheckArgs {
     /// Check a volume whose storage was found to be changed, and holds again what it held.
     #[arg(long)]
     pub(crate) after_tampering: bool,
-    /// Read no more than so many bytes a second, on average, such as 20M/s: others need the disk, too.
+    /// Read no more than so many bytes a second, on average, such as 20M/s: others need the disk, too. Not for share
+    /// servers.
     #[arg(long, value_name = "BYTES/s", value_parser = parse_bytes_per_second)]
     pub(crate) rate_max: Option<u64>,
     /// Print JSON.

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use oblivio_store::Location;
 use serde_json::json;
 
 use super::opening;
@@ -13,6 +14,10 @@ use crate::{output, progress};
 
 /// `oblivio check`.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
+    if args.rate_max.is_some() && matches!(args.at.place.volume, Location::Shares(_)) {
+        let message = "share servers read their shares themselves, and --rate-max says nothing to them: leave it out";
+        return Err(CliError::Input(message.into()));
+    }
     let after_tampering = args.after_tampering;
     let run = RunArgs { cache: 0, after_tampering, ..RunArgs::default() };
     let opened = opening::open(&args.at, &run)?;

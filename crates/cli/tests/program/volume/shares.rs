@@ -248,6 +248,7 @@ fn an_image_becomes_a_volume() {
     assert_eq!(made["disk_bytes"], MIB + 3 * 4096, "{made}");
     let checked = world.good(&format!("check {volume}"));
     assert!(checked.contains("257 blocks hold data"), "{checked}");
+    world.bad(&format!("check {volume} --rate-max 1M/s"), 3, "leave it out");
     servers.kill(1);
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
     servers.start(&world, 1);

@@ -295,8 +295,8 @@ impl RawParams {
     fn stash(&self) -> &'static str {
         match (&self.slots, self.evict_period, self.stash_blocks_max) {
             (Slots::Same(5), 5, 64) => {
-                "overflows with probability 2^-80 (Tiny ORAM; our own estimate: 2^-76 or less), and \
-                 then costs evictions, no data"
+                "overflows with probability 2^-80 (Tiny ORAM; our own estimate for RAW ORAM: \
+                 2^-85), and then costs evictions, no data"
             }
             _ => "not measured for this Z and A; an overflow costs evictions, no data",
         }
