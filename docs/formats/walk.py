@@ -9,6 +9,7 @@ It verifies every tag that it needs, and prints what the client and each bucket 
 
 import hmac
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -24,15 +25,15 @@ HEADS_OF_LEVEL = [0x3A000, 0x3A400, 0x3AA00, 0x3B400, 0x3C600, 0x3E800]  # tree 
 STATE_HEADER_BYTES, FRAME_BYTES, GCM_TAG_BYTES = 68, 36, 16
 
 
-def hkdf(secret, salt, info, length=32):
+def hkdf(secret: bytes, salt: bytes | None, info: bytes, length: int = 32) -> bytes:
     return HKDF(SHA256(), length, salt, info).derive(secret)
 
 
-def number(data, at, size=8):
+def number(data: bytes, at: int, size: int = 8) -> int:
     return int.from_bytes(data[at : at + size], "little")
 
 
-def volume_key(volume, key_file):
+def volume_key(volume: bytes, key_file: bytes) -> bytes:
     superblock = volume[SUPERBLOCK : SUPERBLOCK + 16384]
     slot = superblock[256:512]
     wrapping_key = hkdf(key_file, slot[16:48], b"oblivio key file v1")
@@ -44,11 +45,11 @@ def volume_key(volume, key_file):
     return key
 
 
-def derived(key, purpose):
+def derived(key: bytes, purpose: bytes) -> bytes:
     return hkdf(key, None, b"oblivio volume key v1" + (32).to_bytes(4, "little") + purpose)
 
 
-def records(state, key):
+def records(state: bytes, key: bytes) -> Iterator[bytes]:
     """The records of a state file, opened, until the first that does not follow."""
     cipher = AESGCM(hkdf(derived(key, b"state files"), state[:STATE_HEADER_BYTES], b"oblivio state file v1"))
     at, count = STATE_HEADER_BYTES, 0
@@ -60,17 +61,18 @@ def records(state, key):
         at, count = end, count + 1
 
 
-def last_state(state, key):
+def last_state(state: bytes, key: bytes) -> tuple[int, list[tuple[int, bytes]]]:
     """The number of the next eviction and the salts of the eras, as the last whole state has them. Prints its blocks."""
-    sections, last = [], []
+    sections: list[bytes] = []
+    last: list[bytes] = []
     for record in records(state, key):
         if record[0] == 2:  # a section
             sections.append(record[5:])
         elif record[0] in (1, 4):  # a state begins, or is complete
             last, sections = (sections, []) if record[0] == 4 else (last, [])
     head = next(section for section in last if section[0] == 1)
-    next_eviction, since, eras = number(head, 1), number(head, 9, 4), number(head, 13, 4)
-    eras = [head[17 + 40 * era :][:40] for era in range(eras)]
+    next_eviction, since = number(head, 1), number(head, 9, 4)
+    eras = [head[17 + 40 * era :][:40] for era in range(number(head, 13, 4))]
     salts = [(number(era, 0), era[8:]) for era in eras]
     print(
         f"state: the next eviction is {next_eviction}, after {since} accesses; eras begin at", [era for era, _ in salts]
@@ -84,13 +86,15 @@ def last_state(state, key):
     return next_eviction, salts
 
 
-def masked(cipher_key, nonce, part, data):
+def masked(cipher_key: bytes, nonce: bytes, part: int, data: bytes) -> bytes:
     nonce = nonce + part.to_bytes(2, "big") + bytes(6)
     key_stream, _ = Aegis256X4().encrypt_detached(cipher_key, nonce, bytes(len(data)))
     return bytes(a ^ b for a, b in zip(data, key_stream))
 
 
-def show_bucket(volume, key, eviction, salts, level, place):
+def show_bucket(
+    volume: bytes, key: bytes, eviction: int, salts: list[tuple[int, bytes]], level: int, place: int
+) -> None:
     head = volume[HEADS_OF_LEVEL[level] + 512 * place :][:HEAD_BYTES]
     slots = volume[SLOTS_OF_LEVEL[level] + 512 * place :][: SLOTS * BLOCK_BYTES]
     nonce, tag, table = head[:24], head[24:56], head[56:]
@@ -105,10 +109,10 @@ def show_bucket(volume, key, eviction, salts, level, place):
     for slot in range(SLOTS):
         if table[slot] != 0xFF:
             block = masked(keys[64:], nonce, slot + 1, slots[slot * BLOCK_BYTES :][:BLOCK_BYTES])
-            print(f"  slot {slot}: block {table[slot]}, leaf {table[SLOTS + slot]}, {block.rstrip(bytes(1))}")
+            print(f"  slot {slot}: block {table[slot]}, leaf {table[SLOTS + slot]}, {block.rstrip(bytes(1))!r}")
 
 
-def main(volume, state, key_file):
+def main(volume: bytes, state: bytes, key_file: bytes) -> None:
     key = volume_key(volume, key_file)
     for place in 0, 1:
         anchor = volume[ANCHORS + 512 * place :][:64]
