@@ -17,7 +17,8 @@ use rustix::process::{Pid, Signal};
 
 use crate::args::BackgroundArgs;
 use crate::error::CliError;
-use crate::{files, output};
+use crate::files::{self, Kind};
+use crate::output;
 
 /// In the client's directory.
 const LOG_NAME: &str = "background.log";
@@ -139,6 +140,7 @@ pub(crate) fn ready(
 
 /// A pipe that nobody reads is refused, and not waited for.
 fn open_log(path: &Path) -> Result<File, CliError> {
+    files::refuse_other(path, Kind::Log)?;
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);
     options.custom_flags(OFlags::NONBLOCK.bits() as i32);

@@ -71,9 +71,77 @@ impl OutputDir {
     }
 }
 
-/// Creates a file, or empties it.
-pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, CliError> {
+/// What an output is. A file of another kind is not replaced: it may be a volume, a key, or the state of a client.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// `view record`, `--record-view`.
+    View,
+    /// `view export`.
+    Csv,
+    Picture,
+    /// `plan --alloc-output`.
+    Slots,
+    /// `--log`, which is appended to.
+    Log,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::View => "a view file",
+            Self::Csv => "an exported view",
+            Self::Picture => "a picture",
+            Self::Slots => "a file of slots",
+            Self::Log => "a log of this program",
+        }
+    }
+
+    /// Whether a file that begins so may be one.
+    fn begins_with(self, start: &[u8]) -> bool {
+        let is_text = start.iter().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~'));
+        match self {
+            Self::View => start.starts_with(b"OBLVIEW"),
+            Self::Csv => start.starts_with(b"order,"),
+            Self::Picture => start.starts_with(b"<svg"),
+            Self::Slots => is_text && start.starts_with(b"{"),
+            Self::Log => is_text && start.starts_with(b"20"),
+        }
+    }
+}
+
+/// Refuses to replace a file that is there and is of another kind. One that is empty is of any, and so is what is no file.
+pub(crate) fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    if !found.is_file() || found.len() == 0 {
+        return Ok(());
+    }
+    let mut start = Vec::new();
+    open(path)?
+        .take(START_BYTES)
+        .read_to_end(&mut start)
+        .map_err(|error| cannot_read(path, &error))?;
+    if kind.begins_with(&start) {
+        return Ok(());
+    }
+    let (path, kind) = (path.display(), kind.name());
+    Err(CliError::Output(format!(
+        "{path} exists, and is not {kind}: choose another name, or remove it first"
+    )))
+}
+
+/// Of these it is told what a file is.
+const START_BYTES: u64 = 24;
+
+/// Creates a file, or empties one of the same kind.
+pub(crate) fn create(path: &Path, kind: Kind) -> Result<BufWriter<File>, CliError> {
+    refuse_other(path, kind)?;
     File::create(path).map(BufWriter::new).map_err(|error| cannot_write(path, &error))
+}
+
+/// Writes a whole file, in place of one of the same kind at most.
+pub(crate) fn replace(path: &Path, kind: Kind, contents: &str) -> Result<(), CliError> {
+    refuse_other(path, kind)?;
+    write(path, contents)
 }
 
 /// A file that is gone when it is dropped, on the same disk as `path`.

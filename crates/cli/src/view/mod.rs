@@ -30,7 +30,8 @@ pub(crate) use self::seen::Seen;
 use self::input::ViewInput;
 use crate::args::{ExportArgs, ViewShowArgs};
 use crate::error::CliError;
-use crate::{files, output};
+use crate::files::{self, Kind};
+use crate::output;
 
 /// `oblivio view export`.
 pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
@@ -40,7 +41,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
     if args.csv == Path::new("-") {
         return output::print_with(|out| input.write_csv(out));
     }
-    let mut out = files::create(&args.csv)?;
+    let mut out = files::create(&args.csv, Kind::Csv)?;
     input
         .write_csv(&mut out)
         .and_then(|()| io::Write::flush(&mut out))

@@ -14,7 +14,7 @@ use super::survey::TreeSurvey;
 use super::uniformity::Uniformity;
 use crate::drawing::{Area, Panel, draw_legend, draw_seen, labelled_panel};
 use crate::error::CliError;
-use crate::files;
+use crate::files::{self, Kind};
 
 const SIZE: (u32, u32) = (1400, 1100);
 
@@ -38,7 +38,7 @@ pub(super) fn draw(look: &Look, path: &Path) -> Result<(), CliError> {
     let mut svg = String::new();
     draw_panels(&mut svg, look, seen, tree)
         .map_err(|error| CliError::Engine(format!("the picture could not be drawn: {error}")))?;
-    files::write(path, &svg)
+    files::replace(path, Kind::Picture, &svg)
 }
 
 fn draw_panels(

@@ -123,10 +123,18 @@ impl TreeSurvey {
     }
 }
 
-/// Whether much of a level is read for each bucket that is written to it: a table, in which nothing is looked for.
+/// Whether so much of a level is read for each bucket that is written to it that it is a table, in which nothing is looked for. The trivial
+/// ORAM reads half of its table while that fills. For a path that is written, as many are read as accesses come before it, and one more.
 fn is_read_as_a_whole(level: u8, LevelCounts { read, written }: LevelCounts) -> bool {
-    read >= written.saturating_mul(1 << level.saturating_sub(2))
+    let part = 1_u64.checked_shl(u32::from(level.saturating_sub(4))).unwrap_or(u64::MAX);
+    level < LEVEL_MIN || read >= written.saturating_mul(part.max(PATHS_MAX))
 }
+
+/// A level with fewer buckets says nothing of leaves: anchors and superblocks lie on such.
+const LEVEL_MIN: u8 = 3;
+
+/// More paths than are read for each that is written.
+const PATHS_MAX: u64 = 12;
 
 #[cfg(test)]
 mod tests {
@@ -147,6 +155,7 @@ mod tests {
         // Paths of which the client keeps all but the leaves; all of a table; anchors.
         assert_eq!(tree(10, 200, 6), Some(LeafMap::of_evictions(10, 10, 0)));
         assert_eq!(tree(10, 20, 600), None);
+        assert_eq!(tree(9, 256, 127), None);
         assert_eq!(tree(1, 200, 1), None);
     }
 }

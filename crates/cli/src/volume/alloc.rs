@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use super::plan::Plan;
 use crate::args::AllocArgs;
 use crate::error::CliError;
-use crate::{files, lab};
+use crate::files::{self, Kind};
+use crate::lab;
 
 /// More than any search writes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -45,7 +46,7 @@ pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> 
     };
     let search = lab::search(&plan, lab::threads(None))?;
     if let Some(path) = &args.alloc_output {
-        files::write(path, &search.to_json()?)?;
+        files::replace(path, Kind::Slots, &search.to_json()?)?;
     }
     let found = Allocation::of(&search);
     let profile = found.profile_for(&volume_tree(&tree))?;

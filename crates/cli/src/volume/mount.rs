@@ -37,7 +37,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
         check_system(make)?;
     }
     // The registration ends last: whoever unmounts waits for that.
-    let registration = Registry::open()?.register(&args.directory)?;
+    let mut registration = Registry::open()?.register(&args.directory)?;
     let mut watching = Watching::bind(&args.watch)?;
     let opened = opening::open_watched(&args.at, &args.run, watching.as_mut())?;
     let end = CleanEnd::listen(CLOSING)?;
@@ -96,8 +96,12 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     drop(watch);
     drop(disk);
     let recorded = opened.recording.map_or(Ok(()), super::recording::Recording::finish);
+    let ended = served.and(closed).and(recorded);
+    if let Err(error) = &ended {
+        registration.has_failed(&error.to_string());
+    }
     drop(registration);
-    served.and(closed).and(recorded)?;
+    ended?;
     background::ended(&args.background, "unmounted, and the volume is closed")
 }
 
@@ -153,6 +157,11 @@ pub(crate) fn umount(args: &UmountArgs) -> Result<(), CliError> {
         progress::during(&waiting, || unmount_served(&args.directory, &registry, STARTING_MAX))?;
     output::print(&match unmounted {
         Unmounted::Closed => format!("{directory} is unmounted, and its volume is closed"),
+        Unmounted::Failed(why) => {
+            return Err(CliError::Engine(format!(
+                "{directory} is unmounted, and what served it has failed: {why}. What was flushed is kept; the rest may be lost"
+            )));
+        }
         Unmounted::Abandoned => format!(
             "{directory} is unmounted. The process that served it had died: its volume recovers when it is opened next"
         ),

@@ -13,7 +13,7 @@ use oblivio_store::BoxedStore;
 
 use crate::clock::Stopwatch;
 use crate::error::CliError;
-use crate::files;
+use crate::files::{self, Kind};
 
 /// A view file with the time of each trip.
 struct Sink {
@@ -67,7 +67,7 @@ impl Recording {
         levels: Option<u64>,
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
-        let file = FileSink::new(files::create(path)?, store.capabilities());
+        let file = FileSink::new(files::create(path, Kind::View)?, store.capabilities());
         let sink = Arc::new(Mutex::new(Sink { file, clock: Stopwatch::start() }));
         let recorder = recorded(store, SharedSink(sink.clone()), levels);
         Ok((recorder, Some(Self { path: path.to_owned(), sink })))

@@ -7,7 +7,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -40,8 +40,8 @@ pub struct Registry {
 pub struct Registration {
     directory: PathBuf,
     place: PathBuf,
-    /// Locked.
-    _record: File,
+    /// Locked. A process number in decimal digits, a line end, the directory; and once the disk has failed, a zero byte and why.
+    record: File,
 }
 
 /// A directory that a process serves, or served until it died.
@@ -96,7 +96,7 @@ impl Registry {
         let place = self.new_place()?;
         let path = place.join("record");
         let record = write_record(&path, &directory).map_err(MountError::file(&path))?;
-        Ok(Registration { directory, place, _record: record })
+        Ok(Registration { directory, place, record })
     }
 
     /// Who serves `directory`, or served it until it died.
@@ -174,6 +174,12 @@ impl Registration {
         &self.directory
     }
 
+    /// Tells whoever waits for this process that its disk has failed, and why.
+    pub fn has_failed(&mut self, why: &str) {
+        // If it cannot be told, it is taken for one that has died.
+        let _ = self.record.write_all(format!("\0{why}").as_bytes());
+    }
+
     /// Where the disk may be shown to this process only.
     pub(super) fn private_directory(&self) -> PathBuf {
         private_directory(&self.place)
@@ -213,7 +219,8 @@ impl Served {
         let mut text = vec![];
         (&record).take(RECORD_BYTES_MAX).read_to_end(&mut text).ok()?;
         let line = text.iter().position(|byte| *byte == b'\n')?;
-        let directory = text.split_off(line + 1);
+        let mut directory = text.split_off(line + 1);
+        directory.truncate(directory.iter().position(|byte| *byte == 0).unwrap_or(directory.len()));
         let pid = std::str::from_utf8(&text[..line]).ok()?.parse().ok()?;
         let directory = OsString::from_vec(directory).into();
         Some(Self { directory, pid, is_alive, place, record })
@@ -258,11 +265,23 @@ impl Served {
             self.record.lock_shared().map_err(MountError::file(&self.place))?;
             let record = self.record.metadata().map_err(MountError::file(&self.place))?;
             if record.nlink() == 0 {
-                return Ok(Unmounted::Closed);
+                return self.failure().map(|why| why.map_or(Unmounted::Closed, Unmounted::Failed));
             }
             // It died before it could remove its record.
         }
         self.take_down().map(|()| Unmounted::Abandoned)
+    }
+
+    /// What the process has said of a disk that failed.
+    fn failure(&self) -> Result<Option<String>, MountError> {
+        let mut text = vec![];
+        let mut record = &self.record;
+        record
+            .seek(SeekFrom::Start(0))
+            .and_then(|_| record.take(2 * RECORD_BYTES_MAX).read_to_end(&mut text))
+            .map_err(MountError::file(&self.place))?;
+        let why = text.iter().position(|byte| *byte == 0).map(|zero| &text[zero + 1..]);
+        Ok(why.map(|why| String::from_utf8_lossy(why).into_owned()))
     }
 
     /// Takes down what a dead process left.

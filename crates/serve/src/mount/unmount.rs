@@ -14,10 +14,12 @@ use crate::fuse::{self, UMOUNT};
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How it came about that nothing is mounted any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmounted {
     /// The process that served it has closed its disk.
     Closed,
+    /// Its disk has failed, for this reason: what was flushed is kept, and the rest may be lost.
+    Failed(String),
     /// That process had died, and what it left was taken down.
     Abandoned,
 }

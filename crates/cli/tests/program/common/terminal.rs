@@ -57,6 +57,8 @@ impl Terminal {
                 self.master.write_all(format!("{secret}\n").as_bytes()).unwrap();
             }
         }
+        // The terminal is as it was, however the last program has ended.
+        assert!(tcgetattr(&self.master).unwrap().local_modes.contains(LocalModes::ECHO), "{shown}");
         shown
     }
 }

@@ -60,6 +60,28 @@ fn a_mount_goes_on_in_the_background_until_it_is_unmounted() {
     world.good(&format!("check {VOLUME}"));
 }
 
+/// Whoever unmounts is told, and does not go on as if all was kept.
+#[test]
+fn an_unmount_of_a_disk_that_failed_fails() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(16);
+    fs::create_dir(world.path("mnt")).unwrap();
+    world.good(&format!("mount {VOLUME} mnt --background --cache 0"));
+    let contents = vec![7; 4 << 20];
+    fs::write(world.path("mnt/file"), &contents).unwrap();
+    File::open(world.path("mnt"))
+        .and_then(|it| rustix::fs::syncfs(it).map_err(Into::into))
+        .unwrap();
+    let store = world.store();
+    store.replace(1 << 20, &vec![0; store.len() as usize - (2 << 20)]);
+    fs::write(world.path("mnt/other"), &contents).unwrap();
+    let _ = rustix::fs::syncfs(File::open(world.path("mnt")).unwrap());
+    world.bad("umount mnt", 1, "what served it has failed");
+    world.bad(&format!("info {VOLUME} --require-clean"), 14, "");
+}
+
 #[test]
 fn what_keeps_it_from_being_mounted_is_told_with_its_exit_code() {
     if !can_mount() {

@@ -72,7 +72,7 @@ fn typed(world: &World, command_line: &str, words: &[&str]) -> (i32, String) {
         })
     });
     assert_eq!(typed, words.len(), "{shown}");
-    (child.wait().unwrap().code().unwrap(), shown)
+    (child.wait().unwrap().code().unwrap_or(128), shown)
 }
 
 #[test]
@@ -84,6 +84,8 @@ fn a_passphrase_that_is_wrong_is_called_so_and_asked_for_again_three_times_in_al
     assert!(!shown.contains(PASSPHRASE), "{shown}");
     let (code, shown) = typed(&world, "info disk.obl", &["no", "neither", "nor this"]);
     assert!(code == 6 && shown.matches("the passphrase is wrong").count() == 3, "{code}: {shown}");
+    let (code, shown) = typed(&world, "info disk.obl", &["\u{3}"]);
+    assert!(code != 0 && !shown.contains("wrong"), "Ctrl-C: {code}: {shown}");
     // What a file holds is the same the next time.
     fs::write(world.path("wrong"), "no\n").unwrap();
     world.bad("info disk.obl --passphrase-file wrong", 6, "the passphrase is wrong");

@@ -156,3 +156,54 @@ fn a_view_file_that_is_not_whole_is_refused_and_nothing_is_written() {
     assert!(!world.path("cut.svg").exists());
     world.bad("view show .", 3, "it is a directory");
 }
+
+/// An output takes the place of nothing but another of its kind: least of all of the volume, its key or the client's directory.
+#[test]
+fn no_output_replaces_what_is_of_another_kind() {
+    let world = World::with_data(1);
+    let state = world.state().join("superblock");
+    std::os::unix::fs::symlink("disk.obl", world.path("link")).unwrap();
+    let held = || ["key", "data"].map(|name| fs::read(world.path(name)).unwrap());
+    let (before, state_before) = (held(), fs::read(&state).unwrap());
+    record(&world, VOLUME);
+    let view = fs::read(world.path("disk.view")).unwrap();
+    for target in ["disk.obl", "./link", "key", "data", state.to_str().unwrap()] {
+        for output in [
+            format!("view record {VOLUME} --run true --output {target}"),
+            format!("serve nbd {VOLUME} --run true --record-view {target}"),
+            format!("view show disk.view --svg {target}"),
+            format!("view export disk.view --csv {target}"),
+            format!("serve nbd {VOLUME} --background --log {target}"),
+            format!(
+                "plan --size 64M --alloc --alloc-level 6 --alloc-accesses 2000 --alloc-output {target}"
+            ),
+        ] {
+            world.bad(&output, 4, "choose another name");
+        }
+    }
+    world.bad("view show disk.view --svg disk.view", 4, "is not a picture");
+    assert!(held() == before && fs::read(world.path("disk.view")).unwrap() == view);
+    assert!(fs::read(&state).unwrap() == state_before);
+    world.assert_nothing_is_lost();
+    // One of its kind is replaced.
+    for _ in 0..2 {
+        world.good("view show disk.view --svg disk.svg");
+        world.good("view export disk.view --csv disk.csv");
+    }
+    record(&world, VOLUME);
+}
+
+/// Every access of the trivial ORAM reads all there is: there are no leaves to be uniform.
+#[test]
+fn a_table_that_is_read_as_a_whole_has_no_leaves() {
+    let world = World::new();
+    fs::write(world.path("data"), super::world::bytes(2, MIB)).unwrap();
+    world.good(&format!("create {VOLUME} --size 1M --scheme scan"));
+    world.good(&format!(
+        "view record {VOLUME} --output scan.view --run 'nbdcopy data \"$uri\" && nbdcopy \"$uri\" back'"
+    ));
+    let shown = world.json("view show scan.view --json");
+    for tree in shown["trees"].as_array().unwrap() {
+        assert!(tree["leaves"].is_null(), "{tree}");
+    }
+}
