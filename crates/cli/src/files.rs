@@ -83,6 +83,12 @@ pub(crate) enum Kind {
     Slots,
     /// `--log`, which is appended to.
     Log,
+    /// `lab report --output`.
+    Page,
+    /// `lab report --markdown`.
+    Markdown,
+    /// `trace record`, `trace make`.
+    Trace,
 }
 
 impl Kind {
@@ -93,6 +99,9 @@ impl Kind {
             Self::Picture => "a picture",
             Self::Slots => "a file of slots",
             Self::Log => "a log of this program",
+            Self::Page => "a report",
+            Self::Markdown => "a report in Markdown",
+            Self::Trace => "a trace of a program",
         }
     }
 
@@ -105,6 +114,9 @@ impl Kind {
             Self::Picture => start.starts_with(b"<svg"),
             Self::Slots => is_text && start.starts_with(b"{"),
             Self::Log => is_text && start.starts_with(b"20"),
+            Self::Page => start.starts_with(b"<!DOCTYPE html>"),
+            Self::Markdown => is_text && start.starts_with(b"# "),
+            Self::Trace => is_text || start.starts_with(&[0x1f, 0x8b]),
         }
     }
 }

@@ -6,8 +6,8 @@ use oblivio_lab::report::{self, About, Figure};
 
 use crate::args::ReportArgs;
 use crate::error::CliError;
-use crate::files::Unnamed;
-use crate::{files, output};
+use crate::files::{self, Kind, Unnamed};
+use crate::output;
 
 /// `oblivio lab report`.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), CliError> {
@@ -36,6 +36,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), CliError> {
     };
 
     // Both are whole before either has its name.
+    files::refuse_other(&args.output, Kind::Page)?;
+    args.markdown.iter().try_for_each(|path| files::refuse_other(path, Kind::Markdown))?;
     let page = Unnamed::with(&args.output, &report::html(&figures, &about))?;
     let markdown = args.markdown.as_ref();
     let markdown = markdown

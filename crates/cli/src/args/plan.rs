@@ -204,7 +204,7 @@ pub(crate) struct AllocArgs {
     /// Where all randomness of the search comes from.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "alloc")]
     pub(crate) seed: u64,
-    /// Save what was found and measured to this file, for --alloc-from. Replaced if there is one.
+    /// Save what was found and measured to this file, for --alloc-from. One that is there is replaced, and nothing else is.
     #[arg(long, value_name = "FILE", requires = "alloc")]
     pub(crate) alloc_output: Option<PathBuf>,
 }

@@ -21,10 +21,10 @@ pub(crate) struct ReportArgs {
     /// The figures, in the order of the page.
     #[arg(required = true, value_name = "FIGURES")]
     pub(crate) files: Vec<PathBuf>,
-    /// The page. Replaced if there is one.
+    /// The page. One that is there is replaced, and nothing else is.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,
-    /// The same as Markdown, without plots. Replaced if there is one.
+    /// The same as Markdown, without plots. One that is there is replaced, and nothing else is.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
     /// The title of the page.

@@ -48,7 +48,7 @@ pub(crate) struct ViewShowArgs {
 pub(crate) struct ViewRecordArgs {
     #[command(flatten)]
     pub(crate) at: OpenArgs,
-    /// The view file. Replaced if there is one.
+    /// The view file. One that is there is replaced, and nothing else is.
     #[arg(long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// A shell command, run with `$uri` and `$unixsocket` set.

@@ -7,11 +7,12 @@ use oblivio_sim::SimError;
 use oblivio_sim::trace::{Compression, Format, Trace};
 
 use crate::error::CliError;
-use crate::files::{self, Unnamed};
+use crate::files::{self, Kind, Unnamed};
 
 /// Writes `trace` to `path` as USIMM reads it, compressed if the name ends so. A file that exists is
 /// replaced once the new one is whole.
 pub(super) fn write_recorded(trace: &Trace, path: &Path) -> Result<(), CliError> {
+    files::refuse_other(path, Kind::Trace)?;
     let unnamed = Unnamed::begin(path)?;
     let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
     let compression = if is_gzip { Compression::Gzip } else { Compression::None };
