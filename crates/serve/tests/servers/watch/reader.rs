@@ -1,6 +1,6 @@
 //! What a browser does, byte by byte.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -37,11 +37,16 @@ impl Address {
 
     /// Asks for a path with such headers. All that is answered, or the beginning of what does not end.
     pub(crate) fn get(&self, path: &str, headers: &str) -> String {
+        self.try_get(path, headers).unwrap()
+    }
+
+    /// The same, or why there is no answer: the server may have no room for a connection.
+    pub(crate) fn try_get(&self, path: &str, headers: &str) -> io::Result<String> {
         let mut stream = self.connect();
-        write!(stream, "GET {path} HTTP/1.1\r\n{headers}\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\n{headers}\r\n")?;
         let mut answer = String::new();
-        stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).unwrap();
-        answer
+        stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer)?;
+        Ok(answer)
     }
 
     /// As a browser says where it wants to go.
