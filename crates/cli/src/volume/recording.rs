@@ -50,15 +50,6 @@ pub(super) fn recorded(
     }
 }
 
-/// The end of a recording that the store holds, while somebody else holds another.
-pub(super) struct SharedSink<K>(pub(super) Arc<Mutex<K>>);
-
-impl<K: EventSink> EventSink for SharedSink<K> {
-    fn record(&mut self, event: &Event, contents: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).record(event, contents);
-    }
-}
-
 impl Recording {
     /// Records what `store` sees to the file `path`, if there is one. On share servers, there is a tree of so many levels.
     pub(crate) fn wrap(
@@ -69,7 +60,7 @@ impl Recording {
         let Some(path) = path else { return Ok((store, None)) };
         let file = FileSink::new(files::create(path, Kind::View)?, store.capabilities());
         let sink = Arc::new(Mutex::new(Sink { file, clock: Stopwatch::start() }));
-        let recorder = recorded(store, SharedSink(sink.clone()), levels);
+        let recorder = recorded(store, sink.clone(), levels);
         Ok((recorder, Some(Self { path: path.to_owned(), sink })))
     }
 

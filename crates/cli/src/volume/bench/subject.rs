@@ -17,7 +17,6 @@ use rand::Rng;
 use zeroize::Zeroizing;
 
 use super::super::opening;
-use super::super::recording::SharedSink;
 use super::spending::{Meter, Spending};
 use crate::args::BenchArgs;
 use crate::error::CliError;
@@ -48,7 +47,7 @@ impl Subject {
         let seen = Arc::new(Mutex::new(Tally::new()));
         let meter = Meter::start();
         // The recording is no part of storage: its time counts as the client's.
-        let store = Recorder::new(meter.on_store(store), SharedSink(seen.clone()));
+        let store = Recorder::new(meter.on_store(store), seen.clone());
         let dir = FsStateDir::create(&place.join("state"))?;
         let options = VolumeOptions::default().with_sync_moves(args.sync_moves.into());
         let volume = Volume::create(store, meter.on_dir(dir), &owner, options, coins)?;
