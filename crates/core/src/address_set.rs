@@ -1,5 +1,7 @@
 //! Which blocks were seen, at a bit each.
 
+use alloc::format;
+
 use crate::error::{Error, ErrorKind};
 use crate::hint;
 use crate::memory::Region;

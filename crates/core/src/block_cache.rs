@@ -1,6 +1,11 @@
 //! Blocks on the client, each with a name: a cache, whatever it is in front of.
 
+#[cfg(feature = "std")]
 mod image;
+
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;

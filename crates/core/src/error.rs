@@ -2,9 +2,14 @@
 //!
 //! The kind is API: programs branch on it. The message is for people and may change.
 
-use std::error::Error as StdError;
-use std::fmt;
-use std::io;
+#[cfg(feature = "std")]
+mod of_io;
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use core::error::Error as StdError;
+use core::fmt;
 
 /// Whose fault it is, and so what to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,27 +124,6 @@ pub enum StoreErrorKind {
     Damaged,
     /// Anything else.
     Failed,
-}
-
-impl From<io::ErrorKind> for StoreErrorKind {
-    fn from(kind: io::ErrorKind) -> Self {
-        use io::ErrorKind as Io;
-        match kind {
-            Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => Self::Full,
-            Io::UnexpectedEof | Io::InvalidData => Self::Damaged,
-            Io::PermissionDenied | Io::ReadOnlyFilesystem => Self::Refused,
-            Io::ConnectionRefused
-            | Io::ConnectionReset
-            | Io::ConnectionAborted
-            | Io::NotConnected
-            | Io::BrokenPipe
-            | Io::HostUnreachable
-            | Io::NetworkUnreachable
-            | Io::NetworkDown
-            | Io::TimedOut => Self::Unreachable,
-            _ => Self::Failed,
-        }
-    }
 }
 
 /// Characters of what a server says that people are shown.

@@ -14,11 +14,11 @@ const PREFETCH_BYTES_MAX: usize = 1024;
 pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        use core::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         let near = &bytes[..bytes.len().min(PREFETCH_BYTES_MAX)];
         // SAFETY: a prefetch never faults, whatever the address.
         let ask =
-            |byte: &u8| unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(byte).cast()) };
+            |byte: &u8| unsafe { _mm_prefetch::<_MM_HINT_T1>(core::ptr::from_ref(byte).cast()) };
         near.iter().step_by(CACHE_LINE_BYTES).for_each(ask);
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -19,6 +19,7 @@
 //! with the same ones, and with the same coins, from which its keys follow. Whoever writes images to
 //! files adds what tells one from another, and a checksum.
 
+use alloc::format;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 
 /// What can be written down, and go on from there.

@@ -9,6 +9,11 @@
 //! All three are one formula with different numbers. A layout is public: it depends on the geometry
 //! alone.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{LevelShape, TreeShape};

@@ -53,9 +53,18 @@
 //! Randomness is whatever implements the traits of [`rand_core`], in the version that stands here: the generators of `rand` 0.10 do.
 //!
 //! # Features
-//! Both are on by default. `mmap` takes large regions of memory as mappings, with huge pages; without it they come from the
-//! allocator. `pmmac` is [`Integrity::Pmmac`], which needs `ring`; without it there is no such variant. All else is the same
-//! without them.
+//! All of these are on by default.
+//!
+//! | feature | with it | without it |
+//! |---|---|---|
+//! | `std` | views can be written to files and as CSV, a sink can be shared behind a lock, and a kind of error of the system has one of a store | the crate is `no_std`, and needs an allocator |
+//! | `mmap` | large regions of memory are mappings, with huge pages if the system gives them. It implies `std` | they come from the allocator |
+//! | `pmmac` | there is [`Integrity::Pmmac`], which needs `ring` | there is no such variant |
+//!
+//! All else is the same without them: every ORAM here, and what storage sees of it. With `default-features = false` the crate
+//! is built for machines without an operating system (`make no-std` builds it for one). It seals buckets with AEGIS, which is in
+//! C: without a C compiler for the machine, ask the crate `aegis` for its feature `pure-rust`. `pmmac` can be had wherever
+//! `ring` can.
 //!
 //! # What it does not do
 //! - **Most ORAMs here are not durable.** Key, stash and position map are in memory alone, whatever the store: once the program
@@ -68,6 +77,12 @@
 //!
 //! Nobody outside the project has audited it.
 
+#![cfg_attr(not(test), no_std)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
 mod address_set;
 mod block_cache;
 pub mod bucket;
@@ -76,6 +91,7 @@ pub mod error;
 pub mod front;
 pub mod geometry;
 mod hint;
+#[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod image;
 pub mod layout;

@@ -4,7 +4,12 @@
 #[cfg_attr(not(feature = "mmap"), path = "memory/allocated.rs")]
 mod backing;
 
-use std::io;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
+use core::ops::Range;
 
 use zeroize::optimization_barrier;
 
@@ -30,10 +35,10 @@ pub(crate) fn wipe_pages(bytes: &mut [u8]) {
 #[inline]
 pub(crate) fn touch(bytes: &[u8]) {
     for first in bytes.iter().step_by(CACHE_LINE_BYTES) {
-        std::hint::black_box(*first);
+        core::hint::black_box(*first);
     }
     // They need not begin where a line does.
-    std::hint::black_box(*bytes.last().unwrap_or(&0));
+    core::hint::black_box(*bytes.last().unwrap_or(&0));
 }
 
 /// What pages the system gave.
@@ -44,6 +49,26 @@ pub enum Pages {
     /// Ordinary pages: random accesses will miss the translation buffers often.
     Ordinary,
 }
+
+/// There is no memory for a region.
+#[derive(Debug)]
+pub struct NoMemory {
+    cause: String,
+}
+
+impl NoMemory {
+    fn because(cause: impl fmt::Display) -> Self {
+        Self { cause: cause.to_string() }
+    }
+}
+
+impl fmt::Display for NoMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+impl Error for NoMemory {}
 
 /// A large zeroed region with huge pages where the system gives them. Pages never touched take no
 /// memory, so a new region of any size is made at once.
@@ -56,8 +81,8 @@ impl Region {
     ///
     /// # Errors
     /// What the system says when it has none.
-    pub fn new(bytes: u64) -> io::Result<Self> {
-        let length = usize::try_from(bytes).map_err(io::Error::other)?;
+    pub fn new(bytes: u64) -> Result<Self, NoMemory> {
+        let length = usize::try_from(bytes).map_err(NoMemory::because)?;
         Ok(Self { memory: backing::Memory::new(length)? })
     }
 
@@ -83,7 +108,7 @@ impl Region {
     /// # Panics
     /// When the range is not within the region.
     #[inline]
-    pub fn prefetch(&self, range: std::ops::Range<usize>) {
+    pub fn prefetch(&self, range: Range<usize>) {
         crate::hint::prefetch(&self.memory[range]);
     }
 

@@ -5,6 +5,9 @@
 //! never takes the place of the only good one. No other tree can be written here: blocks pass
 //! [the seal](crate::seal) or nothing.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::error::{StoreError, StoreErrorKind};
 use crate::geometry::BucketId;
 use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};

@@ -1,7 +1,9 @@
 //! Secret bytes that grow, or that there are many of.
 
-use std::fmt;
-use std::ops::{Deref, DerefMut};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
 
 use zeroize::optimization_barrier;
 

@@ -11,6 +11,8 @@
 //! position map agrees with both. The slots have a tree to themselves so that blocks of whole pages stay
 //! whole pages in storage.
 
+use alloc::vec::Vec;
+
 use super::Field;
 use crate::geometry::{Geometry, Leaf};
 use crate::pieces::LevelShape;

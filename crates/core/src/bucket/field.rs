@@ -1,6 +1,6 @@
 //! A table in a bucket: one number for each slot, as narrow as the tree allows in whole bytes.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use crate::seal::CHUNK_BYTES;
 

@@ -17,6 +17,12 @@
 mod authenticated;
 mod field;
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 pub(crate) use authenticated::AuthenticatedFormat;
 pub(crate) use field::Search;
 use field::{Field, search, search_wide};
@@ -224,7 +230,7 @@ impl BucketFormat {
 
     /// Writes the addresses of an empty bucket.
     pub(crate) fn put_dummies(&self, table: &mut [u8], level: &LevelFormat) {
-        let addresses = std::iter::repeat_n(Entry::DUMMY_ADDRESS, level.slots);
+        let addresses = core::iter::repeat_n(Entry::DUMMY_ADDRESS, level.slots);
         self.addresses.put_all(table, level.address_table_bytes, addresses);
     }
 

@@ -1,8 +1,11 @@
 //! A set of addresses as bits.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
 
+use hashbrown::HashMap;
 use zeroize::Zeroize;
 
 /// A set of addresses, of which most are never there: only parts that are take memory. Secret; wiped when
@@ -100,7 +103,7 @@ impl Drop for Bits {
 /// The places of the bits that are set, from the lowest on.
 fn ones(bits: u64) -> impl Iterator<Item = u64> {
     let is_any = |bits: &u64| *bits != 0;
-    let rest = std::iter::successors(Some(bits).filter(is_any), move |bits| {
+    let rest = core::iter::successors(Some(bits).filter(is_any), move |bits| {
         Some(bits & (bits - 1)).filter(is_any)
     });
     rest.map(|bits| u64::from(bits.trailing_zeros()))

@@ -1,7 +1,10 @@
 //! How a durable scheme is chosen, made and brought back.
 
-use std::fmt;
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
 
 use rand_core::CryptoRng;
 

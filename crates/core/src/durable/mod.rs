@@ -99,7 +99,9 @@ pub mod scan;
 pub mod section;
 mod wish;
 
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use rand_core::CryptoRng;
 

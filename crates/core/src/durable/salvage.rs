@@ -1,6 +1,7 @@
 //! What is left of an array whose storage is damaged.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::Bits;
 use crate::geometry::{BucketId, Geometry, Leaf};

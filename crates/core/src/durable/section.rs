@@ -3,7 +3,8 @@
 //! What is read here was opened by a seal, so this client wrote it. It is checked all the same: a defect of ours must
 //! not become a panic or a wild allocation.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::SectionSize;
 use crate::error::{Error, ErrorKind};

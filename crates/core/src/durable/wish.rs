@@ -1,5 +1,8 @@
 //! What is wished of a new array.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::RangePolicy;
 
 /// What is wished of a new array of blocks. What is not said is as the scheme has it; what a scheme does not take, it

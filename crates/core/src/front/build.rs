@@ -1,5 +1,7 @@
 //! Any ORAM from its parameters: a scheme, a front end, and what stands before it.
 
+use alloc::boxed::Box;
+
 use rand_core::CryptoRng;
 
 use super::rho::{RhoConfig, RhoOram, TwoTrees};

@@ -1,5 +1,7 @@
 //! A cache of blocks in front of an ORAM, as a processor's last-level cache (LLC) is.
 
+use alloc::vec::Vec;
+
 use super::{Access, Counters, Front, Oram, check_request, check_requests};
 use crate::block_cache::{BlockCache, LineId, Named};
 use crate::error::{Error, ErrorKind, check_sound};

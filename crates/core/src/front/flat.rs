@@ -1,7 +1,10 @@
 //! The simplest front end.
 
-use std::collections::HashSet;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 
+use hashbrown::HashSet;
 use rand_core::CryptoRng;
 
 use super::{Access, Counters, Front, FrontTally, HitPolicy, Oram, check_request, check_requests};

@@ -1,5 +1,8 @@
 //! What can be done with an ORAM: by whoever uses it, and by whoever owns it.
 
+use alloc::boxed::Box;
+use alloc::format;
+
 use super::Counters;
 use crate::error::{Error, ErrorKind};
 use crate::scheme::Op;

@@ -1,6 +1,6 @@
 //! Names of leaves and buckets.
 
-use std::fmt;
+use core::fmt;
 
 /// A leaf label: which of the `2^L` paths. Secret while a block is mapped to it and it has not been
 /// read; public from then on.

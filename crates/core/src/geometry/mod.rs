@@ -8,6 +8,10 @@
 mod bucket_id;
 mod eviction_order;
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec;
+
 pub use bucket_id::{BucketId, Leaf};
 pub use eviction_order::{evictions_of_bucket, last_eviction_of_bucket, reverse_lexicographic};
 
@@ -62,7 +66,7 @@ impl Geometry {
                 ),
             ));
         }
-        let slots_above = std::iter::once(0)
+        let slots_above = core::iter::once(0)
             .chain(slots.iter().scan(0u32, |sum, z| {
                 *sum += u32::from(*z);
                 Some(*sum)

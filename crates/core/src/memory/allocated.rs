@@ -1,9 +1,9 @@
 //! Memory of the allocator, for systems without mappings.
 
-use std::io;
-use std::ops::{Deref, DerefMut};
+use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 
-use super::{Pages, zeros};
+use super::{NoMemory, Pages, zeros};
 
 /// Whether pages that were never touched take memory is up to the allocator.
 pub(super) struct Memory {
@@ -12,8 +12,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(bytes: usize) -> io::Result<Self> {
-        let bytes = zeros(bytes.max(1)).ok_or(io::ErrorKind::OutOfMemory)?;
+    pub(super) fn new(bytes: usize) -> Result<Self, NoMemory> {
+        let bytes = zeros(bytes.max(1)).ok_or_else(|| NoMemory::because("out of memory"))?;
         Ok(Self { bytes, pages: Pages::Ordinary })
     }
 }

@@ -1,11 +1,10 @@
 //! Memory of an anonymous mapping.
 
-use std::io;
-use std::ops::{Deref, DerefMut};
+use core::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
 
-use super::Pages;
+use super::{NoMemory, Pages};
 
 /// Pages never touched take no memory.
 pub(super) struct Memory {
@@ -14,8 +13,8 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn new(bytes: usize) -> io::Result<Self> {
-        let bytes = MmapMut::map_anon(bytes.max(1))?;
+    pub(super) fn new(bytes: usize) -> Result<Self, NoMemory> {
+        let bytes = MmapMut::map_anon(bytes.max(1)).map_err(NoMemory::because)?;
         let pages = request_huge_pages(&bytes);
         Ok(Self { bytes, pages })
     }

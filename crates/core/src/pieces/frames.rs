@@ -12,7 +12,7 @@ pub struct Span {
 impl Span {
     /// The same as a range.
     #[inline]
-    pub fn range(self) -> std::ops::Range<usize> {
+    pub fn range(self) -> core::ops::Range<usize> {
         self.start..self.start.saturating_add(self.bytes)
     }
 }
@@ -65,7 +65,7 @@ impl<'a> Frames<'a> {
         self.buffer.get(span.range()).unwrap_or_else(|| self.behind(span.range()))
     }
 
-    fn behind(&self, range: std::ops::Range<usize>) -> &'a [u8] {
+    fn behind(&self, range: core::ops::Range<usize>) -> &'a [u8] {
         let from_there = |at: usize| at.checked_sub(self.buffer.len());
         let range = from_there(range.start).zip(from_there(range.end));
         range.and_then(|(start, end)| self.behind.get(start..end)).unwrap_or_default()

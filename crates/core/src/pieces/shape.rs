@@ -1,5 +1,8 @@
 //! What a store must know of a tree: sizes, all public.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::{Part, Piece, Span};
 use crate::geometry::BucketId;
 

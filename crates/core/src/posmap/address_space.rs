@@ -1,6 +1,10 @@
 //! The addresses of the blocks of data and position map, where both lie in one tree.
 
-use std::ops::Range;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 

@@ -1,6 +1,7 @@
 //! The positions of the blocks of the last level: the end of the recursion, in client memory.
 
-use std::io::{self, Read, Write};
+#[cfg(feature = "std")]
+mod image;
 
 use rand_core::CryptoRng;
 
@@ -34,22 +35,6 @@ impl ClientMap {
         match self {
             Self::Leaves(leaves) => leaves.bytes(),
             Self::Counters(counters) => counters.bytes(),
-        }
-    }
-
-    /// For an [`Image`](crate::image::Image).
-    pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Leaves(leaves) => leaves.write_image(to),
-            Self::Counters(counters) => counters.write_image(to),
-        }
-    }
-
-    /// For an [`Image`](crate::image::Image).
-    pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
-        match self {
-            Self::Leaves(leaves) => leaves.read_image(from),
-            Self::Counters(counters) => counters.read_image(from),
         }
     }
 

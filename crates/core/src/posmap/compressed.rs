@@ -104,7 +104,7 @@ impl CounterFormat {
 
     /// The bytes after the group counter that the counter of `child` straddles, and its first bit
     /// there.
-    fn span(self, child: usize) -> (std::ops::Range<usize>, usize) {
+    fn span(self, child: usize) -> (core::ops::Range<usize>, usize) {
         let bits = self.counter_bits as usize;
         let (start, end) = (child * bits, (child + 1) * bits);
         (start / 8..end.div_ceil(8), start % 8)

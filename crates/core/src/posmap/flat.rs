@@ -1,6 +1,7 @@
 //! The position map as one table in client memory.
 
-use std::io::{self, Read, Write};
+#[cfg(feature = "std")]
+mod image;
 
 use rand_core::CryptoRng;
 
@@ -8,7 +9,6 @@ use super::draw_leaf;
 use super::table::Table;
 use crate::error::Error;
 use crate::geometry::Leaf;
-use crate::image::refuse;
 
 /// One entry a block: 4 bytes below `2^32` leaves, 8 beyond. Secret; wiped when dropped.
 ///
@@ -18,7 +18,6 @@ use crate::image::refuse;
 pub struct FlatPosMap {
     /// Entries hold `leaf + 1`; 0 is a block without a leaf.
     table: Table,
-    capacity: u64,
     leaf_level: u8,
 }
 
@@ -28,7 +27,7 @@ impl FlatPosMap {
     /// # Errors
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the system has no memory for it.
     pub fn new(capacity: u64, leaf_level: u8) -> Result<Self, Error> {
-        Ok(Self { table: Table::new(capacity, leaf_level + 1)?, capacity, leaf_level })
+        Ok(Self { table: Table::new(capacity, leaf_level + 1)?, leaf_level })
     }
 
     /// Bytes of client memory.
@@ -64,22 +63,6 @@ impl FlatPosMap {
         let new = draw_leaf(coins, self.leaf_level);
         self.set(address, new);
         (old, new)
-    }
-
-    /// For an [`Image`](crate::image::Image).
-    pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
-        self.table.write_image(to)
-    }
-
-    /// For an [`Image`](crate::image::Image).
-    pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
-        self.table.read_image(from)?;
-        let is_outside =
-            |address| self.get(address).is_some_and(|leaf| leaf.0 >> self.leaf_level != 0);
-        match (0..self.capacity).any(is_outside) {
-            true => Err(refuse("a leaf outside of the tree")),
-            false => Ok(()),
-        }
     }
 
     #[inline]

@@ -1,5 +1,8 @@
 //! Leaves out of counters.
 
+#[cfg(feature = "std")]
+mod image;
+
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use rand_core::CryptoRng;
@@ -47,12 +50,6 @@ impl LeafPrf {
     /// Where a block is after so many moves.
     pub(crate) fn position(&self, address: u64, count: Count) -> Position {
         Position { leaf: self.leaf(address, count), count }
-    }
-
-    /// What tells this key from others, and says nothing of any leaf: no block is ever moved as often as
-    /// the name of it says.
-    pub(crate) fn fingerprint(&self) -> u64 {
-        self.value(u128::MAX)
     }
 
     fn leaf(&self, address: u64, count: Count) -> Leaf {

@@ -1,6 +1,6 @@
 //! A flat position map that also knows which blocks there are.
 
-use std::ops::Range;
+use core::ops::Range;
 
 use rand_core::CryptoRng;
 

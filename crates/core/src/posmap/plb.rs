@@ -3,15 +3,13 @@
 //! It is *exclusive*: a block in it is not in the ORAM. It has to be, because a block in the ORAM is
 //! moved by each access to it, and this one is used without any.
 
-use std::io::{self, Read, Write};
+#[cfg(feature = "std")]
+mod image;
 
 pub(crate) use crate::block_cache::LineId;
 
-use super::compressed::{COUNTER_BITS_MAX, Count};
 use super::leaf_prf::Position;
 use crate::block_cache::{BlockCache, Named};
-use crate::geometry::Leaf;
-use crate::image::{Image, read_below, read_number, write_number};
 
 pub(crate) type Plb = BlockCache<Held>;
 
@@ -29,25 +27,6 @@ impl Named for Held {
     }
 }
 
-/// Any leaf: which ones there are the cache does not know.
-impl Image for Held {
-    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
-        let Position { leaf, count: Count { group, individual } } = self.position;
-        [self.address, leaf.0, group, individual.into()]
-            .into_iter()
-            .try_for_each(|number| write_number(to, number))
-    }
-
-    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
-        self.address = read_number(from)?;
-        let leaf = Leaf(read_number(from)?);
-        let group = read_number(from)?;
-        let individual = read_below(from, 1 << COUNTER_BITS_MAX, "a counter past its end")? as u32;
-        self.position = Position { leaf, count: Count { group, individual } };
-        Ok(())
-    }
-}
-
 impl Plb {
     /// Maps the block of a line, if there is one.
     pub(crate) fn remap(&mut self, line: LineId, position: Position) {
@@ -60,6 +39,8 @@ impl Plb {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Leaf;
+    use crate::posmap::compressed::Count;
 
     fn at(leaf: u64) -> Position {
         Position { leaf: Leaf(leaf), count: Count::of_moves(leaf) }

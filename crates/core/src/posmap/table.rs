@@ -1,7 +1,11 @@
 //! A table of numbers in client memory.
 
-use std::io::{self, Read, Write};
-use std::ops::Range;
+#[cfg(feature = "std")]
+mod image;
+
+use alloc::format;
+use alloc::string::ToString;
+use core::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 use crate::memory::{PAGE_BYTES, Region, is_clear};
@@ -76,16 +80,6 @@ impl Table {
     /// Whether all entries of a range are zeros.
     pub(crate) fn is_clear(&self, range: Range<u64>) -> bool {
         is_clear(&self.bytes.bytes()[self.bytes_of(range)])
-    }
-
-    /// For an [`Image`](crate::image::Image).
-    pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
-        to.write_all(self.bytes.bytes())
-    }
-
-    /// For an [`Image`](crate::image::Image). Entries may have any value then.
-    pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
-        from.read_exact(self.bytes.bytes_mut())
     }
 
     fn bytes_of(&self, range: Range<u64>) -> Range<usize> {

@@ -1,5 +1,8 @@
 //! The two eviction procedures of the papers, word for word.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::geometry::{BucketId, Geometry, Leaf};
 
 /// A block's name and the leaf it is mapped to.

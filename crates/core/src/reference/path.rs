@@ -1,5 +1,7 @@
 //! Basic Path ORAM, Tiny ORAM section II-A, steps 1 to 5.
 
+use alloc::vec::Vec;
+
 use rand_core::CryptoRng;
 
 use super::tree::Tree;

@@ -1,8 +1,11 @@
 //! rORAM: an ORAM whose accesses are to ranges (Chakraborti et al., "rORAM: Efficient Range ORAM with O(log² N)
 //! Locality", NDSS 2019).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec;
+use alloc::vec::Vec;
 
+use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
 /// What of rORAM can be chosen. All of it is public.
@@ -241,7 +244,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
             return;
         }
         runs.push(run);
-        let mut copies: Vec<_> = std::mem::take(&mut sub.stash).into_values().collect();
+        let mut copies: Vec<_> = core::mem::take(&mut sub.stash).into_values().collect();
         for level in 0..=form.leaf_level {
             for bucket in run.buckets(level) {
                 copies.append(sub.buckets.entry((level, bucket)).or_default());

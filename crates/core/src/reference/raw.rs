@@ -1,5 +1,7 @@
 //! RAW ORAM, Tiny ORAM section IV-A.
 
+use alloc::vec::Vec;
+
 use rand_core::CryptoRng;
 
 use super::tree::Tree;

@@ -1,7 +1,9 @@
 //! A tree of plaintext buckets, a stash and a position map: what both references are made of.
 
-use std::collections::HashMap;
+use alloc::vec;
+use alloc::vec::Vec;
 
+use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
 use super::push_to_leaf;

@@ -1,6 +1,9 @@
 //! The trusted side of one tree: stash, tree top, and the bytes of their blocks.
 
+#[cfg(feature = "std")]
 mod image;
+
+use alloc::format;
 
 use super::path_io::{BodyCounters, Trips};
 use super::{Home, Location, Op, TreeConfig};

@@ -1,5 +1,7 @@
 //! The parameters of a tree, and their defaults.
 
+use alloc::format;
+
 use crate::bucket::BucketFormat;
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Geometry, leaf_level_for};

@@ -17,6 +17,8 @@ mod rotating;
 mod tag_tree;
 mod trip;
 
+use alloc::boxed::Box;
+
 pub use config::{RawConfig, TreeConfig};
 pub use path::PathScheme;
 pub use path_io::PathTree;

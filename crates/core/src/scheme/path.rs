@@ -1,6 +1,9 @@
 //! Basic Path ORAM: Tiny ORAM, section II-A (Stefanov et al., CCS'13).
 
-use std::io::{self, Read, Write};
+#[cfg(feature = "std")]
+mod image;
+
+use alloc::boxed::Box;
 
 use rand_core::CryptoRng;
 
@@ -10,7 +13,6 @@ use super::tag_tree::{BlockMove, TagTree};
 use super::{Location, Op, Scheme, TreeConfig};
 use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
-use crate::image::Image;
 use crate::posmap::draw_leaf;
 use crate::seal::Sealer;
 use crate::stash::{Entry, StashView};
@@ -82,23 +84,6 @@ impl PathScheme<TagTree> {
     pub fn locate_on_client(&self, address: u64) -> Option<Location> {
         // What is found by its address alone is found whatever the leaf.
         self.client.locate(address, Leaf(0))
-    }
-}
-
-/// How full the stash was is not in it: that counts anew.
-impl Image for PathScheme<TagTree> {
-    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
-        self.client.write_image(to)?;
-        self.io.write_image(to)
-    }
-
-    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
-        self.client.read_image(from)?;
-        self.io.read_image(from)
-    }
-
-    fn check_image(&mut self) -> io::Result<()> {
-        self.io.check_image()
     }
 }
 

@@ -3,6 +3,8 @@
 mod headers;
 mod whole;
 
+use alloc::format;
+
 use super::client::Client;
 use super::tag_tree::TagTree;
 use super::trip::{Stop, Trip};

@@ -4,6 +4,8 @@
 //! leaves than after as many accesses, and emptier near the root, until accesses have mixed them: within
 //! as many as there are buckets on a level. Whoever measures a tree in use lets it run before.
 
+use alloc::vec;
+
 use super::client::Client;
 use super::path_io::{PathTree, Trips};
 use super::tag_tree::TagTree;

@@ -3,10 +3,15 @@
 //! It is all that a simulation needs to know of a tree, at eight bytes a slot in clear. So nothing is
 //! sealed, opened or checked on the way, and a path costs little more than the memory it is in.
 
+#[cfg(feature = "std")]
 mod image;
 mod moves;
 mod places;
 mod trips;
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use self::moves::Moves;
 pub use self::moves::{BlockMove, Origin};

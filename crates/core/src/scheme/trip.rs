@@ -1,6 +1,7 @@
 //! What one round trip to storage is about: the buckets of a path, or of a part of it.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::bucket::{BucketFormat, LevelFormat};
 use crate::geometry::{BucketId, Leaf};

@@ -136,7 +136,7 @@ impl Sealing<'_> {
     /// Seals `plain` into the next bytes.
     #[inline]
     pub(crate) fn write(&mut self, plain: &[u8]) {
-        let (blank, blank_rest) = std::mem::take(&mut self.blank).split_at_mut(plain.len());
+        let (blank, blank_rest) = core::mem::take(&mut self.blank).split_at_mut(plain.len());
         let (mask, mask_rest) = self.mask.split_at(plain.len());
         xor(blank, plain, mask);
         self.blank = blank_rest;

@@ -13,6 +13,8 @@
 //! Tag, key stream and synthetic nonce are those of [a bucket](super::bucket), under keys of their own. Blocks that are sealed twice under one number, as by copies of a client or after
 //! a directory was restored, share a key stream if they are equal alone.
 
+use alloc::vec::Vec;
+
 use aegis::aegis256x4::Aegis256X4Mac;
 use hkdf::Hkdf;
 use sha2::Sha256;

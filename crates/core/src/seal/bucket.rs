@@ -21,6 +21,8 @@
 //!
 //! ADR 9 of the repository says what was measured and what was discarded.
 
+use alloc::vec::Vec;
+
 use aegis::aegis256x4::{Aegis256X4, Aegis256X4Mac};
 use zeroize::Zeroizing;
 

@@ -9,6 +9,9 @@
 //! its keys. In one era an eviction is sealed once. After a crash, evictions that were lost are made
 //! again, with other contents, under the keys of another era.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use hkdf::Hkdf;
 use rand_core::CryptoRng;
 use sha2::Sha256;
@@ -58,8 +61,8 @@ impl MasterKey {
     }
 }
 
-impl std::fmt::Debug for MasterKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("MasterKey(secret)")
     }
 }

@@ -1,6 +1,6 @@
 //! The session key.
 
-use std::fmt;
+use core::fmt;
 
 use hkdf::Hkdf;
 use rand_core::CryptoRng;

@@ -1,5 +1,7 @@
 //! Masks: the keystream of many runs in one batched AES call.
 
+use alloc::vec::Vec;
+
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use zeroize::Zeroize;

@@ -1,5 +1,7 @@
 //! A write on its way: sealed, owned, and to be put into stores that are elsewhere.
 
+use alloc::vec::Vec;
+
 use super::blanks::{Blanks, Sealed};
 use crate::pieces::{Frames, Span};
 

@@ -9,6 +9,9 @@
 //! A path is opened slot by slot into the transit area ("transient storage" in Tiny ORAM, Table I),
 //! whatever the slots hold, and most of its blocks are sealed from there again without having moved.
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
 use crate::wiped::SparseWipedBytes;

@@ -16,6 +16,9 @@ mod occupancy;
 mod push_to_leaf;
 mod tree_top;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 pub(crate) use block_room::{BlockRoom, Place};
 pub use occupancy::Occupancy;
 pub(crate) use push_to_leaf::PathPlan;

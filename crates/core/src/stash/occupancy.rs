@@ -1,5 +1,7 @@
 //! How full the stash was.
 
+use alloc::vec::Vec;
+
 /// Counters of the blocks left in the stash after each access. Secret: never let storage see them.
 #[derive(Clone, Debug, Default)]
 pub struct Occupancy {

@@ -1,5 +1,8 @@
 //! PushToLeaf with bit tricks: Tiny ORAM, section III-A, Algorithm 1.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::{Entry, Place, TreeTop};
 use crate::geometry::{Geometry, Leaf};
 

@@ -1,7 +1,11 @@
 //! What a store can do.
 
-use std::fmt;
-use std::ops::BitAnd;
+#[cfg(feature = "std")]
+mod bits;
+
+use alloc::format;
+use core::fmt;
+use core::ops::BitAnd;
 
 use super::{BucketStore, Part, Piece};
 use crate::error::{Error, ErrorKind};
@@ -47,18 +51,6 @@ impl Capabilities {
 
     fn known(self) -> impl Iterator<Item = &'static (Self, &'static str, &'static str)> {
         KNOWN.iter().filter(move |(one, ..)| self.contains(*one))
-    }
-
-    /// As they are written down.
-    pub(crate) fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// What was written down, unless a bit of it has no meaning.
-    pub(crate) fn from_bits(bits: u64) -> Option<Self> {
-        let these = Self(u32::try_from(bits).ok()?);
-        let unknown = these.known().fold(these, |rest, (one, ..)| rest.missing_from(*one));
-        (unknown == Self::NONE).then_some(these)
     }
 
     /// Refuses a store that lacks one of these. Nothing is asked of it.
@@ -119,16 +111,5 @@ mod tests {
         assert_eq!(Capabilities::PARTS.to_string(), "parts of buckets");
         assert_eq!(Capabilities::NONE.names().count(), 0);
         assert_eq!(Capabilities::PARTS.names().collect::<Vec<_>>(), ["parts"]);
-    }
-
-    #[test]
-    fn bits_without_a_meaning_are_not_taken() {
-        for known in [Capabilities::NONE, Capabilities::PARTS] {
-            assert_eq!(Capabilities::from_bits(u64::from(known.bits())), Some(known));
-        }
-        for unknown in (1..u64::BITS).map(|bit| 1 << bit) {
-            assert_eq!(Capabilities::from_bits(unknown), None);
-            assert_eq!(Capabilities::from_bits(unknown | 1), None);
-        }
     }
 }

@@ -1,5 +1,9 @@
 //! Untrusted storage in this machine's memory.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
 use super::{
     Blanks, BucketStore, Capabilities, Fill, Frames, LevelShape, Piece, Span, TreeId, TreeShape,
 };
@@ -7,7 +11,7 @@ use crate::error::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::hint::{self, CACHE_LINE_BYTES};
 use crate::layout::{Layout, LayoutKind, LevelPlace};
 pub use crate::memory::Pages;
-use crate::memory::Region;
+use crate::memory::{NoMemory, Region};
 
 /// All trees in one anonymous mapping, with huge pages where the system gives them.
 ///
@@ -62,7 +66,7 @@ impl MemoryStore {
                 })?;
             trees.push(Tree::new(shape, &layout, base));
         }
-        let refused = |cause: std::io::Error| {
+        let refused = |cause: NoMemory| {
             Error::new(
                 ErrorKind::InvalidConfig,
                 format!("no memory for trees of {bytes} bytes ({cause}): use a smaller capacity"),

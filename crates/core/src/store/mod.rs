@@ -9,6 +9,9 @@ mod memory;
 mod moved;
 mod servers;
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 pub use capabilities::Capabilities;
 pub use memory::{MemoryStore, Pages};
 pub use moved::{Moved, Stretch, Written};

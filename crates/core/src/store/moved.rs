@@ -1,6 +1,7 @@
 //! Buckets on their way from one store to another, as they are.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::{BucketStore, Part, Piece, Span, TreeId};
 use crate::error::{StoreError, StoreErrorKind};

@@ -1,5 +1,8 @@
 //! Storage that is several servers, each of which holds a share of the same data and computes on it.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::error::StoreError;
 
 /// What one of them answers.

@@ -1,5 +1,7 @@
 //! A sink that keeps what was written.
 
+use alloc::vec::Vec;
+
 use super::{Event, EventSink, Operation};
 use crate::pieces::Piece;
 

@@ -1,6 +1,6 @@
 //! One thing that storage sees.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use alloc::vec::Vec;
 
 use crate::pieces::Piece;
 
@@ -60,14 +60,6 @@ pub trait EventSink {
 impl EventSink for Vec<Event> {
     fn record(&mut self, event: &Event, _: &[u8]) {
         self.push(*event);
-    }
-}
-
-/// Kept elsewhere as well: so what was seen can be read while the store, or the ORAM on it, has the recorder.
-/// Each event takes the lock: a caller that holds it while a store is used waits for ever.
-impl<K: EventSink> EventSink for Arc<Mutex<K>> {
-    fn record(&mut self, event: &Event, contents: &[u8]) {
-        self.lock().unwrap_or_else(PoisonError::into_inner).record(event, contents);
     }
 }
 

@@ -14,14 +14,19 @@
 //! [`BucketStore`]: crate::store::BucketStore
 
 mod contents;
+#[cfg(feature = "std")]
 pub mod csv;
 mod event;
+#[cfg(feature = "std")]
 pub mod file;
 mod recorder;
+#[cfg(feature = "std")]
+mod shared;
 mod tally;
 
 pub use contents::{Contents, WrittenPiece};
 pub use event::{Event, EventSink, Operation};
+#[cfg(feature = "std")]
 pub use file::{FileSink, read_view};
 pub use recorder::Recorder;
 pub use tally::{Tally, Total};

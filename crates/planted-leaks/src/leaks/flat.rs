@@ -330,7 +330,7 @@ pub(super) const LEAKS: &[Leak] = &[
             file: "core/src/scheme/path_io/headers.rs",
             find: "let Self { format, store, sealer, trip, addresses, .. } = self;",
             replacement: "let Self { format, store, sealer, trip, addresses, .. } = self;
-        let levels: Vec<u8> = trip.stops(format).map(|stop| stop.sizes.level).collect();
+        let levels: alloc::vec::Vec<u8> = trip.stops(format).map(|stop| stop.sizes.level).collect();
         let mut deepest = format.geometry().leaf_level();
         for &level in &levels {
             trip.aim(leaf, level..level + 1);

@@ -128,7 +128,7 @@ pub(super) const LEAKS: &[Leak] = &[
             file: "core/src/front/recursion/integrity.rs",
             find: "        let mut verdict = Ok(());",
             replacement: "        if from.count == crate::posmap::compressed::Count::NEVER_MOVED {
-            let mut block = vec![0; scheme.config().block_bytes];
+            let mut block = alloc::vec![0; scheme.config().block_bytes];
             op.apply(data_of(&mut block));
             pmmac.seal(address, to.count, &mut block)?;
             return scheme.append(address, to.leaf, &block);

@@ -91,7 +91,7 @@ pub(super) const LEAKS: &[Leak] = &[
             file: "core/src/durable/rotating/moves.rs",
             find: "for (ahead, step) in (self.announced..).zip(steps).skip(usize::from(is_alone)) {",
             replacement:
-                "let mut announced: Vec<_> = steps.iter().skip(usize::from(is_alone)).collect();
+                "let mut announced: alloc::vec::Vec<_> = steps.iter().skip(usize::from(is_alone)).collect();
         announced.sort_by_key(|step| step.address);
         for (ahead, step) in (self.announced..).zip(announced) {",
         }],
@@ -308,7 +308,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "core/src/posmap/mod.rs",
             find: "Leaf(coins.next_u64() & ((1 << leaf_level) - 1))",
-            replacement: "thread_local! {
+            replacement: "std::thread_local! {
         static PAST: std::cell::RefCell<std::collections::VecDeque<u64>> =
             const { std::cell::RefCell::new(std::collections::VecDeque::new()) };
     }
@@ -330,7 +330,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "core/src/durable/rotating/positions.rs",
             find: "let to = self.draw(coins);",
-            replacement: "thread_local! {
+            replacement: "std::thread_local! {
                 static LAST: std::cell::Cell<Option<Leaf>> = const { std::cell::Cell::new(None) };
             }
             let mut to = self.draw(coins);

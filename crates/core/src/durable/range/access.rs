@@ -1,7 +1,9 @@
 //! The operations of rORAM: `ReadRange`, `BatchEvict`, and `Access`, which is made of them.
 
-use std::collections::{BTreeSet, HashMap};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 
+use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
 use super::client::{HeldBlocks, room};

@@ -1,8 +1,10 @@
 //! The array as volumes use it.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
 
+use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
 use super::access::{RangeArray, Step};

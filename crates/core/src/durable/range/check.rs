@@ -1,6 +1,7 @@
 //! Whether everything is there; and what is left where storage is damaged.
 
-use std::cell::RefCell;
+use alloc::format;
+use core::cell::RefCell;
 
 use super::access::RangeArray;
 use super::sub_oram::SubOram;

@@ -1,7 +1,8 @@
 //! The blocks on the client, each once, whatever sub-ORAMs they wait for.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::params::RangeParams;
 use crate::error::Error;

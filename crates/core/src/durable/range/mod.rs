@@ -36,6 +36,9 @@ mod plan;
 mod state;
 mod sub_oram;
 
+use alloc::boxed::Box;
+use alloc::string::String;
+
 pub use params::RangeParams;
 
 use super::{DurableConfig, DurableScheme, Wish};

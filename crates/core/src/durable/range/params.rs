@@ -1,5 +1,11 @@
 //! What shapes a range ORAM: chosen when it is made, and never changed.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use rand_core::CryptoRng;
 
 use super::access::RangeArray;

@@ -1,5 +1,9 @@
 //! Parameters that fulfil a wish, and what they cost.
 
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::params::{RANGE_BYTES_MAX, RangeParams, whole_range_blocks};
 use super::{NAME, impossible};
 use crate::durable::{Cost, DurableConfig, RangePolicy, Slots, Wish};

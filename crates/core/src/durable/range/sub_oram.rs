@@ -1,6 +1,6 @@
 //! `R_i` of rORAM: a tree, its position map, and which blocks wait on the client for their eviction to it.
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
 
 use rand_core::CryptoRng;
 

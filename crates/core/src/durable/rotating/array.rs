@@ -1,6 +1,8 @@
 //! Rotating RAW ORAM as a durable scheme.
 
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use rand_core::CryptoRng;
 

@@ -1,5 +1,8 @@
 //! Whether everything is there.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+
 use super::RotatingOram;
 use super::positions::Positions;
 use crate::durable::Bits;
@@ -55,7 +58,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         let is_alive = |address: u64| match positions {
             Positions::Flat(_) => true,
             Positions::Nested(map) => {
-                let mut above = std::iter::successors(map.parent(address), |it| map.parent(*it));
+                let mut above = core::iter::successors(map.parent(address), |it| map.parent(*it));
                 above.all(|address| live.contains(address))
             }
         };

@@ -1,5 +1,8 @@
 //! What shapes a rotating RAW ORAM, and what a store must have room for.
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use crate::error::{Error, ErrorKind};
 use crate::pieces::TreeShape;
 use crate::posmap::Recursion;

@@ -12,8 +12,9 @@ mod salvage;
 mod state;
 mod undivided;
 
-use std::collections::BTreeSet;
-use std::ops::Range;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::durable::section::check_range;
 use crate::error::{Error, ErrorKind, check_sound};

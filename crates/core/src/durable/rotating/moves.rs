@@ -1,7 +1,10 @@
 //! Moves carried out: announced all at once, and then made one after the other.
 
-use std::collections::HashMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
 
+use hashbrown::HashMap;
 use zeroize::Zeroizing;
 
 use super::positions::Positions;

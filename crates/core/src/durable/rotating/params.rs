@@ -1,5 +1,11 @@
 //! The parameters of a durable RAW ORAM: chosen when it is made, and never changed.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
 use rand_core::CryptoRng;
 
 use super::state::{self, RawRestore};

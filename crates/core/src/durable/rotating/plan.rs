@@ -1,5 +1,9 @@
 //! Parameters that fulfil a wish, and what they cost.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::params::{MapRecursion, RawParams};
 use crate::durable::{Cost, DurableConfig, Slots, Wish};
 use crate::error::{Error, ErrorKind};

@@ -1,7 +1,8 @@
 //! Where all blocks are: in client memory, or for the most part in the tree.
 
-use std::collections::HashMap;
+use alloc::vec::Vec;
 
+use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
 use super::{RotatingConfig, invalid};

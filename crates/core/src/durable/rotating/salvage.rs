@@ -1,6 +1,6 @@
 //! What is left of an ORAM whose storage is damaged.
 
-use std::cell::RefCell;
+use core::cell::RefCell;
 
 use super::RotatingOram;
 use super::check::Expected;

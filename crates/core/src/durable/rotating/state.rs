@@ -1,6 +1,9 @@
 //! Saved states and plans as bytes. `docs/format.md` of the repository says what each of them is.
 
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::params::RawParams;
 use super::{RotatingOram, invalid};

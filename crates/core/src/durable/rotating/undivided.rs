@@ -1,5 +1,7 @@
 //! Both steps of an access at once, with coins of its own: an ORAM like any other.
 
+use alloc::vec::Vec;
+
 use rand_core::CryptoRng;
 
 use super::{RotatingOram, nothing_to_do};
@@ -63,7 +65,7 @@ impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
                 self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
                 continue;
             }
-            let (now, later) = std::mem::take(&mut rest).split_at_mut(fitting as usize);
+            let (now, later) = core::mem::take(&mut rest).split_at_mut(fitting as usize);
             let steps = self.intend(&addresses)?;
             let mut ops: Vec<_> = now.iter_mut().map(|request| request.op.reborrow()).collect();
             self.carry_out(&steps, &mut ops)?;

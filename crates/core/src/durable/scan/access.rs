@@ -1,5 +1,9 @@
 //! One access: everything is read, and one bucket written.
 
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use zeroize::Zeroizing;
 
 use super::impossible;
@@ -152,7 +156,7 @@ impl ScanArray {
         let Self { params, tree, store, sealer, .. } = self;
         store.write(&[params.piece(*tree, number)], &mut |mut blanks| {
             let pieces = BucketPieces { head: 0, slots: None };
-            sealer.seal(name(number), &table, std::iter::empty(), &mut blanks, pieces);
+            sealer.seal(name(number), &table, core::iter::empty(), &mut blanks, pieces);
             blanks.sealed()
         })?;
         self.accesses += 1;

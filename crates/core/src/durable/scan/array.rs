@@ -1,6 +1,9 @@
 //! The array as volumes use it.
 
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use rand_core::CryptoRng;
 

@@ -23,6 +23,10 @@ mod array;
 mod params;
 mod state;
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+
 pub use params::ScanParams;
 
 use super::{DurableConfig, DurableScheme, Wish};

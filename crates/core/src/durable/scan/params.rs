@@ -1,5 +1,10 @@
 //! What shapes a trivial ORAM, and what follows from it.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use rand_core::CryptoRng;
 
 use super::access::ScanArray;

@@ -1,6 +1,10 @@
 //! The parameters of Freecursive ORAM.
 
-use std::ops::Range;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::integrity::Integrity;
 use crate::error::{Error, ErrorKind};

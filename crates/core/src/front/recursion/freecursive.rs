@@ -2,7 +2,12 @@
 
 mod front;
 mod handed_on;
+#[cfg(feature = "std")]
 mod image;
+
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;

@@ -17,6 +17,8 @@
 //! but short tags of this mode are weaker than their length says, and 16 bytes are one AES block of the
 //! seal around it.
 
+use alloc::format;
+
 use rand_core::CryptoRng;
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
 

@@ -2,6 +2,9 @@
 
 mod front;
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use rand_core::CryptoRng;
 
 use crate::error::{Error, ErrorKind};
@@ -41,7 +44,7 @@ impl RecursiveConfig {
         let level = |blocks: &u64| {
             (*blocks > self.client_entries_max).then(|| blocks.div_ceil(self.fan_out()))
         };
-        Ok(std::iter::successors(Some(self.capacity), level).collect())
+        Ok(core::iter::successors(Some(self.capacity), level).collect())
     }
 
     /// How many labels a position-map block holds (X). Public.
@@ -164,7 +167,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         let top = levels.len() - 1;
         let mut violation = None;
         for (level, scheme) in levels.iter_mut().enumerate() {
-            let mut seen = std::collections::HashSet::new();
+            let mut seen = hashbrown::HashSet::new();
             scheme.visit_blocks(&mut |location, number, leaf| {
                 let defect = if !seen.insert(number) {
                     "twice"

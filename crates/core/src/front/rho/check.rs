@@ -1,7 +1,6 @@
 //! Whether each block of ρ is in one place, and where it belongs.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
 use super::{RhoOram, TwoTrees};

@@ -1,5 +1,7 @@
 //! The parameters of ρ.
 
+use alloc::format;
+
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Geometry, leaf_level_for};
 use crate::pieces::TreeId;

@@ -1,6 +1,9 @@
 //! ρ itself: the array of tags, and what goes where.
 
-use std::marker::PhantomData;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
 
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;

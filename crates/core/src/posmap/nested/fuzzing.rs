@@ -1,6 +1,7 @@
 //! A way to the nested position map for the fuzzer.
 
-use std::ops::Range;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use zeroize::Zeroizing;
 

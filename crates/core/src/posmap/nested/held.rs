@@ -1,7 +1,9 @@
 //! Position-map blocks on the client, in the order of their use.
 
-use std::collections::{BTreeMap, HashMap};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
+use hashbrown::HashMap;
 use zeroize::Zeroizing;
 
 use crate::geometry::Leaf;

@@ -18,8 +18,11 @@
 pub mod fuzzing;
 mod held;
 
-use std::collections::BTreeSet;
-use std::ops::Range;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 pub(crate) use held::HeldBlock;
 use held::HeldBlocks;

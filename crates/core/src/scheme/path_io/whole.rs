@@ -1,5 +1,7 @@
 //! Whole buckets: read and opened, sealed and written.
 
+use alloc::vec::Vec;
+
 use super::{
     AnyPathIo, BodyCounters, body_run, check_absent, header_run, read_checked, write_sealed,
 };

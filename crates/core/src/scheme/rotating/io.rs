@@ -3,7 +3,9 @@
 
 mod sight;
 
-use std::collections::BTreeSet;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::vec::Vec;
 
 use zeroize::Zeroizing;
 
@@ -383,7 +385,7 @@ impl RotatingTrips<'_> {
             }
             for (i, (_, name, bits)) in pages.iter().enumerate() {
                 let pieces = BucketPieces { head: 2 * buckets.len() + i, slots: None };
-                sealer.seal(*name, bits, std::iter::empty(), &mut blanks, pieces);
+                sealer.seal(*name, bits, core::iter::empty(), &mut blanks, pieces);
             }
             blanks.sealed()
         })?;

@@ -1,5 +1,8 @@
 //! What a store must have room for.
 
+use alloc::format;
+use alloc::vec;
+
 use super::super::config::check_evict_period;
 use super::super::{RawConfig, TreeConfig};
 use super::places::Places;

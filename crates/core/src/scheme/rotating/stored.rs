@@ -5,6 +5,9 @@
 //! paths whose leaves follow each other go through neighbouring buckets, which consecutive evictions have written to
 //! neighbouring places ([`Places`]): a run is one stretch of each level, or two where it goes over an end.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::RotatingTrees;
 use super::io::{FilledBucket, RotatingIo, Sighting};
 use super::places::{Places, Version};

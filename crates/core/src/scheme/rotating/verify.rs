@@ -1,6 +1,8 @@
 //! Whether buckets are what was written last, and if not, what they are instead.
 
-use std::ops::RangeInclusive;
+use alloc::format;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use super::places::{Places, Version};
 use crate::error::{Error, ErrorKind};

@@ -1,5 +1,8 @@
 //! Where the blocks of a path come from that is written back, and where they go (IR-ORAM, section III-C).
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
 use super::{Slot, TagTree};
 use crate::geometry::Leaf;
 use crate::stash::PathPlan;

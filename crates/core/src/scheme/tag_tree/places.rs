@@ -5,7 +5,9 @@
 //! pages than to read them. So the tree is cut into subtrees that fit a page, from the leaves up, and a
 //! path goes through few of them.
 
-use std::ops::Range;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::Slot;
 use crate::geometry::{Geometry, Leaf};

@@ -1,5 +1,8 @@
 //! Something for each slot of the levels nearest the root.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::geometry::{BucketId, Geometry, Leaf};
 
 /// For each bucket of the levels `0..levels`, what it holds, in the order in which it came.

@@ -1,5 +1,7 @@
 //! How the tree top is kept: a choice of the user.
 
+use alloc::format;
+
 use crate::error::{Error, ErrorKind};
 
 /// The most ways of a set.

@@ -12,6 +12,9 @@
 //! There are as many entries as the levels have slots, but a set may be full while others are empty.
 //! A block is promised an entry of its set before it is planned into one of these levels.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::buckets::Buckets;
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::stash::Entry;

@@ -1,7 +1,9 @@
 //! Why a view file cannot be read.
 
-use std::error::Error as StdError;
-use std::fmt;
+use alloc::format;
+use alloc::string::String;
+use core::error::Error as StdError;
+use core::fmt;
 use std::io;
 
 /// What is wrong with a view file.

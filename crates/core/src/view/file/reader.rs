@@ -1,5 +1,7 @@
 //! Reads a view file. Its bytes are not trusted.
 
+use alloc::format;
+use alloc::string::String;
 use std::io::{BufRead, BufReader, Read};
 
 use super::ViewFileErrorKind::{NotAView, OutOfRange, TrailingBytes, Truncated, UnknownVersion};

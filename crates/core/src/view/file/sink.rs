@@ -1,5 +1,7 @@
 //! Writes a view file while the view comes into being.
 
+use alloc::format;
+use alloc::vec::Vec;
 use std::io::{self, Write};
 
 use super::{END_TAG, MAGIC, TIME_TAG, VERSION, part_code};

@@ -1,5 +1,8 @@
 //! What the owner of a Freecursive ORAM has: accesses that nobody asked for, blocks that are out, checks.
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use rand_core::CryptoRng;
 
 use super::FreecursiveOram;

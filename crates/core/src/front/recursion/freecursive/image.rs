@@ -3,6 +3,7 @@
 //! Its keys are not written. They follow from the coins that it is made with, and their fingerprint tells
 //! whether those were the same.
 
+use alloc::string::ToString;
 use std::io::{self, Read, Write};
 
 use rand_core::CryptoRng;

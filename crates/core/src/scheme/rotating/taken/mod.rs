@@ -17,8 +17,10 @@
 
 mod pages;
 
-use std::collections::BTreeSet;
-use std::ops::RangeInclusive;
+use alloc::collections::BTreeSet;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 pub(super) use pages::PageVersion;
 use pages::Pages;

@@ -12,7 +12,8 @@
 //!
 //! All of it follows from the number of the eviction, and is public.
 
-use std::ops::{Range, RangeInclusive};
+use alloc::vec::Vec;
+use core::ops::{Range, RangeInclusive};
 
 use super::{TakenSlot, slots_of};
 use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
@@ -66,7 +67,7 @@ impl Pages {
     pub(super) fn shape(&self) -> TreeShape {
         let pages = (0..self.slots.len() as u8)
             .map(|level| LevelShape::of_heads(2 << level, self.sealed_bytes(level)));
-        TreeShape::new(std::iter::once(LevelShape::of_heads(0, 0)).chain(pages).collect())
+        TreeShape::new(core::iter::once(LevelShape::of_heads(0, 0)).chain(pages).collect())
     }
 
     /// Evictions of a round.

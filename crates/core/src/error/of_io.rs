@@ -1,0 +1,26 @@
+//! Which kind of error of a store one of the system is.
+
+use std::io;
+
+use super::StoreErrorKind;
+
+impl From<io::ErrorKind> for StoreErrorKind {
+    fn from(kind: io::ErrorKind) -> Self {
+        use io::ErrorKind as Io;
+        match kind {
+            Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => Self::Full,
+            Io::UnexpectedEof | Io::InvalidData => Self::Damaged,
+            Io::PermissionDenied | Io::ReadOnlyFilesystem => Self::Refused,
+            Io::ConnectionRefused
+            | Io::ConnectionReset
+            | Io::ConnectionAborted
+            | Io::NotConnected
+            | Io::BrokenPipe
+            | Io::HostUnreachable
+            | Io::NetworkUnreachable
+            | Io::NetworkDown
+            | Io::TimedOut => Self::Unreachable,
+            _ => Self::Failed,
+        }
+    }
+}

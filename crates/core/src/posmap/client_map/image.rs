@@ -1,0 +1,23 @@
+//! The entries as bytes. Which of the two it is, is a parameter.
+
+use std::io::{self, Read, Write};
+
+use super::ClientMap;
+
+impl ClientMap {
+    /// For an [`Image`](crate::image::Image).
+    pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Leaves(leaves) => leaves.write_image(to),
+            Self::Counters(counters) => counters.write_image(to),
+        }
+    }
+
+    /// For an [`Image`](crate::image::Image).
+    pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        match self {
+            Self::Leaves(leaves) => leaves.read_image(from),
+            Self::Counters(counters) => counters.read_image(from),
+        }
+    }
+}

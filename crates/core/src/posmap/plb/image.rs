@@ -1,0 +1,28 @@
+//! A block in the PLB as bytes.
+
+use std::io::{self, Read, Write};
+
+use super::Held;
+use crate::geometry::Leaf;
+use crate::image::{Image, read_below, read_number, write_number};
+use crate::posmap::compressed::{COUNTER_BITS_MAX, Count};
+use crate::posmap::leaf_prf::Position;
+
+/// Any leaf: which ones there are the cache does not know.
+impl Image for Held {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        let Position { leaf, count: Count { group, individual } } = self.position;
+        [self.address, leaf.0, group, individual.into()]
+            .into_iter()
+            .try_for_each(|number| write_number(to, number))
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.address = read_number(from)?;
+        let leaf = Leaf(read_number(from)?);
+        let group = read_number(from)?;
+        let individual = read_below(from, 1 << COUNTER_BITS_MAX, "a counter past its end")? as u32;
+        self.position = Position { leaf, count: Count { group, individual } };
+        Ok(())
+    }
+}

@@ -1,0 +1,23 @@
+//! Path ORAM in clear as bytes: what is on the client, and the tree.
+
+use std::io::{self, Read, Write};
+
+use super::{PathScheme, TagTree};
+use crate::image::Image;
+
+/// How full the stash was is not in it: that counts anew.
+impl Image for PathScheme<TagTree> {
+    fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
+        self.client.write_image(to)?;
+        self.io.write_image(to)
+    }
+
+    fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
+        self.client.read_image(from)?;
+        self.io.read_image(from)
+    }
+
+    fn check_image(&mut self) -> io::Result<()> {
+        self.io.check_image()
+    }
+}
