@@ -33,7 +33,7 @@ pub(crate) fn planted_leak() -> usize {{
     }})
 }}
 
-thread_local! {{
+std::thread_local! {{
     /// What a leak keeps from one function for another.
     pub(crate) static PLANTED_NOTE: std::cell::Cell<usize> = const {{ std::cell::Cell::new(0) }};
 }}
