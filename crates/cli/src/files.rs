@@ -1,9 +1,9 @@
 //! Files, with errors that say what to do.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
@@ -15,10 +15,38 @@ pub(crate) fn open(path: &Path) -> Result<File, CliError> {
     File::open(path).map_err(|error| cannot_read(path, &error))
 }
 
+/// Opens a regular file to read. What is none is refused: a pipe may never begin, and a device never end.
+pub(crate) fn open_regular(path: &Path) -> Result<File, CliError> {
+    // To open a pipe would wait for somebody who writes to it.
+    let opened = OpenOptions::new().read(true).custom_flags(NO_WAITING).open(path);
+    let file = opened.map_err(|error| cannot_read(path, &error))?;
+    let kind = file.metadata().map_err(|error| cannot_read(path, &error))?.file_type();
+    if kind.is_file() {
+        return Ok(file);
+    }
+    let what = if kind.is_dir() { "a directory" } else { "a pipe or a device" };
+    Err(CliError::Input(format!(
+        "{} cannot be read: it is {what}, and no regular file; give a file, or copy into one what it gives",
+        path.display()
+    )))
+}
+
+/// Changes nothing of a regular file.
+const NO_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+
 /// A small file of text, of `bytes_max` bytes at most.
 pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
+    text_of(open(path)?, path, bytes_max)
+}
+
+/// The same, of a regular file.
+pub(crate) fn read_regular_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
+    text_of(open_regular(path)?, path, bytes_max)
+}
+
+fn text_of(file: File, path: &Path, bytes_max: u64) -> Result<String, CliError> {
     let mut text = String::new();
-    let read = open(path)?.take(bytes_max + 1).read_to_string(&mut text);
+    let read = file.take(bytes_max + 1).read_to_string(&mut text);
     match read {
         Ok(bytes) if bytes as u64 > bytes_max => Err(CliError::Input(format!(
             "{} has more than {bytes_max} bytes: give a file that this program wrote",
@@ -63,10 +91,22 @@ impl OutputDir {
         self.0.join(name)
     }
 
-    /// Writes a whole file.
+    /// Refuses what would keep a file of this name from being written in the end, hours after it began.
+    pub(crate) fn refuse_directory(&self, name: &str) -> Result<(), CliError> {
+        let path = self.path(name);
+        if path.is_dir() {
+            return Err(CliError::Output(format!(
+                "{} is a directory, and a file of this name is written: remove it, or choose another --output",
+                path.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Writes a whole file. Anyone who opens it meanwhile, or after an interruption, finds the one before as a whole.
     pub(crate) fn write(&self, name: &str, contents: &str) -> Result<PathBuf, CliError> {
         let path = self.path(name);
-        write(&path, contents)?;
+        Unnamed::with(&path, contents)?.name()?;
         Ok(path)
     }
 }

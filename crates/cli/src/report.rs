@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), CliError> {
 }
 
 fn read(path: &Path) -> Result<Vec<Figure>, CliError> {
-    let text = files::read_text(path, report::BYTES_MAX)?;
+    let text = files::read_regular_text(path, report::BYTES_MAX)?;
     report::read(&text)
         .map_err(|error| CliError::Input(format!("{} cannot be used: {error}", path.display())))
 }

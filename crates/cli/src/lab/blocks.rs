@@ -3,7 +3,7 @@
 use oblivio_lab::Trees;
 use oblivio_lab::blocks::{BlocksFigure, BlocksRecord, FIGURES, Plan, figures, run};
 
-use super::made::Made;
+use super::made::{FIGURES_FILE, Made};
 use super::runs::{self, Here, Making, RunsFile};
 use super::trees::TreesDir;
 use crate::args::BlocksArgs;
@@ -30,6 +30,7 @@ pub(super) fn make(
     let Making { programs, jobs, output } = making;
     let wanted = plan.runs(chosen, programs)?;
     let output_dir = OutputDir::prepare(output)?;
+    output_dir.refuse_directory(FIGURES_FILE)?;
     let (file, kept) = RunsFile::open(&output_dir)?;
 
     let host = Here::<BlocksRecord>::new(file, "paths");

@@ -7,6 +7,9 @@ use crate::error::CliError;
 use crate::files::OutputDir;
 use crate::output;
 
+/// The file of all figures.
+pub(super) const FIGURES_FILE: &str = "figures.json";
+
 /// Figures that are kept.
 pub(super) struct Made {
     pub(super) figures: Vec<Figure>,
@@ -29,7 +32,7 @@ impl Made {
         done: &str,
     ) -> Result<Self, CliError> {
         let json = serde_json::to_string_pretty(&figures).map_err(LabError::from)?;
-        let path = output_dir.write("figures.json", &json)?;
+        let path = output_dir.write(FIGURES_FILE, &json)?;
         let end = format!("{done}\nfigures  {}", path.display());
         Ok(Self { figures, json, end })
     }

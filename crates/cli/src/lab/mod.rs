@@ -49,6 +49,9 @@ use crate::files::{self, OutputDir};
 use crate::output::shell_word;
 use crate::{output, progress, trace};
 
+/// More than any results file of this lab has.
+const RESULTS_BYTES_MAX: u64 = 64 << 20;
+
 /// `oblivio lab list`.
 pub(crate) fn list() -> Result<(), CliError> {
     let lines = EXPERIMENTS
@@ -106,8 +109,7 @@ pub(crate) fn run_techniques(args: &TechniquesArgs) -> Result<(), CliError> {
 
 /// `oblivio lab draw`.
 pub(crate) fn draw(args: &DrawArgs) -> Result<(), CliError> {
-    let text = std::fs::read_to_string(&args.results)
-        .map_err(|error| files::cannot_read(&args.results, &error))?;
+    let text = files::read_regular_text(&args.results, RESULTS_BYTES_MAX)?;
     let output_dir = || OutputDir::prepare(&args.output);
     let experiment =
         experiment_of(&text).map_err(|error| not_results(&args.results, &text, error))?;

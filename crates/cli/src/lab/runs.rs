@@ -78,7 +78,7 @@ fn add_recorded(directory: &Path, traces: &mut Vec<(String, Trace)>) -> Result<(
                 path.display()
             )));
         }
-        let trace = Trace::read(&file_name, files::open(&path)?)?;
+        let trace = Trace::read(&file_name, files::open_regular(&path)?)?;
         traces.push((program.to_owned(), trace));
     }
     Ok(())
@@ -107,6 +107,12 @@ impl RunsFile {
         let mut options = OpenOptions::new();
         let options = options.create(true).read(true).append(true);
         let mut file = options.open(&path).map_err(|error| files::cannot_write(&path, &error))?;
+        if !file.metadata().is_ok_and(|data| data.is_file()) {
+            return Err(CliError::Output(format!(
+                "{} is no regular file, and cannot keep runs: remove it, or choose another --output",
+                path.display()
+            )));
+        }
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => CliError::Locked(format!(
                 "another run of the lab writes {}: wait for it, or choose another --output",
@@ -129,8 +135,16 @@ impl RunsFile {
 
     fn append(&mut self, record: &impl Serialize) -> Result<(), LabError> {
         let line = line_of(record)?;
-        self.file
-            .write_all(line.as_bytes())
+        let append = || {
+            let whole_bytes = self.file.metadata()?.len();
+            let written = (&self.file).write_all(line.as_bytes());
+            if written.is_err() {
+                // Another run may end yet, whose line would go on where this one broke off.
+                let _ = self.file.set_len(whole_bytes);
+            }
+            written
+        };
+        append()
             .map_err(|error| LabError::Output(files::cannot_write(&self.path, &error).to_string()))
     }
 }

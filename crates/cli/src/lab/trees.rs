@@ -21,14 +21,12 @@ impl TreesDir {
 impl Trees for TreesDir {
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError> {
         let path = self.0.path(name);
-        match std::fs::File::open(&path) {
-            // What is no file, as a pipe, would never end or never begin.
-            Ok(file) if file.metadata().is_ok_and(|data| data.is_file()) => {
-                Ok(Some(Box::new(file)))
-            }
-            Ok(_) => Err(LabError::Input(format!("{} is no file", path.display()))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(LabError::Input(files::cannot_read(&path, &error).to_string())),
+        if path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        match files::open_regular(&path) {
+            Ok(file) => Ok(Some(Box::new(file))),
+            Err(error) => Err(LabError::Input(error.to_string())),
         }
     }
 

@@ -71,12 +71,12 @@ pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Vec<Trace>, CliError> {
 
 /// The trace of a file.
 pub(crate) fn read(path: &Path) -> Result<Trace, CliError> {
-    Ok(Trace::read(&name_of_file(path), files::open(path)?)?)
+    Ok(Trace::read(&name_of_file(path), files::open_regular(path)?)?)
 }
 
 /// The same, whatever format it looks like.
 fn read_in(format: Format, path: &Path) -> Result<Trace, CliError> {
-    Ok(Trace::read_as(format, &name_of_file(path), files::open(path)?)?)
+    Ok(Trace::read_as(format, &name_of_file(path), files::open_regular(path)?)?)
 }
 
 /// A trace is called by its file's name, and not by where that lies.

@@ -6,6 +6,7 @@ mod blocks;
 mod common;
 mod documents;
 mod evaluation;
+mod irregular;
 mod lab_run;
 mod relay;
 mod report;
