@@ -21,6 +21,8 @@ const SIGNALLED: i32 = 128;
 /// An error that ends the program. The exit codes are API: the help text lists them.
 #[derive(Debug)]
 pub(crate) enum CliError {
+    /// What was typed contradicts itself, in a way that the parser of command lines does not know.
+    Usage(String),
     /// Something failed: a disk, the system, the engine.
     Engine(String),
     /// The input cannot be used.
@@ -61,7 +63,8 @@ impl CliError {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Engine(_) => 1,
-            // 2 is a command line that is not understood: clap leaves with it.
+            // Of a command line that is not understood, clap leaves with it.
+            Self::Usage(_) => 2,
             Self::Input(_) => 3,
             Self::Output(_) => 4,
             Self::Different(_) => 5,
@@ -94,7 +97,8 @@ impl CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Engine(message)
+            Self::Usage(message)
+            | Self::Engine(message)
             | Self::Input(message)
             | Self::Output(message)
             | Self::Different(message)
@@ -243,6 +247,12 @@ impl From<SimError> for CliError {
         match error {
             SimError::Trace(_) | SimError::Spec(_) | SimError::Saved(_) => {
                 Self::Input(error.to_string())
+            }
+            // A number that the engine cannot have is a matter of the input.
+            SimError::Engine(refused)
+                if refused.kind() == oblivio_core::ErrorKind::InvalidConfig =>
+            {
+                Self::Input(refused.to_string())
             }
             SimError::Engine(_) => Self::Engine(error.to_string()),
             SimError::Output(_) => Self::Output(error.to_string()),

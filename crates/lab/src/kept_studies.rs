@@ -6,14 +6,20 @@
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use oblivio_sim::MODEL;
 use oblivio_sim::controller::{Initial, OramSpec};
 use oblivio_sim::functional::{Study, StudyImage};
 
 use crate::LabError;
-use crate::records::Trees;
+use crate::records::{Trees, first_model};
 
-/// What is noted beside the study of an initial tree.
-const INITIAL: &str = "initial tree";
+/// What is noted beside the study of an initial tree: one that another model made would not be the same.
+fn initial_note(model: u32) -> String {
+    match first_model() == model {
+        true => "initial tree".to_owned(),
+        false => format!("initial tree, model {model}"),
+    }
+}
 
 /// A place for studies, if there is one.
 pub(crate) struct KeptStudies<'a> {
@@ -43,7 +49,7 @@ impl<'a> KeptStudies<'a> {
         let mut make = || -> Result<Study, LabError> {
             let study = Study::new(spec, seed, progress)?;
             if spec.initial != Initial::Empty {
-                self.keep(&name, &study, INITIAL);
+                self.keep(&name, &study, &initial_note(MODEL));
             }
             Ok(study)
         };
@@ -55,9 +61,9 @@ impl<'a> KeptStudies<'a> {
             return make();
         }
         drop(making);
-        let kept = self.get(&name, spec, seed, |study, note| match note {
-            INITIAL => Ok(study),
-            _ => Err(LabError::Input("it is no initial tree".to_owned())),
+        let kept = self.get(&name, spec, seed, |study, note| match note == initial_note(MODEL) {
+            true => Ok(study),
+            false => Err(LabError::Input(format!("it is no initial tree of model {MODEL}"))),
         });
         kept.map_or_else(make, Ok)
     }

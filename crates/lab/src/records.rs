@@ -64,6 +64,11 @@ pub trait Trees: Sync {
     fn remove(&self, name: &str) -> Result<(), LabError>;
 }
 
+/// The model of the simulator that made a record without the number of one: see [`oblivio_sim::MODEL`].
+pub(crate) fn first_model() -> u32 {
+    1
+}
+
 /// The line of a record, with the end.
 ///
 /// # Errors

@@ -20,6 +20,11 @@ pub mod workload;
 
 pub use error::SimError;
 
+/// The number of the model. It is raised when another result follows from the same specification, trace and seed, so that
+/// what came out of another model is told from what would come out of this one. What was kept before models had
+/// numbers is of the first.
+pub const MODEL: u32 = 1;
+
 /// A point in time, or a stretch of it, in cycles of the processor.
 pub type Cycle = u64;
 

@@ -28,8 +28,8 @@ pub(crate) struct EvaluationArgs {
     /// Records before them, which fill the caches [default: a quarter of --records].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) warm_up: Option<u64>,
-    /// Records before those, which fill the LLC alone and take no time; a small tree of Rho stays empty [default: 2,000,000, a whole turn of a recorded
-    /// trace; 0 with --quick].
+    /// Records before those, which fill the LLC, and the small tree of Rho with --fill-small-tree. They take no time
+    /// [default: 2,000,000, a whole turn of a recorded trace; 0 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) fill_llc: Option<u64>,
     #[command(flatten)]

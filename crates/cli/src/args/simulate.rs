@@ -37,8 +37,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) switches: SwitchArgs,
     #[command(flatten)]
     pub(crate) requests: RequestArgs,
-    /// A machine of your own, in TOML or JSON: all of it, as --print-spec writes it, but for what --write-marks
-    /// and --pages say.
+    /// A machine of your own, in TOML or JSON: all of it, as --print-spec writes it, but for what --write-marks,
+    /// --pages and --fill-small-tree say.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["variant", "levels", "SwitchArgs"])]
     pub(crate) spec: Option<PathBuf>,
     /// Write the machine, for --spec, instead of running it: as TOML, or as JSON with --json.
@@ -51,8 +51,7 @@ pub(crate) struct SimulateArgs {
     /// Records before them, which fill the caches [default: a quarter of those that count].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) warm_up: Option<u64>,
-    /// Records before those, which fill the LLC alone and take no time. What else holds blocks, as a small tree of Rho, stays as
-    /// it was.
+    /// Records before those, which fill the LLC, and the small tree of Rho with --fill-small-tree. They take no time.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     pub(crate) fill_llc: u64,
     /// Where all coins come from.

@@ -70,6 +70,9 @@ pub(crate) struct RequestArgs {
     /// Where the pages of programs lie in the protected space.
     #[arg(long, value_enum, default_value_t = PagesName::Scattered)]
     pub(crate) pages: PagesName,
+    /// The records that fill the LLC (--fill-llc) fill the small tree of Rho too. Without it, that tree is empty at first.
+    #[arg(long)]
+    pub(crate) fill_small_tree: bool,
 }
 
 impl SwitchArgs {
@@ -93,6 +96,7 @@ impl SwitchArgs {
             stash_blocks: self.stash_blocks as usize,
             shrinks_chip: !self.whole_chip,
             context_switch: self.context_switch,
+            fills_small_tree: requests.fill_small_tree,
             ..Switches::PAPER
         }
     }

@@ -2,15 +2,19 @@
 
 use std::path::Path;
 
-use oblivio_lab::evaluation::{Manifest, Plan, RunRecord, Scale, figures, run};
+use oblivio_lab::evaluation::{
+    Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, figures, run,
+};
 use oblivio_lab::{LabError, Trees};
+use oblivio_sim::system::SystemSpec;
 
-use super::made::Made;
+use super::made::{FIGURES_FILE, Made};
 use super::runs::{self, Here, Making, RunsFile};
 use super::trees::TreesDir;
-use crate::args::EvaluationArgs;
+use crate::args::{EvaluationArgs, in_switches, without_effect};
 use crate::error::CliError;
 use crate::files::{self, OutputDir};
+use crate::output;
 use crate::simulate::SPEC_BYTES_MAX;
 
 /// More than any manifest has.
@@ -21,6 +25,7 @@ pub(crate) fn run_evaluation(args: &EvaluationArgs) -> Result<(), CliError> {
     let manifests = manifests(args)?;
     let plan = plan(args).with_machines_of(&manifests)?;
     let programs = runs::programs(&args.runs)?;
+    check_switches(&plan, &default_plan(args).switches, &manifests, &programs)?;
     let trees = args.trees.as_deref().map(TreesDir::prepare).transpose()?;
     let trees = trees.as_ref().map(|trees| trees as &dyn Trees);
     let making = Making::new(&args.runs, &programs, &args.output);
@@ -37,10 +42,11 @@ fn manifests(args: &EvaluationArgs) -> Result<Vec<Manifest>, CliError> {
 }
 
 fn manifest(path: &Path) -> Result<Manifest, CliError> {
-    let text = files::read_text(path, MANIFEST_BYTES_MAX)?;
+    let text = files::read_regular_text(path, MANIFEST_BYTES_MAX)?;
     let beside = |name: &str| {
         let file = path.with_file_name(name);
-        files::read_text(&file, SPEC_BYTES_MAX).map_err(|error| LabError::Input(error.to_string()))
+        files::read_regular_text(&file, SPEC_BYTES_MAX)
+            .map_err(|error| LabError::Input(error.to_string()))
     };
     Ok(Manifest::read(&path.display().to_string(), &text, &beside)?)
 }
@@ -55,6 +61,7 @@ pub(super) fn make(
     let Making { programs, jobs, output } = making;
     let wanted = plan.runs(manifests, programs)?;
     let output_dir = OutputDir::prepare(output)?;
+    output_dir.refuse_directory(FIGURES_FILE)?;
     let (file, kept) = RunsFile::open(&output_dir)?;
 
     let host = Here::<RunRecord>::new(file, "records");
@@ -72,8 +79,53 @@ pub(super) fn list() -> Result<String, CliError> {
     Ok(Manifest::all()?.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
+/// Refuses switches under which a machine cannot run that can run without them, and names those that change nothing.
+fn check_switches(
+    plan: &Plan,
+    default: &Switches,
+    manifests: &[Manifest],
+    programs: &Programs,
+) -> Result<(), CliError> {
+    let with = |switches: &Switches| Plan { switches: switches.clone(), ..plan.clone() };
+    let machines = |switches: &Switches| -> Result<Vec<_>, LabError> {
+        let plan = with(switches);
+        let runs = plan.runs(manifests, programs)?;
+        let machine = |run: &Run| {
+            let spec = plan.spec(run)?;
+            let has_small_tree = spec.oram.as_ref().is_some_and(|oram| oram.rho.is_some());
+            let is_filled = has_small_tree && run.scale.llc_warm_up > 0;
+            let beside = (run.switches.pages, is_filled && run.switches.fills_small_tree);
+            Ok((run.variant.clone(), spec, beside))
+        };
+        runs.iter().map(machine).collect()
+    };
+    for (variant, spec, _) in machines(&plan.switches)? {
+        if let Err(error) = spec.check() {
+            let without = machines(default)?;
+            let mut without = without.iter().filter(|(name, ..)| *name == variant);
+            if without.all(|(_, spec, _)| spec.check().is_ok()) {
+                let why = in_switches(&error.to_string());
+                let message = format!("the machine {variant} cannot run like this: {why}");
+                return Err(CliError::Usage(message));
+            }
+        }
+    }
+    let idle = without_effect(&plan.switches, default, |switches| {
+        let machine = |(_, spec, beside): (_, SystemSpec, _)| (spec.without_unused(), beside);
+        machines(switches).ok().map(|all| all.into_iter().map(machine).collect::<Vec<_>>())
+    });
+    if !idle.is_empty() {
+        output::remark(&format!("without effect on these figures: {}", idle.join(", ")));
+    }
+    Ok(())
+}
+
+fn default_plan(args: &EvaluationArgs) -> Plan {
+    if args.quick { Plan::quick() } else { Plan::full() }
+}
+
 fn plan(args: &EvaluationArgs) -> Plan {
-    let plan = if args.quick { Plan::quick() } else { Plan::full() };
+    let plan = default_plan(args);
     let records = args.records.unwrap_or(plan.scale.records);
     let scale = Scale {
         leaf_level: args.levels.unwrap_or(plan.scale.leaf_level),

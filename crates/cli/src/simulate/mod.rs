@@ -13,7 +13,7 @@ use oblivio_sim::dram::Dram;
 use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
 use oblivio_sim::trace::Record;
 
-use crate::args::SimulateArgs;
+use crate::args::{SimulateArgs, in_switches, without_effect};
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::{files, output, progress, trace};
@@ -28,12 +28,17 @@ pub(crate) const SPEC_BYTES_MAX: u64 = 1 << 20;
 /// `oblivio simulate`.
 pub(crate) fn run(args: &SimulateArgs) -> Result<(), CliError> {
     let spec = spec(args)?;
+    say_what_changes_nothing(args, &spec)?;
     if args.print_spec {
         return print_spec(&spec, args.json);
     }
     let work = Work::of(args, lines(args, &spec)?)?;
     let Work { name, records, counted, warm_up } = work;
-    let fills = WarmUp { llc_records: args.fill_llc, records: warm_up };
+    let fills = WarmUp {
+        llc_records: args.fill_llc,
+        fills_small_tree: args.requests.fill_small_tree,
+        records: warm_up,
+    };
 
     let bar = progress::bar_of(counted + warm_up, "records");
     let watch = Watch { bar, warm_up, stopwatch: Stopwatch::start(), warm: Cell::new(None) };
@@ -57,17 +62,72 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<(), CliError> {
 
 fn spec(args: &SimulateArgs) -> Result<SystemSpec, CliError> {
     if let Some(path) = &args.spec {
-        let text = files::read_text(path, SPEC_BYTES_MAX)?;
+        let text = files::read_regular_text(path, SPEC_BYTES_MAX)?;
         let mut spec = SystemSpec::parse(&text, &path.display().to_string())?;
         if let Some(marks) = args.requests.write_marks {
             spec.controller.write_marks = marks;
         }
         return Ok(spec);
     }
-    let variant = Variant::named(&args.variant)
-        .ok_or_else(|| CliError::Input(format!("there is no variant {}", args.variant)))?;
-    Ok(variant
-        .spec(args.levels, &args.switches.switches(&args.requests, Switches::PAPER.llc_bytes))?)
+    let spec = variant(args)?.spec(args.levels, &switches(args))?;
+    // What was typed is no file, and has no keys.
+    spec.check().map_err(|error| {
+        let why = in_switches(&error.to_string());
+        CliError::Usage(format!("the machine {} cannot run like this: {why}", args.variant))
+    })?;
+    Ok(spec)
+}
+
+fn variant(args: &SimulateArgs) -> Result<&'static Variant, CliError> {
+    Variant::named(&args.variant)
+        .ok_or_else(|| CliError::Input(format!("there is no variant {}", args.variant)))
+}
+
+fn switches(args: &SimulateArgs) -> Switches {
+    args.switches.switches(&args.requests, Switches::PAPER.llc_bytes)
+}
+
+fn has_small_tree(spec: &SystemSpec) -> bool {
+    spec.oram.as_ref().is_some_and(|oram| oram.rho.is_some())
+}
+
+/// Switches may be the same for all machines of a series, so one that a machine has no use for is no error. It is said.
+fn say_what_changes_nothing(args: &SimulateArgs, spec: &SystemSpec) -> Result<(), CliError> {
+    let mut idle = match &args.spec {
+        None => {
+            let variant = variant(args)?;
+            without_effect(&switches(args), &Switches::PAPER, |switches| {
+                let spec = variant.spec(args.levels, switches).ok();
+                let is_filled = args.fill_llc > 0 && spec.as_ref().is_some_and(has_small_tree);
+                let beside = (switches.pages, is_filled && switches.fills_small_tree);
+                (spec.map(|spec| spec.without_unused()), (!args.print_spec).then_some(beside))
+            })
+        }
+        Some(_) => {
+            let has_marks = args.requests.write_marks.is_some();
+            let is_filled = args.fill_llc > 0 && has_small_tree(spec);
+            let idle = [
+                (has_marks && spec.oram.is_none(), "--write-marks"),
+                (args.requests.fill_small_tree && !is_filled, "--fill-small-tree"),
+            ];
+            idle.into_iter().filter(|(is_idle, _)| *is_idle).map(|(_, name)| name).collect()
+        }
+    };
+    if args.print_spec {
+        let given = [
+            (args.trace.is_some(), "TRACE"),
+            (args.made.is_some(), "--made"),
+            (args.records.is_some(), "--records"),
+            (args.warm_up.is_some(), "--warm-up"),
+            (args.fill_llc > 0, "--fill-llc"),
+        ];
+        idle.extend(given.into_iter().filter(|(is_given, _)| *is_given).map(|(_, name)| name));
+    }
+    if !idle.is_empty() {
+        let what = if args.print_spec { "what is printed" } else { "this machine" };
+        output::remark(&format!("without effect on {what}: {}", idle.join(", ")));
+    }
+    Ok(())
 }
 
 fn print_spec(spec: &SystemSpec, as_json: bool) -> Result<(), CliError> {
@@ -112,8 +172,13 @@ impl Work {
                 let scale = args.records.map_or_else(
                     || {
                         let warm_up = args.warm_up.unwrap_or(length / 5);
-                        // One that the warm-up uses up begins again.
                         let left = length.saturating_sub(warm_up);
+                        if left == 0 {
+                            output::remark(&format!(
+                                "the warm-up takes all {length} records of the trace: it begins again, and \
+                                 {length} more count"
+                            ));
+                        }
                         (if left > 0 { left } else { length }, warm_up)
                     },
                     scale,

@@ -116,6 +116,28 @@ fn figures_are_listed_and_others_refused() {
 }
 
 #[test]
+fn switches_are_held_against_all_machines_of_the_figures() {
+    let dir = TempDir::new().unwrap();
+    let tiny = "lab run evaluation --quick --records 100 --levels 12 --figure tiny07 --output out";
+    let (code, _, remarks) = oblivio(&dir, &format!("{tiny} --channels 1 --pages as-is"));
+    assert_eq!(code, 0, "{remarks}");
+    assert!(remarks.contains("without effect on these figures: --channels\n"), "{remarks}");
+    let (_, _, remarks) = oblivio(&dir, &format!("{SMALL} --plb-ways 4"));
+    assert!(!remarks.contains("without effect"), "{remarks}");
+    let message = bad(&dir, &format!("{SMALL} --paths-stop-retirement"), 2);
+    assert!(message.contains("set --fetch-room to 1"), "{message}");
+    // A manifest is a file, and its keys are no switches.
+    let figure = "id = \"mine\"\ntitle = \"x\"\npaper = \"x\"\nvariants = [\"rho\"]\nworkloads = [\"uniform\"]\n\
+                  settings = [{ context-switch = 100000 }]\n\
+                  [plot]\nlabels = \"workloads\"\nvalue = \"x\"\n\
+                  measures = [{ name = \"x\", measure = \"wait-for-each-read\" }]\n";
+    fs::write(dir.path().join("mine.toml"), figure).unwrap();
+    let message =
+        bad(&dir, "lab run evaluation --quick --levels 12 --manifest mine.toml --output out", 3);
+    assert!(message.contains("rho under uniform cannot run"), "{message}");
+}
+
+#[test]
 fn initial_trees_are_kept_and_used_again() {
     let dir = TempDir::new().unwrap();
     let with_trees = |output: &str| {

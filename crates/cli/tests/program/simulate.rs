@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{bad, good};
+use crate::common::{bad, good, oblivio};
 
 const SMALL: &str = "simulate --made uniform --levels 12 --records 2000 --llc-kib 32";
 
@@ -64,8 +64,9 @@ fn a_program_is_switched_out_now_and_then() {
     assert!(tally(&switched, "context_switches") > 5, "{switched}");
     assert!(switched["outcome"]["cycles"].as_u64() > alone["outcome"]["cycles"].as_u64());
     bad(&dir, &format!("{SMALL} --context-switch 10"), 2);
-    let refused = bad(&dir, &format!("{SMALL} --variant rho --context-switch 100000"), 3);
-    assert!(refused.contains("leave context_switch out"), "{refused}");
+    let refused = bad(&dir, &format!("{SMALL} --variant rho --context-switch 100000"), 2);
+    assert!(refused.contains("the machine rho"), "{refused}");
+    assert!(refused.contains("leave --context-switch out"), "{refused}");
 }
 
 #[test]
@@ -79,6 +80,148 @@ fn a_trace_runs_once_through_or_as_often_as_it_is_asked_to() {
     assert!((750..=800).contains(&run("")), "a fifth warms up");
     assert_eq!(run("--warm-up 0"), 1000);
     assert_eq!(run("--records 2500 --warm-up 0"), 2500);
+}
+
+#[test]
+fn a_warm_up_that_takes_the_whole_trace_is_said_to() {
+    let dir = TempDir::new().unwrap();
+    good(&dir, "trace make zipf --records 1000 --lines 4096 --output own.trace");
+    let run = |warm_up: u32| {
+        let run = format!("simulate own.trace --levels 12 --llc-kib 32 --warm-up {warm_up}");
+        let (code, text, remarks) = oblivio(&dir, &run);
+        assert_eq!(code, 0, "{remarks}");
+        (text, remarks)
+    };
+    assert_eq!(run(999).1, "");
+    for warm_up in [1000, 1500] {
+        let (text, remarks) = run(warm_up);
+        assert!(remarks.contains("the warm-up takes all 1000 records of the trace"), "{remarks}");
+        let counted = text.lines().find(|line| line.starts_with("trace")).unwrap();
+        assert!(counted.contains(" 1000 records") || counted.contains(" 9"), "{text}");
+    }
+}
+
+/// From what is typed down to the cycles.
+#[test]
+fn each_switch_changes_what_comes_out() {
+    const BUSY: &str = "--made uniform --records 2000";
+    // Time enough for dummies.
+    const QUIET: &str = "quiet.trace";
+    const IN_ORDER: &str = "--fetch-room 1 --fetch-on-write-miss";
+    let dir = TempDir::new().unwrap();
+    let made = "--records 1500 --lines 16384 --gap 2000 --writes 0.3";
+    good(&dir, &format!("trace make zipf {made} --output quiet.trace"));
+    let outcome = |work: &str, typed: &str| {
+        let run = format!("simulate {work} --levels 12 --llc-kib 32 {typed}");
+        json(&dir, &run)["outcome"].clone()
+    };
+    let switches = [
+        (QUIET, "", "--write-marks 1/0"),
+        (QUIET, "", "--pages as-is"),
+        (QUIET, "", "--pages in-order"),
+        (QUIET, IN_ORDER, "--paths-stop-retirement"),
+        (QUIET, "", "--write-queue-answers"),
+        (QUIET, "", "--fill-llc 1000"),
+        (QUIET, "--variant rho --fill-llc 1000", "--fill-small-tree"),
+        (BUSY, "", "--fetch-room 1"),
+        (BUSY, "", "--fetch-on-write-miss"),
+        (BUSY, "", "--plb-ways 4"),
+        (BUSY, "--variant ir-stash", "--tree-top-ways 1"),
+        (BUSY, "", "--initial empty"),
+        (BUSY, "", "--layout heap"),
+        (BUSY, "", "--whole-chip"),
+    ];
+    let is_idle = |(work, with, switch): &(&str, &str, &str)| {
+        outcome(work, with) == outcome(work, &format!("{with} {switch}"))
+    };
+    let idle: Vec<_> = switches.into_iter().filter(is_idle).collect();
+    assert_eq!(idle, [("", "", ""); 0]);
+    // A machine of a file takes the first of them, too.
+    let spec = good(&dir, "simulate --levels 12 --llc-kib 32 --print-spec");
+    fs::write(dir.path().join("own.toml"), spec).unwrap();
+    let run = |more: &str| {
+        let run = format!("simulate {BUSY} --spec own.toml {more}");
+        json(&dir, &run)["outcome"].clone()
+    };
+    for switch in ["", "--write-marks 1/0", "--pages as-is"] {
+        assert_eq!(run(switch), outcome(BUSY, switch), "{switch}");
+    }
+}
+
+#[test]
+fn switches_that_change_nothing_are_named() {
+    let dir = TempDir::new().unwrap();
+    let remarks = |more: &str| {
+        let (code, _, remarks) = oblivio(&dir, &format!("{SMALL} {more}"));
+        assert_eq!(code, 0, "{more}: {remarks}");
+        remarks
+    };
+    for (typed, idle) in [
+        (
+            "--variant none --plb-ways 4 --pace free --channels 2",
+            "this machine: --pace, --plb-ways\n",
+        ),
+        (
+            "--variant none --write-marks 1/0 --initial empty --layout heap",
+            "--initial, --write-marks\n",
+        ),
+        ("--variant baseline --tree-top-ways 8", "this machine: --tree-top-ways\n"),
+        ("--variant llc-d --fetch-on-write-miss", "this machine: --fetch-on-write-miss\n"),
+        ("--variant tiny-raw --channels 1", "--channels"),
+        ("--variant rho --fill-small-tree", "this machine: --fill-small-tree\n"),
+        ("--fill-llc 1000 --fill-small-tree", "this machine: --fill-small-tree\n"),
+    ] {
+        let said = remarks(typed);
+        assert!(
+            said.contains(&format!("without effect on {idle}")) || said.contains(idle),
+            "{typed}: {said}"
+        );
+    }
+    for typed in [
+        "",
+        "--variant none --channels 2 --pages as-is",
+        "--variant ir-stash --tree-top-ways 8 --plb-ways 4 --whole-chip",
+        "--variant rho --fill-llc 1000 --fill-small-tree",
+        // What is typed and is the default anyway.
+        "--variant none --plb-ways 1 --pace gap:250",
+    ] {
+        assert_eq!(remarks(typed), "", "{typed}");
+    }
+    let printed = "--made uniform --records 5 --levels 24 --whole-chip --pages as-is --print-spec";
+    let said = oblivio(&dir, &format!("simulate {printed}")).2;
+    let idle = "without effect on what is printed: --whole-chip, --pages, --made, --records\n";
+    assert!(said.contains(idle), "{said}");
+    let spec = good(&dir, "simulate --variant none --print-spec");
+    fs::write(dir.path().join("none.toml"), spec).unwrap();
+    let run = "simulate --made uniform --records 500 --spec none.toml";
+    assert_eq!(oblivio(&dir, run).2, "");
+    assert!(oblivio(&dir, &format!("{run} --write-marks 1/0")).2.contains("--write-marks"));
+}
+
+#[test]
+fn switches_that_contradict_each_other_are_a_matter_of_the_command_line() {
+    let dir = TempDir::new().unwrap();
+    for (typed, says) in [
+        ("--paths-stop-retirement", "set --fetch-room to 1"),
+        ("--paths-stop-retirement --fetch-room 1 --pace free", "set a pace of gap"),
+        ("--plb-ways 3", "--plb-ways = 3: must divide"),
+        ("--channels 3", "power of two"),
+        ("--variant rho-delayed --context-switch 100000", "leave --context-switch out"),
+    ] {
+        for command in [SMALL, "simulate --levels 12 --print-spec"] {
+            let message = bad(&dir, &format!("{command} {typed}"), 2);
+            assert!(
+                message.contains(says) && !message.contains("fetch_room"),
+                "{typed}: {message}"
+            );
+        }
+    }
+    // A file has keys.
+    let spec = good(&dir, "simulate --levels 12 --print-spec");
+    let spec = spec.replace("paths_stop_retirement = false", "paths_stop_retirement = true");
+    fs::write(dir.path().join("own.toml"), spec).unwrap();
+    let message = bad(&dir, "simulate --made uniform --spec own.toml", 3);
+    assert!(message.contains("own.toml") && message.contains("set fetch_room to 1"), "{message}");
 }
 
 #[test]

@@ -3,11 +3,13 @@
 #[cfg(test)]
 mod tests;
 
+use oblivio_sim::MODEL;
 use oblivio_sim::system::{self, Outcome, SystemSpec, WarmUp};
 use serde::{Deserialize, Serialize};
 
 use super::{Plan, Profile, Run, TimeJudge};
 use crate::evaluation::make;
+use crate::records::first_model;
 use crate::{Host, LabError};
 
 /// Records that fill the LLC and take no time: three times the lines of Table I's.
@@ -33,6 +35,9 @@ pub struct TimedRecord {
     pub records: u64,
     /// What came out, and the seed of the initial tree and of the requests.
     pub run: Run,
+    /// The [model](oblivio_sim::MODEL) of the simulator: what another one made is not used again.
+    #[serde(default = "first_model")]
+    pub model: u32,
     /// How long it took.
     pub seconds: f64,
     /// On which computer.
@@ -43,7 +48,7 @@ pub struct TimedRecord {
 
 impl TimedRecord {
     fn is_of(&self, spec: &SystemSpec, records: u64, seed: u64) -> bool {
-        (&self.spec, self.records, self.run.seed) == (spec, records, seed)
+        (&self.spec, self.records, self.run.seed, self.model) == (spec, records, seed, MODEL)
     }
 }
 
@@ -67,7 +72,7 @@ pub(super) fn time(
         return Ok(same.run.clone());
     }
     let start = host.seconds();
-    let warm_up = WarmUp { llc_records: LLC_RECORDS, records: records / 4 };
+    let warm_up = WarmUp { llc_records: LLC_RECORDS, records: records / 4, ..WarmUp::default() };
     let count = (warm_up.llc_records + all_records(records)) as usize;
     let trace = make("uniform", count, plan.capacity, seed)?;
     let outcome = system::run(&spec, trace.records().iter().copied(), warm_up, seed, &())?;
@@ -76,6 +81,7 @@ pub(super) fn time(
         spec,
         records,
         run: run.clone(),
+        model: MODEL,
         seconds: host.seconds() - start,
         machine: host.machine().to_owned(),
         version: host.version().to_owned(),

@@ -1,11 +1,12 @@
 //! The figures: which runs each needs, and what all have in common.
 
 use super::catalogue::FIGURES;
+use super::course::{Course, those_there};
 use super::plan::{Plan, Run};
 use super::record::BlocksRecord;
 use crate::LabError;
 use crate::choice::chosen;
-use crate::evaluation::{Programs, initial_words};
+use crate::evaluation::{PROGRAMS, Programs, initial_words};
 use crate::paper::PAPER_LEAF_LEVEL;
 use crate::report::{Figure, Plot, Stated};
 
@@ -53,6 +54,13 @@ impl<'a> Made<'a> {
     pub(super) fn setting_remark(&self) -> Result<String, LabError> {
         let first = self.runs.first().map(|(run, _)| run.setting.remark().to_owned());
         first.ok_or_else(no_runs)
+    }
+
+    /// Of how many programs the course of all of them is, and of how many the paper's is, if there are fewer.
+    fn fewer_programs(&self, programs: &Programs) -> Option<[u32; 2]> {
+        let [there, all] = [those_there(programs).len(), PROGRAMS.len()].map(|count| count as u32);
+        let is_of_all = self.runs.iter().any(|(run, _)| run.course == Course::Mix);
+        (is_of_all && there < all).then_some([there, all])
     }
 
     /// How its tree differs from the paper's.
@@ -103,8 +111,10 @@ pub fn figures(
         if made.runs.is_empty() {
             continue;
         }
-        let Content { plot, stated, mut remarks } = (figure.make)(&made)?;
+        let Content { plot, mut stated, mut remarks } = (figure.make)(&made)?;
         remarks.extend(made.scale()?);
+        let of = made.fewer_programs(programs);
+        stated.iter_mut().filter(|number| number.ours.is_some()).for_each(|number| number.of = of);
         let made = Figure {
             id: figure.id.to_owned(),
             title: figure.title.to_owned(),

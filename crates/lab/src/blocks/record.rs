@@ -1,8 +1,11 @@
 //! What came out of a run.
 
+use oblivio_sim::MODEL;
 use oblivio_sim::controller::OramSpec;
 use oblivio_sim::functional::Snapshot;
 use serde::{Deserialize, Serialize};
+
+use crate::records::first_model;
 
 /// A run, and everything to make it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +25,9 @@ pub struct BlocksRecord {
     pub spec: OramSpec,
     /// What was seen, in order. The first is before all requests.
     pub snapshots: Vec<Taken>,
+    /// The [model](oblivio_sim::MODEL) of the simulator: what another one made is not used again.
+    #[serde(default = "first_model")]
+    pub model: u32,
     /// How long it took.
     pub seconds: f64,
     /// On which computer.
@@ -41,8 +47,8 @@ pub struct Taken {
 }
 
 impl BlocksRecord {
-    /// Whether it is the run called `key`, of this trace and this machine, whatever came out.
+    /// Whether it is the run called `key`, of this trace, machine and model, whatever came out.
     pub(super) fn is_same_run(&self, key: &str, trace: u32, spec: &OramSpec) -> bool {
-        (self.key.as_str(), self.trace, &self.spec) == (key, trace, spec)
+        (self.key.as_str(), self.trace, &self.spec, self.model) == (key, trace, spec, MODEL)
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 
+use oblivio_sim::MODEL;
 use oblivio_sim::controller::{Initial, OramSpec};
 use oblivio_sim::functional::{Phase, Requests, Study};
 
@@ -73,6 +74,7 @@ fn one(
         seed: plan.seed,
         spec: spec.clone(),
         snapshots,
+        model: MODEL,
         seconds,
         machine: host.machine().to_owned(),
         version: host.version().to_owned(),

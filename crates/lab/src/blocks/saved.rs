@@ -1,5 +1,6 @@
 //! What a run had made when it was interrupted.
 
+use oblivio_sim::MODEL;
 use oblivio_sim::controller::OramSpec;
 use oblivio_sim::functional::{Snapshot, Study};
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use super::course::Stretch;
 use super::record::Taken;
 use crate::LabError;
 use crate::kept_studies::KeptStudies;
+use crate::records::first_model;
 
 /// What is saved for one run, and where.
 pub(super) struct Saved<'a> {
@@ -34,6 +36,8 @@ struct Checkpoint {
     key: String,
     trace: u32,
     snapshots: Vec<Taken>,
+    #[serde(default = "first_model")]
+    model: u32,
     seconds: f64,
 }
 
@@ -50,6 +54,7 @@ impl Saved<'_> {
             key: self.key.to_owned(),
             trace: self.trace,
             snapshots: taken.to_vec(),
+            model: MODEL,
             seconds,
         };
         match serde_json::to_string(&checkpoint) {
@@ -66,9 +71,14 @@ impl Saved<'_> {
     fn go_on(&self, mut study: Study, note: &str, all: &[Stretch]) -> Result<Begun, LabError> {
         let checkpoint = serde_json::from_str(note)
             .map_err(|error| LabError::Input(format!("it is no run under way ({error})")))?;
-        let Checkpoint { key, trace, snapshots, seconds } = checkpoint;
+        let Checkpoint { key, trace, snapshots, model, seconds } = checkpoint;
         if (key.as_str(), trace) != (self.key, self.trace) {
             return Err(LabError::Input("it is another run, or one of other traces".to_owned()));
+        }
+        if model != MODEL {
+            return Err(LabError::Input(format!(
+                "it is of model {model} of the simulator, and this is {MODEL}"
+            )));
         }
         let stretches_done = stretches_of(&snapshots, all);
         let last = snapshots.last().map(|taken| &taken.snapshot);

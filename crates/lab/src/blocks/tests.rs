@@ -10,7 +10,7 @@ use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
 use super::*;
 use crate::counting::Counting;
 use crate::evaluation::Programs;
-use crate::report::{Curves, Figure, Plot};
+use crate::report::{Curves, Figure, Plot, Stated};
 use crate::{Kept, Trees};
 
 fn small() -> Plan {
@@ -76,7 +76,8 @@ fn every_figure_is_made_of_the_samples() {
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
     for (figure, known) in figures.iter().zip(with_samples) {
         assert_eq!(figure.id, known.id);
-        assert!(figure.stated.iter().all(|stated| stated.ours.is_some()), "{figure:?}");
+        let is_measured = |stated: &Stated| stated.ours.is_some() && stated.of.is_none();
+        assert!(figure.stated.iter().all(is_measured), "{figure:?}");
     }
     let json = serde_json::to_string(&figures).unwrap();
     assert_eq!(crate::report::read(&json).unwrap().len(), figures.len());
@@ -87,6 +88,9 @@ fn a_course_is_37_parts_of_programs_and_3_of_chance() {
     let (plan, programs) = two_programs();
     let (records, figures, _) = made(&plan, &["fig03", "fig06"], &programs, &[], 1);
     let [record] = &records[..] else { panic!("one run for both") };
+    // The paper's course is of all programs.
+    let stated = figures.iter().flat_map(|figure| &figure.stated);
+    assert!(stated.clone().count() > 4 && stated.clone().all(|it| it.of == Some([2, 13])));
     let after: Vec<_> = record.snapshots.iter().map(|taken| taken.after.as_str()).collect();
     let [gcc, lbm, uniform] = ["gcc", "lbm", "uniform"].map(|name| [name; 4]);
     assert_eq!(after, [&["start"][..], &gcc, &lbm, &uniform].concat());
@@ -131,6 +135,13 @@ fn the_same_seed_gives_the_same_records_and_what_is_kept_is_not_run_again() {
     assert_eq!((untimed(&resumed), same_figures), (untimed(&once), figures));
     assert_eq!(host.file.into_inner().unwrap().lines().count(), 1);
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
+
+    // What another model made is made again.
+    let model = once[0].model + 1;
+    let older: Vec<_> =
+        once.iter().map(|record| BlocksRecord { model, ..record.clone() }).collect();
+    let (_, _, host) = made(&plan, &["fig13"], &programs, &older, 1);
+    assert_eq!(host.file.into_inner().unwrap().lines().count(), 1);
 
     // Another tree, another seed, another cache, other first blocks: other runs.
     let others = [

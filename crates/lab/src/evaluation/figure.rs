@@ -113,7 +113,7 @@ impl Maker<'_> {
 
     /// What stands under the bars of a setting.
     fn setting_label(&self, setting: &Setting) -> Result<String, LabError> {
-        Ok(setting.label(self.plan.leaf_level(setting.levels)?))
+        Ok(setting.label(self.plan.leaf_level(setting.all_levels())?))
     }
 
     /// Means over workloads that stand beside them, and what they are called.

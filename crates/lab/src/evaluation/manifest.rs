@@ -13,6 +13,9 @@ use super::workloads::{self, PROGRAMS, RANDOM};
 use crate::choice::chosen;
 use crate::{LabError, blocks};
 
+#[cfg(test)]
+mod tests;
+
 /// A figure to be made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -211,8 +214,39 @@ impl Manifest {
         Ok(())
     }
 
+    /// Refuses what is there twice, or has the name of another: a mean would count it twice, and a reader could not tell which
+    /// is which.
+    fn check_names(&self) -> Result<(), String> {
+        let machines = self.variants.iter().filter_map(|name| self.machine(name));
+        let titles = machines.map(|machine| machine.title.to_string());
+        let measures = self.plot.measures.iter().map(|named| named.name.clone());
+        let settings = self.settings.iter().map(|setting| {
+            setting.name.clone().unwrap_or_else(|| format!("levels = {}", setting.all_levels()))
+        });
+        let numbers = self.stated.iter().map(|number| number.what.clone());
+        let workloads = self.workload_names().into_iter().map(str::to_owned).collect();
+        for (what, names) in [
+            ("variants", self.variants.clone()),
+            ("titles of variants", titles.collect()),
+            ("workloads", workloads),
+            ("settings", settings.collect()),
+            ("measures", measures.collect()),
+            ("stated numbers", numbers.collect::<Vec<_>>()),
+        ] {
+            let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
+            if let Some((_, name)) = twice {
+                return Err(format!(
+                    "{what}: {name:?} is there twice: leave one out, or rename it"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), String> {
         let named = [
+            (self.id.is_empty(), "id"),
+            (self.title.is_empty(), "title"),
             (self.variants.is_empty(), "variants"),
             (self.workloads.is_empty(), "workloads"),
             (self.settings.is_empty(), "settings"),
@@ -232,111 +266,11 @@ impl Manifest {
         {
             return Err(format!("there is no workload {name}"));
         }
+        self.check_names()?;
         if self.settings.len() > 1 && self.plot.labels != Axis::Settings {
             return Err("several settings are shown as labels = \"settings\" alone".to_owned());
         }
         self.plot.check(&self.variants)?;
         self.stated.iter().try_for_each(|number| number.check(&shown))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GOOD: &str = include_str!("../../manifests/fig11.toml");
-
-    /// The same without its readings.
-    fn without_readings() -> String {
-        let parts = GOOD.split("readings = [\n");
-        parts
-            .map(|part| part.split_once("\n]\n").filter(|_| part.starts_with("    { name")))
-            .zip(GOOD.split("readings = [\n"))
-            .map(|(cut, part)| cut.map_or(part, |(_, rest)| rest))
-            .collect()
-    }
-
-    #[test]
-    fn all_manifests_are_good_and_called_by_their_files() {
-        let all = Manifest::all().unwrap();
-        for (manifest, (file, _)) in all.iter().zip(FILES) {
-            assert_eq!(format!("{}.toml", manifest.id), file);
-        }
-        assert_eq!(Manifest::chosen(&["fig12".to_owned()]).unwrap(), [all[5].clone()]);
-        let unasked = Manifest::chosen(&[]).unwrap();
-        assert!(unasked.len() > 15 && unasked.iter().all(|figure| !figure.overnight));
-        assert!(Manifest::chosen(&["cells".to_owned()]).unwrap()[0].overnight);
-        let error = Manifest::chosen(&["fig7".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("no figure fig7: choose from slowdown, fig02"), "{error}");
-    }
-
-    #[test]
-    fn everything_that_is_held_against_runs_too() {
-        let fig11 = Manifest::parse("fig11.toml", GOOD).unwrap();
-        let both = ["llc-d-ir-stash-ir-alloc-1", "llc-d-ir-stash-ir-alloc-4"];
-        assert_eq!(fig11.variant_names(), [both[0], both[1], "llc-d"]);
-        assert_eq!(fig11.workload_names().len(), 14);
-    }
-
-    #[test]
-    fn what_is_no_manifest_is_refused_with_its_file_and_line() {
-        let text = without_readings();
-        for (good, bad, message) in [
-            ("title", "titel", "line 2"),
-            ("[plot]", "[plot]\ncolour = \"red\"", "unknown field `colour`"),
-            ("\"llc-d\"", "\"llc-e\"", "no variant llc-e"),
-            ("\"programs\"", "\"games\"", "no workload games"),
-            ("workload = \"mcf\"", "workload = \"uniform\"", "not one of this figure"),
-            ("band = 0.1", "band = -0.1", "a band is 0 or more"),
-            ("speed-over", "speed-under", "unknown variant"),
-            (
-                "variants = [\"llc-d-ir-stash-ir-alloc-1\", \"llc-d-ir-stash-ir-alloc-4\"]",
-                "variants = []",
-                "variants is empty",
-            ),
-            ("band = 0.1", "band = 0.1\nreading = []", "unknown field `reading`"),
-            ("band = 0.1\nwhy", "band = 0.1\nfitted = true\n#", "what was fitted"),
-            (
-                "band = 0.1",
-                "band = 0.1\nreadings = [{ name = \"a\", setting = {} }, { name = \"a\", setting = {} }]",
-                "a name of its own",
-            ),
-            (
-                "band = 0.1",
-                "band = 0.1\nreadings = [{ name = \"\", setting = {} }]",
-                "a name of its own",
-            ),
-            (
-                "band = 0.1",
-                "band = 0.1\nreadings = [{ name = \"a\", setting = { name = \"b\" } }]",
-                "leave that of its setting out",
-            ),
-            ("band = 0.1", "band = 0.1\nreadings = [{ name = \"a\" }]", "missing field `setting`"),
-            ("[plot]", "settings = [{}, { levels = 1 }]\n[plot]", "labels = \"settings\""),
-            ("[plot]", "settings = [{ speed = 1 }]\n[plot]", "unknown field `speed`"),
-        ] {
-            assert!(text.contains(good), "{good}");
-            let error = Manifest::parse("x.toml", &text.replace(good, bad)).unwrap_err();
-            let error = error.to_string();
-            assert!(error.starts_with("x.toml: ") && error.contains(message), "{bad}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_reason_is_shown_by_a_figure_that_there_is() {
-        let fig11 = |id: &str| {
-            let text = GOOD.replace("shown-by = \"requests\"", &format!("shown-by = {id:?}"));
-            Manifest::parse("fig11.toml", &text).unwrap()
-        };
-        for id in ["near", "fig03", "fig11"] {
-            Manifest::check_shown_by(&[fig11(id)]).unwrap();
-        }
-        // One of the figures that are given beside it, and not of the evaluation.
-        let own = Manifest { id: "own".to_owned(), ..fig11("own") };
-        Manifest::check_shown_by(std::slice::from_ref(&own)).unwrap();
-        Manifest::check_shown_by(&[fig11("own"), own]).unwrap();
-        let error = Manifest::check_shown_by(&[fig11("own")]).unwrap_err().to_string();
-        assert!(error.contains("fig11: IR-Stash and IR-Alloc, mean"), "{error}");
-        assert!(error.contains("\"own\" is no figure: choose from slowdown, fig02"), "{error}");
     }
 }

@@ -12,6 +12,7 @@
 mod figure;
 mod manifest;
 mod measure;
+mod named_settings;
 mod outlook;
 mod own;
 mod placed;

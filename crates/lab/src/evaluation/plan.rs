@@ -136,7 +136,7 @@ impl Plan {
         main.map(|main| initial_name(&main, self.seed)).transpose()
     }
 
-    fn runs_of(&self, figure: &Manifest) -> Result<Vec<Run>, LabError> {
+    pub(super) fn runs_of(&self, figure: &Manifest) -> Result<Vec<Run>, LabError> {
         let mut runs = Vec::new();
         for setting in &figure.settings {
             for workload in figure.workload_names() {
@@ -178,7 +178,8 @@ impl Plan {
         let mut switches = setting.of(&self.switches);
         let lower = levels_lower(machine.switches(&switches).block_lines)?;
         let mut scale = Scale {
-            leaf_level: machine.leaf_level(self.leaf_level(setting.levels.saturating_sub(lower))?),
+            leaf_level: machine
+                .leaf_level(self.leaf_level(setting.all_levels().saturating_sub(lower))?),
             warm_up: self.warm_up(setting)?,
             ..self.scale
         };
@@ -210,8 +211,8 @@ impl Plan {
 
     /// Records that fill the caches.
     pub(super) fn warm_up(&self, setting: &Setting) -> Result<u64, LabError> {
-        let warm_ups = setting.warm_ups.unwrap_or(1);
-        let records = match setting.warm_up_records {
+        let warm_ups = setting.warm_up_times();
+        let records = match setting.own_warm_up_records() {
             Some(records) => Some(records),
             None => self.scale.warm_up.checked_mul(warm_ups.into()),
         };

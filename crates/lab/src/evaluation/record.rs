@@ -1,7 +1,10 @@
 //! What came out of a run.
 
+use oblivio_sim::MODEL;
 use oblivio_sim::system::{Outcome, SystemSpec};
 use serde::{Deserialize, Serialize};
+
+use crate::records::first_model;
 
 /// How large and how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +56,9 @@ pub struct RunRecord {
     pub spec: SystemSpec,
     /// What came out, without the warm-up.
     pub outcome: Outcome,
+    /// The [model](oblivio_sim::MODEL) of the simulator: what another one made is not used again.
+    #[serde(default = "first_model")]
+    pub model: u32,
     /// How long it took.
     pub seconds: f64,
     /// On which computer.
@@ -62,7 +68,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Whether it is the run called `key`, of this trace, initial tree and machine, whatever came out.
+    /// Whether it is the run called `key`, of this trace, initial tree, machine and model, whatever came out.
     pub(super) fn is_same_run(
         &self,
         key: &str,
@@ -70,7 +76,7 @@ impl RunRecord {
         initial_seed: u64,
         spec: &SystemSpec,
     ) -> bool {
-        let run = (self.key.as_str(), self.trace, self.initial_seed, &self.spec);
-        run == (key, trace, Some(initial_seed), spec)
+        let run = (self.key.as_str(), self.trace, self.initial_seed, &self.spec, self.model);
+        run == (key, trace, Some(initial_seed), spec, MODEL)
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 
+use oblivio_sim::MODEL;
 use oblivio_sim::controller::{InitialOram, OramSpec};
 use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
 
@@ -36,7 +37,9 @@ pub fn run(
     let traces = PlacedTraces::new(plan, programs);
     for run in runs {
         let spec = plan.spec(run)?;
-        spec.check()?;
+        spec.check().map_err(|error| {
+            LabError::Plan(format!("{} under {} cannot run: {error}", run.variant, run.workload))
+        })?;
         traces.checksum(run, lines_of(&spec, run))?;
     }
     host.planned(runs.iter().map(|run| run.scale.timed_records()).sum());
@@ -65,7 +68,11 @@ fn one(
         return Ok(same.clone());
     }
     let (start, progress) = (host.seconds(), Told { host, told: Cell::new(0) });
-    let warm_up = WarmUp { llc_records: scale.llc_warm_up, records: scale.warm_up };
+    let warm_up = WarmUp {
+        llc_records: scale.llc_warm_up,
+        fills_small_tree: run.switches.fills_small_tree,
+        records: scale.warm_up,
+    };
     let initial = initial(&spec, plan.seed, studies)?;
     let outcome =
         system::run_from(&spec, initial, traces.records(run, lines)?, warm_up, seed, &progress)?;
@@ -80,6 +87,7 @@ fn one(
         initial_seed: Some(plan.seed),
         spec,
         outcome,
+        model: MODEL,
         seconds: host.seconds() - start,
         machine: host.machine().to_owned(),
         version: host.version().to_owned(),

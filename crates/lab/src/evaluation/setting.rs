@@ -5,6 +5,7 @@ use oblivio_sim::controller::{Initial, Pace, WriteMarks};
 use oblivio_sim::system::Layout;
 use serde::Deserialize;
 
+use super::named_settings;
 use super::plan::Plan;
 use super::variants::{Pages, Switches};
 
@@ -14,7 +15,10 @@ use super::variants::{Pages, Switches};
 pub struct Setting {
     /// What a figure calls it. Nothing: by the size of the protected space.
     pub name: Option<String>,
-    /// The level of the leaves, counted from that of the evaluation.
+    /// The one with a name that it is like, but for what it says itself.
+    #[serde(deserialize_with = "named_settings::by_name")]
+    pub like: Option<Box<Setting>>,
+    /// The level of the leaves, counted from that of the evaluation, or of the setting that it is like.
     pub levels: i8,
     /// How many times as many records fill the caches.
     pub warm_ups: Option<u32>,
@@ -26,7 +30,7 @@ pub struct Setting {
     pub fan_out: Option<u64>,
     /// Channels of DRAM.
     pub channels: Option<u32>,
-    /// How often the LLC is halved.
+    /// How often the LLC is halved, after the halvings of the setting that it is like.
     pub llc_halvings: u32,
     /// Whether a write that misses the LLC fetches its line first.
     pub fetch_on_write_miss: Option<bool>,
@@ -60,6 +64,8 @@ pub struct Setting {
     pub block_lines: Option<u64>,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: Option<bool>,
+    /// Whether the records that fill the LLC fill the small tree of Rho too.
+    pub fills_small_tree: Option<bool>,
 }
 
 impl Setting {
@@ -67,11 +73,32 @@ impl Setting {
     pub(super) fn is_of_machine(&self) -> bool {
         let of_machine =
             Self { name: None, levels: 0, warm_ups: None, warm_up_records: None, ..self.clone() };
-        of_machine == *self
+        // The name of a setting with a name is no matter of who is like it.
+        let like = self.like.as_ref().map(|like| Self { name: None, ..Self::clone(like) });
+        of_machine == *self && like.is_none_or(|like| like.is_of_machine())
+    }
+
+    /// By how many levels the tree is higher than that of the evaluation.
+    pub(super) fn all_levels(&self) -> i8 {
+        self.levels.saturating_add(self.like.as_ref().map_or(0, |like| like.all_levels()))
+    }
+
+    /// How many times as many records fill the caches.
+    pub(super) fn warm_up_times(&self) -> u32 {
+        let like = || self.like.as_ref().map(|like| like.warm_up_times());
+        self.warm_ups.or_else(like).unwrap_or(1)
+    }
+
+    /// How many records fill the caches, if that is said, and not how many times as many.
+    pub(super) fn own_warm_up_records(&self) -> Option<u64> {
+        let like = self.like.as_ref().filter(|_| self.warm_ups.is_none());
+        self.warm_up_records.or_else(|| like.and_then(|like| like.own_warm_up_records()))
     }
 
     /// The switches of an evaluation, but for those that are said here.
     pub(super) fn of(&self, switches: &Switches) -> Switches {
+        let liked = self.like.as_ref().map(|like| like.of(switches));
+        let switches = liked.as_ref().unwrap_or(switches);
         Switches {
             pace: self.pace.unwrap_or(switches.pace),
             fan_out: self.fan_out.unwrap_or(switches.fan_out),
@@ -95,6 +122,7 @@ impl Setting {
             context_switch: self.context_switch.or(switches.context_switch),
             block_lines: self.block_lines.unwrap_or(switches.block_lines),
             positions_on_chip: self.positions_on_chip.unwrap_or(switches.positions_on_chip),
+            fills_small_tree: self.fills_small_tree.unwrap_or(switches.fills_small_tree),
         }
     }
 
@@ -132,6 +160,45 @@ mod tests {
             ..Switches::PAPER
         };
         assert_eq!(one.of(&Switches::PAPER), expected);
+    }
+
+    #[test]
+    fn what_a_setting_is_like_comes_before_what_it_says() {
+        let setting = |text: &str| toml::from_str::<Setting>(text).unwrap();
+        let like = setting("like = \"two-levels-lower\"\nlevels = -1\nchannels = 2\nplb-ways = 4");
+        let expected = Switches {
+            pace: Pace::Free,
+            fetch_on_write_miss: true,
+            fetch_room: 1,
+            write_marks: WriteMarks { high: 1, low: 0 },
+            pages: Pages::AsIs,
+            shrinks_chip: false,
+            channels: 2,
+            plb_ways: 4,
+            ..Switches::PAPER
+        };
+        assert_eq!((like.of(&Switches::PAPER), like.all_levels()), (expected, -3));
+        let back = setting("like = \"one-channel\"\nfetch-on-write-miss = false\nchannels = 4");
+        let back = back.of(&Switches::PAPER);
+        assert!(!back.fetch_on_write_miss && back.channels == 4 && back.fetch_room == 1);
+        // Records and warm-ups go the same way.
+        let base = Setting { warm_ups: Some(3), llc_halvings: 2, ..Setting::default() };
+        let like = Setting { like: Some(base.into()), llc_halvings: 1, ..Setting::default() };
+        assert_eq!((like.warm_up_times(), like.own_warm_up_records()), (3, None));
+        assert_eq!(like.of(&Switches::PAPER).llc_bytes, Switches::PAPER.llc_bytes >> 3);
+        let records = Setting { warm_up_records: Some(9), ..like };
+        assert_eq!(records.own_warm_up_records(), Some(9));
+        let times = Setting { like: Some(records.into()), warm_ups: Some(2), ..Setting::default() };
+        assert_eq!((times.warm_up_times(), times.own_warm_up_records()), (2, None));
+    }
+
+    #[test]
+    fn a_machine_has_no_size_and_no_warm_up() {
+        let is_of_machine = |text: &str| toml::from_str::<Setting>(text).unwrap().is_of_machine();
+        assert!(is_of_machine("like = \"one-channel\"\nplb-ways = 4"));
+        for text in ["levels = 1", "warm-ups = 2", "name = \"x\"", "like = \"two-levels-lower\""] {
+            assert!(!is_of_machine(text), "{text}");
+        }
     }
 
     #[test]

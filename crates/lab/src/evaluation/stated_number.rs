@@ -1,8 +1,13 @@
 //! A number that a paper states, and how ours is made: part of a [`Manifest`](super::Manifest).
 
-use serde::Deserialize;
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::measure::Measure;
+use super::named_settings::named;
 use super::setting::Setting;
 
 /// A number of the paper, and how ours is made.
@@ -20,6 +25,8 @@ pub struct StatedNumber {
     /// Whether it is the standard deviation over all workloads of the figure, and not a mean of them.
     #[serde(default)]
     pub deviation: bool,
+    /// Over how many programs the paper's number is a mean, where the figure has fewer.
+    pub programs: Option<u32>,
     /// The paper's number.
     pub paper: f64,
     /// How far ours may be from it: less than the effect that it shows.
@@ -36,14 +43,47 @@ pub struct StatedNumber {
     pub shown_by: Option<String>,
 }
 
-/// Another setting under which the same number is taken.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Another setting under which the same number is taken. In a manifest it is a table, or the name of a setting that many
+/// figures have.
+#[derive(Clone, Debug, PartialEq)]
 pub struct NumberReading {
     /// What verdicts call it: "one channel, 24 levels".
     pub name: String,
     /// What is set otherwise than the evaluation says, in place of the first setting of the figure.
     pub setting: Setting,
+}
+
+impl<'de> Deserialize<'de> for NumberReading {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(NameOrTable)
+    }
+}
+
+/// Reads what a manifest says of a reading.
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = NumberReading;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a setting, or a table of name and setting")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<NumberReading, E> {
+        let mut setting = named(text).map_err(E::custom)?;
+        Ok(NumberReading { name: setting.name.take().unwrap_or_default(), setting })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<NumberReading, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Table {
+            name: String,
+            setting: Setting,
+        }
+        let Table { name, setting } = Table::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(NumberReading { name, setting })
+    }
 }
 
 impl StatedNumber {
@@ -56,6 +96,12 @@ impl StatedNumber {
     /// Its workloads, of a figure that has these.
     pub(super) fn workloads<'a>(&'a self, of_figure: &[&'a str]) -> Vec<&'a str> {
         self.workload.as_ref().map_or_else(|| of_figure.to_vec(), |name| vec![name])
+    }
+
+    /// Of how many workloads it has to be a mean, in a figure of so many, to be held against the paper's.
+    pub(super) fn workloads_wanted(&self, of_figure: usize) -> usize {
+        let shown = if self.workload.is_some() { 1 } else { of_figure };
+        self.programs.map_or(shown, |programs| shown.max(programs as usize))
     }
 
     /// Refuses what cannot be a number of a figure with these workloads.

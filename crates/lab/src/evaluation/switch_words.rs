@@ -43,6 +43,7 @@ impl Switches {
             ),
             (!self.shrinks_chip, "caches on the chip are those of the paper's tree"),
             (self.positions_on_chip, "all positions are on the chip"),
+            (self.fills_small_tree, "what fills the LLC fills the small tree of Rho too"),
         ];
         let rules = rules.into_iter().filter(|(holds, _)| *holds).map(|(_, rule)| rule.to_owned());
         rules.chain(self.rules_with_numbers())
@@ -192,6 +193,7 @@ mod tests {
             Switches { context_switch: Some(1000), ..paper() },
             Switches { block_lines: 2, ..paper() },
             Switches { positions_on_chip: true, ..paper() },
+            Switches { fills_small_tree: true, ..paper() },
         ];
         let words: std::collections::HashSet<_> = all.iter().map(Switches::words).collect();
         assert_eq!(words.len(), all.len());

@@ -1,6 +1,7 @@
 //! Evaluations on small trees.
 
 mod own;
+mod resolved;
 mod trees;
 
 use std::num::NonZeroUsize;
@@ -40,6 +41,7 @@ fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
         workload: None,
         measure: Measure::SpeedOver("baseline".to_owned()),
         deviation: false,
+        programs: None,
         paper,
         band,
         readings: Vec::new(),
@@ -170,10 +172,11 @@ fn an_interrupted_evaluation_goes_on() {
         let (_, host) = evaluate(&plan, &[manifest()], &whole, 2);
         assert_eq!(host.file.into_inner().unwrap().lines().count(), whole.len(), "{plan:?}");
     }
-    // Nor is one of before, whose initial tree was another.
+    // Nor is one of before, whose initial tree was another, or one that another model made.
     for change in [
         |record| RunRecord { trace: 0, ..record },
         |record| RunRecord { initial_seed: None, ..record },
+        |record| RunRecord { model: 0, ..record },
     ] {
         let other: Vec<_> = whole.iter().cloned().map(change).collect();
         let (_, host) = evaluate(&small(), &[manifest()], &other, 2);
@@ -332,7 +335,9 @@ fn what_was_recorded_for_the_figures_is_still_what_would_run() {
         for run in &runs {
             let key = plan.key(run);
             for record in kept.iter().filter(|record| record.key == key) {
-                assert_eq!(record.spec, plan.spec(run).unwrap(), "{key}");
+                let spec = plan.spec(run).unwrap();
+                assert_eq!(record.spec, spec, "{key}");
+                assert!(record.is_same_run(&key, record.trace, plan.seed, &spec), "{key}");
                 assert_eq!(record.seed, plan.seed_of(&run.workload), "{key}");
                 found += 1;
             }

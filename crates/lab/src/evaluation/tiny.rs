@@ -118,6 +118,7 @@ impl Design {
             context_switch: Switches::PAPER.context_switch,
             block_lines: Switches::PAPER.block_lines,
             positions_on_chip: Switches::PAPER.positions_on_chip,
+            fills_small_tree: false,
         }
     }
 

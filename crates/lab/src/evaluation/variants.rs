@@ -59,6 +59,8 @@ pub struct Switches {
     pub block_lines: u64,
     /// Whether all positions are on the chip, and no position map is in the tree.
     pub positions_on_chip: bool,
+    /// Whether the records that fill the LLC fill the small tree of Rho too. If not, that is empty at first.
+    pub fills_small_tree: bool,
 }
 
 /// Where the pages of programs lie in the protected space.
@@ -96,6 +98,7 @@ impl Switches {
         context_switch: None,
         block_lines: 1,
         positions_on_chip: false,
+        fills_small_tree: false,
     };
 
     /// All of them in a word, for the names of runs.
@@ -114,7 +117,7 @@ impl Switches {
     }
 
     /// What is not as in [`Self::PAPER`], of that which few figures touch.
-    fn unusual(&self) -> [String; 14] {
+    fn unusual(&self) -> [String; 15] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;
         let WriteMarks { high, low } = self.write_marks;
@@ -138,6 +141,7 @@ impl Switches {
             self.context_switch.map_or_else(String::new, |cycles| format!(",switched{cycles}")),
             if_set(self.block_lines != 1, format!(",{}lines", self.block_lines)),
             if_set(self.positions_on_chip, ",all-positions".to_owned()),
+            if_set(self.fills_small_tree, ",small-tree".to_owned()),
         ]
     }
 }
@@ -292,9 +296,21 @@ impl Variant {
         match &self.kind {
             Kind::Plain | Kind::Changed(_) => switches.clone(),
             Kind::Tiny(design) => design.switches(switches),
-            // Where pages lie is no matter of the machine.
-            Kind::Described(_) => Switches { pages: switches.pages, ..Switches::PAPER },
+            // Where pages lie, and what comes before time begins, is no matter of the machine.
+            Kind::Described(_) => Switches {
+                pages: switches.pages,
+                fills_small_tree: switches.fills_small_tree,
+                ..Switches::PAPER
+            },
             Kind::Set(of, set) => of.switches(&set.of(switches)),
+        }
+    }
+
+    /// The machine as a file describes it, if one does.
+    pub(super) fn described(&self) -> Option<&SystemSpec> {
+        match &self.kind {
+            Kind::Described(spec) => Some(&**spec),
+            Kind::Plain | Kind::Changed(_) | Kind::Tiny(_) | Kind::Set(..) => None,
         }
     }
 
@@ -338,19 +354,20 @@ impl Variant {
         system.processor.fetch_room = switches.fetch_room;
         system.processor.paths_stop_retirement = switches.paths_stop_retirement;
         system.controller.write_queue_answers = switches.write_queue_answers;
-        system.oram = changed.map(|change| {
-            let mut oram = baseline(leaf_level, switches);
+        let oram = changed.map(|change| {
+            let mut oram = baseline(leaf_level, switches)?;
             change(&mut system, &mut oram);
             oram.tree_top_ways = oram.tree_top_ways.map(|_| switches.tree_top_ways);
-            oram
+            Ok::<_, LabError>(oram)
         });
+        system.oram = oram.transpose()?;
         Ok(system)
     }
 }
 
 /// The tree has as many bytes on every level, whatever a block has, so caches of blocks shrink with it. A position takes
 /// the same bytes in a block of any size.
-fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
+fn baseline(leaf_level: u8, switches: &Switches) -> Result<OramSpec, LabError> {
     let Switches { block_lines, .. } = *switches;
     let paper = OramSpec::paper(leaf_level);
     let chip = match switches.shrinks_chip {
@@ -358,25 +375,32 @@ fn baseline(leaf_level: u8, switches: &Switches) -> OramSpec {
         false => OramSpec::paper(PAPER_LEAF_LEVEL - levels_saved(block_lines)),
     };
     let tree_top_levels = chip.tree_top_levels.max(TREE_TOP_LEVELS_MIN).min(leaf_level / 2);
+    let on_chip = tree_top_levels.checked_add_signed(switches.tree_top);
+    let on_chip = on_chip.filter(|levels| (1..=leaf_level).contains(levels)).ok_or_else(|| {
+        LabError::Plan(format!(
+            "tree-top = {}: the client keeps {tree_top_levels} of {} levels otherwise, and one at least and not that \
+             of the leaves: choose another number, or other --levels",
+            switches.tree_top,
+            leaf_level + 1
+        ))
+    })?;
     // A deeper tree keeps the two levels of position map in the tree that all others have.
     let deeper = (leaf_level + levels_saved(block_lines)).saturating_sub(PAPER_LEAF_LEVEL);
     let client_entries = (chip.client_entries_max * block_lines) << deeper;
-    OramSpec {
+    Ok(OramSpec {
         plb_blocks: chip.plb_blocks,
-        fan_out: switches.fan_out * block_lines,
+        fan_out: switches.fan_out.saturating_mul(block_lines),
         initial: switches.initial,
         stash_blocks_max: switches.stash_blocks,
         plb_ways: switches.plb_ways.into(),
-        tree_top_levels: tree_top_levels
-            .saturating_add_signed(switches.tree_top)
-            .clamp(1, leaf_level),
+        tree_top_levels: on_chip,
         client_entries_max: match switches.positions_on_chip {
             true => paper.data_blocks,
             false => client_entries,
         },
         block_lines,
         ..paper
-    }
+    })
 }
 
 /// By how many levels a tree is lower whose blocks have so many lines.
@@ -465,15 +489,30 @@ mod tests {
             context_switch: Some(7),
             block_lines: 4,
             positions_on_chip: true,
+            fills_small_tree: true,
             ..Switches::PAPER
         };
         assert_eq!(
             unusual.key(),
             usual.clone()
-                + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions"
+                + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions,small-tree"
         );
         let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
         assert_eq!(as_is.key(), usual + ",as-is");
+    }
+
+    #[test]
+    fn the_client_keeps_as_many_levels_as_it_is_said_to() {
+        let levels = |tree_top| {
+            let switches = Switches { tree_top, ..Switches::PAPER };
+            let spec = Variant::named("ir-stash").unwrap().spec(24, &switches);
+            spec.map(|spec| spec.oram.unwrap().tree_top_levels)
+        };
+        assert_eq!([-9, -2, 0, 2, 14].map(|by| levels(by).unwrap()), [1, 8, 10, 12, 24]);
+        for tree_top in [-128, -10, 15, 127] {
+            let error = levels(tree_top).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("tree-top = {tree_top}: ")), "{error}");
+        }
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub struct Stated {
     pub band: f64,
     /// Ours. `None`: not measured.
     pub ours: Option<f64>,
+    /// Of how many programs ours is a mean, and of how many the paper's is, if ours are fewer: then there is no verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<[u32; 2]>,
     /// How ours was taken, if the paper leaves that open: "arithmetic mean".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<String>,
@@ -69,7 +72,7 @@ pub enum Verdict {
     Fitted,
     /// Outside of it.
     Differs,
-    /// Not measured.
+    /// Not measured, or over fewer programs than the paper's.
     Open,
 }
 
@@ -105,6 +108,7 @@ impl Stated {
             paper,
             band,
             ours,
+            of: None,
             taken: None,
             readings: Vec::new(),
             fitted: false,
@@ -125,6 +129,7 @@ impl Stated {
     pub fn verdict(&self) -> Verdict {
         let agrees_as_it_is = self.is_within(self.ours);
         match self.ours {
+            _ if self.of.is_some() => Verdict::Open,
             _ if self.fitted && (agrees_as_it_is || self.reading().is_some()) => Verdict::Fitted,
             _ if agrees_as_it_is => Verdict::Agrees,
             _ if self.reading().is_some() => Verdict::AgreesUnderReading,
@@ -135,6 +140,9 @@ impl Stated {
 
     /// The first reading under which it agrees.
     pub fn reading(&self) -> Option<&Reading> {
+        if self.of.is_some() {
+            return None;
+        }
         self.readings.iter().find(|reading| self.is_within(reading.ours))
     }
 
@@ -180,6 +188,21 @@ mod tests {
             let stated = stated(ours, readings);
             let found = stated.reading().map(|reading| reading.name.as_str());
             assert_eq!((stated.verdict(), found), (verdict, reading), "{stated:?}");
+        }
+    }
+
+    #[test]
+    fn a_mean_over_fewer_programs_has_no_verdict() {
+        for (ours, readings) in [(1.41, None), (9.0, None), (9.0, Some(1.41))] {
+            for fitted in [false, true] {
+                let whole = Stated { fitted, ..stated(Some(ours), &[readings]) };
+                assert_ne!(whole.verdict(), Verdict::Open);
+                let part = Stated { of: Some([3, 14]), ..whole };
+                assert_eq!((part.verdict(), part.reading()), (Verdict::Open, None));
+                let text = serde_json::to_string(&part).unwrap();
+                assert!(text.contains(r#""of":[3,14]"#), "{text}");
+                assert_eq!(serde_json::from_str::<Stated>(&text).unwrap(), part);
+            }
         }
     }
 

@@ -49,7 +49,10 @@ fn row<'a>(
 /// finds one for each number; only a reading under which most agree says something.
 pub(super) fn by_reading(figures: &[Figure]) -> Table<'_> {
     let mut readings: Vec<(&str, [u32; 2])> = Vec::new();
-    let all = figures.iter().flat_map(|figure| &figure.stated).filter(|stated| !stated.fitted);
+    let all = figures
+        .iter()
+        .flat_map(|figure| &figure.stated)
+        .filter(|stated| !stated.fitted && stated.of.is_none());
     for (stated, (name, ours)) in
         all.flat_map(|stated| taken(stated).map(move |taken| (stated, taken)))
     {

@@ -33,7 +33,9 @@ pub(super) fn note(stated: &Stated) -> String {
     let reading = stated.reading().filter(|_| verdict == Verdict::AgreesUnderReading);
     let said = match (verdict, reading) {
         (Verdict::Agrees, _) => stated.taken.clone(),
-        (Verdict::Open, _) => None,
+        (Verdict::Open, _) => {
+            stated.of.map(|[ours, all]| format!("no verdict: ours is of {ours} of {all} programs"))
+        }
         (Verdict::Differs, _) if stated.fitted => {
             stated.why.as_ref().map(|why| format!("in spite of what was fitted: {why}"))
         }
@@ -153,6 +155,11 @@ mod tests {
         assert_eq!(note(&fitted), "by hand");
         let in_vain = Stated { ours: Some(2.0), ..fitted };
         assert_eq!(note(&in_vain), "in spite of what was fitted: by hand");
+        let part = Stated { of: Some([1, 14]), ours: Some(1.0), ..under_a_reading() };
+        assert_eq!(
+            note(&part),
+            "no verdict: ours is of 1 of 14 programs (arithmetic mean; geometric mean: 1.2; one channel: 1.05; two channels: not run)"
+        );
         let open = Stated { why: Some("a reason to differ".to_owned()), ..stated(None) };
         assert_eq!(note(&open), "", "what was not measured does not differ");
     }

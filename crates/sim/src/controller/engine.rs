@@ -108,6 +108,19 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether there is a small tree of ρ.
+    pub(super) fn has_small_tree(&self) -> bool {
+        self.small_per_main > 0
+    }
+
+    /// Goes on with the pattern of two trees to the end of a round.
+    pub(super) fn end_round(&mut self) -> Result<(), Error> {
+        while self.place_in_round() != 0 {
+            self.dummy()?;
+        }
+        Ok(())
+    }
+
     /// Whether this is the small tree of ρ. Trees of a position map are none.
     pub(super) fn is_small_tree(&self, tree: TreeId) -> bool {
         self.small_per_main > 0 && tree != MAIN_TREE

@@ -134,6 +134,8 @@ pub struct Controller<B, T> {
     reader: Option<T>,
     early: EarlyWriter,
     switches: ContextSwitches,
+    /// Whether paths of before time begins may have left the pattern of two trees within a round.
+    is_round_open: bool,
     tally: ControllerTally,
 }
 
@@ -218,6 +220,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
             reader: None,
             early: EarlyWriter::new(StdRng::from_rng(&mut coins)),
             switches: ContextSwitches::new(spec.context_switch),
+            is_round_open: false,
             tally: ControllerTally::default(),
         })
     }
@@ -269,7 +272,37 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// Ends what [`Self::holds`] began. Time begins with a whole round of the pattern of two trees.
+    /// A line left the LLC before time begins. Only ρ has something to do: the block goes to its small tree as it would later, by
+    /// paths that take no time.
+    ///
+    /// # Errors
+    /// [`SimError::Engine`] when there is no such line.
+    pub fn left_before(&mut self, line: u64, is_dirty: bool) -> Result<(), SimError> {
+        if !self.engine.has_small_tree() || (self.remap == Remap::AtAccess && !is_dirty) {
+            return Ok(());
+        }
+        self.is_round_open = true;
+        let log = self.log.clone();
+        log.unseen(|| {
+            self.holds(line)?;
+            self.make_ready()?;
+            match self.remap {
+                Remap::Delayed => self.engine.put_back(line)?,
+                Remap::AtAccess if self.leaves_behind(line) => {
+                    self.engine.take_and_resume(line)?;
+                    self.engine.put_back(line)?;
+                }
+                Remap::AtAccess => {
+                    if !self.find_on_client(line)? {
+                        self.engine.access(line, true)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends what [`Self::holds`] and [`Self::left_before`] began. Time begins with a whole round of the pattern of two trees.
     ///
     /// # Errors
     /// [`SimError::Engine`], as any path.
@@ -280,6 +313,9 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         while untimed.pop().is_some_and(|last: PathAccess| last.tree != MAIN_TREE) {
             self.engine.dummy()?;
             self.log.move_to(&mut untimed);
+        }
+        if std::mem::take(&mut self.is_round_open) {
+            self.log.unseen(|| self.engine.end_round())?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::*;
+use crate::MODEL;
 use crate::cache::CacheShape;
 use crate::controller::OldCopy;
 use crate::controller::tags::{Contents, TagScheme, Watch};
@@ -66,6 +67,16 @@ fn mixed(spec: &OramSpec, paths: u64) -> Vec<Snapshot> {
     }
     study.check_invariants().unwrap();
     snapshots
+}
+
+/// As with runs that take time.
+#[test]
+fn other_places_of_blocks_are_those_of_another_model() {
+    let snapshots = mixed(&OramSpec::paper(10), 3000);
+    assert_eq!(
+        (MODEL, &snapshots[1].blocks),
+        (1, &vec![1, 3, 2, 4, 9, 26, 52, 108, 207, 818, 3122])
+    );
 }
 
 #[test]

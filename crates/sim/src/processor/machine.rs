@@ -62,17 +62,25 @@ impl<Records: Iterator<Item = Record>> Processor<Records> {
     }
 
     /// Puts what the next `records` of the trace use into the LLC, without time, requests or counting. To be done
-    /// before the first [`next`](Self::next).
-    pub fn fill_llc(&mut self, records: u64) {
+    /// before the first [`next`](Self::next). `left` is told each line that leaves the LLC.
+    ///
+    /// # Errors
+    /// Those of `left`, which end it.
+    pub fn fill_llc(
+        &mut self,
+        records: u64,
+        left: &mut dyn FnMut(Victim) -> Result<(), SimError>,
+    ) -> Result<(), SimError> {
         for _ in 0..records {
-            let Some((_, Record { kind, line, .. })) = self.current else { return };
+            let Some((_, Record { kind, line, .. })) = self.current else { break };
             let writes = kind == Kind::Write;
             if !self.llc.touch(line, writes) {
-                self.llc.insert(line, writes);
+                self.llc.insert(line, writes).map_or(Ok(()), &mut *left)?;
             }
             // The first instruction of the rest is the first of all.
             self.current = self.records.next().map(|record| (record.gap.into(), record));
         }
+        Ok(())
     }
 
     /// Says [`Next::Marked`] after so many records, if the trace has more, before anything of the next one is done.

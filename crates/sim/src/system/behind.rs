@@ -9,6 +9,9 @@ use crate::{Cycle, SimError};
 
 /// Memory, with or without ORAM. It answers the processor directly.
 pub(super) trait Memory {
+    /// A line leaves the LLC before time begins.
+    fn left_before(&mut self, victim: Victim) -> Result<(), SimError>;
+
     /// Time begins, with these lines in the LLC.
     fn begin(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError>;
 

@@ -50,6 +50,9 @@ pub struct WarmUp {
     /// So many records fill the LLC alone, and take no time. With delayed remapping, what is then in the LLC is
     /// out of the ORAM.
     pub llc_records: u64,
+    /// Whether what leaves the LLC meanwhile goes to the small tree of ρ, by paths that take no time. If not, that tree is empty
+    /// when time begins. Without ρ it means nothing.
+    pub fills_small_tree: bool,
     /// So many more fill all caches and mix the tree: they take time, and are not in the [`Outcome`].
     pub records: u64,
 }
@@ -151,7 +154,10 @@ impl<'r, M: Memory> Machine<'r, M> {
         mut memory: M,
     ) -> Result<Self, SimError> {
         let mut processor = Processor::new(&spec.processor, records)?;
-        processor.fill_llc(warm_up.llc_records);
+        processor.fill_llc(warm_up.llc_records, &mut |victim| match warm_up.fills_small_tree {
+            true => memory.left_before(victim),
+            false => Ok(()),
+        })?;
         memory.begin(&mut processor.llc().lines())?;
         Ok(Self { processor, memory })
     }

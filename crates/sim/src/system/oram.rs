@@ -7,6 +7,7 @@ use oblivio_core::geometry::{BucketId, Leaf};
 use super::behind::Memory;
 use super::outcome::MemoryTally;
 use super::spec::{Clocks, Layout, SystemSpec};
+use crate::cache::Victim;
 use crate::controller::{
     Bus, Controller, InitialOram, OramSpec, PathAccess, PathTimes, Told, Writes,
 };
@@ -51,6 +52,10 @@ impl OramMemory {
 }
 
 impl Memory for OramMemory {
+    fn left_before(&mut self, Victim { line, dirty }: Victim) -> Result<(), SimError> {
+        self.controller.left_before(line, dirty)
+    }
+
     fn begin(&mut self, held: &mut dyn Iterator<Item = u64>) -> Result<(), SimError> {
         for line in held {
             self.controller.holds(line)?;

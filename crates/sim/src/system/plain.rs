@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::behind::Memory;
 use super::outcome::MemoryTally;
 use super::spec::{Clocks, SystemSpec};
+use crate::cache::Victim;
 use crate::dram::{Completion, Dram, DramTally, Request};
 use crate::processor::{FetchId, Processor};
 use crate::trace::{Kind, Record};
@@ -47,6 +48,10 @@ impl PlainMemory {
 }
 
 impl Memory for PlainMemory {
+    fn left_before(&mut self, _: Victim) -> Result<(), SimError> {
+        Ok(())
+    }
+
     fn begin(&mut self, _: &mut dyn Iterator<Item = u64>) -> Result<(), SimError> {
         Ok(())
     }

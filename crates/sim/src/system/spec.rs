@@ -143,6 +143,22 @@ impl SystemSpec {
         Ok(())
     }
 
+    /// The same machine, with what it does not use as [`Self::paper`] has it. Without an ORAM there is no controller,
+    /// no tree, and no path that could stop retirement.
+    #[must_use]
+    pub fn without_unused(self) -> Self {
+        if self.oram.is_some() {
+            return self;
+        }
+        Self {
+            processor: ProcessorSpec { paths_stop_retirement: false, ..self.processor },
+            layout: Layout::Balanced,
+            header_lines: 0,
+            controller: ControllerSpec::default(),
+            ..self
+        }
+    }
+
     pub(super) fn clocks(&self) -> Clocks {
         let khz = |mhz: f64| (mhz * 1000.0).round().max(1.0) as u128;
         Clocks { processor: khz(self.processor.clock_mhz.into()), dram: khz(self.dram.clock_mhz) }
@@ -227,6 +243,29 @@ mod tests {
         for text in ["", "{", "{}", "[]", "\u{0}"] {
             assert!(SystemSpec::parse(text, "a.toml").is_err(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn what_a_machine_without_oram_does_not_use_changes_nothing_that_comes_out() {
+        let plain = SystemSpec { oram: None, ..small() };
+        let mut other = plain.clone();
+        other.controller.pace = Pace::StartToStart(5);
+        other.controller.write_queue_answers = true;
+        other.layout = Layout::Heap;
+        other.header_lines = 2;
+        other.processor.paths_stop_retirement = true;
+        other.processor.fetch_room = 1;
+        let used = other.clone().without_unused();
+        assert_eq!(
+            used,
+            SystemSpec { processor: ProcessorSpec { fetch_room: 1, ..plain.processor }, ..plain }
+        );
+        let records = || (0..500).map(|line| Record { gap: 3, kind: Kind::Write, line: 64 * line });
+        let [here, there] =
+            [other, used].map(|spec| run(&spec, records(), WarmUp::default(), 1, &()).unwrap());
+        assert_eq!(here, there);
+        let oram = SystemSpec { layout: Layout::Heap, ..small() };
+        assert_eq!(oram.clone().without_unused(), oram);
     }
 
     #[test]

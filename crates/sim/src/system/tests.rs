@@ -7,6 +7,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::oram::DramBus;
 use super::*;
+use crate::MODEL;
 use crate::controller::{
     Bus, OldCopy, OramSpec, Pace, PathAccess, PositionMap, Purpose, Remap, RhoSpec, Scheme, Writes,
 };
@@ -153,6 +154,20 @@ fn a_seed_gives_one_outcome() {
     assert_eq!(outcome(&machine(None), 1), outcome(&machine(None), 2), "there is no chance in it");
 }
 
+/// What is kept of runs of this model is used again. If these are meant to take other times, [`MODEL`] is raised with them.
+#[test]
+fn other_results_are_those_of_another_model() {
+    let plain = machine(None);
+    let machines = machines();
+    let cycles: Vec<_> =
+        machines.iter().chain([&plain]).map(|spec| outcome(spec, 1).cycles).collect();
+    let of_model_1 = [
+        4_530_980, 3_453_940, 4_512_312, 9_341_684, 6_165_660, 4_322_960, 2_132_252, 5_203_996,
+        2_656_396, 7_236_488, 3_476_496, 5_176_808, 11_795_648, 64_635,
+    ];
+    assert_eq!((MODEL, &cycles[..]), (1, &of_model_1[..]));
+}
+
 #[test]
 fn lines_that_come_back_before_they_were_written_or_leave_before_they_came_are_there_once() {
     // Few lines in few sets, so that what leaves is soon asked for again.
@@ -186,13 +201,50 @@ fn warm_up_is_not_counted() {
     assert_eq!((nothing.records, nothing.cycles), (0, 0));
 }
 
+/// Stores to a part of memory that the LLC does not hold and the small tree does, and then reads of it.
+#[test]
+fn what_fills_the_llc_fills_the_small_tree_of_rho_if_it_is_said_to() {
+    let stores = (0..4000).map(|i| Record { gap: 3, kind: Kind::Write, line: i * 7 % 450 });
+    let reads = (0..450).map(|line| Record { gap: 300, kind: Kind::Read, line });
+    let records: Vec<_> = stores.chain(reads).collect();
+    let rho = |old_copy, remap| {
+        let rho = Some(RhoSpec { blocks: 512, small_per_main: 2, old_copy });
+        let mut spec = machine(Some(OramSpec { rho, remap, ..OramSpec::paper(LEAF_LEVEL) }));
+        spec.processor.fetch_on_write_miss = true;
+        spec
+    };
+    let cold = WarmUp { llc_records: 4000, ..WarmUp::default() };
+    let warm = WarmUp { fills_small_tree: true, ..cold };
+    let tally = |spec: &SystemSpec, warm_up| {
+        let outcome = run(spec, records.iter().copied(), warm_up, 1, &()).unwrap();
+        assert_eq!(outcome.records, 450);
+        (outcome.memory.controller.clone().unwrap(), outcome)
+    };
+    for spec in [
+        rho(OldCopy::TakenOut, Remap::AtAccess),
+        rho(OldCopy::LeftBehind, Remap::AtAccess),
+        rho(OldCopy::TakenOut, Remap::Delayed),
+    ] {
+        let paths = |warm_up| tally(&spec, warm_up).0.position_map.iter().sum::<u64>();
+        let [cold, warm] = [cold, warm].map(paths);
+        // The tags of the array say where they are.
+        assert!(warm * 3 < cold, "{warm} of {cold}: {spec:?}");
+    }
+    // Others have nothing to fill.
+    for spec in machines().iter().chain([&machine(None)]) {
+        let has_rho = spec.oram.as_ref().is_some_and(|oram| oram.rho.is_some());
+        let run = |warm_up| run(spec, records.iter().copied(), warm_up, 1, &()).unwrap();
+        assert_eq!(run(warm) == run(cold), !has_rho, "{spec:?}");
+    }
+}
+
 /// A trace that fits the LLC asks for nothing then, and one that does not sends changed lines away from the first miss
 /// on. No record of it is counted, and with delayed remapping what the LLC has is out of the ORAM.
 #[test]
 fn an_llc_that_was_filled_is_full_when_time_begins() {
     let fits = || (0..2000).map(|i| Record { gap: 3, kind: Kind::Read, line: i % 200 });
     let stores = || (0..4000).map(|i| Record { gap: 3, kind: Kind::Write, line: i % 2000 });
-    let filled = WarmUp { llc_records: 1000, records: 0 };
+    let filled = WarmUp { llc_records: 1000, ..WarmUp::default() };
     for spec in machines().iter().chain([&machine(None)]) {
         let quiet = run(spec, fits(), filled, 1, &()).unwrap();
         assert_eq!((quiet.records, quiet.processor.read_hits), (1000, 1000));

@@ -58,6 +58,11 @@ fn a_search_by_time_goes_on_from_the_runs_that_are_kept() {
     let (whole, records) = search_by_time(&plan, &[]);
     let (again, left) = search_by_time(&plan, &records[..records.len() - 2]);
     assert_eq!((again, left.len()), (whole.clone(), 2));
+    // So do those of another model, which are none of this one.
+    let of_another =
+        |record: &TimedRecord| TimedRecord { model: record.model + 1, ..record.clone() };
+    let older: Vec<_> = records.iter().map(of_another).collect();
+    assert_eq!(search_by_time(&plan, &older).1.len(), records.len());
     // Another machine, other coins and other records are other runs.
     let others = [
         timed_plan(TimeJudge { ir_stash: true, ..TimeJudge::PAPER }),

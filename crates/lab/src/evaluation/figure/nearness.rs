@@ -62,13 +62,13 @@ impl Maker<'_> {
         self.manifest.settings.iter().map(|setting| self.pairs_with_paper(setting, mean)).collect()
     }
 
-    /// Nothing, where a run is missing: a mean of fewer workloads is another one.
+    /// Nothing, where a run or a trace is missing: a mean of fewer workloads is another one.
     fn pairs_with_paper(
         &self,
         setting: &Setting,
         mean: Mean,
     ) -> Result<Option<Vec<Pair>>, LabError> {
-        let (workloads, plot) = (self.workloads(), &self.manifest.plot);
+        let (workloads, plot) = (self.manifest.workload_names(), &self.manifest.plot);
         let measure = &plot.measures[0].measure;
         let mut pairs = Vec::new();
         for (variant, paper) in &plot.papers {

@@ -11,16 +11,22 @@ use crate::report::{Place, Reading, Stated};
 impl Maker<'_> {
     pub(super) fn stated(&self, number: &StatedNumber) -> Result<Stated, LabError> {
         let StatedNumber { what, paper, band, fitted, why, shown_by, .. } = number;
-        let as_it_is = self.readings(number, None, self.first_setting())?;
-        let others = number
-            .readings
-            .iter()
-            .map(|NumberReading { name, setting }| self.readings(number, Some(name), setting));
-        let others = others.collect::<Result<Vec<_>, _>>()?;
-        let mut readings = as_it_is.into_iter().chain(others.into_iter().flatten());
+        let first_setting = self.first_setting();
+        let as_it_is = self.readings(number, None, first_setting)?;
+        let programs = self.programs_of(number, first_setting)?;
+        let mut others = Vec::new();
+        for NumberReading { name, setting } in &number.readings {
+            // A mean over other programs would be no other reading of the same number.
+            let is_alike = self.programs_of(number, setting)? == programs;
+            let readings = self.readings(number, Some(name), setting)?.into_iter();
+            others.extend(readings.map(|it| Reading { ours: it.ours.filter(|_| is_alike), ..it }));
+        }
+        let wanted = number.workloads_wanted(self.manifest.workload_names().len());
+        let mut readings = as_it_is.into_iter().chain(others);
         let first = readings.next();
         let (name, ours) = first.map_or((String::new(), None), |first| (first.name, first.ours));
         Ok(Stated {
+            of: (0 < programs && programs < wanted).then_some([programs as u32, wanted as u32]),
             taken: (!name.is_empty()).then_some(name),
             readings: readings.collect(),
             fitted: *fitted,
@@ -54,6 +60,12 @@ impl Maker<'_> {
             Ok(Reading { name: name.join(", "), ours })
         };
         means.iter().map(reading).collect()
+    }
+
+    /// Of how many programs the number is a mean under `setting`.
+    fn programs_of(&self, number: &StatedNumber, setting: &Setting) -> Result<usize, LabError> {
+        let (measure, shown) = (&number.measure, self.workloads());
+        Ok(self.pairs(measure, &number.variant, &number.workloads(&shown), setting)?.len())
     }
 
     /// The bar that shows the number as it is, if one does.

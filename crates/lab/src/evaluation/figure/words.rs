@@ -3,6 +3,7 @@
 use super::Maker;
 use crate::LabError;
 use crate::evaluation::measure::{Mean, Measure};
+use crate::evaluation::plan::Plan;
 use crate::evaluation::variants::Variant;
 
 impl Maker<'_> {
@@ -26,7 +27,23 @@ impl Maker<'_> {
             );
             (leaf_level != papers).then_some(text)
         }));
+        remarks.extend(self.of_each_machine(|machine| self.other_tree(machine)));
         Ok(remarks)
+    }
+
+    /// What is to be said of a machine from a file, which no size of the evaluation changes.
+    fn other_tree(&self, machine: &Variant) -> Option<String> {
+        let oram = machine.described()?.oram.as_ref()?;
+        let levels = [oram.leaf_level(), self.plan.scale.leaf_level];
+        let lines = [oram.lines(), Plan::lines(self.plan.scale.leaf_level)];
+        let is_same = |[its, others]: [u64; 2]| its == others;
+        (!is_same(levels.map(u64::from)) || !is_same(lines)).then(|| {
+            format!(
+                "{} has another tree than the rest of this figure: its leaves are on level {} and not {}, and it holds {} \
+                 lines and not {}. What is held against it compares trees, too.",
+                machine.title, levels[0], levels[1], lines[0], lines[1]
+            )
+        })
     }
 
     pub(super) fn origin(&self) -> Result<String, LabError> {

@@ -27,6 +27,7 @@ fn ran(outcome: Outcome) -> RunRecord {
         initial_seed: None,
         spec: SystemSpec::paper(12).unwrap(),
         outcome,
+        model: oblivio_sim::MODEL,
         seconds: 1.0,
         machine: String::new(),
         version: String::new(),

@@ -81,6 +81,7 @@ fn a_machine_that_is_none_is_refused_with_its_file_and_line() {
         ("[machines.file]", "[machines.rho]", 14, "is built in: choose another"),
         ("[machines.file]", "[machines.\"My file\"]", 14, "small letters"),
         ("\"file\"]", "\"fill\"]", 0, "describe it in [machines.fill]"),
+        ("From a file", "One channel", 0, "titles of variants: \"One channel\" is there twice"),
     ] {
         assert!(FIGURE.contains(good), "{good}");
         let error = read(&FIGURE.replace(good, bad)).unwrap_err().to_string();
@@ -108,4 +109,20 @@ fn what_is_called_alike_is_alike() {
     assert_eq!(chosen.unwrap(), [again]);
     let error = Manifest::chosen_of(vec![mine, other], &[]).unwrap_err();
     assert!(error.to_string().contains("the id mine"), "{error}");
+}
+
+#[test]
+fn a_machine_of_a_file_whose_tree_is_another_one_is_said_to_have_it() {
+    let manifest = read(FIGURE).unwrap();
+    let remarks = |leaf_level| {
+        let scale = Scale { leaf_level, ..small().scale };
+        let plan = Plan { scale, ..small() }.with_machines_of(std::slice::from_ref(&manifest));
+        figure(&plan.unwrap(), &manifest, &[]).remarks
+    };
+    let said = |remarks: &[String]| remarks.iter().any(|said| said.contains("another tree"));
+    assert!(!said(&remarks(12)));
+    let other = remarks(13);
+    let expected = "From a file has another tree than the rest of this figure: its leaves are on level 12 and \
+                    not 13, and it holds 16384 lines and not 32768. What is held against it compares trees, too.";
+    assert!(said(&other) && other.iter().any(|said| said == expected), "{other:?}");
 }

@@ -256,3 +256,49 @@ fn a_figure_says_its_switches_in_words() {
     let settings = origin("settings");
     assert!(settings.contains("but for what labels say") && settings.contains("250 cycles after"));
 }
+
+#[test]
+fn a_mean_over_fewer_programs_than_the_papers_has_no_verdict() {
+    let number = |workload: Option<&str>, programs| StatedNumber {
+        workload: workload.map(str::to_owned),
+        programs,
+        readings: vec![reading("one channel", one_channel())],
+        ..stated("IR-Alloc", 2.0, 0.1)
+    };
+    let manifest = |number, workloads: &[&str]| Manifest {
+        variants: vec!["ir-alloc-4".to_owned()],
+        workloads: workloads.iter().map(|name| (*name).to_owned()).collect(),
+        stated: vec![number],
+        ..manifest()
+    };
+    let whole = manifest(number(None, None), &["uniform", "store-stream"]);
+    let (records, _) = evaluate(&small(), std::slice::from_ref(&whole), &[], 2);
+    let records = with_cycles(&records, [[500, 500]; 2]);
+    let of = |manifest: &Manifest, records: &[RunRecord]| {
+        let made = figure(&small(), manifest, records);
+        let number = &made.stated[0];
+        let others = number.readings.iter().filter(|reading| reading.ours.is_some()).count();
+        (made.verdict(), number.of, number.ours, others)
+    };
+    assert_eq!(of(&whole, &records), (Verdict::Agrees, None, Some(2.0), 3));
+    // There is no trace of one of its programs: there are no samples of these.
+    let lacks = manifest(number(None, None), &["uniform", "store-stream", "403.gcc"]);
+    assert_eq!(of(&lacks, &records), (Verdict::Open, Some([2, 3]), Some(2.0), 3));
+    let said = section(&figure(&small(), &lacks, &records));
+    assert!(said.contains("ours is of 2 of 3 programs"), "{said}");
+    // A run is missing.
+    let fewer: Vec<_> = records.iter().filter(|run| run.key != records[0].key).cloned().collect();
+    let (verdict, programs, _, others) = of(&whole, &fewer);
+    assert_eq!(
+        (verdict, programs, others),
+        (Verdict::Open, Some([1, 2]), 1),
+        "the other setting has two"
+    );
+    // The paper's set is larger than that of the figure.
+    let small_set = manifest(number(None, Some(14)), &["uniform", "store-stream"]);
+    assert_eq!(of(&small_set, &records).1, Some([2, 14]));
+    // One program is one program.
+    let one = manifest(number(Some("uniform"), None), &["uniform", "403.gcc"]);
+    assert_eq!(of(&one, &records), (Verdict::Agrees, None, Some(2.0), 1));
+    assert_eq!(of(&whole, &[]), (Verdict::Open, None, None, 0));
+}

@@ -48,7 +48,8 @@ fn runs_on_copies_of_a_tree_are_those_on_a_tree_of_their_own() {
         let lines = spec.oram.as_ref().map_or(Plan::lines(12), |oram| oram.data_blocks);
         let records = scale.all_records();
         let trace = programs.records(&workload, records, lines, Pages::Scattered, seed).unwrap();
-        let warm_up = WarmUp { llc_records: scale.llc_warm_up, records: scale.warm_up };
+        let warm_up =
+            WarmUp { llc_records: scale.llc_warm_up, records: scale.warm_up, ..WarmUp::default() };
         let own = InitialOram::Seed(plan.seed);
         let expected = system::run_from(&spec, own, trace, warm_up, seed, &()).unwrap();
         assert_eq!(outcome, expected, "{key}");

@@ -88,7 +88,7 @@ fn an_llc_that_was_filled_hits() {
     let spec = ProcessorSpec { llc_bytes: LINE_BYTES, llc_ways: 1, ..ProcessorSpec::default() };
     let trace = [writes([0, 1]), reads(31, [1, 2])].concat();
     let mut processor = Processor::new(&spec, trace.into_iter()).unwrap();
-    processor.fill_llc(2);
+    processor.fill_llc(2, &mut |_| Ok(())).unwrap();
     let Next::Ask { at: 25, request: Request::Fetch { id, line: 2 } } = processor.next(15) else {
         panic!("the second read is fetched in cycle 15")
     };

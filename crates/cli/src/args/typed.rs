@@ -1,0 +1,114 @@
+//! What was typed, held against what it does: switches that change nothing, and words for those that contradict each other.
+
+use oblivio_lab::evaluation::Switches;
+
+/// Gives a switch the value that it has elsewhere.
+type Take = fn(&mut Switches, &Switches);
+
+/// Each switch, as it is typed.
+const SWITCHES: [(&str, Take); 18] = [
+    ("--pace", |to, from| to.pace = from.pace),
+    ("--fan-out", |to, from| to.fan_out = from.fan_out),
+    ("--channels", |to, from| to.channels = from.channels),
+    ("--llc-kib", |to, from| to.llc_bytes = from.llc_bytes),
+    ("--fetch-on-write-miss", |to, from| to.fetch_on_write_miss = from.fetch_on_write_miss),
+    ("--layout", |to, from| to.layout = from.layout),
+    ("--initial", |to, from| to.initial = from.initial),
+    ("--fetch-room", |to, from| to.fetch_room = from.fetch_room),
+    ("--paths-stop-retirement", |to, from| to.paths_stop_retirement = from.paths_stop_retirement),
+    ("--write-queue-answers", |to, from| to.write_queue_answers = from.write_queue_answers),
+    ("--plb-ways", |to, from| to.plb_ways = from.plb_ways),
+    ("--tree-top-ways", |to, from| to.tree_top_ways = from.tree_top_ways),
+    ("--stash-blocks", |to, from| to.stash_blocks = from.stash_blocks),
+    ("--whole-chip", |to, from| to.shrinks_chip = from.shrinks_chip),
+    ("--context-switch", |to, from| to.context_switch = from.context_switch),
+    ("--write-marks", |to, from| to.write_marks = from.write_marks),
+    ("--pages", |to, from| to.pages = from.pages),
+    ("--fill-small-tree", |to, from| to.fills_small_tree = from.fills_small_tree),
+];
+
+/// Those of `typed` that are not as in `default`, and without which `made` makes the same.
+pub(crate) fn without_effect<T: PartialEq>(
+    typed: &Switches,
+    default: &Switches,
+    made: impl Fn(&Switches) -> T,
+) -> Vec<&'static str> {
+    let with = made(typed);
+    let changes_nothing = |take: Take| {
+        let mut without = typed.clone();
+        take(&mut without, default);
+        without != *typed && made(&without) == with
+    };
+    let idle = SWITCHES.into_iter().filter(|(_, take)| changes_nothing(*take));
+    idle.map(|(name, _)| name).collect()
+}
+
+/// Keys of a file that describes a machine, and the switches that set them.
+const KEYS: [(&str, &str); 8] = [
+    ("fan_out", "--fan-out"),
+    ("fetch_room", "--fetch-room"),
+    ("fetch_on_write_miss", "--fetch-on-write-miss"),
+    ("plb_ways", "--plb-ways"),
+    ("tree_top_ways", "--tree-top-ways"),
+    ("stash_blocks_max", "--stash-blocks"),
+    ("context_switch", "--context-switch"),
+    ("llc_bytes", "--llc-kib"),
+];
+
+/// What the simulator says of a machine, for somebody who typed it and has no file.
+pub(crate) fn in_switches(message: &str) -> String {
+    let is_of_key = |letter: char| letter.is_ascii_lowercase() || letter == '_';
+    let mut said = String::new();
+    let mut rest = message;
+    while let Some(start) = rest.find(is_of_key) {
+        let (before, from) = rest.split_at(start);
+        let (word, after) =
+            from.split_at(from.find(|letter| !is_of_key(letter)).unwrap_or(from.len()));
+        let switch = KEYS.iter().find(|(key, _)| *key == word).map_or(word, |(_, switch)| switch);
+        said.extend([before, switch]);
+        rest = after;
+    }
+    said + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, Args, Command};
+    use oblivio_sim::controller::Pace;
+
+    use super::super::{RequestArgs, SwitchArgs};
+    use super::*;
+
+    /// One that is forgotten would never be said to change nothing.
+    #[test]
+    fn every_switch_is_known() {
+        let command = RequestArgs::augment_args(SwitchArgs::augment_args(Command::new("test")));
+        let typed = command.get_arguments().filter_map(Arg::get_long);
+        let typed: Vec<_> = typed.map(|name| format!("--{name}")).collect();
+        assert_eq!(typed, SWITCHES.map(|(name, _)| name));
+        for (_, switch) in KEYS {
+            assert!(typed.iter().any(|name| name == switch), "{switch}");
+        }
+    }
+
+    #[test]
+    fn what_changes_nothing_is_named_and_what_is_as_usual_is_not() {
+        let typed = Switches { pace: Pace::Free, plb_ways: 4, channels: 1, ..Switches::PAPER };
+        let made = |switches: &Switches| (switches.channels, switches.fan_out);
+        assert_eq!(without_effect(&typed, &Switches::PAPER, made), ["--pace", "--plb-ways"]);
+        assert_eq!(without_effect(&typed, &typed, made), [""; 0]);
+    }
+
+    #[test]
+    fn keys_become_switches_and_other_words_stay() {
+        for (said, typed) in [
+            ("set fetch_room to 1, or", "set --fetch-room to 1, or"),
+            ("plb_ways = 3: must divide plb_blocks", "--plb-ways = 3: must divide plb_blocks"),
+            ("leave context_switch out", "leave --context-switch out"),
+            ("my_fan_out", "my_fan_out"),
+            ("", ""),
+        ] {
+            assert_eq!(in_switches(said), typed);
+        }
+    }
+}

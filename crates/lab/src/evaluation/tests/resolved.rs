@@ -1,0 +1,81 @@
+//! What manifests resolve to, once and for all: runs that are kept stay those of their figures.
+
+use super::*;
+
+/// Of each figure: how many runs it asks for, and a sum of their names and seeds, and of what is called by what name. A run is
+/// named by all that it depends on. The runs are those of the committed results. A figure that is meant to change gets
+/// another sum here, and its runs are made again.
+const RESOLVED: [(&str, usize, u32); 35] = [
+    ("slowdown", 84, 714406952),
+    ("fig02", 182, 1454465360),
+    ("fig10", 848, 4043367895),
+    ("unpaced", 70, 2881883336),
+    ("fig11", 102, 1006152476),
+    ("fig12", 196, 782011549),
+    ("fig14", 88, 4279734541),
+    ("fig15", 112, 1837414721),
+    ("fig16", 117, 2032682822),
+    ("made", 32, 387000482),
+    ("settings", 168, 3452666075),
+    ("warm", 35, 4150076874),
+    ("near", 40, 3403101455),
+    ("near-warm", 14, 3586067096),
+    ("evictions", 72, 1552431294),
+    ("fetches", 90, 946775688),
+    ("requests", 350, 2486148797),
+    ("plb", 40, 3683453206),
+    ("cells", 2016, 955222669),
+    ("depth", 12, 4106605753),
+    ("initial", 140, 1046721852),
+    ("in-order", 252, 4181074656),
+    ("in-order-paths", 28, 1821641127),
+    ("real", 40, 1485508364),
+    ("real-one-channel", 40, 338786532),
+    ("pages", 16, 2191923172),
+    ("energy", 154, 2190117419),
+    ("tree-top", 24, 931142910),
+    ("tree-top-size", 4, 2656189886),
+    ("context-switch", 45, 4208920953),
+    ("context-switch-speed", 45, 904295222),
+    ("context-switch-paths", 45, 4208920953),
+    ("block-size", 27, 3986873372),
+    ("positions-on-chip", 30, 2342061541),
+    ("tiny07", 21, 654688248),
+];
+
+fn resolved(figure: &Manifest, plan: &Plan) -> (usize, u32) {
+    let runs = plan.runs_of(figure).unwrap();
+    let mut sum = crc32fast::Hasher::new();
+    let mut add = |text: &str| {
+        sum.update(text.as_bytes());
+        sum.update(b"\n");
+    };
+    for run in &runs {
+        add(&format!("{} {}", plan.key(run), plan.seed_of(&run.workload)));
+    }
+    for setting in &figure.settings {
+        let of_each = |run: Run| format!("{} {}", plan.key(&run), setting.label(24));
+        add(&of_each(plan.run(&figure.variants[0], "uniform", setting).unwrap()));
+    }
+    for number in &figure.stated {
+        for NumberReading { name, setting } in &number.readings {
+            let run = plan.run(&number.variant, "uniform", setting).unwrap();
+            add(&format!("{}: {name}: {}", number.what, plan.key(&run)));
+        }
+    }
+    (runs.len(), sum.finalize())
+}
+
+#[test]
+fn the_runs_of_each_figure_are_those_that_they_were() {
+    let (_, plan, _) = committed("evaluation-parts");
+    let all = Manifest::all().unwrap();
+    let found: Vec<_> = all
+        .iter()
+        .map(|figure| {
+            let (runs, sum) = resolved(figure, &plan);
+            (figure.id.as_str(), runs, sum)
+        })
+        .collect();
+    assert_eq!(found, RESOLVED);
+}
