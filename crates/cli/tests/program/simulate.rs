@@ -121,7 +121,6 @@ fn each_switch_changes_what_comes_out() {
         (QUIET, "", "--pages in-order"),
         (QUIET, IN_ORDER, "--paths-stop-retirement"),
         (QUIET, "", "--write-queue-answers"),
-        (QUIET, "", "--fill-llc 1000"),
         (QUIET, "--variant rho --fill-llc 1000", "--fill-small-tree"),
         (BUSY, "", "--fetch-room 1"),
         (BUSY, "", "--fetch-on-write-miss"),
@@ -136,6 +135,13 @@ fn each_switch_changes_what_comes_out() {
     };
     let idle: Vec<_> = switches.into_iter().filter(is_idle).collect();
     assert_eq!(idle, [("", "", ""); 0]);
+    // What fits the LLC is all there once it was filled.
+    let misses = |fill: &str| {
+        let run = format!("{QUIET} --records 500 --warm-up 0 --levels 12 --llc-kib 1024 {fill}");
+        json(&dir, &format!("simulate {run}"))["outcome"]["processor"]["read_misses"].clone()
+    };
+    assert_ne!(misses(""), 0);
+    assert_eq!(misses("--fill-llc 1500"), 0);
     // A machine of a file takes the first of them, too.
     let spec = good(&dir, "simulate --levels 12 --llc-kib 32 --print-spec");
     fs::write(dir.path().join("own.toml"), spec).unwrap();
