@@ -121,7 +121,7 @@ fn aes_counts() -> Vec<Count> {
 fn run_some(oram: &mut impl Oram) {
     let mut block = vec![0; oram.block_bytes()];
     for address in 0..COUNTED_ACCESSES / 2 {
-        oram.update(address, |block| block.fill(1)).expect(SOUND);
+        oram.update(address, &mut |block| block.fill(1)).expect(SOUND);
         oram.read(address, &mut block).expect(SOUND);
     }
 }

@@ -72,7 +72,7 @@ fn serve<B: Scheme>(oram: &mut FlatOram<B, StdRng>, requests: &[u8]) -> Result<(
         let outcome = match request & 3 {
             0 => oram.read(address, &mut [0; BLOCK_BYTES]),
             1 => oram.write(address, &[*request; BLOCK_BYTES]),
-            2 => oram.update(address, |block| block[0] ^= 1),
+            2 => oram.update(address, &mut |block| block[0] ^= 1),
             _ => oram.evict(),
         };
         outcome.map_err(|error| error.kind())

@@ -16,7 +16,7 @@
 //! let mut oram = RawOram::raw(&config, sealer, store, coins)?;
 //!
 //! oram.write(1234, &[7; 64])?;
-//! oram.update(1234, |block| block[0] += 1)?;
+//! oram.update(1234, &mut |block| block[0] += 1)?;
 //! let mut block = [0; 64];
 //! oram.read(1234, &mut block)?;
 //! assert_eq!((block[0], block[1]), (8, 7));

@@ -1,18 +1,18 @@
 //! An array of blocks in memory or on a store of one's own, which lives as long as the program.
 
+mod on_store;
+mod options;
+
+use std::any::Any;
 use std::fmt;
 
-use oblivio_core::front::{Front, MapConfig, OnStores, OramConfig, SchemeConfig, build};
+use oblivio_core::front::check_request;
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
-use oblivio_core::store::TreeShape;
-use oblivio_core::{
-    Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketStore, FreecursiveConfig, Integrity, Key,
-    MemoryStore, Op, RawConfig, Sealer, TreeConfig,
-};
-use oblivio_volume::Coins;
-use rand::SeedableRng;
-use rand::rngs::StdRng;
+use oblivio_core::{Access, BucketStore, Op};
 
+pub use self::options::{ArrayOptions, Positions, Scheme};
+
+use self::on_store::OramOnStore;
 use crate::error::{Error, ErrorKind};
 
 /// An eviction makes room for more than one block, so long before this something else is wrong.
@@ -26,6 +26,7 @@ const EVICTIONS_MAX: usize = 1000;
 /// gone. For what has to last, take a [`Volume`](crate::Volume).
 ///
 /// ```
+/// use oblivio::oblivio_core::MemoryStore;
 /// use oblivio::{ArrayOptions, Scheme};
 ///
 /// let mut array = ArrayOptions::new(1000, 64).with_scheme(Scheme::Path).in_memory()?;
@@ -34,136 +35,22 @@ const EVICTIONS_MAX: usize = 1000;
 /// let mut block = [0; 64];
 /// array.read(7, &mut block)?;
 /// assert_eq!((block[0], block[1]), (43, 42));
+/// array.flush()?; // storage has it all; without the array, nobody can read it
+/// let store: MemoryStore = array.into_store().unwrap();
+/// assert!(!store.contents().is_empty());
 /// # Ok::<(), oblivio::Error>(())
 /// ```
 pub struct Array {
-    oram: Box<dyn Front>,
-}
-
-/// Which tree the blocks are in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Scheme {
-    /// RAW ORAM (Tiny ORAM): an access reads a path, and each fifth one writes one back.
-    #[default]
-    Raw,
-    /// Path ORAM: an access reads a path and writes it back.
-    Path,
-}
-
-/// Where it is kept which path each block is on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Positions {
-    /// With the client: 4 or 8 bytes for each block, and one access for each request.
-    #[default]
-    OnClient,
-    /// In the tree itself (Freecursive ORAM), which takes accesses of its own. **Storage sees how many**, and that depends on how near to each
-    /// other requests are.
-    InTree,
-}
-
-/// What an array is like. What is not said is as it is safest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArrayOptions {
-    capacity: u64,
-    block_bytes: usize,
-    scheme: Scheme,
-    positions: Positions,
-    integrity: Integrity,
-}
-
-impl ArrayOptions {
-    /// So many blocks of so many bytes, authenticated, in a RAW ORAM whose positions are with the client.
-    pub fn new(capacity: u64, block_bytes: usize) -> Self {
-        Self {
-            capacity,
-            block_bytes,
-            scheme: Scheme::default(),
-            positions: Positions::default(),
-            integrity: Integrity::Pmmac,
-        }
-    }
-
-    /// In this tree.
-    #[must_use]
-    pub fn with_scheme(self, scheme: Scheme) -> Self {
-        Self { scheme, ..self }
-    }
-
-    /// With the positions there.
-    #[must_use]
-    pub fn with_positions(self, positions: Positions) -> Self {
-        Self { positions, ..self }
-    }
-
-    /// Without tags: 16 bytes less for each slot, and **storage that changes a bit changes an answer**, which nobody notices.
-    #[must_use]
-    pub fn unauthenticated(self) -> Self {
-        Self { integrity: Integrity::None, ..self }
-    }
-
-    /// In the memory of this process. Whoever can read that sees what storage would see, and the client as well.
-    ///
-    /// # Errors
-    /// [`Input`](ErrorKind::Input) for a capacity or a block size that cannot be.
-    pub fn in_memory(&self) -> Result<Array, Error> {
-        self.on(|shape| Ok(MemoryStore::new(&[shape], MemoryStore::default_layout())?))
-    }
-
-    /// On a store that `make` makes for a tree of this shape. Nothing was ever written to it.
-    ///
-    /// # Errors
-    /// [`Input`](ErrorKind::Input) for a capacity or a block size that cannot be, and those of `make`.
-    pub fn on<S: BucketStore + 'static>(
-        &self,
-        make: impl FnOnce(TreeShape) -> Result<S, Error>,
-    ) -> Result<Array, Error> {
-        let config = self.config()?;
-        let mut coins = Coins::from_system()?;
-        let tree = config.scheme.tree();
-        let store = make(tree.shape()?)?;
-        let mut outside = Some((Sealer::aes128(Key::draw(&mut coins), tree.tree), store));
-        // There is one tree, so it is asked for once.
-        let outside = |_: &TreeConfig| outside.take().ok_or_else(two_trees);
-        let mut ground = OnStores::new(outside, || StdRng::from_rng(&mut coins));
-        Ok(Array { oram: build(&config, &mut ground)? })
-    }
-
-    fn config(&self) -> Result<OramConfig, Error> {
-        let Self { capacity, block_bytes, scheme, positions, integrity } = *self;
-        // The engine has blocks without bytes as well, for simulations.
-        if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block_bytes) {
-            let message = format!(
-                "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes, not {block_bytes}"
-            );
-            return Err(Error::new(ErrorKind::Input, message));
-        }
-        if (positions, integrity) == (Positions::OnClient, Integrity::None) {
-            let scheme = match scheme {
-                Scheme::Raw => SchemeConfig::Raw(RawConfig::new(capacity, block_bytes)?),
-                Scheme::Path => SchemeConfig::Path(TreeConfig::path(capacity, block_bytes)?),
-            };
-            return Ok(OramConfig::flat(scheme));
-        }
-        let mut map = FreecursiveConfig::new(capacity, block_bytes)?;
-        map.integrity = integrity;
-        if positions == Positions::OnClient {
-            map.client_entries_max = capacity;
-        }
-        let scheme = match scheme {
-            Scheme::Raw => SchemeConfig::Raw(map.raw_tree()?),
-            Scheme::Path => SchemeConfig::Path(map.path_tree()?),
-        };
-        Ok(OramConfig { map: MapConfig::Freecursive(map), ..OramConfig::flat(scheme) })
-    }
-}
-
-fn two_trees() -> oblivio_core::Error {
-    oblivio_core::Error::new(oblivio_core::ErrorKind::InvalidConfig, "an array has one tree")
+    oram: Box<dyn OramOnStore>,
+    /// Storage could not be flushed: nobody knows what it holds.
+    is_lost: bool,
 }
 
 impl Array {
+    fn of(oram: Box<dyn OramOnStore>) -> Self {
+        Self { oram, is_lost: false }
+    }
+
     /// As it is unless somebody says otherwise, in memory. See [`ArrayOptions`].
     ///
     /// # Errors
@@ -215,7 +102,7 @@ impl Array {
     /// nothing more.
     pub fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         for Access { address, op } in &*batch {
-            oblivio_core::front::check_request(*address, op, self.capacity(), self.block_bytes())?;
+            check_request(*address, op, self.capacity(), self.block_bytes())?;
         }
         for window in batch.chunks_mut(WINDOW_ACCESSES_MAX) {
             self.make_room()?;
@@ -235,13 +122,56 @@ impl Array {
 
     /// An eviction ahead of its time: it makes the stash smaller. Storage sees it.
     ///
+    /// Nobody has to: a request that finds the stash over its bound makes them itself. Where the time of a request
+    /// counts, they can be made before it comes, at times that do not depend on what is asked for.
+    ///
     /// # Errors
     /// Those of storage.
     pub fn background_evict(&mut self) -> Result<(), Error> {
+        self.check_not_lost()?;
         Ok(self.oram.evict()?)
     }
 
+    /// Has storage make durable what it was sent. Storage sees that. The array is no more durable for it: what opens
+    /// its blocks is in memory alone.
+    ///
+    /// # Errors
+    /// Those of storage. It may have lost something then, so the array answers nothing more.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.check_not_lost()?;
+        let flushed = self.oram.store_mut().flush();
+        self.is_lost = flushed.is_err();
+        Ok(flushed?)
+    }
+
+    /// Ends the array, and hands back the store that it was [made on](ArrayOptions::on), a
+    /// [`MemoryStore`](oblivio_core::MemoryStore) of one in memory. It holds what storage saw last; key, stash and positions are gone, so
+    /// **nothing opens the blocks any more**. Read what is still wanted before.
+    ///
+    /// # Errors
+    /// The array as it was, if its store is no `S`.
+    pub fn into_store<S: BucketStore + 'static>(mut self) -> Result<S, Self> {
+        let store: &dyn Any = self.oram.store_mut();
+        if !store.is::<S>() {
+            return Err(self);
+        }
+        let store: Box<dyn Any> = self.oram.into_store();
+        match store.downcast() {
+            Ok(store) => Ok(*store),
+            Err(_) => unreachable!("it was one a moment ago"),
+        }
+    }
+
+    fn check_not_lost(&self) -> Result<(), Error> {
+        if !self.is_lost {
+            return Ok(());
+        }
+        let message = "storage could not be flushed before, and may have lost blocks: make the array anew";
+        Err(Error::new(ErrorKind::Failed, message))
+    }
+
     fn make_room(&mut self) -> Result<(), Error> {
+        self.check_not_lost()?;
         let is_full =
             |error: &oblivio_core::Error| error.kind() == oblivio_core::ErrorKind::StashFull;
         for _ in 0..EVICTIONS_MAX {

@@ -93,6 +93,8 @@ struct Lying {
 #[derive(Default)]
 struct Told {
     fails: Option<StoreErrorKind>,
+    fails_to_flush: bool,
+    flushes: u64,
     lies: bool,
 }
 
@@ -125,6 +127,11 @@ impl BucketStore for Lying {
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
+        let mut told = self.told.borrow_mut();
+        if told.fails_to_flush {
+            return Err(StoreError::new(StoreErrorKind::Full, "there is no room"));
+        }
+        told.flushes += 1;
         self.store.flush()
     }
 }
@@ -171,5 +178,55 @@ fn what_storage_says_of_a_failure_is_passed_on() {
         told.borrow_mut().fails = Some(said);
         let error = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err()).unwrap();
         assert_eq!(error.kind(), expected, "{error}");
+    }
+}
+
+#[test]
+fn storage_is_flushed_when_that_is_asked_for_and_never_else() {
+    for options in each() {
+        let (mut array, told) = lying(&options);
+        assert_eq!(told.borrow().flushes, 0);
+        array.flush().unwrap();
+        assert_eq!(told.borrow().flushes, 1, "{options:?}");
+        array.read(0, &mut [0; BYTES]).unwrap();
+        assert_eq!(told.borrow().flushes, 1, "{options:?}");
+    }
+}
+
+#[test]
+fn an_array_whose_storage_was_not_flushed_answers_nothing_more() {
+    for options in each() {
+        let (mut array, told) = lying(&options);
+        told.borrow_mut().fails_to_flush = true;
+        assert_eq!(array.flush().unwrap_err().kind(), ErrorKind::NoSpace, "{options:?}");
+        told.borrow_mut().fails_to_flush = false;
+        let after = [
+            array.read(0, &mut [0; BYTES]),
+            array.write(0, &[0; BYTES]),
+            array.dummy(),
+            array.background_evict(),
+            array.flush(),
+        ];
+        for answer in after {
+            assert_eq!(answer.unwrap_err().kind(), ErrorKind::Failed, "{options:?}");
+        }
+        assert_eq!(told.borrow().flushes, 0);
+    }
+}
+
+#[test]
+fn the_store_is_handed_back_as_what_it_is_and_holds_nothing_in_clear() {
+    for options in each() {
+        let (array, told) = lying(&options);
+        told.borrow_mut().flushes = 7;
+        let mut array = array.into_store::<MemoryStore>().err().unwrap();
+        let mut block = [0; BYTES];
+        array.read(42, &mut block).unwrap();
+        assert_eq!(block, [1; BYTES], "asked for another store, it is as it was: {options:?}");
+        let store: Lying = array.into_store().unwrap();
+        assert_eq!(store.told.borrow().flushes, 7);
+        let contents = store.store.contents();
+        assert!(contents.iter().any(|byte| *byte != 0), "{options:?}");
+        assert!(!contents.windows(16).any(|part| part == [1; 16]), "{options:?}");
     }
 }

@@ -73,7 +73,7 @@ pub struct CacheTally {
 /// let mut oram = CachedOram::new(cache, RemapPolicy::Delayed, oram)?;
 ///
 /// for _ in 0..10 {
-///     oram.update(7, |block| block[0] += 1)?;
+///     oram.update(7, &mut |block| block[0] += 1)?;
 /// }
 /// assert_eq!((oram.tally().misses, oram.tally().hits), (1, 9));
 /// oram.flush()?;

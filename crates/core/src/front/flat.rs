@@ -122,6 +122,11 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         &mut self.scheme
     }
 
+    /// Ends the use of the front end, and hands back what made the accesses.
+    pub fn into_scheme(self) -> S {
+        self.scheme
+    }
+
     /// What it did so far. Secret.
     pub fn tally(&self) -> FrontTally {
         self.tally

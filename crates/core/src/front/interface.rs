@@ -22,6 +22,31 @@ pub struct Access<'a> {
 /// the same, not whether they were read or written. A position map that lies in the ORAM
 /// itself adds accesses of its own: see [`recursion`](super::recursion). Where [`HitPolicy::Serve`](super::HitPolicy) was chosen,
 /// requests for blocks on the client make none, and storage learns what that policy says.
+///
+/// A `dyn Oram` does all that any does:
+///
+/// ```
+/// use oblivio_core::{Error, Oram};
+///
+/// /// Counts in the first byte of a block, in one access.
+/// fn count(oram: &mut dyn Oram, address: u64) -> Result<u8, Error> {
+///     let mut counted = 0;
+///     oram.update(address, &mut |block| {
+///         block[0] += 1;
+///         counted = block[0];
+///     })?;
+///     Ok(counted)
+/// }
+/// # use oblivio_core::{Key, MemoryStore, PathOram, Sealer, TreeConfig};
+/// # use rand::{SeedableRng, rngs::StdRng};
+/// # let mut coins = StdRng::seed_from_u64(1);
+/// # let config = TreeConfig::path(10, 16)?;
+/// # let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
+/// # let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
+/// # let mut oram = PathOram::path(&config, sealer, store, coins)?;
+/// # assert_eq!((count(&mut oram, 7)?, count(&mut oram, 7)?), (1, 2));
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Oram {
     /// How many blocks. Public.
     fn capacity(&self) -> u64;
@@ -59,11 +84,8 @@ pub trait Oram {
     ///
     /// # Errors
     /// See [`Self::access`].
-    fn update(&mut self, address: u64, mut change: impl FnMut(&mut [u8])) -> Result<(), Error>
-    where
-        Self: Sized,
-    {
-        self.access(&mut [Access { address, op: Op::Update(&mut change) }])
+    fn update(&mut self, address: u64, change: &mut dyn FnMut(&mut [u8])) -> Result<(), Error> {
+        self.access(&mut [Access { address, op: Op::Update(change) }])
     }
 }
 

@@ -143,6 +143,10 @@ impl<S: BucketStore> PathIo<S> {
         &mut self.store
     }
 
+    pub(super) fn into_store(self) -> S {
+        self.store
+    }
+
     /// The same, of a kind of store that is found out at run time.
     pub(super) fn over_any_store(&mut self) -> &mut AnyPathIo<'_> {
         self

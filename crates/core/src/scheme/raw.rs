@@ -54,6 +54,11 @@ impl<S: BucketStore> RawScheme<S> {
     pub fn store_mut(&mut self) -> &mut S {
         self.io.store_mut()
     }
+
+    /// Ends the use of the scheme, and hands back its store. What that holds, nothing opens any more.
+    pub fn into_store(self) -> S {
+        self.io.into_store()
+    }
 }
 
 impl RawScheme<TagTree> {

@@ -68,7 +68,7 @@ fn endure_on<B: Scheme>(mut oram: FlatOram<B, StdRng>, accesses: u64) {
     for (i, address) in (0u64..).zip(everything_once.chain(anything)) {
         evictions += drain(&mut oram);
         let mut before = [0; BLOCK_BYTES];
-        oram.update(address, |block| {
+        oram.update(address, &mut |block| {
             before.copy_from_slice(block);
             block[..8].copy_from_slice(&i.to_le_bytes());
         })

@@ -131,7 +131,7 @@ fn run<O: Front>(oram: O, policy: RemapPolicy, coins: &mut StdRng) -> CacheTally
             _ => {
                 let fill: u8 = coins.random();
                 let mut seen = Vec::new();
-                oram.update(address, |block| {
+                oram.update(address, &mut |block| {
                     seen = block.to_vec();
                     block[0] ^= fill;
                 })

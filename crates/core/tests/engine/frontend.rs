@@ -456,7 +456,7 @@ fn how_many_accesses_there_are_depends_on_the_addresses_alone() {
     let [mut one, mut other] = [path(&config, 1), path(&config, 2)];
     for request in Workload::Zipf.requests(4096, 5).take(3000) {
         one.read(request.address, &mut [0; 64]).unwrap();
-        other.update(request.address, |block| block[0] ^= 1).unwrap();
+        other.update(request.address, &mut |block| block[0] ^= 1).unwrap();
         assert_eq!(one.tally(), other.tally());
     }
     assert!(one.tally().remap_accesses > 100);

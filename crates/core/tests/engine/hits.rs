@@ -116,7 +116,7 @@ fn serves_what_is_on_the_client<B: Scheme>(oram: FlatOram<B, StdRng>, coins: &mu
             }
             _ => {
                 held[3] ^= 0x5A;
-                oram.update(address, |block| block[3] ^= 0x5A).unwrap();
+                oram.update(address, &mut |block| block[3] ^= 0x5A).unwrap();
             }
         }
         assert_eq!(oram.tally().stash_hits, expected, "{tree:?}");
@@ -327,7 +327,7 @@ fn overflow_goes_to_the_stash<B: Scheme>(mut oram: FlatOram<B, StdRng>) -> u64 {
         let address = if n < capacity { n } else { coins.random_range(0..range) };
         let (held, before) = (&mut array[address as usize], oram.stash().blocks());
         let mut seen = [0xA5; BLOCK_BYTES];
-        oram.update(address, |block| {
+        oram.update(address, &mut |block| {
             seen.copy_from_slice(block);
             block[..8].copy_from_slice(&n.to_le_bytes());
         })

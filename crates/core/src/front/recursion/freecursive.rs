@@ -148,6 +148,11 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         &mut self.scheme
     }
 
+    /// Ends the use of the front end, and hands back what made the accesses.
+    pub fn into_scheme(self) -> S {
+        self.scheme
+    }
+
     /// How many levels of the position map lie in the tree. Public.
     pub fn depth(&self) -> usize {
         self.space.depth()

@@ -237,7 +237,7 @@ fn a_cache_that_is_flushed_has_lost_nothing() {
     for _ in 0..2000 {
         let addresses = if coins.random() { 200 } else { 20 };
         let (address, fill) = (coins.random_range(0..addresses), coins.random());
-        oram.update(address as u64, |block| {
+        oram.update(address as u64, &mut |block| {
             assert_eq!(block, [model[address]; BLOCK_BYTES]);
             block.fill(fill);
         })

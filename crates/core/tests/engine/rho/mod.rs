@@ -169,7 +169,7 @@ where
                 oram.write(address, held).unwrap();
             }
             _ => {
-                oram.update(address, |block| {
+                oram.update(address, &mut |block| {
                     seen.copy_from_slice(block);
                     block[0] ^= i;
                 })
