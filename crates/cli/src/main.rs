@@ -1,5 +1,6 @@
 //! `oblivio`: disks on storage that you do not trust.
 
+mod advice;
 mod args;
 mod background;
 mod clock;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
+use crate::advice::as_commands;
 use crate::error::CliError;
 
 /// Prints `text`, with a line end.
@@ -52,7 +53,7 @@ fn prefix() -> String {
 
 /// Tells of something that went otherwise than expected, and well.
 pub(crate) fn remark(text: &str) {
-    let _ = writeln!(io::stderr(), "{}{text}", prefix());
+    let _ = writeln!(io::stderr(), "{}{}", prefix(), as_commands(text));
 }
 
 /// Prints `text` where it stays apart from what a command prints that was run for the user.
@@ -63,7 +64,7 @@ pub(crate) fn explain(text: &str) {
 /// Tells of an error.
 pub(crate) fn complain(error: &CliError) {
     // When even that fails, the exit code has to do.
-    let _ = writeln!(io::stderr(), "{}{error}", prefix());
+    let _ = writeln!(io::stderr(), "{}{}", prefix(), as_commands(&error.to_string()));
 }
 
 /// A word as one would type it.

@@ -19,6 +19,8 @@ use std::fs;
 use std::path::Path;
 
 use oblivio::ArrayOptions;
+#[cfg(test)]
+use oblivio::ErrorKind;
 use oblivio::oblivio_core::store::{
     Blanks, BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
 };
@@ -70,6 +72,15 @@ impl RedbStore {
         let level = self.shape(piece.tree).and_then(|shape| shape.level_of(piece.bucket));
         level.map_or(0, |level| level.bucket_bytes as usize)
     }
+
+    /// What is in a record, if that is a whole bucket: others can change a file, and a store does not believe it either.
+    fn whole<'r>(&self, piece: &Piece, record: &'r [u8]) -> Result<&'r [u8], StoreError> {
+        if record.len() == self.bucket_bytes(piece) {
+            return Ok(record);
+        }
+        let message = "a record is not as long as its bucket: the database is damaged";
+        Err(StoreError::new(StoreErrorKind::Damaged, message))
+    }
 }
 
 fn key(piece: &Piece) -> (u16, u8, u64) {
@@ -98,9 +109,10 @@ impl BucketStore for RedbStore {
         let buckets = begun.open_table(BUCKETS).map_err(failed)?;
         for (i, piece) in pieces.iter().enumerate() {
             // A bucket that was never written reads as zeros.
-            if let Some(bucket) = buckets.get(key(piece)).map_err(failed)? {
-                let part = &bucket.value()[self.part(piece)?.range()];
-                self.buffer[self.spans[i].range()].copy_from_slice(part);
+            if let Some(record) = buckets.get(key(piece)).map_err(failed)? {
+                let bucket = self.whole(piece, record.value())?;
+                let part = self.part(piece)?.range();
+                self.buffer[self.spans[i].range()].copy_from_slice(&bucket[part]);
             }
         }
         Ok(Frames::new(&self.buffer, &self.spans))
@@ -115,11 +127,10 @@ impl BucketStore for RedbStore {
             let mut buckets = begun.open_table(BUCKETS).map_err(failed)?;
             for (i, piece) in pieces.iter().enumerate() {
                 let part = self.part(piece)?.range();
-                let before = buckets.get(key(piece)).map_err(failed)?;
-                let mut bucket = before.map_or_else(
-                    || vec![0; self.bucket_bytes(piece)],
-                    |bucket| bucket.value().to_vec(),
-                );
+                let mut bucket = match buckets.get(key(piece)).map_err(failed)? {
+                    Some(record) => self.whole(piece, record.value())?.to_vec(),
+                    None => vec![0; self.bucket_bytes(piece)],
+                };
                 bucket[part].copy_from_slice(&self.buffer[self.spans[i].range()]);
                 buckets.insert(key(piece), &bucket[..]).map_err(failed)?;
             }
@@ -170,4 +181,28 @@ fn it_keeps_to_the_contract_of_stores() {
             RedbStore::open(&path(0), store.shapes.clone()).unwrap()
         },
     );
+}
+
+#[test]
+fn a_record_that_was_cut_off_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("buckets.redb");
+    let options = ArrayOptions::new(100, 64);
+    let make = |shape| Ok(RedbStore::open(&path, vec![shape]).map_err(failed)?);
+    let mut array = options.on(make).unwrap();
+    array.write(7, &[42; 64]).unwrap();
+    let store: RedbStore = array.into_store().unwrap();
+    // All records, cut off after a byte.
+    let begun = store.database.begin_write().unwrap();
+    {
+        let mut buckets = begun.open_table(BUCKETS).unwrap();
+        let keys: Vec<_> = buckets.iter().unwrap().map(|it| it.unwrap().0.value()).collect();
+        assert!(!keys.is_empty());
+        keys.iter().for_each(|key| drop(buckets.insert(key, &[1][..]).unwrap()));
+    }
+    begun.commit().unwrap();
+    drop(store);
+    let mut array = options.on(make).unwrap();
+    let error = (0..100).find_map(|at| array.read(at, &mut [0; 64]).err()).unwrap();
+    assert_eq!(error.kind(), ErrorKind::Tampered, "{error}");
 }

@@ -166,7 +166,8 @@ impl Array {
         if !self.is_lost {
             return Ok(());
         }
-        let message = "storage could not be flushed before, and may have lost blocks: make the array anew";
+        let message =
+            "storage could not be flushed before, and may have lost blocks: make the array anew";
         Err(Error::new(ErrorKind::Failed, message))
     }
 

@@ -44,7 +44,7 @@ pub fn create(directory: &Path) -> Result<FsStateDir, Error> {
     FsStateDir::create(directory).map_err(unfit)
 }
 
-/// Says with which option of the program another one is named, and whose it was that was looked for.
+/// Says how another one is named, and whose it was that was looked for.
 fn unfit(error: VolumeError) -> Error {
     let whose = if geteuid().is_root() {
         ". Under sudo, the home directory may be root's or that of who called it"
@@ -53,12 +53,12 @@ fn unfit(error: VolumeError) -> Error {
     };
     match error.kind() {
         VolumeErrorKind::InvalidRequest => {
-            Error::new(ErrorKind::Input, format!("{error} with --state{whose}"))
+            Error::new(ErrorKind::Input, format!("{error} by its own path{whose}"))
         }
         VolumeErrorKind::StateDamaged => Error::new(
             ErrorKind::State,
             format!(
-                "{error}. Name it with --state, which another user than the one who made the volume always has to{whose}"
+                "{error}. Name it by its own path, which another user than the one who made the volume always has to{whose}"
             ),
         ),
         _ => error.into(),

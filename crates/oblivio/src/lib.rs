@@ -39,8 +39,35 @@
 //! | [`home`] | where the clients' directories of a user are |
 //! | [`opening`], [`creation`] | the steps between, for programs that ask and tell more |
 //!
-//! The crates below are [`oblivio_core`] (the algorithms), [`oblivio_store`] (where buckets can be kept) and [`oblivio_volume`] (the disk);
-//! they are there for whoever needs a part alone.
+//! An [`Array`] is less: it lives as long as the program, and needs no directory.
+//!
+//! ```
+//! use oblivio::Array;
+//!
+//! let mut array = Array::in_memory(1000, 64)?; // 1000 blocks of 64 bytes
+//! array.write(7, &[42; 64])?;
+//! array.update(7, |block| block[0] += 1)?;
+//! # Ok::<(), oblivio::Error>(())
+//! ```
+//!
+//! # What it is not
+//! - **An array is not durable.** Key, stash and positions are in memory alone, whatever the store. A volume is durable: what was
+//!   [flushed](Volume::flush) survives a crash.
+//! - **The schemes of [`oblivio_core`] by themselves are neither durable nor authenticated.** Volumes and arrays are authenticated, unless an array is
+//!   [told not to be](ArrayOptions::unauthenticated).
+//! - **Time is not hidden**: storage sees when there was a request. A volume can be used at a fixed rate
+//!   ([`DiskOptions`]).
+//! - **Nobody outside of the project has audited it**, and formats may change before version 1.
+//!
+//! # Features
+//! None: what this crate needs of [`oblivio_core`] is always there.
+//!
+//! # Where to go on
+//! - The examples of this package are whole programs, and tests: a volume, a key-value store, a store of one's own on a database, and a view that
+//!   is drawn.
+//! - The crates below are [`oblivio_core`] (the algorithms, with a [manual](oblivio_core::manual)), [`oblivio_store`] (where buckets can be
+//!   kept) and [`oblivio_volume`] (the disk). They are there for programs that need a part alone.
+//! - In the repository, `docs/library.md` goes through all this, and `docs/add-a-store.md` through a store of one's own.
 
 mod array;
 pub mod creation;

@@ -152,7 +152,7 @@ impl Locked<'_> {
 pub fn state_of(named: Option<&Path>, owner: &Unlocked) -> Result<PathBuf, Error> {
     let named = named.map(Path::to_owned);
     named.or_else(|| home::client_directory(owner.superblock.volume_id())).ok_or_else(|| {
-        let message = "there is no home directory: name the client's directory with --state";
+        let message = "there is no home directory: name the client's directory";
         Error::new(ErrorKind::Input, message)
     })
 }
@@ -191,7 +191,7 @@ fn not_unlocked(error: SuperblockError, kind: Option<SecretKind>) -> Error {
         SuperblockErrorKind::TooCostly => Error::new(
             ErrorKind::Input,
             format!(
-                "{error}. `oblivio key list` says what each slot asks for, --key-slot names one, and --unlock-memory-max allows more"
+                "{error}. `oblivio key list` says what each slot asks for, one of them can be named, and more memory can be allowed"
             ),
         ),
         _ => VolumeError::from(error).into(),
@@ -203,7 +203,7 @@ pub fn no_superblock(error: SuperblockError) -> Error {
     match error.kind() {
         SuperblockErrorKind::NotAVolume => Error::new(
             ErrorKind::Tampered,
-            "what is there has the form of a volume, and no superblock. If it is a copy that is not whole, go on with `oblivio copy --resume`. \
+            "what is there has the form of a volume, and no superblock. If it is a copy that is not whole, go on with the copy. \
              If it never was a volume, because its creation was interrupted, `oblivio remove` removes it. Else restore it from a backup",
         ),
         _ => VolumeError::from(error).into(),

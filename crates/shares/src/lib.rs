@@ -5,6 +5,20 @@
 //! bring the degree of what comes out back. Hoang, Ozkaptan, Yavuz, Guajardo and Nguyen, *S³ORAM: A Computation-Efficient and
 //! Constant Client Bandwidth Blowup ORAM with Shamir Secret Sharing*, CCS 2017: "the paper" in this crate.
 //!
+//! ```
+//! use oblivio_shares::sharing::Parties;
+//!
+//! // Three servers, of which no two tell each other what they see.
+//! let parties = Parties::new(3, 1).unwrap();
+//! assert_eq!(parties.servers(), 3);
+//! // With two there is no product of shares.
+//! assert!(Parties::new(2, 1).is_err());
+//! ```
+//!
+//! In use it is the scheme `s3oram` of a volume ([`durable`]), which is durable and authenticated. What is in [`client`] and [`recursive`] by itself is neither:
+//! the position map is in memory alone, and servers that lie are noticed only if they contradict each other. There are no features; `docs/s3oram.md`
+//! of the repository says how it is used and how fast it is.
+//!
 //! | module | what it holds | in the paper |
 //! |---|---|---|
 //! | [`field`] | what shares are made of | 2, notation |

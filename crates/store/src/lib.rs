@@ -27,6 +27,14 @@
 //! # }
 //! ```
 //!
+//! # What it is not
+//! A store keeps bytes, and hides nothing: which buckets are asked for, when, and how often, is what it sees. It is **not authenticated**:
+//! it finds what a broken disk does, and not what somebody changes who means to. And it is durable only as far as it was
+//! [flushed](oblivio_core::store::BucketStore::flush). Oblivious, sealed and durable is what stands on it: the `Volume` of the crate `oblivio`.
+//!
+//! There are no features. For a store of one's own, `docs/add-a-store.md` of the repository goes through each step, and the crate
+//! `oblivio-conformance` checks it.
+//!
 //! # The rooms
 //! | module | what it holds |
 //! |---|---|

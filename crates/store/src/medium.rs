@@ -69,7 +69,7 @@ impl Medium {
             .map_err(|cause| {
                 let message = format!(
                     "the file system does not allow direct requests of {SECTOR_BYTES} bytes \
-                     ({cause}): open the file through the page cache, without `--direct`"
+                     ({cause}): leave out that requests are direct"
                 );
                 OpenError::caused_by(OpenErrorKind::DirectRefused, message, cause)
             })?;

@@ -618,7 +618,7 @@ fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
 }
 
 fn no_direct() -> OpenError {
-    let message = "--direct is for files of this machine: leave it out";
+    let message = "only files of this machine can be passed direct requests: leave out that requests are direct";
     OpenError::new(OpenErrorKind::DirectRefused, message)
 }
 

@@ -125,8 +125,8 @@ impl From<oblivio_core::Error> for VolumeError {
         };
         let advice = match kind {
             VolumeErrorKind::Tampered => {
-                ". Bring it back as it was before it was changed, and open the volume with \
-                 --after-tampering (a backup from before the last opening is too old, and this was one). \
+                ". Bring it back as it was before it was changed, and open the volume as one that \
+                 was tampered with (a backup from before the last opening is too old, and this was one). \
                  Without it, `oblivio rescue` saves what is left"
             }
             _ => "",

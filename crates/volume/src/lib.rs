@@ -3,6 +3,21 @@
 //! The crate `oblivio` is the way in: `Volume::create` and `Volume::open`, with examples. What is here are the parts that it is made
 //! of, for programs that put them together otherwise.
 //!
+//! ```
+//! use oblivio_volume::schemes;
+//! use oblivio_volume::superblock::VolumeParams;
+//!
+//! // What a disk of 1 GiB would be like, before it is made.
+//! let params = VolumeParams::plan(&schemes::wish(1 << 30))?;
+//! let cost = params.cost()?;
+//! assert_eq!(params.capacity_bytes(), 1 << 30);
+//! assert!(cost.client_bytes() < 48 << 20);
+//! # Ok::<(), oblivio_volume::VolumeError>(())
+//! ```
+//!
+//! A volume is durable as far as it was flushed, and authenticated: what storage changes or sets back is noticed. It is not constant-time, and
+//! hides when there are requests only at a fixed rate. Nobody outside of the project has audited it. There are no features.
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | [`volume`] | a durable array of blocks: the commit protocol |

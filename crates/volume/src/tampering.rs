@@ -16,7 +16,7 @@ pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), Vol
     Err(VolumeError::new(
         VolumeErrorKind::Tampered,
         "storage was found to be changed when the volume was last used. Bring it back as it was then, \
-         and open the volume with --after-tampering (a backup from before the last opening is too old); or \
+         and open the volume as one that was tampered with (a backup from before the last opening is too old); or \
          save what is left with `oblivio rescue`",
     ))
 }
@@ -30,7 +30,7 @@ pub(crate) fn check_before_key_change(dir: &dyn StateDir) -> Result<(), VolumeEr
     Err(VolumeError::new(
         VolumeErrorKind::Tampered,
         "storage was found to be changed when the volume was last used. Put that right before you change its \
-         keys: bring it back as it was, and run `oblivio check --after-tampering`; or save what is \
+         keys: bring it back as it was, and check the volume as one that was tampered with; or save what is \
          left with `oblivio rescue`, and make a new volume",
     ))
 }

@@ -6,6 +6,24 @@
 //! Every message comes from somebody who may lie: what is parsed is bounded before it is believed, and nothing that is parsed
 //! panics.
 //!
+//! ```
+//! use oblivio_wire::frame;
+//! use oblivio_wire::message::Request;
+//!
+//! let flush = Request::Flush { number: 7 };
+//! let mut stream = Vec::new();
+//! frame::send(&mut stream, &flush.encode())?;
+//! assert_eq!(stream, [9, 0, 0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0]); // length, kind, number
+//!
+//! let message = frame::receive(&mut &stream[..], 1 << 20)?.unwrap();
+//! assert_eq!(Request::decode(&message), Ok(flush));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! It keeps nothing and hides nothing: what is in a message was sealed before. The link is sealed and says who is at the other end, and whoever
+//! watches it sees how long messages are and when they come. There are no features. The crates `oblivio-store` (a client) and
+//! `oblivio-serve` (a server) stand on it.
+//!
 //! # The rooms
 //! | module | what it holds |
 //! |---|---|

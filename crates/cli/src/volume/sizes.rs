@@ -4,6 +4,7 @@ use oblivio_store::StoreKind;
 use serde_json::Value;
 
 use super::plan::{Plan, size};
+use crate::advice::as_commands;
 use crate::args::WishArgs;
 use crate::error::CliError;
 use crate::{output, table};
@@ -32,7 +33,8 @@ pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
             Ok(plan) => plans.push(plan),
             Err(error) if plans.is_empty() => return Err(error),
             Err(error) => {
-                refused = Some(format!("\nfrom {} on: {error}", size(bytes as f64)));
+                let why = as_commands(&error.to_string());
+                refused = Some(format!("\nfrom {} on: {why}", size(bytes as f64)));
                 break;
             }
         }

@@ -109,7 +109,7 @@ impl fmt::Display for MountError {
             Self::Program { program, said } => write!(f, "{program} failed: {said}"),
             Self::NotRoot => f.write_str(
                 "only root can mount a file system through a loop device: run this as root, or \
-                 mount the raw disk (--raw) or use the NBD server, which work without",
+                 mount the raw disk or use the NBD server, which work without",
             ),
             Self::NoLoopDevice(said) => write!(
                 f,
@@ -126,25 +126,24 @@ impl fmt::Display for MountError {
                 path.display()
             ),
             Self::Empty => f.write_str(
-                "the disk is empty, and no file system may be made on it: mount it once without \
-                 --no-mkfs and --read-only",
+                "the disk is empty, and no file system may be made on it: let one be made first",
             ),
             Self::TooSmall(bytes) => write!(
                 f,
-                "the disk is too small for a file system, which takes {} KiB: mount the raw disk (--raw), or \
+                "the disk is too small for a file system, which takes {} KiB: mount the raw disk, or \
                  make a larger volume",
                 bytes >> 10
             ),
             Self::MayHoldData => f.write_str(
                 "the disk holds no file system, but blocks of it were written: it begins and ends with \
-                 zeros and may hold data between them, so it is left as it is, as with --no-mkfs. Mount \
-                 the raw disk (--raw) to see what is on it; to make a file system over that all the \
+                 zeros and may hold data between them, so it is left as it is. Mount \
+                 the raw disk to see what is on it; to make a file system over that all the \
                  same, run mkfs.ext4 on the file `disk` there",
             ),
             Self::NotThisFilesystem(name) => write!(
                 f,
                 "the disk is neither empty nor holds an {name} file system: it is left as it is; \
-                 mount the raw disk (--raw) to see what is on it"
+                 mount the raw disk to see what is on it"
             ),
             Self::UnfitDisk(why) => write!(f, "the disk cannot be served as a file: {why}"),
             Self::Disk(error) => write!(f, "the disk failed: {error}"),

@@ -195,24 +195,23 @@ impl fmt::Display for ServeError {
             Self::NotLoopback(address) => write!(
                 f,
                 "other machines can reach {address}: listen on 127.0.0.1 or [::1], or allow \
-                 addresses beyond loopback (--beyond-loopback)"
+                 addresses beyond loopback"
             ),
             Self::AnyClient(address) => write!(
                 f,
                 "other machines can reach {address}, and whoever does could read and write the whole \
-                 disk: let clients prove who they are (--tls-client-authorities, without \
-                 --tls-optional), or serve any of them on purpose (--any-client)"
+                 disk: let clients prove who they are, or serve \
+                 any of them on purpose"
             ),
             Self::PathTooLong(path) => write!(
                 f,
                 "the path of a socket is at most {SOCKET_PATH_BYTES_MAX} bytes long, and {} is longer: \
-                 choose a shorter one (--socket)",
+                 choose a shorter one",
                 path.display()
             ),
             Self::NoFolder(path) => write!(
                 f,
-                "there is no folder for the socket {}: make the folder, or choose another socket file \
-                 (--socket)",
+                "there is no folder for the socket {}: make the folder, or choose another socket file",
                 path.display()
             ),
             Self::ForeignLock(path) => write!(

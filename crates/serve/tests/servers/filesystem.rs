@@ -527,7 +527,7 @@ fn mount_without_root_when_asked_to() {
     let registration = Registry::at(directory).unwrap().register(directory).unwrap();
     let disk = Arc::new(MemoryDisk::new(32 * MIB));
     let error = mount_filesystem(disk, &registration, &MAKE).err().unwrap().to_string();
-    assert!(error.contains("--raw") && error.contains("NBD"), "{error}");
+    assert!(error.contains("the raw disk") && error.contains("NBD"), "{error}");
     println!("told");
 }
 

@@ -115,7 +115,7 @@ impl DurableScheme for DurableS3Oram {
         let client_bytes = params.cost()?.client_bytes();
         if client_bytes > wish.client_bytes_max {
             return Err(impossible(format!(
-                "such a volume takes {client_bytes} bytes of client memory: allow as many (--client-memory), or choose larger blocks or a smaller disk"
+                "such a volume takes {client_bytes} bytes of client memory: allow as many, or choose larger blocks or a smaller disk"
             )));
         }
         Ok(Box::new(params))

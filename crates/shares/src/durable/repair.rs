@@ -133,7 +133,7 @@ pub fn needs_repair(
         && steps(params.tree, there) > steps(params.tree, others) + 1
     {
         let message = format!(
-            "{} says that it is further than all others: if they were set back, it alone has what was written last. Bring them back as they were. If it lies, --anyway makes it anew",
+            "{} says that it is further than all others: if they were set back, it alone has what was written last. Bring them back as they were. If it lies, it can be made anew all the same",
             servers.name(server)
         );
         return Err(Error::new(ErrorKind::StoreRolledBack, message));

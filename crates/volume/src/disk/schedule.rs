@@ -100,7 +100,7 @@ pub(super) fn check_ranges(volume: &Volume, accesses: usize) -> Result<(), Volum
     }
     Err(invalid(format!(
         "{accesses} accesses to ranges of {range_bytes} bytes at a tick take more than {} MiB of memory: make {accesses_max} or \
-         fewer at a tick (--burst)",
+         fewer at a tick",
         TICK_BYTES_MAX >> 20
     )))
 }

@@ -129,7 +129,7 @@ impl History {
                 VolumeErrorKind::Tampered,
                 "what would tell whether the client's directory is the latest is damaged in storage. \
                  Bring the store back as it was; or, if you know that the directory is the latest, open \
-                 the volume with --after-tampering",
+                 the volume as one that was tampered with",
             )),
             Sighting::Unclear | Sighting::NotYet => Ok(()),
         }

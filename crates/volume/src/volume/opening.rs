@@ -184,7 +184,7 @@ impl Volume {
         check_sync(&*config, &options)?;
         if options.hits == HitPolicy::Serve && !config.may_serve_on_client() {
             let message = format!(
-                "volumes of the scheme `{}` serve no block without an access: leave --serve-hits out",
+                "volumes of the scheme `{}` serve no block without an access: open them without that",
                 config.scheme()
             );
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
@@ -236,7 +236,7 @@ fn check_sync(config: &dyn DurableConfig, options: &VolumeOptions) -> Result<(),
         return Ok(());
     }
     let message = format!(
-        "volumes of the scheme `{}` keep their moves before storage sees them, or lose all in a power loss: leave --sync-moves out",
+        "volumes of the scheme `{}` keep their moves before storage sees them, or lose all in a power loss: have moves durable before reads",
         config.scheme()
     );
     Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))

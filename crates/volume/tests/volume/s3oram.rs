@@ -158,7 +158,7 @@ fn moves_become_durable_first_or_there_is_no_volume() {
     let setup = Setup::new();
     let late = VolumeOptions::default().with_sync_moves(SyncMoves::AtFlush);
     let error = setup.create(late).map(drop).unwrap_err();
-    assert!(error.to_string().contains("--sync-moves"), "{error}");
+    assert!(error.to_string().contains("before reads"), "{error}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
     costs.iter().rfind(fits).map(|(params, _)| (*params).clone()).ok_or_else(|| {
         let least = costs.iter().map(|(_, cost)| cost.client_bytes()).min().unwrap_or(0);
         impossible(format!(
-            "such a volume takes {least} bytes of client memory at least: allow as many (--client-memory), or choose \
+            "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
              smaller ranges, smaller blocks or a smaller disk"
         ))
     })

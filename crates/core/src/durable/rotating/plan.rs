@@ -67,7 +67,7 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RawParams, Error> {
         .min_by(|(one, _), (other, _)| bytes_per_request(one).total_cmp(&bytes_per_request(other)));
     best.map(|(_, params)| params).ok_or_else(|| {
         invalid(format!(
-            "such a volume takes {least} bytes of client memory at least: allow as many (--client-memory), or choose \
+            "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
              smaller blocks or a smaller disk"
         ))
     })

@@ -57,7 +57,7 @@ impl DurableScheme for DurableScan {
         let client_bytes = params.cost()?.client_bytes();
         if client_bytes > wish.client_bytes_max {
             return Err(impossible(format!(
-                "such a volume takes {client_bytes} bytes of client memory: allow as many (--client-memory)"
+                "such a volume takes {client_bytes} bytes of client memory: allow as many"
             )));
         }
         Ok(Box::new(params))

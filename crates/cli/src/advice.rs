@@ -1,0 +1,102 @@
+//! What libraries advise, in the words of the command line.
+//!
+//! A library names what its callers can do; here it becomes the option or the command that does it.
+
+/// What libraries say, and what is said here instead.
+const SAID: [(&str, &str); 20] = [
+    ("allow as many", "allow as many (--client-memory)"),
+    ("open the volume as one that was tampered with", "open the volume with --after-tampering"),
+    ("check the volume as one that was tampered with", "run `oblivio check --after-tampering`"),
+    ("without an access: open them without that", "without an access: leave --serve-hits out"),
+    ("have moves durable before reads", "leave --sync-moves out"),
+    ("fewer at a tick", "fewer at a tick (--burst)"),
+    ("it can be made anew all the same", "--anyway makes it anew"),
+    ("leave out that requests are direct", "leave --direct out"),
+    ("name the client's directory", "name the client's directory with --state"),
+    ("by its own path", "with --state"),
+    ("one of them can be named", "--key-slot names one"),
+    ("more memory can be allowed", "--unlock-memory-max allows more"),
+    ("go on with the copy", "go on with `oblivio copy --resume`"),
+    ("the raw disk", "the raw disk (--raw)"),
+    ("let one be made first", "mount it once without --no-mkfs and --read-only"),
+    ("allow addresses beyond loopback", "allow addresses beyond loopback (--beyond-loopback)"),
+    (
+        "let clients prove who they are",
+        "let clients prove who they are (--tls-client-authorities, without --tls-optional)",
+    ),
+    ("any of them on purpose", "any of them on purpose (--any-client)"),
+    ("is longer: choose a shorter one", "is longer: choose a shorter one (--socket)"),
+    ("choose another socket file", "choose another socket file (--socket)"),
+];
+
+/// A message, as this program says it.
+pub(crate) fn as_commands(message: &str) -> String {
+    let message = message.to_owned();
+    SAID.iter().fold(message, |message, (library, here)| message.replace(library, here))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// Sources of what other programs may be built on, without their comments, and with their strings in one line.
+    fn libraries() -> Vec<(PathBuf, String)> {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut left: Vec<_> = ["core", "store", "volume", "shares", "wire", "serve", "oblivio"]
+            .map(|name| crates.join(name).join("src"))
+            .into();
+        let mut found = Vec::new();
+        while let Some(path) = left.pop() {
+            if path.is_dir() {
+                left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+                let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+                found.push((path, lines.map(joined).collect()));
+            }
+        }
+        found
+    }
+
+    /// A line whose string goes on in the next has no end.
+    fn joined(line: &str) -> String {
+        let line = line.trim_start();
+        line.strip_suffix('\\').map_or_else(|| format!("{line}\n"), str::to_owned)
+    }
+
+    #[test]
+    fn libraries_say_what_is_replaced() {
+        let libraries = libraries();
+        assert!(libraries.len() > 100);
+        for (library, here) in SAID {
+            let says = |(_, text): &&(PathBuf, String)| text.contains(library);
+            assert!(libraries.iter().any(|it| says(&it)), "no library says: {library}");
+            assert!(as_commands(library).contains(here), "{library}");
+        }
+    }
+
+    #[test]
+    fn libraries_name_no_option_of_this_program() {
+        let command = crate::args::command();
+        let mut left = vec![&command];
+        let mut options = Vec::new();
+        while let Some(command) = left.pop() {
+            options.extend(command.get_arguments().filter_map(|it| it.get_long()));
+            left.extend(command.get_subcommands());
+        }
+        assert!(options.contains(&"after-tampering"));
+        for (path, text) in libraries() {
+            let after_dashes = text.split("--").skip(1).map(|rest| {
+                let is_end = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '-');
+                rest.split(is_end).next().unwrap_or_default()
+            });
+            for word in after_dashes {
+                assert!(!options.contains(&word), "{}: --{word}", path.display());
+            }
+        }
+    }
+}
