@@ -1,5 +1,6 @@
 //! Values with units: bytes, seconds, rates, parts of a hundred.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use oblivio_core::durable::RangePolicy;
@@ -30,6 +31,13 @@ pub(super) fn parse_range_policy(text: &str) -> Result<RangePolicy<u64>, String>
         Some(("fixed", size)) => parse_size(size).map(RangePolicy::Fixed),
         _ => Err("it is `classes`, `exact` or `fixed=SIZE`, such as fixed=1M".into()),
     }
+}
+
+/// Where to listen.
+pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "it is the number of an address and a port, such as 127.0.0.1:8080 or [::1]:8080; names are not looked up".into()
+    })
 }
 
 /// A part of a hundred, with its sign: `1%`, `0.5%`.

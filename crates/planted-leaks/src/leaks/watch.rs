@@ -35,10 +35,22 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "to every user of the machine, what the page shows",
         edits: &[Edit {
             file: "serve/src/watch/door.rs",
-            find: "(true, \"events\") => Ok(Admitted::Events),",
-            replacement: "(_, \"events\") => Ok(Admitted::Events),",
+            find: "\"events\" if tokens.page.is(said) => Ok(Admitted::Events),",
+            replacement: "\"events\" => Ok(Admitted::Events),",
         }],
         found_by: &[SERVE_WATCH.tests(&["strangers::without_the_token_there_is_nothing"])],
+    },
+    Leak {
+        name: "watch-tickets-are-good-for-ever",
+        shows: "to every user of the machine who reads the list of processes, what the page shows",
+        edits: &[Edit {
+            file: "serve/src/watch/token.rs",
+            find: "self.is_used.swap(true, Ordering::Relaxed)",
+            replacement: "self.is_used.swap(false, Ordering::Relaxed)",
+        }],
+        found_by: &[
+            SERVE_WATCH.tests(&["strangers::the_address_that_is_told_leads_to_the_page_once"])
+        ],
     },
     Leak {
         name: "watch-answers-to-any-name",

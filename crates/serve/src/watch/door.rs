@@ -5,11 +5,13 @@ use std::net::SocketAddr;
 use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, Request, StatusCode};
 
-use super::token::Token;
+use super::token::Tokens;
 
 /// What somebody may see who has asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
+    /// With the ticket.
+    Entrance,
     Page,
     Events,
 }
@@ -24,6 +26,8 @@ pub(super) enum Refusal {
     Method,
     /// Whoever does not know the token learns no more than that there is a server.
     NotThere,
+    /// Somebody has been here with this ticket.
+    Used,
     /// There are enough readers.
     Full,
 }
@@ -35,6 +39,7 @@ impl Refusal {
             Self::Origin => StatusCode::FORBIDDEN,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotThere => StatusCode::NOT_FOUND,
+            Self::Used => StatusCode::GONE,
             Self::Full => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -54,6 +59,10 @@ impl Refusal {
                 "There is nothing here. The page is at the address that was printed when the disk was served: all of it, with \
                  what comes after the port. It is another each time.\n"
             }
+            Self::Used => {
+                "This address was opened before, and is good for once. Where that was, the page is still there: copy its address from \
+                 that browser. If it was not you, another user of this machine sees the page: end the program that serves it.\n"
+            }
             Self::Full => "As many pages are open as may be: close one, and load this one again.\n",
         }
     }
@@ -63,7 +72,7 @@ impl Refusal {
 pub(super) fn admit<B>(
     request: &Request<B>,
     address: SocketAddr,
-    token: &Token,
+    tokens: &Tokens,
 ) -> Result<Admitted, Refusal> {
     let headers = request.headers();
     let name = one(headers, HOST).filter(|name| is_ours(name, address)).ok_or(Refusal::Name)?;
@@ -80,9 +89,10 @@ pub(super) fn admit<B>(
     }
     let path = request.uri().path().trim_start_matches('/');
     let (said, rest) = path.split_once('/').unwrap_or((path, ""));
-    match (token.is(said), rest) {
-        (true, "") => Ok(Admitted::Page),
-        (true, "events") => Ok(Admitted::Events),
+    match rest {
+        "" if tokens.ticket.is(said) => Ok(Admitted::Entrance),
+        "" if tokens.page.is(said) => Ok(Admitted::Page),
+        "events" if tokens.page.is(said) => Ok(Admitted::Events),
         _ => Err(Refusal::NotThere),
     }
 }
@@ -121,11 +131,11 @@ mod tests {
 
     #[test]
     fn only_the_own_names_are_answered_to() {
-        let (address, token) = ("127.0.0.1:4711".parse().unwrap(), Token::draw().unwrap());
-        let path = format!("/{}/", token.as_str());
+        let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
+        let path = format!("/{}/", tokens.page.as_str());
         for name in ["127.0.0.1:4711", "localhost:4711", "[::1]:4711"] {
             assert_eq!(
-                admit(&asked(&path, &[("host", name)]), address, &token),
+                admit(&asked(&path, &[("host", name)]), address, &tokens),
                 Ok(Admitted::Page)
             );
         }
@@ -139,28 +149,28 @@ mod tests {
             "",
         ] {
             let request = asked(&path, &[("host", name)]);
-            assert_eq!(admit(&request, address, &token), Err(Refusal::Name), "{name}");
+            assert_eq!(admit(&request, address, &tokens), Err(Refusal::Name), "{name}");
         }
         let twice = [("host", "127.0.0.1:4711"), ("host", "127.0.0.1:4711")];
-        assert_eq!(admit(&asked(&path, &twice), address, &token), Err(Refusal::Name));
-        assert_eq!(admit(&asked(&path, &[]), address, &token), Err(Refusal::Name));
+        assert_eq!(admit(&asked(&path, &twice), address, &tokens), Err(Refusal::Name));
+        assert_eq!(admit(&asked(&path, &[]), address, &tokens), Err(Refusal::Name));
         let by_a_proxy = asked(&format!("http://evil.example{path}"), &twice[..1]);
-        assert_eq!(admit(&by_a_proxy, address, &token), Err(Refusal::Name));
+        assert_eq!(admit(&by_a_proxy, address, &tokens), Err(Refusal::Name));
         let at_the_usual_port = asked(&path, &[("host", "localhost")]);
         let address = "127.0.0.1:80".parse().unwrap();
-        assert_eq!(admit(&at_the_usual_port, address, &token), Ok(Admitted::Page));
+        assert_eq!(admit(&at_the_usual_port, address, &tokens), Ok(Admitted::Page));
         let elsewhere = asked(&path, &[("host", "127.0.0.2:4711")]);
         let address = "127.0.0.2:4711".parse().unwrap();
-        assert_eq!(admit(&elsewhere, address, &token), Ok(Admitted::Page));
+        assert_eq!(admit(&elsewhere, address, &tokens), Ok(Admitted::Page));
     }
 
     #[test]
     fn pages_of_others_get_nothing() {
-        let (address, token) = ("127.0.0.1:4711".parse().unwrap(), Token::draw().unwrap());
-        let path = format!("/{}/events", token.as_str());
+        let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
+        let path = format!("/{}/events", tokens.page.as_str());
         let from = |origin| {
             let request = asked(&path, &[("host", "127.0.0.1:4711"), ("origin", origin)]);
-            admit(&request, address, &token)
+            admit(&request, address, &tokens)
         };
         assert_eq!(from("http://127.0.0.1:4711"), Ok(Admitted::Events));
         for origin in
@@ -172,17 +182,21 @@ mod tests {
 
     #[test]
     fn without_the_token_there_is_nothing() {
-        let (address, token) = ("127.0.0.1:4711".parse().unwrap(), Token::draw().unwrap());
-        let said = token.as_str();
-        let asks = |path: &str| admit(&asked(path, &[("host", "127.0.0.1:4711")]), address, &token);
+        let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
+        let said = tokens.page.as_str();
+        let asks =
+            |path: &str| admit(&asked(path, &[("host", "127.0.0.1:4711")]), address, &tokens);
         assert_eq!(asks(&format!("/{said}")), Ok(Admitted::Page));
         for path in
             ["/", "//", "/events", "/x/events", &format!("/{}/", &said[1..]), &format!("/{said}/x")]
         {
             assert_eq!(asks(path), Err(Refusal::NotThere), "{path}");
         }
+        let ticket = tokens.ticket.as_str();
+        assert_eq!(asks(&format!("/{ticket}/")), Ok(Admitted::Entrance));
+        assert_eq!(asks(&format!("/{ticket}/events")), Err(Refusal::NotThere));
         let mut post = asked(&format!("/{said}/"), &[("host", "127.0.0.1:4711")]);
         *post.method_mut() = Method::POST;
-        assert_eq!(admit(&post, address, &token), Err(Refusal::Method));
+        assert_eq!(admit(&post, address, &tokens), Err(Refusal::Method));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 use super::door::{Admitted, Refusal, admit};
 use super::hub::{Events, Hub};
 use super::page::Page;
-use super::token::Token;
+use super::token::Tokens;
 use super::{Shown, WatchError, WatchLimits};
 
 /// How long to wait when a connection cannot be accepted, usually because too many files are open.
@@ -62,15 +62,15 @@ pub fn bind(address: SocketAddr, limits: WatchLimits) -> Result<BoundWatch, Watc
     set_socket_send_buffer_size(&listener, limits.send_buffer_bytes)
         .map_err(|error| failed(error.into()))?;
     let address = listener.local_addr().map_err(failed)?;
-    let token = Token::draw().map_err(WatchError::Randomness)?;
-    Ok(BoundWatch { listener, address, token, limits })
+    let tokens = Tokens::draw().map_err(WatchError::Randomness)?;
+    Ok(BoundWatch { listener, address, tokens, limits })
 }
 
 /// A server that listens, and has nothing to show yet.
 pub struct BoundWatch {
     listener: StdListener,
     address: SocketAddr,
-    token: Token,
+    tokens: Tokens,
     limits: WatchLimits,
 }
 
@@ -85,14 +85,14 @@ impl BoundWatch {
     /// # Errors
     /// [`WatchError::Threads`].
     pub fn serve(self, shown: Shown) -> Result<WatchServer, WatchError> {
-        let Self { listener, address, token, limits } = self;
-        let url = Zeroizing::new(format!("http://{address}/{}/", token.as_str()));
+        let Self { listener, address, tokens, limits } = self;
+        let url = Zeroizing::new(format!("http://{address}/{}/", tokens.ticket.as_str()));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(WatchError::Threads)?;
         let (stop, stopped) = oneshot::channel();
-        let room = Room { address, token, page: Page::new(), hub: Hub::new(&shown, &limits) };
+        let room = Room { address, tokens, page: Page::new(), hub: Hub::new(&shown, &limits) };
         let server = Server { room: Arc::new(room), shown, limits };
         let thread = thread::Builder::new()
             .name("watch".into())
@@ -109,7 +109,8 @@ pub struct WatchServer {
 }
 
 impl WatchServer {
-    /// Where the page is. Secret: who has it sees all that the page shows.
+    /// The way to the page. Secret until somebody has gone it, and good for once: whoever comes first is sent to the address of the page
+    /// itself.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -134,7 +135,7 @@ struct Server {
 /// What all connections share.
 struct Room {
     address: SocketAddr,
-    token: Token,
+    tokens: Tokens,
     page: Page,
     hub: Hub,
 }
@@ -202,7 +203,13 @@ async fn converse(stream: TcpStream, room: Arc<Room>, patience: Duration) {
 impl Room {
     fn answer(&self, request: &Request<Incoming>) -> Response<Either<Full<Bytes>, Events>> {
         let whole = |text: Bytes| Either::Left(Full::new(text));
-        let said = admit(request, self.address, &self.token).and_then(|admitted| match admitted {
+        let mut location = None;
+        let said = admit(request, self.address, &self.tokens).and_then(|admitted| match admitted {
+            Admitted::Entrance => {
+                let page = self.tokens.take_ticket().ok_or(Refusal::Used)?;
+                location = HeaderValue::from_str(&format!("/{}/", page.as_str())).ok();
+                Ok(("text/plain; charset=utf-8", NOTHING, whole(Bytes::new())))
+            }
             Admitted::Page => {
                 let policy = self.page.policy.as_str();
                 Ok(("text/html; charset=utf-8", policy, whole(self.page.html.clone())))
@@ -213,6 +220,7 @@ impl Room {
             }
         });
         let (status, (kind, policy, body)) = match said {
+            Ok(said) if location.is_some() => (StatusCode::SEE_OTHER, said),
             Ok(said) => (StatusCode::OK, said),
             Err(refusal) => {
                 let advice = whole(Bytes::from_static(refusal.advice().as_bytes()));
@@ -226,6 +234,10 @@ impl Room {
             headers.insert(name, HeaderValue::from_static(value));
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        if let Some(mut location) = location {
+            location.set_sensitive(true);
+            headers.insert(LOCATION, location);
+        }
         if let Ok(policy) = HeaderValue::from_str(policy) {
             headers.insert("content-security-policy", policy);
         }

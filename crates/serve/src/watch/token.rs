@@ -1,5 +1,7 @@
 //! What somebody has to know who wants to see the page.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rand::TryRng;
@@ -9,8 +11,30 @@ use zeroize::{Zeroize, Zeroizing};
 
 const TOKEN_BYTES: usize = 32;
 
-/// A part of the page's address that nobody can guess. Secret: it stands in the address that the owner is told, and nowhere
-/// else.
+/// The two tokens of a page. The owner is told the first, which is good for one visit: whoever shows it is sent to the second. A browser that is
+/// started with an address shows that to all users of the machine, in the list of processes; so that one is worth nothing once the browser has
+/// been there.
+pub(super) struct Tokens {
+    /// In the address that the owner is told.
+    pub(super) ticket: Token,
+    is_used: AtomicBool,
+    /// In the address to which the one who shows the ticket is sent.
+    pub(super) page: Token,
+}
+
+impl Tokens {
+    pub(super) fn draw() -> Result<Self, SysError> {
+        let (ticket, page) = (Token::draw()?, Token::draw()?);
+        Ok(Self { ticket, is_used: AtomicBool::new(false), page })
+    }
+
+    /// Takes the ticket from who has shown it. No more than one gets something for it.
+    pub(super) fn take_ticket(&self) -> Option<&Token> {
+        (!self.is_used.swap(true, Ordering::Relaxed)).then_some(&self.page)
+    }
+}
+
+/// A part of an address that nobody can guess. Secret.
 pub(super) struct Token(Zeroizing<String>);
 
 impl Token {

@@ -24,7 +24,7 @@ fn write(uri: &str) {
 fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
     let world = World::with_volume(1);
     let server = world.serve("--cache 0 --watch");
-    let address = Address::of(server.page());
+    let address = Address::enter(server.page());
     assert!(address.socket.ip().is_loopback());
     let page = address.get(&format!("/{}/", address.token), &address.host());
     assert!(page.contains("What storage sees"), "{page}");
@@ -56,7 +56,7 @@ fn a_page_shows_what_storage_sees_and_nothing_of_the_owner() {
 fn an_owner_who_wants_it_sees_both_sides() {
     let world = World::with_volume(1);
     let server = world.serve("--cache 0 --watch --watch-secrets");
-    let mut reader = Reader::connect(&Address::of(server.page()));
+    let mut reader = Reader::connect(&Address::enter(server.page()));
     write(server.uri());
     let written = |said: &Value| said["owner"]["bytes"][1] == BYTES;
     let frame = reader.until(|name, said| name == "frame" && written(said)).1;
@@ -74,7 +74,8 @@ fn a_page_that_others_could_reach_is_refused_before_the_volume_is_opened() {
     world.bad(&format!("serve nbd {VOLUME} --watch=0.0.0.0:0"), 3, reason);
     world.bad(&format!("serve nbd {VOLUME} --watch-secrets"), 2, "--watch");
     world.bad(&format!("serve nbd {VOLUME} --rescued --watch"), 2, "cannot be used with");
-    world.bad(&format!("serve nbd {VOLUME} --watch=elsewhere"), 2, "elsewhere");
+    let taken = "such as 127.0.0.1:8080";
+    world.bad(&format!("serve nbd {VOLUME} --watch=localhost:8080"), 2, taken);
 }
 
 #[test]

@@ -30,6 +30,8 @@ const TREE: TreeId = TreeId(2);
 /// A page of a disk in memory, whose storage is played by the test.
 struct Watched {
     server: WatchServer,
+    /// Where the page is.
+    page: Address,
     storage: StorageSide,
     disk: Arc<dyn BlockDevice>,
 }
@@ -49,11 +51,12 @@ impl Watched {
             disk_bytes: 4 * MIB,
             block_bytes: BLOCK_BYTES,
         };
-        Self { server: bound.serve(shown).unwrap(), storage, disk }
+        let server = bound.serve(shown).unwrap();
+        Self { page: Address::enter(server.url()), server, storage, disk }
     }
 
     fn address(&self) -> Address {
-        Address::of(self.server.url())
+        self.page.clone()
     }
 
     fn reader(&self) -> Reader {

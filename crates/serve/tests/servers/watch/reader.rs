@@ -15,7 +15,7 @@ const ANSWER_BYTES_MAX: u64 = 100_000;
 /// Nothing that a test waits for comes later.
 const EVENTS_MAX: usize = 20_000;
 
-/// Where a page is, taken apart.
+/// Where a page is, or the way to it, taken apart.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) socket: SocketAddr,
@@ -27,6 +27,15 @@ impl Address {
         let rest = url.strip_prefix("http://").unwrap().strip_suffix('/').unwrap();
         let (socket, token) = rest.split_once('/').unwrap();
         Self { socket: socket.parse().unwrap(), token: token.to_owned() }
+    }
+
+    /// Goes the way that the owner was told, which can be gone once.
+    pub(crate) fn enter(url: &str) -> Self {
+        let told = Self::of(url);
+        let answer = told.get(&format!("/{}/", told.token), &told.host());
+        assert!(answer.starts_with("HTTP/1.1 303 "), "{answer}");
+        let location = answer.lines().find_map(|line| line.strip_prefix("location: /")).unwrap();
+        Self { token: location.strip_suffix('/').unwrap().to_owned(), ..told }
     }
 
     pub(crate) fn connect(&self) -> TcpStream {

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use oblivio_serve::watch::{WatchError, bind};
 use sha2::{Digest, Sha256};
 
+use super::reader::Address;
 use super::{LIMITS, Watched};
 
 #[test]
@@ -60,6 +61,28 @@ fn without_the_token_there_is_nothing() {
         assert!(!answer.contains("event:") && !answer.contains(&address.token), "{answer}");
     }
     assert_ne!(Watched::start(LIMITS, true).address().token, address.token);
+}
+
+/// A browser that is started with an address shows it to all users of the machine.
+#[test]
+fn the_address_that_is_told_leads_to_the_page_once() {
+    let watched = Watched::start(LIMITS, true);
+    let told = Address::of(watched.server.url());
+    assert_ne!(told.token, watched.address().token);
+    for path in ["", "/", "/events"] {
+        let answer = told.get(&format!("/{}{path}", told.token), &told.host());
+        let expected = if path == "/events" { "HTTP/1.1 404 " } else { "HTTP/1.1 410 " };
+        assert!(answer.starts_with(expected), "{path}: {answer}");
+        assert!(!answer.contains("location") && !answer.contains("event:"), "{answer}");
+        assert!(!answer.contains(&watched.address().token), "{answer}");
+    }
+    // The page itself can be loaded again.
+    let page = watched.address();
+    for _ in 0..2 {
+        let answer = page.get(&format!("/{}/", page.token), &page.host());
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        assert!(!answer.contains(&told.token), "{answer}");
+    }
 }
 
 /// A page on the net may have its own name point at this machine, and then ask for what is here.

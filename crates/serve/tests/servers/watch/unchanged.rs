@@ -71,7 +71,7 @@ fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
     let levels_on_client = u64::from(setup.tree_top_levels);
     let shown = Shown { storage: side, owner, levels_on_client, disk_bytes, block_bytes };
     let page = bind("127.0.0.1:0".parse().unwrap(), LIMITS).unwrap().serve(shown).unwrap();
-    let address = Address::of(page.url());
+    let address = Address::enter(page.url());
     let deaf = Reader::connect(&address);
     thread::scope(|scope| {
         let mut reader = Reader::connect(&address);
