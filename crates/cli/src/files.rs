@@ -1,7 +1,7 @@
 //! Files, with errors that say what to do.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -57,9 +57,11 @@ fn text_of(file: File, path: &Path, bytes_max: u64) -> Result<String, CliError> 
     }
 }
 
-/// Writes a whole file.
+/// Writes a whole file, or nothing of it.
 pub(crate) fn write(path: &Path, contents: &str) -> Result<(), CliError> {
-    fs::write(path, contents).map_err(|error| cannot_write(path, &error))
+    let output = Output::in_place_of_any(path)?;
+    output.file().write_all(contents.as_bytes()).map_err(|error| output.failed(&error))?;
+    output.finish()
 }
 
 /// Why a file cannot be read.
@@ -184,10 +186,62 @@ pub(crate) fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
 /// Of these it is told what a file is.
 const START_BYTES: u64 = 24;
 
-/// Creates a file, or empties one of the same kind.
-pub(crate) fn create(path: &Path, kind: Kind) -> Result<BufWriter<File>, CliError> {
-    refuse_other(path, kind)?;
-    File::create(path).map(BufWriter::new).map_err(|error| cannot_write(path, &error))
+/// An output under way. It gets its name when it is whole; unless that goes well, nothing of it is left, and what had the name before stays.
+pub(crate) struct Output(Begun);
+
+enum Begun {
+    File(Unnamed),
+    /// What is there and no file, such as a pipe or a terminal, is written as it comes.
+    Device(PathBuf, File),
+}
+
+impl Output {
+    /// Begins one in place of a file of the same kind at most.
+    pub(crate) fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
+        refuse_other(path, kind)?;
+        Self::in_place_of_any(path)
+    }
+
+    fn in_place_of_any(path: &Path) -> Result<Self, CliError> {
+        let failed = |error: io::Error| cannot_write(path, &error);
+        Ok(Self(match fs::metadata(path) {
+            Ok(found) if !found.is_file() => {
+                let device = File::options().write(true).open(path).map_err(failed)?;
+                Begun::Device(path.to_owned(), device)
+            }
+            Ok(found) => {
+                // The file, and not a link that leads to it; and as private as it was.
+                let unnamed = Unnamed::begin(&path.canonicalize().map_err(failed)?)?;
+                unnamed.file().set_permissions(found.permissions()).map_err(failed)?;
+                Begun::File(unnamed)
+            }
+            Err(_) => Begun::File(Unnamed::begin(path)?),
+        }))
+    }
+
+    /// To write to.
+    pub(crate) fn file(&self) -> &File {
+        match &self.0 {
+            Begun::File(unnamed) => unnamed.file(),
+            Begun::Device(_, file) => file,
+        }
+    }
+
+    /// Why it cannot be written.
+    pub(crate) fn failed(&self, error: &io::Error) -> CliError {
+        match &self.0 {
+            Begun::File(unnamed) => cannot_write(unnamed.path(), error),
+            Begun::Device(path, _) => cannot_write(path, error),
+        }
+    }
+
+    /// It is whole.
+    pub(crate) fn finish(self) -> Result<(), CliError> {
+        match self.0 {
+            Begun::File(unnamed) => unnamed.name(),
+            Begun::Device(..) => Ok(()),
+        }
+    }
 }
 
 /// Writes a whole file, in place of one of the same kind at most.
@@ -315,6 +369,28 @@ fn exists(path: &Path) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_output_replaces_what_was_there_once_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("view.csv"), folder.path().join("link"));
+        fs::write(&path, "order,old").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let given_up = Output::begin(&link, Kind::Csv).unwrap();
+        given_up.file().write_all(b"order,half").unwrap();
+        drop(given_up);
+        assert_eq!(fs::read(&path).unwrap(), b"order,old");
+        let output = Output::begin(&link, Kind::Csv).unwrap();
+        output.file().write_all(b"order,new").unwrap();
+        output.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"order,new");
+        assert!(link.is_symlink());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        assert!(write(Path::new("/dev/full"), "text").is_err());
+        write(Path::new("/dev/null"), "text").unwrap();
+    }
 
     #[test]
     fn a_file_is_seen_once_it_is_whole() {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Says on a terminal what is being done, while it is.
 pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
@@ -19,6 +19,35 @@ pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     spinner.finish_and_clear();
     done
 }
+
+/// Says on a terminal from time to time how far something is that nobody knows the end of.
+pub(crate) struct Counter(ProgressBar);
+
+impl Counter {
+    /// Of things that are counted.
+    pub(crate) fn of(things: &str) -> Self {
+        let counter = ProgressBar::new_spinner();
+        let style = format!("{{spinner}} {{human_pos}} {things} ({{elapsed}})");
+        // What a command prints goes to the same terminal: this is written anew seldom.
+        counter.set_draw_target(ProgressDrawTarget::stderr_with_hz(COUNTS_PER_SECOND));
+        Self(match ProgressStyle::with_template(&style) {
+            Ok(style) => counter.with_style(style),
+            Err(_) => counter,
+        })
+    }
+
+    pub(crate) fn is_at(&self, count: u64) {
+        self.0.set_position(count);
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+const COUNTS_PER_SECOND: u8 = 2;
 
 /// A bar of `accesses` accesses, on standard error.
 pub(crate) fn bar(accesses: u64) -> ProgressBar {

@@ -1,7 +1,9 @@
 //! The events of a view file, as they come. Its bytes are not trusted, and none of them are kept.
 
+use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, Seek, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,12 +23,7 @@ impl ViewInput {
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
         let mut file = files::open(path)?;
         if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            // What comes through a pipe cannot be read twice.
-            let mut kept = tempfile::tempfile().map_err(|error| {
-                CliError::Output(format!("no temporary file can be made ({error}): give a file"))
-            })?;
-            io::copy(&mut file, &mut kept).map_err(|error| files::cannot_read(path, &error))?;
-            file = kept;
+            file = kept(path, file)?;
         }
         Ok(Self { path: path.to_owned(), file })
     }
@@ -45,18 +42,61 @@ impl ViewInput {
             }
             Ok(reader.capabilities())
         });
-        read.map_err(|error| {
-            CliError::Input(format!(
-                "{} is not a whole view file: {error}; record the view again",
-                path.display()
-            ))
-        })
+        read.map_err(|error| not_whole(path, &error))
     }
 
     /// Writes a view that is whole as comma-separated values.
     pub(super) fn write_csv(&mut self, out: &mut dyn Write) -> io::Result<()> {
         self.file.rewind()?;
-        let reader = read_view(BufReader::new(&self.file)).map_err(io::Error::other)?;
-        csv::write_csv(reader.map(|event| event.map_err(io::Error::other)), out)
+        let mut reader = read_view(BufReader::new(&self.file)).map_err(io::Error::other)?;
+        let timed = iter::from_fn(|| {
+            let event = reader.next()?.map_err(io::Error::other);
+            Some(event.map(|event| (event, reader.micros())))
+        });
+        csv::write_csv(timed, out)
+    }
+}
+
+/// What comes through a pipe cannot be read twice: all of it, in a file without a name. It is read as a view on the way, so that what is none is
+/// refused where that shows, and not kept until the disk is full.
+fn kept(path: &Path, mut pipe: File) -> Result<File, CliError> {
+    let mut file = tempfile::tempfile().map_err(|error| cannot_keep(&error))?;
+    let mut failed = None;
+    let tee = Tee { path, from: &mut pipe, to: &mut file, failed: &mut failed };
+    let read = read_view(BufReader::new(tee))
+        .and_then(|mut reader| reader.try_for_each(|event| event.map(drop)));
+    match (read, failed) {
+        (_, Some(error)) => Err(error),
+        (Err(error), None) => Err(not_whole(path, &error)),
+        (Ok(()), None) => Ok(file),
+    }
+}
+
+fn cannot_keep(error: &io::Error) -> CliError {
+    CliError::Output(format!("no temporary file can be written ({error}): give a file"))
+}
+
+fn not_whole(path: &Path, error: &impl fmt::Display) -> CliError {
+    let path = path.display();
+    CliError::Input(format!("{path} is not a whole view file: {error}; record the view again"))
+}
+
+/// Writes what is read.
+struct Tee<'t> {
+    path: &'t Path,
+    from: &'t mut File,
+    to: &'t mut File,
+    /// Why it could not go on.
+    failed: &'t mut Option<CliError>,
+}
+
+impl Read for Tee<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Self { path, from, to, failed } = self;
+        let bytes = from
+            .read(buffer)
+            .inspect_err(|error| **failed = Some(files::cannot_read(path, error)))?;
+        to.write_all(&buffer[..bytes]).inspect_err(|error| **failed = Some(cannot_keep(error)))?;
+        Ok(bytes)
     }
 }

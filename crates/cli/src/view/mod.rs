@@ -18,7 +18,7 @@ mod survey;
 mod text;
 mod uniformity;
 
-use std::io;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use oblivio_core::store::TreeId;
@@ -30,7 +30,7 @@ pub(crate) use self::seen::Seen;
 use self::input::ViewInput;
 use crate::args::{ExportArgs, ViewShowArgs};
 use crate::error::CliError;
-use crate::files::{self, Kind};
+use crate::files::{Kind, Output};
 use crate::output;
 
 /// `oblivio view export`.
@@ -41,18 +41,18 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
     if args.csv == Path::new("-") {
         return output::print_with(|out| input.write_csv(out));
     }
-    let mut out = files::create(&args.csv, Kind::Csv)?;
-    input
-        .write_csv(&mut out)
-        .and_then(|()| io::Write::flush(&mut out))
-        .map_err(|error| files::cannot_write(&args.csv, &error))
+    let output = Output::begin(&args.csv, Kind::Csv)?;
+    let mut out = BufWriter::new(output.file());
+    input.write_csv(&mut out).and_then(|()| out.flush()).map_err(|error| output.failed(&error))?;
+    drop(out);
+    output.finish()
 }
 
 /// `oblivio view show`.
 pub(crate) fn show(args: &ViewShowArgs) -> Result<(), CliError> {
     let look = Look::at(&args.file, args.tree.map(TreeId))?;
     if let Some(path) = &args.svg {
-        picture::draw(&look, path)?;
+        picture::draw(&look, args.tree, path)?;
     }
     if args.json {
         return output::print(&format!("{:#}", figures::figures(&look)));

@@ -26,19 +26,29 @@ const SINGLE: (i32, i32) = (-40, 40);
 const SPANS_MAX: usize = 240;
 
 /// Draws a view into a file.
-pub(super) fn draw(look: &Look, path: &Path) -> Result<(), CliError> {
+pub(super) fn draw(look: &Look, named: Option<u16>, path: &Path) -> Result<(), CliError> {
     let Some((seen, tree)) =
         look.seen.as_ref().and_then(|seen| Some((seen, look.survey.trees.get(&seen.tree.0)?)))
     else {
-        return Err(CliError::Input(
-            "there is no such tree in the view, or none that shows leaves: name one that there is with --tree"
-                .into(),
-        ));
+        return Err(nothing_to_draw(look, named));
     };
     let mut svg = String::new();
     draw_panels(&mut svg, look, seen, tree)
         .map_err(|error| CliError::Engine(format!("the picture could not be drawn: {error}")))?;
     files::replace(path, Kind::Picture, &svg)
+}
+
+/// Why there is no picture of the tree that is `named`, or of none.
+fn nothing_to_draw(look: &Look, named: Option<u16>) -> CliError {
+    let trees: Vec<_> = look.survey.trees.keys().map(u16::to_string).collect();
+    let trees = trees.join(", ");
+    CliError::Input(match named {
+        _ if trees.is_empty() => "storage saw no bucket of any tree, so there is nothing to draw: record a view while the volume is used".into(),
+        Some(tree) => format!("there is no tree {tree} in the view: name another with --tree, of {trees}"),
+        None => format!(
+            "no tree of this view shows which leaves were accessed, so none is drawn unless it is named: name one with --tree, of {trees}"
+        ),
+    })
 }
 
 fn draw_panels(

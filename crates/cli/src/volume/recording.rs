@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_core::store::BucketStore;
@@ -13,25 +13,28 @@ use oblivio_store::BoxedStore;
 
 use crate::clock::Stopwatch;
 use crate::error::CliError;
-use crate::files::{self, Kind};
+use crate::files::{Kind, Output};
 
 /// A view file with the time of each trip.
 struct Sink {
     file: FileSink<BufWriter<File>>,
     clock: Stopwatch,
+    /// How many, so far.
+    trips: u64,
 }
 
 impl EventSink for Sink {
     fn record(&mut self, event: &Event, contents: &[u8]) {
         let micros = self.clock.elapsed().as_micros();
         self.file.set_micros(u64::try_from(micros).unwrap_or(u64::MAX));
+        self.trips = event.trip + 1;
         self.file.record(event, contents);
     }
 }
 
 /// A view being recorded.
 pub(crate) struct Recording {
-    path: PathBuf,
+    output: Output,
     sink: Arc<Mutex<Sink>>,
 }
 
@@ -58,18 +61,26 @@ impl Recording {
         levels: Option<u64>,
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
-        let file = FileSink::new(files::create(path, Kind::View)?, store.capabilities());
-        let sink = Arc::new(Mutex::new(Sink { file, clock: Stopwatch::start() }));
+        let output = Output::begin(path, Kind::View)?;
+        let out = output.file().try_clone().map_err(|error| output.failed(&error))?;
+        let file = FileSink::new(BufWriter::new(out), store.capabilities());
+        let sink = Arc::new(Mutex::new(Sink { file, clock: Stopwatch::start(), trips: 0 }));
         let recorder = recorded(store, sink.clone(), levels);
-        Ok((recorder, Some(Self { path: path.to_owned(), sink })))
+        Ok((recorder, Some(Self { output, sink })))
+    }
+
+    /// How many trips storage has seen.
+    pub(super) fn trips(&self) -> u64 {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner).trips
     }
 
     /// Ends the recording, once the store is closed.
     pub(crate) fn finish(self) -> Result<(), CliError> {
-        let failed = |error: std::io::Error| files::cannot_write(&self.path, &error);
-        let sink = Arc::into_inner(self.sink)
-            .ok_or_else(|| failed(std::io::Error::other("the volume is still in use")))?;
+        let Self { output, sink } = self;
+        let sink = Arc::into_inner(sink)
+            .ok_or_else(|| output.failed(&std::io::Error::other("the volume is still in use")))?;
         let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-        sink.file.finish().map(drop).map_err(failed)
+        sink.file.finish().map(drop).map_err(|error| output.failed(&error))?;
+        output.finish()
     }
 }

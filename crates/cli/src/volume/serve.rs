@@ -25,9 +25,10 @@ use super::running_command::RunningCommand;
 use super::salvage::Salvage;
 use super::watching::{self, Watched, Watching};
 use crate::args::{NbdArgs, RunArgs, ViewRecordArgs};
+use crate::background;
 use crate::error::CliError;
 use crate::output::{self, shell_word};
-use crate::{background, progress};
+use crate::progress::{self, Counter};
 
 /// How often to look whether it is time to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -48,9 +49,18 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     let (page, device) = watching::start(watching, disk.clone(), insight)?;
     let told = json!({ "accesses_repeated": recovery.accesses });
     let told = Told { facts: told, page: page.as_ref() };
+    let recorded = recording.as_ref().filter(|_| args.run_command.is_some());
+    let counter = recorded.map(|it| (it, Counter::of("trips to storage are recorded")));
+    let look = || {
+        watch.look();
+        if let Some((recording, counter)) = &counter {
+            counter.is_at(recording.trips());
+        }
+    };
     let served = bind(&listen(args, &state), options(args))
         .map_err(CliError::from)
-        .and_then(|bound| serve_disk(args, bound, device, &state, &end, told, || watch.look()));
+        .and_then(|bound| serve_disk(args, bound, device, &state, &end, told, look));
+    drop(counter);
     // Whatever happened: what was written is kept.
     end.now_waits_for("what was written is being made durable");
     let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);

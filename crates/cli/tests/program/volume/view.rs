@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::Value;
 
+use super::own_file_system::{folder, on_a_file_system};
 use super::world::{MIB, VOLUME, World};
+use crate::common::command;
+use crate::common::terminal::Terminal;
 
 /// Records a copy of the disk, as `disk.view`.
 fn record(world: &World, volume: &str) {
@@ -104,7 +107,8 @@ fn a_view_is_drawn_and_exported() {
     }
     world.good("view show disk.view --svg heads.svg --tree 4 --json");
     assert!(fs::read_to_string(world.path("heads.svg")).unwrap().contains("of tree 4"));
-    world.bad("view show disk.view --svg none.svg --tree 77", 3, "--tree");
+    let named = "there is no tree 77 in the view: name another with --tree, of 0, 1, 2";
+    world.bad("view show disk.view --svg none.svg --tree 77", 3, named);
     world.bad("view show disk.view --svg nowhere/disk.svg", 4, "choose another place");
 
     let shown = world.json("view show disk.view --json");
@@ -113,6 +117,10 @@ fn a_view_is_drawn_and_exported() {
     let pieces = |name| shown[name]["pieces"].as_u64().unwrap();
     let events: u64 = ["read", "write", "flush", "prefetch"].into_iter().map(pieces).sum();
     assert_eq!(lines.lines().count() as u64, events + 1);
+    assert!(lines.starts_with("order,trip,operation,tree,level,index,bucket,part,bytes,micros\n"));
+    let times = lines.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap());
+    let times: Vec<u64> = times.collect();
+    assert!(times.is_sorted() && times[0] < times[times.len() - 1], "{times:?}");
     // What comes through a pipe can be shown as well.
     let piped = std::process::Command::new("/bin/sh")
         .args(["-c", "cat disk.view | \"$0\" view show /dev/stdin --json"])
@@ -210,4 +218,78 @@ fn a_table_that_is_read_as_a_whole_has_no_leaves() {
     for tree in shown["trees"].as_array().unwrap() {
         assert!(tree["leaves"].is_null(), "{tree}");
     }
+}
+
+#[test]
+fn a_view_without_leaves_is_drawn_of_the_tree_that_is_named() {
+    let world = World::new();
+    // An anchor is read, and nothing else.
+    let view = b"OBLVIEW\x03\x01\x01\x00\x01\x01\x00\x40\x80\x01";
+    fs::write(world.path("disk.view"), view).unwrap();
+    let advice = "none is drawn unless it is named: name one with --tree, of 1\n";
+    world.bad("view show disk.view --svg disk.svg", 3, advice);
+    world.good("view show disk.view --svg disk.svg --tree 1");
+    // Of a view in which nothing happened.
+    fs::write(world.path("empty.view"), b"OBLVIEW\x03\x01\x80\x00").unwrap();
+    world.bad("view show empty.view --svg disk.svg", 3, "there is nothing to draw");
+}
+
+#[test]
+fn what_is_no_view_is_refused_before_all_of_it_is_read() {
+    let world = World::new();
+    world.bad("view show /dev/zero", 3, "/dev/zero is not a whole view file");
+    // Something that never ends, and begins as a view does.
+    let endless = "{ printf 'OBLVIEW\\003\\001'; yes; } | \"$0\" view show /dev/stdin";
+    let shown = std::process::Command::new("/bin/sh")
+        .args(["-c", endless])
+        .arg(env!("CARGO_BIN_EXE_oblivio"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&shown.stderr);
+    assert_eq!(shown.status.code(), Some(3), "{said}");
+    assert!(said.contains("is not a whole view file: view file, byte 9"), "{said}");
+}
+
+/// What cannot be written leaves nothing that looks as if it had been.
+#[test]
+fn an_output_that_finds_no_room_leaves_nothing() {
+    on_a_file_system("-t tmpfs -o size=300k", &format!("{}::writes_no_halves", module_path!()));
+}
+
+#[test]
+#[ignore = "run by a test above, on a file system of its own"]
+fn writes_no_halves() {
+    let (world, folder) = (World::with_data(4), folder());
+    record(&world, VOLUME);
+    std::os::unix::fs::symlink(&folder, world.path("full")).unwrap();
+    let names = || fs::read_dir(&folder).unwrap().count();
+    let advice = "No space left on device";
+    world.bad("view export disk.view --csv full/disk.csv", 4, advice);
+    assert_eq!(names(), 0, "an export");
+    let copy = "for i in 1 2 3 4 5 6; do nbdcopy \"$uri\" back; done";
+    world.bad(
+        &format!("view record {VOLUME} --cache 0 --output full/disk.view --run '{copy}'"),
+        4,
+        advice,
+    );
+    assert_eq!(names(), 0, "a recording");
+    // One that was there stays.
+    fs::write(folder.join("disk.csv"), "order,of before").unwrap();
+    world.bad("view export disk.view --csv full/disk.csv", 4, advice);
+    assert_eq!(fs::read_to_string(folder.join("disk.csv")).unwrap(), "order,of before");
+    world.bad("view export disk.view --csv /dev/full", 4, advice);
+    world.good(&format!("info {VOLUME} --require-clean"));
+}
+
+#[test]
+fn at_a_terminal_a_recording_says_how_far_it_is() {
+    let world = World::with_data(1);
+    let terminal = Terminal::new();
+    let line =
+        format!("view record {VOLUME} --output disk.view --run 'nbdcopy \"$uri\" back; sleep 1'");
+    let mut session = terminal.run(&command(&world.path(""), &line)).spawn().unwrap();
+    let shown = terminal.type_secrets(|_| None);
+    assert!(session.wait().unwrap().success(), "{shown}");
+    assert!(shown.contains("trips to storage are recorded"), "{shown}");
+    assert!(shown.contains("oblivio view show disk.view"), "{shown}");
 }
