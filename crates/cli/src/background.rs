@@ -1,13 +1,16 @@
 //! A command that goes on in the background once there is something to use.
 //!
-//! Nothing is forked: the program runs itself again, with the same words. At first both are at the terminal, where the second
+//! Nothing is forked: the program runs itself again, with the same words and under another name. At first both are at the terminal, where the second
 //! one asks for a passphrase and says what goes wrong, so no secret passes from one to the other. Its standard output is a pipe
-//! to the first one, over which it says that it is ready; then it leaves the terminal, and the first one ends.
+//! to the first one, over which it says that it is ready; then it leaves the terminal and what else it has [inherited], and the first one
+//! ends.
 
-use std::ffi::OsString;
+mod inherited;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, process};
@@ -15,16 +18,13 @@ use std::{env, process};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal};
 
-use crate::args::BackgroundArgs;
+use crate::args::{BackgroundArgs, NAME_IN_BACKGROUND};
 use crate::error::CliError;
 use crate::files::{self, Kind};
 use crate::output;
 
 /// In the client's directory.
 const LOG_NAME: &str = "background.log";
-
-const BACKGROUND: &str = "--background";
-const IN_BACKGROUND: &str = "--in-background";
 
 /// Ends what is said over the pipe: the disk can be used.
 const READY: u8 = 0;
@@ -34,6 +34,9 @@ pub(crate) fn run(
     args: &BackgroundArgs,
     here: impl FnOnce() -> Result<(), CliError>,
 ) -> Result<(), CliError> {
+    if args.in_background {
+        inherited::take();
+    }
     if !args.background || args.in_background {
         return here();
     }
@@ -48,12 +51,13 @@ pub(crate) fn run(
 fn start() -> Result<(), CliError> {
     let failed = |error: io::Error| {
         CliError::Engine(format!(
-            "nothing can be run in the background ({error}): leave out {BACKGROUND}"
+            "nothing can be run in the background ({error}): leave out --background"
         ))
     };
     let program = env::current_exe().map_err(failed)?;
     let mut again = Command::new(program)
-        .args(words_in_background(env::args_os().skip(1)))
+        .arg0(NAME_IN_BACKGROUND)
+        .args(env::args_os().skip(1))
         .stdout(Stdio::piped())
         .spawn()
         .map_err(failed)?;
@@ -79,15 +83,6 @@ fn start() -> Result<(), CliError> {
         return Err(CliError::Engine(message.into()));
     }
     Err(CliError::Said(status))
-}
-
-/// The words of this command line, and the one that says who runs it. What follows `--` is no option.
-fn words_in_background(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut words: Vec<_> = words.collect();
-    if let Some(at) = words.iter().position(|word| word == BACKGROUND) {
-        words.insert(at + 1, IN_BACKGROUND.into());
-    }
-    words
 }
 
 fn read_until_ready(mut pipe: impl Read, said: &mut Vec<u8>) -> io::Result<()> {
@@ -133,6 +128,7 @@ pub(crate) fn ready(
     rustix::stdio::dup2_stdout(&log)
         .and_then(|()| rustix::stdio::dup2_stderr(&log))
         .map_err(|error| failed(error.into()))?;
+    inherited::close();
     output::write_times();
     output::remark(&format!("process {}: {logged}", process::id()));
     Ok(())
@@ -160,13 +156,6 @@ pub(crate) fn ended(args: &BackgroundArgs, text: &str) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_words_are_the_same_and_say_who_runs_them() {
-        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        let again = words_in_background(words("mount a b --background --log x").into_iter());
-        assert_eq!(again, words("mount a b --background --in-background --log x"));
-    }
 
     #[test]
     fn what_is_said_before_it_is_ready_is_read_and_nothing_after() {

@@ -1,5 +1,6 @@
 //! What can be typed of commands that can go on in the background.
 
+use std::env;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,7 +15,14 @@ pub(crate) struct BackgroundArgs {
     /// client's directory].
     #[arg(long, value_name = "FILE", requires = "background")]
     pub(crate) log: Option<PathBuf>,
-    /// This is the one that goes on.
-    #[arg(long, hide = true, requires = "background")]
+    /// This is the one that goes on. Nobody types that.
+    #[arg(skip = is_in_background())]
     pub(crate) in_background: bool,
+}
+
+/// What a process is called that was started to go on in the background: so it knows.
+pub(crate) const NAME_IN_BACKGROUND: &str = "oblivio-in-background";
+
+fn is_in_background() -> bool {
+    env::args_os().next().is_some_and(|name| name == NAME_IN_BACKGROUND)
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{mem, thread};
@@ -9,6 +10,7 @@ use std::{mem, thread};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use super::needs::can_mount;
+use super::page_reader::Address;
 use super::world::{VOLUME, World, wait_until};
 use crate::common::terminal::Terminal;
 use crate::common::{bad, command, good};
@@ -190,4 +192,71 @@ fn the_passphrase_is_not_handed_over() {
     let pid = pid as i32;
     kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
     wait_until("the process has ended", || !is_running(pid));
+}
+
+/// Who starts it may hold files open without meaning to: a lock, or a pipe whose end somebody waits for.
+#[test]
+fn nothing_that_was_open_before_is_held_open() {
+    let world = World::with_volume(4);
+    fs::write(world.path("lock"), "").unwrap();
+    // The key comes through one of them, which is why they are not closed at once.
+    let script = "exec 7<lock 8<lock 9<key; exec \"$0\" serve nbd disk.obl --key-file /dev/fd/9 --background --json";
+    let mut shell = Command::new("sh");
+    shell.current_dir(world.path("")).args(["-c", script]).arg(env!("CARGO_BIN_EXE_oblivio"));
+    shell.envs(command(&world.path(""), "").get_envs().filter_map(|(name, it)| Some((name, it?))));
+    let output = shell.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let pid = said["pid"].as_i64().unwrap() as i32;
+    let open = || fs::read_dir(format!("/proc/{pid}/fd")).unwrap().map(|it| it.unwrap().path());
+    let inherited = [world.path("lock"), world.path("key")];
+    let is_inherited = |path: &Path| inherited.iter().any(|it| it == path);
+    let held = || open().filter_map(|it| fs::read_link(it).ok()).any(|it| is_inherited(&it));
+    // It is told that it is ready a moment before it lets go of them.
+    wait_until("what was inherited is closed", || !held());
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    wait_until("the process has ended", || !is_running(pid));
+}
+
+/// The page's address is printed, and stands in no file.
+#[test]
+fn the_page_of_a_disk_in_the_background_is_told_and_not_logged() {
+    let world = World::with_volume(4);
+    let said = world.good(&format!("serve nbd {VOLUME} --background --watch"));
+    let page = said.lines().find_map(|line| line.strip_prefix("watch it at ")).unwrap();
+    let address = Address::enter(page);
+    let answer = address.get(&format!("/{}/", address.token), &address.host());
+    assert!(answer.contains("What storage sees"), "{answer}");
+    let log = fs::read_to_string(world.state().join("background.log")).unwrap();
+    assert!(log.contains("serving at") && !log.contains("watch it at"), "{log}");
+    let pid = logged_pid(&log);
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::TERM).unwrap();
+    wait_until("the process has ended", || !is_running(pid));
+}
+
+/// If the one that was started is gone before the disk can be used, nobody would know of it.
+#[test]
+fn a_disk_whose_beginner_has_died_is_closed() {
+    let world = World::new();
+    fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
+    world.good("create disk.obl --size 4M --passphrase-file words --unlock-millis 1");
+    let wait = "echo $PPID > pid; until [ -e go ]; do sleep 0.01; done; cat words";
+    let line = format!("serve nbd disk.obl --passphrase-command '{wait}' --background");
+    let mut beginner = command(&world.path(""), &line)
+        .stdout(Stdio::null())
+        .stderr(File::create(world.path("complaints")).unwrap())
+        .spawn()
+        .unwrap();
+    let pid = || fs::read_to_string(world.path("pid")).ok()?.trim().parse::<i32>().ok();
+    wait_until("it asks for the passphrase", || pid().is_some());
+    let pid = pid().unwrap();
+    assert!(pid != beginner.id() as i32 && is_running(pid));
+    beginner.kill().unwrap();
+    beginner.wait().unwrap();
+    fs::write(world.path("go"), "").unwrap();
+    wait_until("the process has ended", || !is_running(pid));
+    let complaints = fs::read_to_string(world.path("complaints")).unwrap();
+    assert!(complaints.contains("nobody waits for the disk"), "{complaints}");
+    world.good("info disk.obl --passphrase-file words --require-clean");
 }

@@ -235,7 +235,7 @@ fn the_options_of_a_run_change_nothing_that_is_kept() {
         );
         // Not every file system has direct requests; one that has not says so.
         if options == "--direct" && code == 3 {
-            assert!(error.contains("without `--direct`"), "{error}");
+            assert!(error.contains("leave --direct out"), "{error}");
             world.fill();
         } else {
             assert_eq!(code, 0, "{options}: {error}");
@@ -260,5 +260,6 @@ fn manuals_and_completions_know_every_command() {
         for word in ["umount", "record", "require-clean"] {
             assert!(script.contains(word), "{shell}: no {word}");
         }
+        assert!(!script.contains("in-background"), "{shell}: nobody types that");
     }
 }
