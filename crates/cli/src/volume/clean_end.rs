@@ -5,7 +5,7 @@ use std::thread;
 
 use signal_hook::iterator::Signals;
 
-use super::signals::{ending_signals, no_signals};
+use super::signals::{no_signals, take_ending_signals};
 use crate::error::CliError;
 use crate::output;
 
@@ -30,7 +30,7 @@ impl CleanEnd {
     /// Ctrl-C at the question for a passphrase should end the process. `waits_for` is what the end waits for
     /// until [`Self::now_waits_for`] says otherwise.
     pub(super) fn listen(waits_for: &str) -> Result<Self, CliError> {
-        let mut signals = Signals::new(ending_signals()).map_err(no_signals)?;
+        let mut signals = Signals::new(take_ending_signals()).map_err(no_signals)?;
         let waits_for = waits_for.to_owned();
         let end = Self(Arc::new(Mutex::new(State { is_asked: false, waits_for })));
         let told = end.clone();

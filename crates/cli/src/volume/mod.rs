@@ -21,6 +21,7 @@ mod metrics_page;
 mod mount;
 mod opening;
 mod plan;
+mod prompt;
 mod recording;
 mod removal;
 mod repair;
@@ -32,7 +33,6 @@ mod secret;
 mod serve;
 mod serve_store;
 mod signals;
-mod silence;
 mod sizes;
 mod watching;
 

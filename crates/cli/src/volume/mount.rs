@@ -165,5 +165,8 @@ pub(crate) fn umount(args: &UmountArgs) -> Result<(), CliError> {
         Unmounted::Abandoned => format!(
             "{directory} is unmounted. The process that served it had died: its volume recovers when it is opened next"
         ),
+        Unmounted::NothingLeft => format!(
+            "nothing is mounted on {directory}: the process that was to mount it has ended without"
+        ),
     })
 }

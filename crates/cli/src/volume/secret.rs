@@ -10,10 +10,10 @@ use oblivio_volume::keys::{Cost, KEY_FILE_BYTES_MAX, PASSPHRASE_BYTES_MAX, Secre
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
+use super::prompt;
 use crate::args::SecretArgs;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
-use crate::volume::silence::Silence;
 use crate::{files, output};
 
 /// Tries to open a volume with the secret that `args` names. If it names none, it is asked for on the terminal, and asked for again where a
@@ -91,10 +91,8 @@ fn named(args: &SecretArgs) -> Result<Option<Secret>, CliError> {
     })
 }
 
-fn ask(prompt: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
-    let _silence = Silence::begin();
-    let asked = rpassword::prompt_password(prompt);
-    asked.map(|text| Zeroizing::new(text.into_bytes())).map_err(|error| {
+fn ask(question: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
+    prompt::ask(question).map_err(|error| {
         let why = match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::NXIO) => "there is no terminal".into(),
             _ => error.to_string(),

@@ -20,6 +20,20 @@ pub(super) fn ending_signals() -> impl Iterator<Item = i32> {
     [SIGTERM, SIGINT, SIGQUIT].into_iter().chain(hangup)
 }
 
+/// Those that ask this process to end, for who listens from now on. They end it as usual no more.
+pub(super) fn take_ending_signals() -> impl Iterator<Item = i32> {
+    ARE_TAKEN.store(true, Ordering::Relaxed);
+    ending_signals()
+}
+
+/// Whether somebody listens for them.
+static ARE_TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether somebody listens, and decides what becomes of them.
+pub(super) fn are_taken() -> bool {
+    ARE_TAKEN.load(Ordering::Relaxed)
+}
+
 pub(super) fn no_signals(error: std::io::Error) -> CliError {
     CliError::Engine(format!("signals cannot be had: {error}"))
 }
@@ -37,7 +51,7 @@ impl EndAsked {
     /// Listens from now on.
     pub(crate) fn listen() -> Result<Self, CliError> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in ending_signals() {
+        for signal in take_ending_signals() {
             // In this order: only a second signal finds the flag set.
             signal_hook::flag::register_conditional_shutdown(signal, 1, asked.clone())
                 .and_then(|_| signal_hook::flag::register(signal, asked.clone()))

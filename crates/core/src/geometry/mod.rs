@@ -143,7 +143,9 @@ pub(crate) fn leaf_level_for(capacity: u64, per_leaf: (u64, u64)) -> Result<u8, 
         .ok_or_else(|| {
             Error::new(
                 ErrorKind::InvalidConfig,
-                format!("{capacity} blocks need a tree of more than {LEAF_LEVEL_MAX} levels"),
+                format!(
+                    "{capacity} blocks need a tree of more than {LEAF_LEVEL_MAX} levels: choose larger blocks or a smaller capacity"
+                ),
             )
         })
 }

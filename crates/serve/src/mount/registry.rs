@@ -269,7 +269,7 @@ impl Served {
             }
             // It died before it could remove its record.
         }
-        self.take_down().map(|()| Unmounted::Abandoned)
+        Ok(if self.take_down()? { Unmounted::Abandoned } else { Unmounted::NothingLeft })
     }
 
     /// What the process has said of a disk that failed.
@@ -284,19 +284,20 @@ impl Served {
         Ok(why.map(|why| String::from_utf8_lossy(why).into_owned()))
     }
 
-    /// Takes down what a dead process left.
-    fn take_down(self) -> Result<(), MountError> {
-        unmount_ours(&self.directory, &self.disk(), true)?;
+    /// Takes down what a dead process left, and answers whether anything was still mounted.
+    fn take_down(self) -> Result<bool, MountError> {
+        let mut was_mounted = unmount_ours(&self.directory, &self.disk(), true)?;
         loop_device::detach_all(&self.disk());
         let private = private_directory(&self.place);
         if mountinfo::top_at(&private)?.is_some_and(|top| top.source == SOURCE) {
             unmount_fuse(&private, true)?;
+            was_mounted = true;
         }
         match remove(&self.place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(MountError::file(&self.place)(error))
             }
-            _ => Ok(()),
+            _ => Ok(was_mounted),
         }
     }
 }

@@ -22,6 +22,8 @@ pub enum Unmounted {
     Failed(String),
     /// That process had died, and what it left was taken down.
     Abandoned,
+    /// That process had ended, and left nothing: it never came to mount anything, or that was unmounted before.
+    NothingLeft,
 }
 
 /// Unmounts what a process serves on `directory`, and waits until that process is done with it. When
@@ -41,7 +43,8 @@ pub fn unmount_served(
         return Err(MountError::NotServed(directory.to_path_buf()));
     };
     let mut looks_left = patience.as_millis() / LOOK.as_millis();
-    while !unmount_ours(served.directory(), &served.disk(), false)? && served.is_alive() {
+    let mut is_unmounted = unmount_ours(served.directory(), &served.disk(), false)?;
+    while !is_unmounted && served.is_alive() {
         if served.is_released()? {
             break;
         }
@@ -51,8 +54,12 @@ pub fn unmount_served(
         }
         looks_left -= 1;
         thread::sleep(LOOK);
+        is_unmounted = unmount_ours(served.directory(), &served.disk(), false)?;
     }
-    served.wait_until_released()
+    Ok(match served.wait_until_released()? {
+        Unmounted::NothingLeft if is_unmounted => Unmounted::Abandoned,
+        unmounted => unmounted,
+    })
 }
 
 /// Unmounts what is seen at `directory`, if it is a file system on `disk` or shows a disk itself, and says

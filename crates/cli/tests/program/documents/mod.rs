@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use self::blocks::{blocks, pages, root, steps, understood};
+use self::blocks::{Step, blocks, pages, root, steps, understood};
 use crate::volume::needs::can_mount;
 
 /// Public keys, as good as any.
@@ -131,10 +131,35 @@ fn a_backup_comes_back_as_the_page_says() {
     run("docs/backup.md", &[]);
 }
 
+/// And another reader, in another language, finds in it what was written.
 #[test]
 fn a_volume_has_the_bytes_that_the_walk_shows() {
-    run("docs/formats/walk.md", &[]);
+    let page = "docs/formats/walk.md";
+    let reader = root().join("target/tools/reader");
+    let python = reader.join("bin/python3");
+    assert!(reader.join("installed").exists(), "this test needs what `make test-tools` installs");
+    let program = fs::read(root().join("docs/formats/walk.py")).unwrap();
+    let mut steps = steps(page);
+    // As soon as there is a volume, and before its bytes are changed.
+    let read = Step {
+        command: format!("{} walk.py walk.obl walk.state/state-* key\n", python.display()),
+        prints: Some(READ.into()),
+    };
+    steps.insert(1, read);
+    session::run(page, &steps, &[("walk.py", &program)]);
 }
+
+/// What does not depend on random leaves.
+const READ: &str = "superblock: sequence number 1 and the right HMAC
+anchor in place 0 of checkpoint … right
+anchor in place 1 of checkpoint … right
+state: the next eviction is 33, after 3 accesses; eras begin at [0, 32, 33]
+…
+eviction 32, level 0, place 0: the tag is right; table …
+…
+…block 0, leaf …, b'the quick brown fox jumps over the lazy dog'
+…
+";
 
 #[test]
 fn plans_say_what_the_page_says() {

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::needs::can_mount;
-use super::world::{MIB, VOLUME, World, bytes, end, end_by, hearing_signals, wait};
+use super::world::{MIB, VOLUME, World, bytes, end, end_by, hearing_signals, wait, wait_until};
 use crate::common::{self, oblivio};
 
 /// A process that keeps a volume mounted on `mnt`.
@@ -313,4 +313,31 @@ fn what_cannot_be_mounted_or_unmounted_is_said() {
     world.bad("mount other.obl mnt --key-file key --state others --no-mkfs", 3, "empty");
     fs::remove_dir_all(world.path("others")).unwrap();
     world.assert_nothing_is_lost();
+}
+
+/// One that ended while it was still unlocking its volume has mounted nothing, and lost nothing.
+#[test]
+fn an_unmount_of_what_never_was_mounted_says_so() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(4);
+    fs::create_dir(world.path("mnt")).unwrap();
+    fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
+    world.good("create slow.obl --size 4M --passphrase-file words --unlock-millis 1");
+    let line = "mount slow.obl mnt --passphrase-command 'touch asked; sleep 60'";
+    let mut mount = hearing_signals(&common::command(&world.path(""), line)).spawn().unwrap();
+    wait_until("it asks", || world.path("asked").exists());
+    kill_process(Pid::from_child(&mount), Signal::INT).unwrap();
+    assert_eq!(wait(&mut mount), None);
+    let said = world.good("umount mnt");
+    assert!(said.contains("nothing is mounted on mnt"), "{said}");
+    world.bad("umount mnt", 3, "no volume is mounted on");
+
+    // One that was killed with it mounted has left something.
+    let mut mount = Mount::new(&world, "--raw");
+    mount.child.kill().unwrap();
+    mount.child.wait().unwrap();
+    let said = world.good("umount mnt");
+    assert!(said.contains("had died"), "{said}");
 }

@@ -1,8 +1,10 @@
 //! Secrets stay where they are.
 
-use std::fs;
+use std::process::Command;
+use std::{fs, mem};
 
 use memchr::memmem;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::world::{MIB, Server, World};
 use crate::common::terminal::Terminal;
@@ -89,6 +91,55 @@ fn a_passphrase_that_is_wrong_is_called_so_and_asked_for_again_three_times_in_al
     // What a file holds is the same the next time.
     fs::write(world.path("wrong"), "no\n").unwrap();
     world.bad("info disk.obl --passphrase-file wrong", 6, "the passphrase is wrong");
+}
+
+/// It asks for a passphrase, hears all signals, and its number is in `pid`.
+fn asking(world: &World) -> Command {
+    let script = "echo $$ > pid; exec env --default-signal=HUP,INT,QUIT,TERM \"$0\" info disk.obl";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(env!("CARGO_BIN_EXE_oblivio")).current_dir(world.path(""));
+    let program = command(&world.path(""), "");
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shell
+}
+
+/// What asks it to end does so at a prompt, too, and the terminal shows again what is typed.
+#[test]
+fn a_prompt_that_is_left_leaves_the_terminal_as_it_was() {
+    let world = world();
+    for (key, signal) in [("\u{3}", Signal::INT), ("\u{1c}", Signal::QUIT)] {
+        let (_, shown) = typed(&world, "info disk.obl", &[key]);
+        assert!(!shown.contains("wrong"), "{signal:?}: {shown}");
+    }
+    for signal in [Signal::TERM, Signal::HUP, Signal::QUIT] {
+        let terminal = Terminal::new();
+        let mut session = terminal.run(&asking(&world)).spawn().unwrap();
+        let mut is_sent = false;
+        let shown = terminal.type_secrets(|shown| {
+            if shown.contains("Passphrase:") && !mem::replace(&mut is_sent, true) {
+                let pid = fs::read_to_string(world.path("pid")).unwrap().trim().parse().unwrap();
+                kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+            }
+            None
+        });
+        assert!(is_sent && !session.wait().unwrap().success(), "{shown}");
+    }
+}
+
+/// After a prompt, too, until there is something to lose.
+#[test]
+fn an_unlocking_that_was_asked_for_can_be_interrupted() {
+    let world = World::new();
+    fs::write(world.path("slow"), format!("{PASSPHRASE}\n")).unwrap();
+    world.good("create slow.obl --size 4M --passphrase-file slow --unlock-millis 1500");
+    let terminal = Terminal::new();
+    let mut session = terminal.run(&command(&world.path(""), "info slow.obl")).spawn().unwrap();
+    let mut asked = false;
+    let shown = terminal.type_secrets(|shown| {
+        (shown.contains("Passphrase:") && !mem::replace(&mut asked, true))
+            .then(|| format!("{PASSPHRASE}\n\u{3}"))
+    });
+    assert!(!session.wait().unwrap().success() && !shown.contains("4.00 MiB"), "{shown}");
 }
 
 /// What a slot asks for is read from storage, before anything vouches for it.

@@ -1,0 +1,113 @@
+//! A question at the terminal whose answer is not shown.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use signal_hook::consts::SIGTSTP;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use zeroize::Zeroizing;
+
+use super::signals::{are_taken, ending_signals};
+
+/// A terminal hands over lines of 4095 bytes, at most.
+const LINE_BYTES_MAX: usize = 4096;
+
+/// What is typed after `prompt`, without its line end. Ctrl-C and what else asks this program to end does so, and leaves the terminal as it was.
+///
+/// # Errors
+/// If there is no terminal, or it ends.
+pub(super) fn ask(prompt: &str) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut terminal = File::options().read(true).write(true).open("/dev/tty")?;
+    outlast_signals()?;
+    // It begins before the prompt: a program that types as soon as it sees the prompt is not shown either.
+    let _silence = Silence::begin(&terminal)?;
+    terminal.write_all(prompt.as_bytes())?;
+    let answer = read_line(&terminal);
+    // The line end was not shown.
+    terminal.write_all(b"\n")?;
+    answer
+}
+
+fn read_line(mut terminal: &File) -> io::Result<Zeroizing<Vec<u8>>> {
+    // All of the room at once: growing would leave copies behind.
+    let mut line = Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX));
+    let mut byte = Zeroizing::new([0]);
+    while line.len() < LINE_BYTES_MAX {
+        match terminal.read(&mut *byte) {
+            Ok(0) if line.is_empty() => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(0) => break,
+            Ok(_) if *byte == *b"\n" => break,
+            Ok(_) => line.push(byte[0]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(line)
+}
+
+/// The terminal that shows nothing now, and how it was before.
+static SILENT: Mutex<Option<(File, Termios)>> = Mutex::new(None);
+
+fn silent() -> MutexGuard<'static, Option<(File, Termios)>> {
+    SILENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The terminal shows again what is typed.
+fn restore() {
+    if let Some((terminal, before)) = silent().take() {
+        // A terminal that is gone shows nothing either.
+        let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
+    }
+}
+
+/// From now on signals that end this process do so when the terminal is as it was, until somebody else listens for them. Ctrl-Z is left out while a
+/// terminal is silent: whoever comes next to it would not see what they type.
+fn outlast_signals() -> io::Result<()> {
+    static IS_LISTENING: AtomicBool = AtomicBool::new(false);
+    if IS_LISTENING.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut signals = Signals::new(ending_signals().chain([SIGTSTP]))?;
+    let end = move || {
+        for signal in signals.forever() {
+            let does_as_usual = if signal == SIGTSTP {
+                silent().is_none()
+            } else {
+                restore();
+                !are_taken()
+            };
+            if does_as_usual {
+                // If that cannot be, it goes on.
+                let _ = emulate_default_handler(signal);
+            }
+        }
+    };
+    thread::Builder::new().name("prompt".into()).spawn(end).map(drop)
+}
+
+/// While it lasts, the program's terminal shows nothing of what is typed.
+struct Silence;
+
+impl Silence {
+    fn begin(terminal: &File) -> io::Result<Self> {
+        let before = tcgetattr(terminal)?;
+        let mut silence = before.clone();
+        silence.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
+        // Whoever interrupts from here on finds what was before.
+        *silent() = Some((terminal.try_clone()?, before));
+        let begun = Self;
+        tcsetattr(terminal, OptionalActions::Now, &silence)?;
+        Ok(begun)
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        restore();
+    }
+}
