@@ -48,6 +48,8 @@ TEST_TOOLS := $(DISK_TOOLS) fio:fio nbdkit:nbdkit nbdfuse:nbdfuse qemu-img:qemu-
               nbd-client:nbd-client socat:socat fusermount3:fuse3 unshare:util-linux ip:iproute2 losetup:mount \
               qemu-$(shell uname -m):qemu-user
 
+READER := target/tools/reader
+
 define install_packages
   printf '\n== install %s\n' "$(1)"; \
   as_root=''; [ "$$(id -u)" = 0 ] || as_root=sudo; \
@@ -74,8 +76,17 @@ disk-tools:
 	$(call install,$(DISK_TOOLS))
 
 .PHONY: test-tools
-test-tools:
+test-tools: $(READER)/installed
 	$(call install,$(TEST_TOOLS))
+
+# An independent reader of volumes, docs/formats/walk.py, is run by a test. This is what it needs.
+READER_NEEDS := cryptography==50.0.2 pyaegis==0.3.1
+$(READER)/installed:
+	$(call install,python3:python3)
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || { $(call install_packages,python3-venv); }
+	python3 -m venv $(READER)
+	$(READER)/bin/pip install --quiet --disable-pip-version-check $(READER_NEEDS)
+	touch $@
 
 .PHONY: demo
 demo: tools disk-tools ## a real file system on a volume, its server killed, both sides in a picture
