@@ -200,9 +200,10 @@ pub(crate) struct TestProgram {
     name: &'static str,
 }
 
-/// The packages with programs of integration tests. They are always chosen together, so that cargo gives what is
-/// below them the same features for each, and builds it once.
-const PACKAGES: [&str; 6] = [
+/// The packages with tests that are to find leaks. They are always chosen together, so that cargo gives what is below
+/// them the same features for each, and builds it once.
+const PACKAGES: [&str; 7] = [
+    "oblivio-wire",
     "oblivio-core",
     "oblivio-shares",
     "oblivio-store",
@@ -212,18 +213,14 @@ const PACKAGES: [&str; 6] = [
 ];
 
 impl TestProgram {
-    /// How cargo is told of `programs`: what can be built at once, for as many builds as are needed.
-    pub(crate) fn builds(programs: &BTreeSet<Self>) -> Vec<Vec<&'static str>> {
+    /// How cargo is told of `programs`.
+    pub(crate) fn arguments(programs: &BTreeSet<Self>) -> Vec<&'static str> {
+        let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
         let (units, integration): (Vec<&Self>, Vec<&Self>) =
             programs.iter().partition(|program| program.name == UNIT_TESTS);
-        let mut builds: Vec<_> =
-            units.iter().map(|program| vec!["--package", program.package, "--lib"]).collect();
-        if !integration.is_empty() {
-            let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
-            let names = integration.iter().flat_map(|program| ["--test", program.name]);
-            builds.push(packages.chain(names).collect());
-        }
-        builds
+        let units = units.first().map(|_| "--lib");
+        let integration = integration.iter().flat_map(|program| ["--test", program.name]);
+        packages.chain(units).chain(integration).collect()
     }
 
     /// Whether it is the target of `package` with this name that cargo tells of.

@@ -14,8 +14,16 @@ use crate::targets::{TestProgram, TestTarget};
 /// The tests of one workspace, always built in the same place.
 pub(crate) struct TestRuns<'w> {
     workspace: &'w Path,
-    target_dir: PathBuf,
+    folders: Folders,
     programs: Mutex<Programs>,
+}
+
+/// Where cargo builds.
+pub(crate) struct Folders {
+    /// What is built on the way. If other workspaces use it too, what is not of a workspace is built once for all of them.
+    pub(crate) build: PathBuf,
+    /// The programs that come of it, which are those of one workspace.
+    pub(crate) target: PathBuf,
 }
 
 /// Those that have been built.
@@ -37,9 +45,9 @@ pub(crate) struct DoesNotCompile {
 pub(crate) struct Failed(pub(crate) Vec<String>);
 
 impl<'w> TestRuns<'w> {
-    /// Those of `workspace`, built in `target_dir`.
-    pub(crate) fn new(workspace: &'w Path, target_dir: PathBuf) -> Self {
-        Self { workspace, target_dir, programs: Mutex::default() }
+    /// Those of `workspace`, built in `folders`.
+    pub(crate) fn new(workspace: &'w Path, folders: Folders) -> Self {
+        Self { workspace, folders, programs: Mutex::default() }
     }
 
     /// Builds `targets`.
@@ -51,19 +59,17 @@ impl<'w> TestRuns<'w> {
         targets: impl Iterator<Item = TestTarget>,
     ) -> Result<Result<(), DoesNotCompile>, String> {
         let wanted: BTreeSet<_> = targets.map(|target| target.program()).collect();
-        for arguments in TestProgram::builds(&wanted) {
-            let build = self
-                .cargo(&arguments)
-                .args(["--no-run", "--message-format", "json-render-diagnostics"])
-                .output()
-                .map_err(|cause| format!("cargo cannot be started: {cause}"))?;
-            if !build.status.success() {
-                let errors = String::from_utf8_lossy(&build.stderr).into_owned();
-                return Ok(Err(DoesNotCompile { errors }));
-            }
-            let said = String::from_utf8_lossy(&build.stdout);
-            self.programs()?.extend(said.lines().filter_map(|line| program(line, &wanted)));
+        let build = self
+            .cargo(&TestProgram::arguments(&wanted))
+            .args(["--no-run", "--message-format", "json-render-diagnostics"])
+            .output()
+            .map_err(|cause| format!("cargo cannot be started: {cause}"))?;
+        if !build.status.success() {
+            let errors = String::from_utf8_lossy(&build.stderr).into_owned();
+            return Ok(Err(DoesNotCompile { errors }));
         }
+        let said = String::from_utf8_lossy(&build.stdout);
+        self.programs()?.extend(said.lines().filter_map(|line| program(line, &wanted)));
         Ok(Ok(()))
     }
 
@@ -123,9 +129,8 @@ impl<'w> TestRuns<'w> {
             .args(["test", "--quiet"])
             .args(arguments)
             .current_dir(self.workspace)
-            .env("CARGO_TARGET_DIR", &self.target_dir)
-            .env("CARGO_PROFILE_DEV_DEBUG", "0")
-            .env("CARGO_PROFILE_TEST_DEBUG", "0")
+            .env("CARGO_TARGET_DIR", &self.folders.target)
+            .env("CARGO_BUILD_BUILD_DIR", &self.folders.build)
             // What a leak leaves unused is no error here.
             .env_remove("RUSTFLAGS");
         command
