@@ -12,8 +12,14 @@ pub(super) const FREE_BYTES: u64 = 64 << 10;
 /// What is left.
 pub(super) struct Memory {
     bytes_max: u64,
-    left: Mutex<u64>,
+    state: Mutex<State>,
     returned: Condvar,
+}
+
+struct State {
+    left: u64,
+    /// So many wait for more. While nobody does, the system is not asked to wake anyone: each message gives back several grants.
+    waiting: usize,
 }
 
 /// Some of it, until it is dropped.
@@ -44,7 +50,8 @@ impl<'m> ClientGrant<'m> {
 
 impl Memory {
     pub(super) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, left: Mutex::new(bytes_max), returned: Condvar::new() }
+        let state = State { left: bytes_max, waiting: 0 };
+        Self { bytes_max, state: Mutex::new(state), returned: Condvar::new() }
     }
 
     /// Waits for so much. Whoever wants more than there is gets all of it.
@@ -54,8 +61,15 @@ impl Memory {
         grant
     }
 
-    fn left(&self) -> MutexGuard<'_, u64> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_back(&self, state: &mut State, bytes: u64) {
+        state.left += bytes;
+        if bytes > 0 && state.waiting > 0 {
+            self.returned.notify_all();
+        }
     }
 }
 
@@ -63,19 +77,20 @@ impl Grant<'_> {
     /// Has so much instead. What it had is given back first: if everybody kept it and waited for more, nobody would get any.
     pub(super) fn change(&mut self, bytes: u64) {
         let wanted = if bytes <= FREE_BYTES { 0 } else { bytes.min(self.memory.bytes_max) };
-        let mut left = self.memory.left();
-        *left += mem::take(&mut self.bytes);
-        self.memory.returned.notify_all();
-        let wait = self.memory.returned.wait_while(left, |left| *left < wanted);
-        *wait.unwrap_or_else(PoisonError::into_inner) -= wanted;
+        let mut state = self.memory.state();
+        self.memory.give_back(&mut state, mem::take(&mut self.bytes));
+        state.waiting += 1;
+        let wait = self.memory.returned.wait_while(state, |state| state.left < wanted);
+        let mut state = wait.unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state.left -= wanted;
         self.bytes = wanted;
     }
 }
 
 impl Drop for Grant<'_> {
     fn drop(&mut self) {
-        *self.memory.left() += self.bytes;
-        self.memory.returned.notify_all();
+        self.memory.give_back(&mut self.memory.state(), self.bytes);
     }
 }
 
@@ -89,7 +104,7 @@ mod tests {
     fn who_wants_much_waits_until_there_is_room_and_gets_it() {
         let memory = Memory::new(1 << 20);
         let mut first = memory.take(1 << 20);
-        assert_eq!(*memory.left(), 0);
+        assert_eq!(memory.state().left, 0);
         assert_eq!(memory.take(FREE_BYTES).bytes, 0);
         thread::scope(|scope| {
             let second = scope.spawn(|| memory.take(u64::MAX).bytes);
@@ -97,13 +112,13 @@ mod tests {
             drop(first);
             assert_eq!(second.join().unwrap(), 1 << 20);
         });
-        assert_eq!(*memory.left(), 1 << 20);
+        assert_eq!(memory.state().left, 1 << 20);
     }
 
     #[test]
     fn what_a_client_takes_is_taken_from_its_own_and_from_what_is_everybodys() {
         let (own, all) = (Memory::new(1 << 20), Memory::new(3 << 20));
-        let left = || (*own.left(), *all.left());
+        let left = || (own.state().left, all.state().left);
         let mut grant = ClientGrant::new(&own, &all);
         for (bytes, expected) in [
             (FREE_BYTES, (1 << 20, 3 << 20)),
