@@ -13,12 +13,16 @@ use std::sync::{Arc, Mutex};
 
 use libfuzzer_sys::fuzz_target;
 use oblivio_shares::host::{Folder, Host, Peers, ShareFile};
+use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, Request, Setup};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 
 /// Larger files are not made.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The kind of a message for another tree than that of the data. The number of the tree and a message are behind it.
+const IN_TREE: u8 = 12;
 
 /// The kind of a message that evicts. Its dealers are a mask behind number and attempt.
 const EVICT: u8 = 5;
@@ -97,8 +101,13 @@ fuzz_target!(|input: &[u8]| {
         let parties = Parties::new(3, 1).unwrap();
         let tree = Tree::new(2, Preset { slots: 4, accesses: 2 }).unwrap();
         let keys = vec![[0; 32], [1; 32], [2; 32]];
-        let setup = Setup { number: 1, parties, tree, block_bytes: 16, keys };
-        assert_eq!(ask(&mut host, &Request::Setup(setup).encode()), Answer::Done);
+        // In the second tree, slots say whose they are.
+        for (number, metadata_bytes) in [(0, 0), (1, 3)] {
+            let keys = keys.clone();
+            let setup = Setup { number: 1, parties, tree, block_bytes: 16, metadata_bytes, keys };
+            let message = in_tree(number, Request::Setup(setup).encode());
+            assert_eq!(ask(&mut host, &message), Answer::Done);
+        }
     }
     while let Some(([who, bytes], behind)) = rest.split_first_chunk() {
         let (message, behind) = behind.split_at(behind.len().min((*bytes).into()));
@@ -107,22 +116,28 @@ fuzz_target!(|input: &[u8]| {
             let _ = host.mailbox().take(who >> 2, message);
             continue;
         }
-        let does_not_deal = message.get(DEALERS_AT).is_some_and(|dealers| dealers & 2 == 0);
-        if message.first() == Some(&EVICT) && does_not_deal {
+        let request = match message {
+            [IN_TREE, _, request @ ..] => request,
+            request => request,
+        };
+        let does_not_deal = request.get(DEALERS_AT).is_some_and(|dealers| dealers & 2 == 0);
+        if request.first() == Some(&EVICT) && does_not_deal {
             // It would wait for others, who do not come.
             continue;
         }
-        let epoch = Request::Epoch.encode();
-        let before = ask(&mut host, &epoch);
+        let epochs = [0, 1].map(|tree| in_tree(tree, Request::Epoch.encode()));
+        let before = epochs.clone().map(|epoch| ask(&mut host, &epoch));
         let answer = ask(&mut host, message);
-        let after = ask(&mut host, &epoch);
-        if let (Answer::Refused(_), Answer::Epoch(before), Answer::Epoch(after)) =
-            (answer, before, after.clone())
-        {
-            // But for the number of an attempt, which is kept before anything is dealt.
-            assert_eq!((before.at, before.is_set_up), (after.at, after.is_set_up));
+        let after = epochs.clone().map(|epoch| ask(&mut host, &epoch));
+        for (before, after) in before.into_iter().zip(&after) {
+            if let (Answer::Refused(_), Answer::Epoch(before), Answer::Epoch(after)) =
+                (&answer, before, after)
+            {
+                // But for the number of an attempt, which is kept before anything is dealt.
+                assert_eq!((before.at, before.is_set_up), (after.at, after.is_set_up));
+            }
         }
         host = Host::open(Box::new(disk.clone()), [1; 32]).unwrap();
-        assert_eq!(ask(&mut host, &epoch), after);
+        assert_eq!(epochs.map(|epoch| ask(&mut host, &epoch)), after);
     }
 });

@@ -120,6 +120,14 @@ pub(crate) const SHARES_DURABLE_LOADED: TestTarget =
 pub(crate) const SHARES_DURABLE: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "" };
 
+/// A volume on share servers whose position map is in smaller trees.
+pub(crate) const SHARES_MAPPED: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "mapped" };
+
+/// What slots say of themselves on share servers over files.
+pub(crate) const SHARES_HOST_METADATA: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "host", module: "metadata" };
+
 /// Secret sharing alone.
 pub(crate) const SHARES_SHARING: TestTarget =
     TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "sharing::tests" };

@@ -1,11 +1,12 @@
 //! What each share server sees of its client, recorded.
 //!
-//! A [`ShareRecorder`] stands where [`Recorder`] does, below the scheme and above the link, and records what it can read in the messages that pass, as a server can. Each server is a tree of the view, of which
+//! A [`ShareRecorder`] stands where [`Recorder`] does, below the scheme and above the link, and records what it can read in the messages that pass, as a server can. Each server is a tree of the view, and one more for each tree of the position map, of which
 //! it touches what the message makes it touch:
 //!
 //! | asked | recorded |
 //! |---|---|
 //! | [`Select`](Request::Select) | a read of each bucket of the path; the message is the contents of the root, the answer those of the leaf |
+//! | [`Metadata`](Request::Metadata) | a read of the header of each bucket of the path but the leaf, so that a view counts an access once: by its query, which is for the same path; the answer is the contents of the last |
 //! | [`Write`](Request::Write) | a write of a slot of the root |
 //! | [`Evict`](Request::Evict) | a read and then a write of each bucket of the path; the message is the contents of the root that is read |
 //! | [`Fetch`](Request::Fetch), [`Put`](Request::Put) | a read or a write of each slot |
@@ -13,6 +14,7 @@
 //!
 //! All servers that are asked at once share a trip. What servers send to each other does not pass here.
 
+use oblivio_core::durable::{Fact, FactValue, number_of};
 use oblivio_core::store::{
     Answered, BucketStore, Capabilities, Fill, Frames, Part, Patience, Piece, ShareServers, TreeId,
     TreeShape,
@@ -21,14 +23,38 @@ use oblivio_core::view::{EventSink, Operation, Recorder};
 use oblivio_core::{BucketId, Leaf, StoreError};
 
 use crate::message::{Request, Slots};
+use crate::tree::HEIGHT_MAX;
 
-/// The tree of a view that stands for a server, counted from 0.
+/// The tree of a view that stands for a server, counted from 0, and the data that it has.
 pub fn tree_of_server(server: usize) -> TreeId {
-    TreeId(FIRST_SERVER + server as u16)
+    tree_in_server(server, 0)
+}
+
+/// The same of any of the trees that it has.
+fn tree_in_server(server: usize, tree: u8) -> TreeId {
+    TreeId(FIRST_SERVER + SERVERS_MAX * u16::from(tree) + server as u16)
 }
 
 /// Those before it are for records.
 const FIRST_SERVER: u16 = 100;
+
+/// There are fewer servers.
+const SERVERS_MAX: u16 = 10;
+
+/// What an array says of the levels of its tree, and of those of its map if it has any.
+pub(crate) const LEVELS: &str = "levels";
+pub(crate) const MAP_LEVELS: &str = "map_levels";
+
+/// The levels below the root of each tree that servers keep of an array with these facts, the data first; none if it says nothing of them.
+pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
+    let of_map = facts.iter().find_map(|fact| match fact {
+        Fact::Value(MAP_LEVELS, FactValue::Numbers(levels)) => Some(&levels[..]),
+        _ => None,
+    });
+    let data = number_of(facts, LEVELS)?;
+    let height = |levels: &u64| levels.saturating_sub(1).min(HEIGHT_MAX.into()) as u8;
+    Some([data].iter().chain(of_map.unwrap_or_default()).map(height).collect())
+}
 
 /// Pieces of one trip, with the bytes that moved for each.
 type Seen<'m> = Vec<(Piece, &'m [u8])>;
@@ -36,28 +62,35 @@ type Seen<'m> = Vec<(Piece, &'m [u8])>;
 /// Wraps a store over share servers, and tells a sink of every call. It changes nothing.
 pub struct ShareRecorder<S, K> {
     recorder: Recorder<S, K>,
-    /// Levels of the tree below the root.
-    height: u8,
+    /// Of each tree, the levels below the root.
+    heights: Vec<u8>,
     /// Of each server its key, and what to call it.
     known: Vec<([u8; 32], String)>,
 }
 
 impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
-    /// Records from now on. The tree has so many levels below the root.
-    pub fn new(mut store: S, sink: K, height: u8) -> Self {
+    /// Records from now on. The trees have so many levels below the root.
+    pub fn new(mut store: S, sink: K, heights: Vec<u8>) -> Self {
         let known = store.servers().map_or_else(Vec::new, |servers| {
             (0..servers.count()).map(|it| (servers.key(it), servers.name(it))).collect()
         });
-        Self { recorder: Recorder::new(store, sink), height, known }
+        Self { recorder: Recorder::new(store, sink), heights, known }
     }
 
     /// What is recorded of a message to a server and of its answer: what is read, and what is written.
     fn seen<'m>(&self, server: usize, message: &'m [u8], answer: &'m [u8]) -> [Seen<'m>; 2] {
-        let piece = |bucket, part| Piece { tree: tree_of_server(server), bucket, part };
-        let whole_path = |leaf: Leaf| {
-            let path = (0..=self.height).map(move |level| BucketId::on_path(leaf, level));
-            path.map(|bucket| (piece(bucket, Part::Whole), &[][..])).collect::<Vec<_>>()
+        let Ok((tree, request)) = Request::decode_in(message) else {
+            let root =
+                Piece { tree: tree_of_server(server), bucket: BucketId::ROOT, part: Part::Header };
+            return [vec![(root, message)], Vec::new()];
         };
+        let height = self.heights.get(usize::from(tree)).copied().unwrap_or_default();
+        let piece = |bucket, part| Piece { tree: tree_in_server(server, tree), bucket, part };
+        let path = |leaf: Leaf, part| {
+            let path = (0..=height).map(move |level| BucketId::on_path(leaf, level));
+            path.map(|bucket| (piece(bucket, part), &[][..])).collect::<Vec<_>>()
+        };
+        let whole_path = |leaf| path(leaf, Part::Whole);
         let slot = |bucket, slot| piece(bucket, Part::Slot(slot as u16));
         // What is said of several slots is in the first.
         let several = |Slots { bucket, first, count }, said| {
@@ -66,8 +99,17 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
             slots[0].1 = said;
             slots
         };
-        match Request::decode(message) {
-            Ok(Request::Select { select, .. }) => {
+        match request {
+            Request::Metadata { leaf, .. } => {
+                let mut headers = path(leaf, Part::Header);
+                headers.truncate(usize::from(height).max(1));
+                headers[0].1 = message;
+                if let Some(last) = headers.last_mut() {
+                    last.1 = answer;
+                }
+                [headers, Vec::new()]
+            }
+            Request::Select { select, .. } => {
                 let mut path = whole_path(select.leaf);
                 path[0].1 = message;
                 if let Some(leaf) = path.last_mut() {
@@ -75,18 +117,18 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
                 }
                 [path, Vec::new()]
             }
-            Ok(Request::Write { at, .. }) => {
+            Request::Write { at, .. } => {
                 [Vec::new(), vec![(slot(BucketId::ROOT, at.written), message)]]
             }
-            Ok(Request::Evict { evict, .. }) => {
-                let leaves = 1 << self.height;
+            Request::Evict { evict, .. } => {
+                let leaves = 1 << height;
                 let mut path = whole_path(Leaf(evict.number % leaves));
                 let written = path.clone();
                 path[0].1 = message;
                 [path, written]
             }
-            Ok(Request::Fetch { slots, .. }) => [several(slots, answer), Vec::new()],
-            Ok(Request::Put { slots, .. }) => [Vec::new(), several(slots, message)],
+            Request::Fetch { slots, .. } => [several(slots, answer), Vec::new()],
+            Request::Put { slots, .. } => [Vec::new(), several(slots, message)],
             _ => [vec![(piece(BucketId::ROOT, Part::Header), message)], Vec::new()],
         }
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use oblivio::opening::{Locked, Unlocking};
 use oblivio::{StoreOptions, home};
 use oblivio_core::HitPolicy;
-use oblivio_core::durable::number_of;
 use oblivio_core::store::{TreeShape, shapes_of};
 use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::{Coins, Lengths, Recovery, Volume, VolumeOptions};
@@ -73,8 +72,7 @@ pub(super) fn open_watched(
     let dir = home::open(&state)?;
     let store_bytes = shapes_of(&*store).iter().map(TreeShape::tree_bytes).sum();
     let facts = owner.superblock.params().config()?.facts();
-    let levels = number_of(&facts, "levels");
-    let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), levels)?;
+    let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), &facts)?;
     let store = match watching {
         Some(watching) => watching.record(store, &facts),
         None => store,

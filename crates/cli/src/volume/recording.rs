@@ -5,10 +5,10 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use oblivio_core::durable::Fact;
 use oblivio_core::store::BucketStore;
 use oblivio_core::view::{Event, EventSink, FileSink, Recorder};
-use oblivio_shares::tree::HEIGHT_MAX;
-use oblivio_shares::view::ShareRecorder;
+use oblivio_shares::view::{ShareRecorder, heights};
 use oblivio_store::BoxedStore;
 
 use crate::clock::Stopwatch;
@@ -38,34 +38,31 @@ pub(crate) struct Recording {
     sink: Arc<Mutex<Sink>>,
 }
 
-/// A store that tells a sink what it sees. On share servers, there is a tree of so many levels.
+/// A store that tells a sink what it sees, of a volume with these facts.
 pub(super) fn recorded(
     mut store: BoxedStore,
     sink: impl EventSink + Send + 'static,
-    levels: Option<u64>,
+    facts: &[Fact],
 ) -> BoxedStore {
-    match levels.filter(|_| store.servers().is_some()) {
-        Some(levels) => {
-            let height = levels.saturating_sub(1).min(HEIGHT_MAX.into()) as u8;
-            Box::new(ShareRecorder::new(store, sink, height))
-        }
+    match heights(facts).filter(|_| store.servers().is_some()) {
+        Some(heights) => Box::new(ShareRecorder::new(store, sink, heights)),
         None => Box::new(Recorder::new(store, sink)),
     }
 }
 
 impl Recording {
-    /// Records what `store` sees to the file `path`, if there is one. On share servers, there is a tree of so many levels.
+    /// Records what `store` sees to the file `path`, if there is one, of a volume with these facts.
     pub(crate) fn wrap(
         store: BoxedStore,
         path: Option<&Path>,
-        levels: Option<u64>,
+        facts: &[Fact],
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
         let output = Output::begin(path, Kind::View)?;
         let out = output.file().try_clone().map_err(|error| output.failed(&error))?;
         let file = FileSink::new(BufWriter::new(out), store.capabilities());
         let sink = Arc::new(Mutex::new(Sink { file, clock: Stopwatch::start(), trips: 0 }));
-        let recorder = recorded(store, sink.clone(), levels);
+        let recorder = recorded(store, sink.clone(), facts);
         Ok((recorder, Some(Self { output, sink })))
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let mut store = volume.open_to_repair(server, &options)?;
     // While somebody used the volume, it could be taken for being behind.
     check_needed(args, &mut store, &params)?;
-    let buckets = 2 * params.tree().leaves() - 1;
+    let buckets = params.buckets();
     // All is read twice: nothing is removed before it is known that the others have it.
     let bar = progress::bar_of(buckets, "buckets of the others");
     let key = seal_key(&owner.volume_key);

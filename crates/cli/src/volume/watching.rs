@@ -68,7 +68,7 @@ impl Watching {
         };
         let side = StorageSide::new(trees, self.bound.limits());
         self.storage = Some(side.clone());
-        recorded(store, side, levels)
+        recorded(store, side, facts)
     }
 
     fn start(

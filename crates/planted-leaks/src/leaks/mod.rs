@@ -5,6 +5,7 @@ mod delayed;
 mod flat;
 mod freecursive;
 mod hits;
+mod mapped_shares;
 mod power_loss;
 mod program;
 mod range;
@@ -45,7 +46,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 20] = [
+const GROUPS: [&[Leak]; 21] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -64,6 +65,7 @@ const GROUPS: [&[Leak]; 20] = [
     shares::LEAKS,
     recursive_shares::LEAKS,
     s3oram::LEAKS,
+    mapped_shares::LEAKS,
     watch::LEAKS,
     program::LEAKS,
 ];

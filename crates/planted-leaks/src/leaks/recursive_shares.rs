@@ -19,7 +19,7 @@ const REMAPPED: &str = "let to = self.trees[below].draw_leaf(coins);";
 const SHOWN: &str = "let shown = mapped.unwrap_or(drawn);";
 const ASKED: &str = "asked.push(Asked { tree, ask: Ask::Metadata(shown) });";
 const FOUND: &str = "let position = at.find(address, mapped, shown, &answers)?;";
-const WRITES: &str = "let writes = self.client.writes(self.client.at().written, &slot, coins);";
+const WRITES: &str = "let writes = self.client.writes(self.client.at().written, slot, coins);";
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -121,7 +121,7 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: TREE,
             find: WRITES,
-            replacement: "let writes = self.client.writes(self.client.at().written, &slot, coins);
+            replacement: "let writes = self.client.writes(self.client.at().written, slot, coins);
         let elements = self.format.elements();
         let in_the_clear = |write: RootWrite<F::Element>| {
             let mut all = write.block.into_elements::<F>(slot.len()).unwrap_or_default();
@@ -142,7 +142,7 @@ pub(super) const LEAKS: &[Leak] = &[
             use rand_core::SeedableRng;
             let seed = [self.client.at().written as u8 ^ 7; 32];
             coins.next_u64();
-            self.client.writes(self.client.at().written, &slot, &mut chacha20::ChaCha20Rng::from_seed(seed))
+            self.client.writes(self.client.at().written, slot, &mut chacha20::ChaCha20Rng::from_seed(seed))
         };",
         }],
         found_by: &[SHARES_RECURSIVE_VIEW.tests(&[SEEDS, ALONE])],

@@ -302,7 +302,7 @@ mod tests {
         let keys: Vec<_> = (1..=3).map(|number| [number; 32]).collect();
         let parties = Parties::new(3, 1).unwrap();
         let tree = Tree::new(1, Preset { slots: 4, accesses: 2 }).unwrap();
-        let setup = Setup { number: 2, parties, tree, block_bytes: 16, keys };
+        let setup = Setup { number: 2, parties, tree, block_bytes: 16, metadata_bytes: 0, keys };
         let inlet =
             Inlet { setup: Some(setup), mailbox: Arc::default(), connected: BTreeMap::new() };
         let computer = Computer { inlet: Mutex::new(Some(inlet)), ..Computer::default() };

@@ -14,7 +14,7 @@ use super::known::{Known, NOTHING, Step};
 use super::params::S3OramParams;
 use super::parts::Parts;
 use super::servers::{self, ask, ask_some};
-use super::standing::{Standing, Told, is_old};
+use super::standing::{self, Standing, Told, is_old};
 use super::{impossible, invalid};
 use crate::answers::{NoBlock, Recovered};
 use crate::client::ClientError;
@@ -73,24 +73,15 @@ impl ShareArray {
         let servers = self.servers()?;
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
         let numbers = params.parties.numbers();
-        Ok(numbers.map(|number| Request::Setup(params.setup(number, keys.clone()))).collect())
+        let setups = numbers.flat_map(|number| params.setup(number, keys.clone()));
+        Ok(setups.map(Request::Setup).collect())
     }
 
     /// How far all servers are. Those that are something are told what they should be: it changes nothing, and one that has another number there, or other
     /// companions, another tree or field, refuses.
     pub(super) fn tell(&mut self) -> Result<Vec<Told>, Error> {
         let setups = self.setups()?;
-        let servers = self.servers()?;
-        let told = servers::epochs(servers);
-        let is_something = |told: &Told| told.as_ref().is_ok_and(|epoch| epoch.is_set_up);
-        let asked =
-            setups.into_iter().zip(&told).map(|(setup, told)| is_something(told).then_some(setup));
-        let said = ask_some(servers, asked.collect());
-        let agreed = told.into_iter().zip(said).map(|(told, said)| match said {
-            Some(said) => servers::done(said).and(told),
-            None => told,
-        });
-        Ok(agreed.collect())
+        Ok(standing::tell(self.servers()?, setups))
     }
 
     /// Makes each server one of this array. They have nothing yet.

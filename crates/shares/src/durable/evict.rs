@@ -5,18 +5,83 @@
 //!
 //! So all servers are needed, whatever the accesses before could do without. One that is missing is waited for as long as it is tried to reach it.
 
+use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};
 
 use super::access::{ShareArray, drawn};
+use super::in_tree::InTree;
 use super::known::overflow;
 use super::parts::{Part, Parts};
 use super::servers;
 use super::standing::sound;
 use crate::client::Next;
-use crate::message::{HostEpoch, Point, Request};
+use crate::message::{Evict, HostEpoch, Point, Request};
+use crate::sharing::Parties;
+use crate::tree::Tree;
 
 /// What is said where one of the servers is missing, or not where it has to be.
 const EVICTIONS_WAIT: &str = "Evictions wait for all servers, and nothing is lost: bring it back and open the volume again, or make its shares anew with `oblivio shares repair`";
+
+/// Servers that have not done something, and why.
+pub(super) type Failed = Vec<(usize, StoreError)>;
+
+/// A tree whose next path is evicted.
+pub(super) trait Evicts {
+    fn parties(&self) -> Parties;
+
+    fn tree(&self) -> Tree;
+
+    /// The servers, of this tree.
+    fn servers(&mut self) -> Result<InTree<'_>, Error>;
+
+    fn parts(&mut self) -> &mut Parts;
+
+    /// Whether servers have made links to each other since the array was opened.
+    fn has_met(&mut self) -> &mut bool;
+
+    /// Those that lack blocks get them, if that can be.
+    fn catch_up(&mut self, at: Point) -> Result<(), Error>;
+
+    /// What to send to each, for an eviction that begins at this point, at which all are; or who has not told what it takes to know.
+    fn share(&mut self, at: Point, attempt: u64) -> Result<Result<Vec<Evict<u8>>, Failed>, Error>;
+}
+
+/// The tree of an array that knows where its blocks are.
+struct OfKnown<'a> {
+    array: &'a mut ShareArray,
+    next: &'a Next<u8>,
+}
+
+impl Evicts for OfKnown<'_> {
+    fn parties(&self) -> Parties {
+        self.array.params.parties
+    }
+
+    fn tree(&self) -> Tree {
+        self.array.params.tree
+    }
+
+    fn servers(&mut self) -> Result<InTree<'_>, Error> {
+        Ok(InTree { servers: self.array.servers()?, tree: 0 })
+    }
+
+    fn parts(&mut self) -> &mut Parts {
+        &mut self.array.parts
+    }
+
+    fn has_met(&mut self) -> &mut bool {
+        &mut self.array.has_met
+    }
+
+    fn catch_up(&mut self, at: Point) -> Result<(), Error> {
+        self.array.catch_up(at)
+    }
+
+    fn share(&mut self, _: Point, attempt: u64) -> Result<Result<Vec<Evict<u8>>, Failed>, Error> {
+        let (ShareArray { known, coins, .. }, next) = (&mut *self.array, self.next);
+        Ok(Ok(known.client.eviction_shares(next, attempt, drawn(coins)?)))
+    }
+}
 
 /// What came of one attempt.
 enum Attempted {
@@ -25,7 +90,7 @@ enum Attempted {
     /// Some of the servers are missing, or where they cannot be.
     AreNotHere,
     /// These have not done it.
-    Failed(Vec<(usize, StoreError)>),
+    Failed(Failed),
 }
 
 impl ShareArray {
@@ -33,18 +98,28 @@ impl ShareArray {
     pub(super) fn evict_on_servers(&mut self) -> Result<(), Error> {
         let next = self.known.client.next_eviction().map_err(overflow)?;
         let begins_at = self.known.client.at();
-        if !self.parts.are_all_current() {
+        let tree: &mut dyn Evicts = &mut OfKnown { array: self, next: &next };
+        tree.evict(begins_at)?;
+        self.known.client.evicted(next);
+        Ok(())
+    }
+}
+
+impl dyn Evicts + '_ {
+    /// Evicts the next path on all servers. It begins at this point.
+    pub(super) fn evict(&mut self, begins_at: Point) -> Result<(), Error> {
+        if !self.parts().are_all_current() {
             self.servers()?.wait_for_missing();
         }
         // Before the first one, links are made.
-        let mut hope = if self.has_met { Hope::Left } else { Hope::Links };
+        let mut hope = if *self.has_met() { Hope::Left } else { Hope::Links };
         // How often links were missing, one time after the other.
         let mut missing = 0;
         for tries in 1.. {
-            let attempted = self.attempt(&next, begins_at, hope == Hope::Links)?;
+            let attempted = self.attempt(begins_at, hope == Hope::Links)?;
             hope = match &attempted {
                 Attempted::Through => break,
-                Attempted::AreNotHere => Hope::after(self.parts.failures()),
+                Attempted::AreNotHere => Hope::after(self.parts().failures()),
                 Attempted::Failed(failed) => Hope::after(failed.iter().map(|(_, error)| error)),
             };
             let is_worth_it = match hope {
@@ -59,17 +134,11 @@ impl ShareArray {
                 return Err(self.evicts_not(attempted));
             }
         }
-        self.known.client.evicted(next);
         Ok(())
     }
 
     /// Tries it once. Links between servers are made first if they may be missing: matrices are long, and whoever misses a link waits for what does not come.
-    fn attempt(
-        &mut self,
-        next: &Next<u8>,
-        begins_at: Point,
-        makes_links: bool,
-    ) -> Result<Attempted, Error> {
+    fn attempt(&mut self, begins_at: Point, makes_links: bool) -> Result<Attempted, Error> {
         let number = begins_at.evictions;
         let (epochs, are_all_here) = self.epochs_at(begins_at)?;
         let is_through: Vec<_> = epochs.iter().map(|it| it.at.evictions > number).collect();
@@ -84,44 +153,48 @@ impl ShareArray {
             return Ok(Attempted::Through);
         }
         let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
-        let failed = servers::failures(self.servers()?, is_through.iter().map(go_back).collect());
+        let requests = is_through.iter().map(go_back).collect();
+        let failed = servers::failures(&mut self.servers()?, requests);
         if !failed.is_empty() {
             return Ok(Attempted::Failed(failed));
         }
         self.catch_up(begins_at)?;
-        if !self.parts.are_all_current() {
+        if !self.parts().are_all_current() {
             return Ok(Attempted::AreNotHere);
         }
         // All are here, and none is further than others can be.
-        let parties = self.params.parties;
+        let parties = self.parties();
         if makes_links {
             let meet = vec![Some(Request::Meet); parties.servers()];
-            let failed = servers::failures(self.servers()?, meet);
+            let failed = servers::failures(&mut self.servers()?, meet);
             if !failed.is_empty() {
                 return Ok(Attempted::Failed(failed));
             }
-            self.has_met = true;
+            *self.has_met() = true;
         }
         let attempt = epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0) + 1;
-        let Self { known, coins, .. } = self;
-        let evictions = known.client.eviction_shares(next, attempt, drawn(coins)?);
+        let evictions = match self.share(begins_at, attempt)? {
+            Ok(evictions) => evictions,
+            Err(failed) => return Ok(Attempted::Failed(failed)),
+        };
         let dealers: Vec<_> = parties.numbers().take(parties.for_product()).collect();
         let requests = evictions
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
-        let failed = servers::failures(self.servers()?, requests.collect());
+        let failed = servers::failures(&mut self.servers()?, requests.collect());
         Ok(if failed.is_empty() { Attempted::Through } else { Attempted::Failed(failed) })
     }
 
     /// The error about an eviction that is given up. The volume can be opened again, and begins it anew.
     fn evicts_not(&mut self, attempted: Attempted) -> Error {
-        let Self { store, params, parts, .. } = self;
-        let servers = match servers::of(store, params.parties.servers()) {
+        let nobody = Parts::all(self.parties().servers());
+        let parts = std::mem::replace(self.parts(), nobody);
+        let servers = match self.servers() {
             Ok(servers) => servers,
             Err(error) => return error,
         };
         let Attempted::Failed(failed) = attempted else {
-            return parts.error(servers, EVICTIONS_WAIT);
+            return parts.error(&servers, EVICTIONS_WAIT);
         };
         let is = |kind| failed.iter().any(|(_, error)| error.kind() == kind);
         let advice = if is(StoreErrorKind::Full) {
@@ -131,19 +204,19 @@ impl ShareArray {
         } else {
             "An eviction needs all servers, and links between them: see that they reach each other, and open the volume again"
         };
-        servers::failure(servers, failed, advice)
+        servers::failure(&servers, failed, advice)
     }
 
     /// How far servers are, and whether all say so and are where they can be before this eviction or after it. Which of them lack blocks is known then.
     fn epochs_at(&mut self, begins_at: Point) -> Result<(Vec<HostEpoch>, bool), Error> {
-        let tree = self.params.tree;
-        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
-        let told = servers::epochs(servers);
-        servers::check_not_fenced(servers, &told)?;
+        let (tree, parties) = (self.tree(), self.parties());
+        let mut servers = self.servers()?;
+        let told = servers::epochs(&mut servers);
+        servers::check_not_fenced(&servers, &told)?;
         let (mut epochs, mut parts) = (Vec::new(), Vec::new());
         let is_over = Point { evictions: begins_at.evictions + 1, written: 0 };
         let attempts = told.iter().filter_map(|told| Some(told.as_ref().ok()?.attempt));
-        let attempt_max = attempt_max(attempts.collect(), self.params.parties.colluding());
+        let attempt_max = attempt_max(attempts.collect(), parties.colluding());
         for told in told {
             parts.push(match told {
                 Err(error) => Part::Failed(error),
@@ -166,7 +239,7 @@ impl ShareArray {
         }
         let is_elsewhere = |part: &Part| matches!(part, Part::Failed(_) | Part::Astray(_));
         let are_all_here = !parts.iter().any(is_elsewhere);
-        self.parts = Parts::new(parts);
+        *self.parts() = Parts::new(parts);
         Ok((epochs, are_all_here))
     }
 }

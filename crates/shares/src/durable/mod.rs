@@ -21,9 +21,17 @@
 //! does not depend on that. *t* servers that lie are noticed; with more than 2*t* + 1 servers those that answer wrong are named, and corrected as far as they are few ([`answers`](crate::answers)).
 //! A server that deals wrong in an eviction spoils blocks, which is noticed when they are read.
 //!
+//! # The position map in smaller trees
+//! A client without memory for the map has it in smaller trees on the same servers ([`recursive`](crate::recursive), ADR 17), and does an access to each of them, the smallest first: `mapped`. What its moves change in the trees is not logged: an access that was under way is done again from its beginning, and
+//! servers answer as they did.
+//!
 //! | module | what it holds |
 //! |---|---|
 //! | `params` | what shapes an array |
+//! | `config` | what it costs, and how it is made |
+//! | `share_tree` | one of the trees of an array |
+//! | `in_tree` | servers, of one of the trees |
+//! | `mapped` | the array with its map in trees |
 //! | `known` | what the client knows, and what an access changes of it |
 //! | `load` | what an array holds from its beginning |
 //! | `state` | states and plans as bytes |
@@ -41,14 +49,18 @@
 mod access;
 mod array;
 mod catch_up;
+mod config;
 mod evict;
 mod fetch;
+mod in_tree;
 mod known;
 mod load;
+mod mapped;
 mod params;
 mod parts;
 mod repair;
 mod servers;
+mod share_tree;
 mod standing;
 mod state;
 mod walk;
@@ -59,6 +71,7 @@ pub use repair::{Repaired, check_others, needs_repair, repair};
 use oblivio_core::durable::{DurableConfig, DurableScheme, Slots, Wish};
 use oblivio_core::{Error, ErrorKind};
 
+use crate::recursive::MapShape;
 use crate::sharing::Parties;
 use crate::tree::Preset;
 
@@ -112,13 +125,7 @@ impl DurableScheme for DurableS3Oram {
         let parties = Parties::new(servers, colluding).map_err(|it| impossible(it.to_string()))?;
         let preset = Preset { slots, accesses };
         let params = S3OramParams::new(wish.blocks(), wish.block_bytes, parties, preset)?;
-        let client_bytes = params.cost()?.client_bytes();
-        if client_bytes > wish.client_bytes_max {
-            return Err(impossible(format!(
-                "such a volume takes {client_bytes} bytes of client memory: allow as many, or choose larger blocks or a smaller disk"
-            )));
-        }
-        Ok(Box::new(params))
+        Ok(Box::new(fit(params, wish.client_bytes_max)?))
     }
 
     fn decode(
@@ -129,6 +136,36 @@ impl DurableScheme for DurableS3Oram {
     ) -> Result<Box<dyn DurableConfig>, Error> {
         Ok(Box::new(S3OramParams::decode(blocks, block_bytes, params)?))
     }
+}
+
+/// With the position map in smaller trees, if it does not fit on the client.
+fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Error> {
+    let whole = params.cost()?.client_bytes();
+    if whole <= client_bytes_max {
+        return Ok(params);
+    }
+    let in_trees = |client_entries_max| {
+        let shape = MapShape { client_entries_max, ..MapShape::default() };
+        params.clone().with_map_in_trees(shape)
+    };
+    let most = MapShape::default().client_entries_max;
+    let mut least = whole;
+    // Half as many, as long as it is too much: one tree more takes time.
+    for entries in std::iter::successors(Some(most), |it| Some(it / 2)).take_while(|it| *it > 0) {
+        let Ok(params) = in_trees(entries) else { continue };
+        let client_bytes = params.cost()?.client_bytes();
+        if client_bytes <= client_bytes_max {
+            return Ok(params);
+        }
+        least = least.min(client_bytes);
+    }
+    // Servers of which some may be missing have no such trees, and say so.
+    if least == whole {
+        in_trees(1)?;
+    }
+    Err(impossible(format!(
+        "such a volume takes {least} bytes of client memory: allow as many, or choose larger blocks or a smaller disk"
+    )))
 }
 
 fn impossible(problem: impl Into<String>) -> Error {

@@ -1,21 +1,18 @@
 //! What shapes an S³ORAM of a volume, and what follows from it.
 
+use oblivio_core::durable::DurableConfig;
 use oblivio_core::durable::section::Fields;
-use oblivio_core::durable::{
-    AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, Restore, StateSize,
-};
-use oblivio_core::pieces::{TreeId, TreeShape};
 use oblivio_core::seal::BLOCK_SEAL_BYTES;
-use oblivio_core::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, Error, MasterKey};
-use rand_core::CryptoRng;
+use oblivio_core::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, Error};
 
-use super::access::ShareArray;
 use super::known::Known;
-use super::state::{ShareRestore, size};
+use super::mapped;
+use super::share_tree::ShareTree;
 use super::{NAME, impossible};
 use crate::client::Positions;
-use crate::host::Host;
-use crate::message::{Point, ServerKey, Setup};
+use crate::field::Gf256;
+use crate::message::{Point, ServerKey, Setup, TREES_MAX};
+use crate::recursive::{Levels, MapShape, Sealed};
 use crate::sharing::Parties;
 use crate::tree::{Preset, Tree};
 
@@ -28,12 +25,25 @@ pub struct S3OramParams {
     pub(super) block_bytes: u32,
     /// Of how many servers how many may collude.
     pub(super) parties: Parties,
-    preset: Preset,
+    pub(super) preset: Preset,
     pub(super) tree: Tree,
+    /// None if the client keeps where blocks are.
+    pub(super) map: Option<Map>,
 }
 
-/// The most blocks: a TiB in blocks of 4 KiB. The client keeps sixteen bytes for each, and looks at all in each eviction.
+/// The position map in smaller trees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Map {
+    pub(super) shape: MapShape,
+    /// The trees, that of the data first.
+    levels: Levels,
+}
+
+/// The most blocks: a TiB in blocks of 4 KiB. A client with the whole map keeps sixteen bytes for each, and looks at all in each eviction.
 const BLOCKS_MAX: u64 = 1 << 28;
+
+/// Bytes of the number of a write in a block of the map: more than are ever made.
+const WRITE_BYTES: usize = 6;
 
 /// That an eviction overflows a bucket, and with that the array is lost, is no likelier than this, as a power of two.
 const OVERFLOW_LOG2_MAX: f64 = -40.0;
@@ -72,7 +82,60 @@ impl S3OramParams {
                 preset.slots, preset.accesses, -overflow, -OVERFLOW_LOG2_MAX
             )));
         }
-        Ok(Self { blocks, block_bytes, parties, preset, tree })
+        Ok(Self { blocks, block_bytes, parties, preset, tree, map: None })
+    }
+
+    /// The same with the position map in smaller trees.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) when servers may be missing, which they could not come back from, or when the client could keep the map in so
+    /// few trees, or not in so many.
+    pub fn with_map_in_trees(self, shape: MapShape) -> Result<Self, Error> {
+        let Self { blocks, parties, preset, .. } = self;
+        if parties.servers() != parties.for_product() {
+            let client_bytes = self.cost()?.client_bytes();
+            return Err(impossible(format!(
+                "with {} servers of which {} may collude, some may be missing, and then the position map has to be on the client, which takes {client_bytes} bytes: allow as many, or let more collude",
+                parties.servers(),
+                parties.colluding()
+            )));
+        }
+        let (sealed, bytes) = (
+            Sealed { seal_bytes: BLOCK_SEAL_BYTES, write_bytes: WRITE_BYTES },
+            BLOCK_SEAL_BYTES + self.block_bytes as usize,
+        );
+        let levels = Levels::sealed::<Gf256>(blocks, bytes, preset, shape, sealed);
+        let levels = levels.map_err(|it| impossible(it.to_string()))?;
+        if !(2..=usize::from(TREES_MAX)).contains(&levels.count()) {
+            return Err(impossible("the position map has no more than seven trees, or needs none"));
+        }
+        Ok(Self { map: Some(Map { shape, levels }), ..self })
+    }
+
+    /// The trees in which the position map is, that of the data before them; none if the client keeps where blocks are.
+    pub(super) fn levels(&self) -> Option<&Levels> {
+        self.map.as_ref().map(|map| &map.levels)
+    }
+
+    /// What servers keep their shares in, the data first.
+    pub(super) fn trees(&self) -> Vec<ShareTree> {
+        let (parties, tree) = (self.parties, self.tree);
+        let alone = ShareTree {
+            number: 0,
+            parties,
+            tree,
+            slot_bytes: BLOCK_SEAL_BYTES + self.block_bytes as usize,
+            metadata_bytes: 0,
+        };
+        let Some(levels) = self.levels() else { return vec![alone] };
+        let trees = (0..).zip(levels.iter()).map(|(number, level)| ShareTree {
+            number,
+            parties,
+            tree: level.tree,
+            slot_bytes: level.slot_elements(),
+            metadata_bytes: level.metadata_elements,
+        });
+        trees.collect()
     }
 
     /// Those of a volume, as its superblock says them.
@@ -85,12 +148,25 @@ impl S3OramParams {
         let mut read = || {
             let [servers, colluding] = fields.array()?;
             let preset = Preset { slots: fields.u16()?, accesses: fields.u16()? };
-            Ok::<_, Error>((servers, colluding, preset))
+            if fields.is_at_end() {
+                return Ok((servers, colluding, preset, None));
+            }
+            let [block_bytes, client_entries_max] = [fields.u32()?, fields.u32()?];
+            let block_bytes = block_bytes as usize;
+            let shape = MapShape { block_bytes, client_entries_max: client_entries_max.into() };
+            Ok::<_, Error>((servers, colluding, preset, Some(shape)))
         };
-        let (servers, colluding, preset) = read().map_err(other_length)?;
+        let (servers, colluding, preset, shape) = read().map_err(other_length)?;
         fields.end().map_err(other_length)?;
+        if shape.is_some_and(|it| it.block_bytes > BLOCK_BYTES_MAX) {
+            return Err(impossible("a block of the position map is too long"));
+        }
         let parties = Parties::new(servers, colluding).map_err(|it| impossible(it.to_string()))?;
-        Self::new(blocks, block_bytes, parties, preset)
+        let params = Self::new(blocks, block_bytes, parties, preset)?;
+        match shape {
+            Some(shape) => params.with_map_in_trees(shape),
+            None => Ok(params),
+        }
     }
 
     /// The tree that each server keeps its shares in.
@@ -112,163 +188,32 @@ impl S3OramParams {
         ACCESSES_PER_CHECKPOINT_MIN.max(EVICTIONS_PER_CHECKPOINT * self.evict_period())
     }
 
-    /// Bytes of a block as it is shared.
+    /// Bytes of a block of the data as it is shared.
     pub(super) fn slot_bytes(&self) -> usize {
-        BLOCK_SEAL_BYTES + self.block_bytes as usize
+        self.trees().first().map_or(0, |data| data.slot_bytes)
     }
 
-    pub(super) fn buckets(&self) -> u64 {
-        2 * self.tree.leaves() - 1
+    /// How many buckets there are in all trees.
+    pub fn buckets(&self) -> u64 {
+        self.trees().iter().map(ShareTree::buckets).sum()
     }
 
     /// Bytes that the client keeps of where blocks are.
     pub(super) fn map_bytes(&self) -> u64 {
-        let entry_bytes = Positions::entry_bytes(self.tree) + Known::NUMBER_BYTES;
-        self.blocks * entry_bytes as u64
+        match self.levels() {
+            Some(levels) => mapped::map_bytes(levels),
+            None => {
+                let entry_bytes = Positions::entry_bytes(self.tree) + Known::NUMBER_BYTES;
+                self.blocks * entry_bytes as u64
+            }
+        }
     }
 
     /// What the server of this number is to be.
-    pub(super) fn setup(&self, number: u8, keys: Vec<ServerKey>) -> Setup {
-        let Self { parties, tree, .. } = *self;
-        Setup { number, parties, tree, block_bytes: self.slot_bytes(), keys }
-    }
-
-    /// Bytes of the matrices of an eviction.
-    fn matrix_bytes(&self) -> u64 {
-        let slots = self.tree.slots() as u64;
-        (u64::from(self.tree.height()) + 1) * 2 * slots * slots
-    }
-}
-
-impl DurableConfig for S3OramParams {
-    fn scheme(&self) -> &'static str {
-        NAME
-    }
-
-    fn blocks(&self) -> u64 {
-        self.blocks
-    }
-
-    fn block_bytes(&self) -> u32 {
-        self.block_bytes
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let Self { parties, preset: Preset { slots, accesses }, .. } = self;
-        let mut params = vec![parties.servers() as u8, parties.colluding() as u8];
-        params.extend(slots.to_le_bytes());
-        params.extend(accesses.to_le_bytes());
-        params
-    }
-
-    /// None: blocks are where servers keep them.
-    fn shapes(&self) -> Result<Vec<TreeShape>, Error> {
-        Ok(Vec::new())
-    }
-
-    fn cost(&self) -> Result<Cost, Error> {
-        let (servers, slot_bytes) = (self.parties.servers() as u64, self.slot_bytes() as u64);
-        let setup = self.setup(1, Vec::new());
-        let evictions = 1.0 / self.evict_period() as f64;
-        // What is drawn need not be sent.
-        let computed = servers - self.parties.colluding() as u64;
-        let sent = self.tree.path_slots() as f64 + slot_bytes as f64;
-        Ok(Cost {
-            tree_bytes: servers * Host::file_bytes(&setup),
-            blocks_per_access: 1,
-            read_bytes_per_access: (servers * slot_bytes) as f64,
-            written_bytes_per_access: computed as f64
-                * (sent + evictions * self.matrix_bytes() as f64),
-            // How far servers are is asked before each eviction.
-            trips_per_access: 2.0 + 2.0 * evictions,
-            position_map_depth: 0,
-            position_map_bytes: self.map_bytes(),
-            blocks_on_client_bytes: (servers + 1) * (self.matrix_bytes() + slot_bytes),
-            accesses_per_checkpoint: self.accesses_per_checkpoint(),
-        })
-    }
-
-    fn state_size(&self) -> Result<StateSize, Error> {
-        Ok(size(self))
-    }
-
-    fn facts(&self) -> Vec<Fact> {
-        let Self { parties, preset: Preset { slots, accesses }, tree, .. } = self;
-        let (servers, colluding) = (parties.servers(), parties.colluding());
-        vec![
-            Fact::Line(
-                "servers",
-                format!("{servers}, of which {colluding} may collude and learn nothing"),
-            ),
-            Fact::Line(
-                "tree",
-                format!(
-                    "{} levels, {slots} slots a bucket (Z), a path evicted after {accesses} accesses (A)",
-                    tree.height() + 1
-                ),
-            ),
-            Fact::Line("position map", "on the client".into()),
-            Fact::Value("servers", FactValue::Number(servers as u64)),
-            Fact::Value("colluding", FactValue::Number(colluding as u64)),
-            Fact::Value("levels", FactValue::Number(u64::from(tree.height()) + 1)),
-            Fact::Value("slots", FactValue::Number(u64::from(*slots))),
-            Fact::Value("evict_period", FactValue::Number(u64::from(*accesses))),
-        ]
-    }
-
-    fn needs_durable_moves(&self) -> bool {
-        true
-    }
-
-    fn create(
-        &self,
-        key: MasterKey,
-        trees: &[TreeId],
-        store: AnyStore,
-        coins: &mut dyn CryptoRng,
-    ) -> Result<Box<dyn Durable>, Error> {
-        let known = Known::new(self)?;
-        let mut array = ShareArray::new(self.clone(), &key, trees, store, known)?;
-        array.draw_coins(coins);
-        array.set_up()?;
-        Ok(Box::new(array))
-    }
-
-    fn restore(&self) -> Result<Box<dyn Restore>, Error> {
-        Ok(Box::new(ShareRestore::new(self.clone())?))
+    pub(super) fn setup(&self, number: u8, keys: Vec<ServerKey>) -> Vec<Setup> {
+        self.trees().iter().map(|tree| tree.setup(number, keys.clone())).collect()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn params(servers: u8, colluding: u8, preset: Preset) -> Result<S3OramParams, Error> {
-        S3OramParams::new(100_000, 4096, Parties::new(servers, colluding).unwrap(), preset)
-    }
-
-    #[test]
-    fn there_is_one_encoding_and_it_comes_back() {
-        for (servers, colluding, preset) in
-            [(3, 1, Preset::LARGE), (5, 1, Preset::SMALL), (7, 3, Preset::LARGE)]
-        {
-            let params = params(servers, colluding, preset).unwrap();
-            let encoded = params.encode();
-            assert_eq!(S3OramParams::decode(100_000, 4096, &encoded).unwrap(), params);
-            assert!(S3OramParams::decode(100_000, 4096, &encoded[1..]).is_err());
-            assert!(S3OramParams::decode(100_000, 4096, &[&encoded[..], &[0]].concat()).is_err());
-        }
-        assert!(S3OramParams::decode(100_000, 4096, &[3, 2, 74, 0, 16, 0]).is_err());
-        assert!(S3OramParams::decode(0, 4096, &[3, 1, 74, 0, 16, 0]).is_err());
-        assert!(S3OramParams::decode(u64::MAX, 4096, &[3, 1, 74, 0, 16, 0]).is_err());
-        assert!(S3OramParams::decode(9, 1, &[3, 1, 74, 0, 16, 0]).is_err());
-    }
-
-    #[test]
-    fn trees_that_overflow_are_refused() {
-        for preset in [Preset::PAPER, Preset::PROTOTYPE, Preset::PROTOTYPE_SMALL] {
-            let error = params(3, 1, preset).unwrap_err().to_string();
-            assert!(error.contains("overflows"), "{error}");
-        }
-    }
-}
+mod tests;

@@ -8,8 +8,10 @@ use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, ErrorKind, MasterKey, StoreError, StoreErrorKind};
 
 use super::fetch::{Fetched, fetch};
+use super::in_tree::InTree;
 use super::params::S3OramParams;
 use super::servers::{self, ask_some};
+use super::share_tree::ShareTree;
 use super::standing::{Standing, Told, before, sound, steps};
 use super::walk::{buckets, slots};
 use super::{impossible, invalid};
@@ -43,21 +45,29 @@ pub fn check_others(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(), Error> {
     check_place(servers, params, lost)?;
-    let (at, sources) = settle(servers, params, lost)?;
-    let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
-    let setups = params.parties.numbers().zip(&sources).map(|(number, is_source)| {
-        is_source.then(|| Request::Setup(params.setup(number, keys.clone())))
-    });
-    let others = servers::failures(servers, setups.collect());
-    if !others.is_empty() {
-        return Err(servers::failure(servers, others, NOTHING_WAS_DONE));
+    let (number, sealer, mut done) = (lost as u8 + 1, BlockSealer::new(key), 0);
+    for tree in &params.trees() {
+        let servers = &mut InTree { servers, tree: tree.number };
+        let (at, sources) = settle(servers, tree, lost)?;
+        let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
+        let setups = params.parties.numbers().zip(&sources).map(|(number, is_source)| {
+            is_source.then(|| Request::Setup(tree.setup(number, keys.clone())))
+        });
+        let others = servers::failures(servers, setups.collect());
+        if !others.is_empty() {
+            return Err(servers::failure(servers, others, NOTHING_WAS_DONE));
+        }
+        let is_written = |slot: &[u8]| {
+            let is_zeros = slot.iter().all(|byte| *byte == 0);
+            is_zeros || sealer.open(&slot[tree.metadata_bytes..tree.slot_bytes]).is_some()
+        };
+        let progress = &mut |buckets| progress(done + buckets);
+        each_run(servers, tree, (at, &sources), progress, &mut |_, run, fetched| {
+            shares_of(fetched, tree, number, run, &is_written, &mut Vec::new()).map(drop)
+        })?;
+        done += tree.buckets();
     }
-    let (number, sealer) = (lost as u8 + 1, BlockSealer::new(key));
-    let is_written =
-        |block: &[u8]| block.iter().all(|byte| *byte == 0) || sealer.open(block).is_some();
-    each_run(servers, params, (at, &sources), progress, &mut |_, run, fetched| {
-        shares_of(fetched, params, number, run, &is_written, &mut Vec::new()).map(drop)
-    })
+    Ok(())
 }
 
 /// What is done with slots that were read.
@@ -66,15 +76,15 @@ type EachRun<'e> = dyn FnMut(&mut dyn ShareServers, Slots, &Fetched) -> Result<(
 /// Reads what the sources hold at a point, run by run.
 fn each_run(
     servers: &mut dyn ShareServers,
-    params: &S3OramParams,
+    tree: &ShareTree,
     (at, sources): (Point, &[bool]),
     progress: &mut dyn FnMut(u64),
     each: &mut EachRun<'_>,
 ) -> Result<(), Error> {
-    let slot_bytes = params.slot_bytes();
+    let slot_bytes = tree.fetched_bytes();
     let at_once = Slots::at_once(slot_bytes);
-    for (done, bucket) in (1..).zip(buckets(params.tree)) {
-        for run in Slots::runs(bucket, slots(params.tree, at, bucket), at_once) {
+    for (done, bucket) in (1..).zip(buckets(tree.tree)) {
+        for run in Slots::runs(bucket, slots(tree.tree, at, bucket), at_once) {
             let mut fetched = fetch(servers, sources, at, run, slot_bytes);
             let failed = std::mem::take(&mut fetched.failed);
             if !failed.is_empty() {
@@ -99,17 +109,21 @@ pub fn repair(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Repaired, Error> {
     check_place(servers, params, lost)?;
-    let (at, sources) = settle(servers, params, lost)?;
-    let keys = (0..servers.count()).map(|server| servers.key(server)).collect();
-    let number = lost as u8 + 1;
-    tell(servers, lost, Request::Setup(params.setup(number, keys)))?;
-    let mut wrong = Vec::new();
-    each_run(servers, params, (at, &sources), progress, &mut |servers, run, fetched| {
-        let share = shares_of(fetched, params, number, run, &|_| true, &mut wrong)?;
-        let share = Share::Computed(share);
-        tell(servers, lost, Request::Put { at, slots: run, share })
-    })?;
-    tell(servers, lost, Request::Adopt { at })?;
+    let (number, mut wrong, mut done) = (lost as u8 + 1, Vec::new(), 0);
+    for tree in &params.trees() {
+        let servers = &mut InTree { servers, tree: tree.number };
+        let (at, sources) = settle(servers, tree, lost)?;
+        let keys = (0..servers.count()).map(|server| servers.key(server)).collect();
+        tell(servers, lost, Request::Setup(tree.setup(number, keys)))?;
+        let progress = &mut |buckets| progress(done + buckets);
+        each_run(servers, tree, (at, &sources), progress, &mut |servers, run, fetched| {
+            let share = shares_of(fetched, tree, number, run, &|_| true, &mut wrong)?;
+            let share = Share::Computed(share);
+            tell(servers, lost, Request::Put { at, slots: run, share })
+        })?;
+        tell(servers, lost, Request::Adopt { at })?;
+        done += tree.buckets();
+    }
     wrong.sort_unstable();
     Ok(Repaired { wrong })
 }
@@ -124,13 +138,28 @@ pub fn needs_repair(
     server: usize,
 ) -> Result<bool, Error> {
     check_place(servers, params, server)?;
+    for tree in &params.trees() {
+        if needs_repair_in(&mut InTree { servers, tree: tree.number }, tree, server)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The same of one of its trees.
+fn needs_repair_in(
+    servers: &mut dyn ShareServers,
+    tree: &ShareTree,
+    server: usize,
+) -> Result<bool, Error> {
+    let ShareTree { parties, tree, .. } = *tree;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
-    let there = |told: &Told| sound(params.tree, told.as_ref().ok()?).ok();
+    let there = |told: &Told| sound(tree, told.as_ref().ok()?).ok();
     let others = told.iter().enumerate().filter(|(i, _)| *i != server);
     let others = others.filter_map(|(_, told)| there(told)).max();
     if let (Some(there), Some(others)) = (there(&told[server]), others)
-        && steps(params.tree, there) > steps(params.tree, others) + 1
+        && steps(tree, there) > steps(tree, others) + 1
     {
         let message = format!(
             "{} says that it is further than all others: if they were set back, it alone has what was written last. Bring them back as they were. If it lies, it can be made anew all the same",
@@ -138,8 +167,8 @@ pub fn needs_repair(
         );
         return Err(Error::new(ErrorKind::StoreRolledBack, message));
     }
-    let Standing { parts, .. } = Standing::of(params.parties, params.tree, told, Point::default());
-    let catches_up = parts.lags(server) && parts.count() >= params.parties.for_product();
+    let Standing { parts, .. } = Standing::of(parties, tree, told, Point::default());
+    let catches_up = parts.lags(server) && parts.count() >= parties.for_product();
     Ok(!(parts.current()[server] || catches_up))
 }
 
@@ -178,10 +207,10 @@ fn tell(servers: &mut dyn ShareServers, server: usize, request: Request) -> Resu
 /// At the point, or a step further, are those that *t* + 1 of them say is the furthest or the step before it: so an honest one says it.
 fn settle(
     servers: &mut dyn ShareServers,
-    params: &S3OramParams,
+    tree: &ShareTree,
     lost: usize,
 ) -> Result<(Point, Vec<bool>), Error> {
-    let (parties, tree) = (params.parties, params.tree);
+    let ShareTree { parties, tree, .. } = *tree;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
     let mut failed = Vec::new();
@@ -247,7 +276,7 @@ pub(super) fn elsewhere(why: String) -> StoreError {
 /// What a server has to hold of these slots, one after the other.
 fn shares_of(
     fetched: &Fetched,
-    params: &S3OramParams,
+    tree: &ShareTree,
     number: u8,
     run: Slots,
     is_written: &dyn Fn(&[u8]) -> bool,
@@ -257,9 +286,9 @@ fn shares_of(
         let message = "shares of the other servers contradict each other, and there are too few to tell which are wrong: nothing is made of them";
         Error::new(ErrorKind::Corrupt, message)
     };
-    let mut shares = Vec::with_capacity(run.count * params.slot_bytes());
+    let mut shares = Vec::with_capacity(run.count * tree.fetched_bytes());
     for place in 0..run.count {
-        let decoded = fetched.decoded(params.parties, place).map_err(|_| contradict())?;
+        let decoded = fetched.decoded(tree.parties, place).map_err(|_| contradict())?;
         if !is_written(&decoded.block) {
             let message = "what the other servers give back was never written: one of them is damaged, and another one than that which was to be made anew. Nothing was removed";
             return Err(Error::new(ErrorKind::Corrupt, message));
@@ -270,7 +299,7 @@ fn shares_of(
                 wrong.push(liar);
             }
         }
-        let share = fetched.share_of(number, params.parties, place, &decoded.liars);
+        let share = fetched.share_of(number, tree.parties, place, &decoded.liars);
         shares.extend(share.ok_or_else(contradict)?);
     }
     Ok(shares)

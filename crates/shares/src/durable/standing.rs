@@ -19,12 +19,28 @@ use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};
 
 use super::parts::{Part, Parts};
-use crate::message::{HostEpoch, Point};
+use super::servers::{self, ask_some};
+use crate::message::{HostEpoch, Point, Request};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
 /// What one server has said of how far it is.
 pub(super) type Told = Result<HostEpoch, StoreError>;
+
+/// How far all servers are. Those that are something are told what they should be: it changes nothing, and one that has another number there, or other
+/// companions, another tree or field, refuses.
+pub(super) fn tell(servers: &mut dyn ShareServers, setups: Vec<Request>) -> Vec<Told> {
+    let told = servers::epochs(servers);
+    let is_something = |told: &Told| told.as_ref().is_ok_and(|epoch| epoch.is_set_up);
+    let asked =
+        setups.into_iter().zip(&told).map(|(setup, told)| is_something(told).then_some(setup));
+    let said = ask_some(servers, asked.collect());
+    let agreed = told.into_iter().zip(said).map(|(told, said)| match said {
+        Some(said) => servers::done(said).and(told),
+        None => told,
+    });
+    agreed.collect()
+}
 
 /// How far servers are.
 pub(super) struct Standing {

@@ -1,7 +1,8 @@
 //! All slots of all servers: whether their shares fit each other and hold what they have to, and what is left where they do not.
 
 use oblivio_core::durable::{Bits, Salvage};
-use oblivio_core::seal::OpenedBlock;
+use oblivio_core::seal::{BlockSealer, OpenedBlock};
+use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind};
 use zeroize::Zeroizing;
 
@@ -14,14 +15,14 @@ use super::standing::{Told, before, sound};
 use crate::answers::choices;
 use crate::field::Gf256;
 use crate::message::{HostEpoch, Point, Slots};
-use crate::sharing::recover;
+use crate::sharing::{Parties, recover};
 use crate::tree::Tree;
 
 /// What becomes of what a server does not give back that is not what it should be.
-const OTHERS_ARE_READ: &str = "What is left is read from the others";
+pub(super) const OTHERS_ARE_READ: &str = "What is left is read from the others";
 
 /// What is wrong where some of the shares are those of another block.
-const DO_NOT_FIT: &str = "shares of a block do not fit each other";
+pub(super) const DO_NOT_FIT: &str = "shares of a block do not fit each other";
 
 /// All buckets, the root first.
 pub(super) fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
@@ -135,7 +136,8 @@ impl ShareArray {
         let mut found = Bits::new(blocks);
         // Of each block, the number of the best copy so far, plus one.
         let mut best = Zeroizing::new(vec![0; blocks as usize]);
-        if let Some((at, is_asked)) = self.most_servers(damaged)? {
+        let parties = self.params.parties;
+        if let Some((at, is_asked)) = most_servers(self.servers()?, parties, tree, damaged) {
             for (read, bucket) in (1..).zip(buckets_with_slots(tree, at)) {
                 let mut trouble = None;
                 for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
@@ -149,8 +151,8 @@ impl ShareArray {
                         if !decoded.is_ok_and(|decoded| decoded.liars.is_empty()) {
                             trouble = Some(self.corrupt(DO_NOT_FIT));
                         }
-                        match self.opened(&fetched, place) {
-                            Ok(Some(opened)) => {
+                        match opened(&self.sealer, parties, &fetched, place) {
+                            Some(Some(opened)) => {
                                 let name = opened.name();
                                 let counts = live.contains(name.address)
                                     && name.number >= self.known.number(name.address)
@@ -161,8 +163,8 @@ impl ShareArray {
                                     each(name.address, opened.bytes());
                                 }
                             }
-                            Ok(None) => (),
-                            Err(error) => trouble = Some(error),
+                            Some(None) => (),
+                            None => trouble = Some(self.corrupt("a slot holds no block")),
                         }
                     }
                 }
@@ -172,58 +174,73 @@ impl ShareArray {
         }
         Ok(Salvage::new(blocks, found, Bits::new(blocks), live))
     }
+}
 
-    /// The block that some of the shares give; none if they give zeros.
-    fn opened(&self, fetched: &Fetched, place: usize) -> Result<Option<OpenedBlock>, Error> {
-        let (numbers, shares) = (&fetched.numbers, fetched.slot(place));
-        let enough = self.params.parties.colluding() + 1;
-        let mut is_zeros = false;
-        for chosen in choices(numbers.len(), enough) {
-            let (places, chosen): (Vec<_>, Vec<_>) =
-                chosen.iter().map(|i| (numbers[*i], shares[*i])).unzip();
-            let Some(slot) = recover::<Gf256>(&places, &chosen) else { continue };
-            if let Some(opened) = self.sealer.open(&slot) {
-                return Ok(Some(opened));
-            }
-            is_zeros |= slot.iter().all(|byte| *byte == 0);
+/// The block that some of the shares give; none in it if they give zeros.
+fn opened(
+    sealer: &BlockSealer,
+    parties: Parties,
+    fetched: &Fetched,
+    place: usize,
+) -> Option<Option<OpenedBlock>> {
+    let mut is_zeros = false;
+    for slot in candidates(parties, fetched, place) {
+        if let Some(opened) = sealer.open(&slot) {
+            return Some(Some(opened));
         }
-        if is_zeros { Ok(None) } else { Err(self.corrupt("a slot holds no block")) }
+        is_zeros |= slot.iter().all(|byte| *byte == 0);
     }
+    is_zeros.then_some(None)
+}
 
-    /// Where most servers are, and which are there; none if they are too few to give back anything. What keeps others from it is damage.
-    fn most_servers(
-        &mut self,
-        damaged: &mut dyn FnMut(&Error),
-    ) -> Result<Option<(Point, Vec<bool>)>, Error> {
-        let (parties, tree) = (self.params.parties, self.params.tree);
-        let servers = servers::of(&mut self.store, parties.servers())?;
-        let epochs = servers::epochs(servers);
-        let points: Vec<_> = epochs.iter().map(|epoch| point(epoch.as_ref().ok())).collect();
-        let at = |wanted: Point| points.iter().filter(|at| **at == Some(wanted)).count();
-        // Where enough are for all that there is to do, it does not matter how many lag behind them.
-        let all_that_count = parties.for_product();
-        let rank = |point: &Point| (at(*point).min(all_that_count), *point);
-        let most = points.iter().flatten().copied().max_by_key(rank);
-        // One that lacks what was written last, or is through with an eviction before others, is as a crash leaves it.
-        let oldest = most.map_or(0, |most| before(tree, most).evictions);
-        let wrong = |told: Told| match told.map(|epoch| sound(tree, &epoch)) {
-            Err(error) => Some(error),
-            Ok(Ok(at)) if at.evictions >= oldest => None,
-            Ok(Ok(_)) => Part::Astray("is set back behind the others").why().map(elsewhere),
-            Ok(Err(astray)) => astray.why().map(elsewhere),
-        };
-        let told = epochs.into_iter().enumerate();
-        let failed: Vec<_> = told.filter_map(|(i, told)| Some((i, wrong(told)?))).collect();
-        if !failed.is_empty() {
-            damaged(&servers::failure(servers, failed, OTHERS_ARE_READ));
-        }
-        let enough = parties.colluding() + 1;
-        let found = most.filter(|most| at(*most) >= enough);
-        if found.is_none() {
-            damaged(&self.corrupt("too few share servers are where others are"));
-        }
-        Ok(found.map(|most| (most, points.iter().map(|at| *at == Some(most)).collect())))
+/// What may be in a slot: what each few of the shares give that are enough.
+pub(super) fn candidates(
+    parties: Parties,
+    fetched: &Fetched,
+    place: usize,
+) -> impl Iterator<Item = Vec<u8>> {
+    let (numbers, shares) = (&fetched.numbers, fetched.slot(place));
+    choices(numbers.len(), parties.colluding() + 1).into_iter().filter_map(move |chosen| {
+        let (places, chosen): (Vec<_>, Vec<_>) =
+            chosen.iter().map(|i| (numbers[*i], shares[*i])).unzip();
+        recover::<Gf256>(&places, &chosen)
+    })
+}
+
+/// Where most servers are in a tree, and which are there; none if they are too few to give back anything. What keeps others from it is damage.
+pub(super) fn most_servers(
+    servers: &mut dyn ShareServers,
+    parties: Parties,
+    tree: Tree,
+    damaged: &mut dyn FnMut(&Error),
+) -> Option<(Point, Vec<bool>)> {
+    let epochs = servers::epochs(servers);
+    let points: Vec<_> = epochs.iter().map(|epoch| point(epoch.as_ref().ok())).collect();
+    let at = |wanted: Point| points.iter().filter(|at| **at == Some(wanted)).count();
+    // Where enough are for all that there is to do, it does not matter how many lag behind them.
+    let all_that_count = parties.for_product();
+    let rank = |point: &Point| (at(*point).min(all_that_count), *point);
+    let most = points.iter().flatten().copied().max_by_key(rank);
+    // One that lacks what was written last, or is through with an eviction before others, is as a crash leaves it.
+    let oldest = most.map_or(0, |most| before(tree, most).evictions);
+    let wrong = |told: Told| match told.map(|epoch| sound(tree, &epoch)) {
+        Err(error) => Some(error),
+        Ok(Ok(at)) if at.evictions >= oldest => None,
+        Ok(Ok(_)) => Part::Astray("is set back behind the others").why().map(elsewhere),
+        Ok(Err(astray)) => astray.why().map(elsewhere),
+    };
+    let told = epochs.into_iter().enumerate();
+    let failed: Vec<_> = told.filter_map(|(i, told)| Some((i, wrong(told)?))).collect();
+    if !failed.is_empty() {
+        damaged(&servers::failure(servers, failed, OTHERS_ARE_READ));
     }
+    let enough = parties.colluding() + 1;
+    let found = most.filter(|most| at(*most) >= enough);
+    if found.is_none() {
+        let message = "too few share servers are where others are: nothing is read from them";
+        damaged(&Error::new(ErrorKind::Corrupt, message));
+    }
+    found.map(|most| (most, points.iter().map(|at| *at == Some(most)).collect()))
 }
 
 fn point(epoch: Option<&HostEpoch>) -> Option<Point> {

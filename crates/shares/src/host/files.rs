@@ -2,20 +2,33 @@
 
 use std::io;
 
+use oblivio_core::Leaf;
+
 use super::folder::{Folder, ShareFile};
+use super::marks::{Marks, bytes_of_pages};
 use super::places::{File, Place, place, slots_of_file};
 use super::record::{HEAD_BYTES, RECORD_BYTES, Record, sum};
 use crate::message::{Point, Setup};
 
-/// Shares and how far they are.
+/// Shares of a tree and how far they are.
 pub(super) struct Files {
     root: Box<dyn ShareFile>,
     siblings: Box<dyn ShareFile>,
     leaves: Box<dyn ShareFile>,
     pub(super) setup: Setup,
     pub(super) record: Record,
+    /// The query that came last, if slots say whose they are: the next write marks what it has selected.
+    pub(super) asked: Option<Asked>,
     /// A sync has failed: the system may have forgotten what it could not write, and say the next time that all is well.
     pub(super) is_doubtful: bool,
+}
+
+/// A query, and what it was for.
+pub(super) struct Asked {
+    pub(super) at: Point,
+    pub(super) leaf: Leaf,
+    /// A byte for each slot of the path.
+    pub(super) query: Vec<u8>,
 }
 
 /// A bucket, or what is to be taken for all zeros.
@@ -36,9 +49,15 @@ pub(super) struct Part {
 }
 
 impl Files {
-    /// Opens them, or makes them if they may be new: they are there before it is kept what the server is.
-    pub(super) fn open(folder: &dyn Folder, setup: Setup, may_be_new: bool) -> io::Result<Self> {
-        let open = |name, file| folder.open(name, bytes_of_file(&setup, file), may_be_new);
+    /// Opens those of a tree, or makes them if they may be new: they are there before it is kept what the server is.
+    pub(super) fn open(
+        folder: &dyn Folder,
+        tree: usize,
+        setup: Setup,
+        may_be_new: bool,
+    ) -> io::Result<Self> {
+        let open =
+            |name, file| folder.open(&name_in(tree, name), bytes_of_file(&setup, file), may_be_new);
         let root = open("root", File::Root)?;
         let (siblings, leaves) = (open("siblings", File::Siblings)?, open("leaves", File::Leaves)?);
         let mut places = [[0; RECORD_BYTES]; 2];
@@ -52,19 +71,23 @@ impl Files {
                 "the record of how far the server is is damaged",
             )
         })?;
-        let mut files = Self { root, siblings, leaves, setup, record, is_doubtful: false };
+        let (asked, is_doubtful) = (None, false);
+        let mut files = Self { root, siblings, leaves, setup, record, asked, is_doubtful };
         files.forget_a_torn_block()?;
         files.make_durable_what_was_left()?;
         Ok(files)
     }
 
     /// What a program has left that died before its own sync, or after one that has failed, is durable before it is told to anybody. A sync alone is not enough: the system may
-    /// have forgotten what it could not write. So the record and the block of which it tells are written again: what came before them was durable when they were written.
+    /// have forgotten what it could not write. So the record, the block of which it tells, and the marks that came with it are written again: what came before them was durable when they were written.
     fn make_durable_what_was_left(&mut self) -> io::Result<()> {
         let Record { at, number, .. } = self.record;
         if let Some(last) = at.written.checked_sub(1) {
             let block = self.block_of_root(at.evictions, last)?;
             self.root.write_at(self.offset_in_root(at.evictions, last), &block)?;
+            if let Some(marks) = self.marks() {
+                marks.write_again(at)?;
+            }
         }
         if number > 0 {
             self.root.write_at(self.record.offset(), &self.record.encode())?;
@@ -72,10 +95,18 @@ impl Files {
         self.root.sync()
     }
 
-    /// The block that was written last was not acknowledged if it is torn: its record was made durable with it.
+    /// The block that was written last was not acknowledged if it is torn, or marks that came with it are: its record was made durable with them.
     fn forget_a_torn_block(&mut self) -> io::Result<()> {
-        let is_torn = self.sum_of_last_block(self.record.at)? != self.record.block_sum;
-        if is_torn && self.record.at.written > 0 {
+        let at = self.record.at;
+        if at.written == 0 {
+            return Ok(());
+        }
+        let is_torn = self.sum_of_last_block(at)? != self.record.block_sum;
+        let has_all_marks = match self.marks() {
+            Some(marks) => marks.are_whole(at)?,
+            None => true,
+        };
+        if is_torn || !has_all_marks {
             self.record.at.written -= 1;
             self.record.block_sum = self.sum_of_last_block(self.record.at)?;
         }
@@ -100,6 +131,13 @@ impl Files {
             File::Siblings => &*self.siblings,
             File::Leaves => &*self.leaves,
         }
+    }
+
+    /// Where it is kept which slots were taken, if slots say whose they are.
+    pub(super) fn marks(&self) -> Option<Marks<'_>> {
+        let Setup { tree, block_bytes, metadata_bytes, .. } = self.setup;
+        let offset = HEAD_BYTES + slots_of_file(tree, File::Root) * block_bytes as u64;
+        (metadata_bytes > 0).then_some(Marks { file: &*self.root, offset, tree })
     }
 
     fn offset(&self, Place { file, first_slot }: Place) -> u64 {
@@ -227,5 +265,12 @@ fn head_bytes(file: File) -> u64 {
 
 /// Bytes of a file.
 pub(super) fn bytes_of_file(setup: &Setup, file: File) -> u64 {
-    head_bytes(file) + slots_of_file(setup.tree, file) * setup.block_bytes as u64
+    let has_marks = file == File::Root && setup.metadata_bytes > 0;
+    let marks = if has_marks { bytes_of_pages(setup.tree) } else { 0 };
+    head_bytes(file) + slots_of_file(setup.tree, file) * setup.block_bytes as u64 + marks
+}
+
+/// What a file is called that belongs to a tree.
+pub(super) fn name_in(tree: usize, name: &str) -> String {
+    if tree == 0 { name.into() } else { format!("{name}.{tree}") }
 }

@@ -10,7 +10,10 @@
 //! | `places` | where in them a bucket lies |
 //! | `record` | how far the server is |
 //! | `files` | reading and writing of slots |
+//! | `marks` | which slots were taken, if slots say whose they are |
+//! | `requests` | what a client asks of one tree |
 //! | `select` | the share of a slot that is not said |
+//! | `metadata` | what slots say of themselves |
 //! | `evict` | an eviction, part by part of every block |
 //! | `mailbox` | what others have dealt |
 
@@ -18,8 +21,11 @@ mod evict;
 mod files;
 mod folder;
 mod mailbox;
+mod marks;
+mod metadata;
 mod places;
 mod record;
+mod requests;
 mod select;
 
 pub use folder::{Folder, Peers, ShareFile};
@@ -32,23 +38,23 @@ use chacha20::ChaCha20Rng;
 use oblivio_core::StoreErrorKind;
 use rand_core::SeedableRng;
 
-use crate::field::Gf256;
-use crate::message::{Answer, Evict, HostEpoch, Point, Refusal, Request, Select, Setup, Slots};
-use crate::sharing::{Seed, Share};
+use crate::message::{Answer, Evict, HostEpoch, Point, Refusal, Request, Setup, TREES_MAX};
+use crate::sharing::Seed;
 use evict::Eviction;
-use files::{Files, bytes_of_file};
+use files::{Files, bytes_of_file, name_in};
 use mailbox::Attempt;
 use places::File;
 use record::Record;
 
-/// The file that says what the server is.
+/// The file that says what the server is in a tree.
 const SETUP: &str = "setup";
 
-/// One server of one tree. Whoever has it asks one thing at a time; what others deal comes beside that, through its [`Mailbox`].
+/// One server of one volume, which has a tree, and further ones if they say where its blocks are mapped to. Whoever has it asks one thing at a time; what others deal comes beside
+/// that, through its [`Mailbox`]: attempts have numbers that grow over all trees, so they say of which tree it is.
 pub struct Host {
     folder: Box<dyn Folder>,
     coins: ChaCha20Rng,
-    files: Option<Files>,
+    trees: Vec<Files>,
     mailbox: Arc<Mailbox>,
 }
 
@@ -59,26 +65,26 @@ impl Host {
     /// # Errors
     /// Those of the system, and when what is there is damaged.
     pub fn open(folder: Box<dyn Folder>, seed: Seed) -> io::Result<Self> {
-        let files = match folder.read(SETUP)? {
-            Some(bytes) => {
-                let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-                let setup = Setup::decode(&bytes).map_err(damaged)?;
-                Some(Files::open(&*folder, setup, false)?)
-            }
-            None => None,
-        };
+        let mut trees = Vec::new();
+        while trees.len() < TREES_MAX.into()
+            && let Some(bytes) = folder.read(&name_in(trees.len(), SETUP))?
+        {
+            let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+            let setup = Setup::decode(&bytes).map_err(damaged)?;
+            trees.push(Files::open(&*folder, trees.len(), setup, false)?);
+        }
         let host =
-            Self { folder, coins: ChaCha20Rng::from_seed(seed), files, mailbox: Arc::default() };
+            Self { folder, coins: ChaCha20Rng::from_seed(seed), trees, mailbox: Arc::default() };
         host.limit_mailbox();
         Ok(host)
     }
 
     /// What it is, once it was set up: it says who the others are.
     pub fn setup(&self) -> Option<&Setup> {
-        self.files.as_ref().map(|files| &files.setup)
+        self.trees.first().map(|files| &files.setup)
     }
 
-    /// Bytes that the files of such a server can take.
+    /// Bytes that the files of such a server can take for a tree.
     pub fn file_bytes(setup: &Setup) -> u64 {
         [File::Root, File::Siblings, File::Leaves]
             .map(|file| bytes_of_file(setup, file))
@@ -93,7 +99,7 @@ impl Host {
 
     /// Whether a message only asks how far the server is.
     pub fn asks_how_far(message: &[u8]) -> bool {
-        message == Request::Epoch.encode()
+        Request::decode_in(message).is_ok_and(|(_, request)| request == Request::Epoch)
     }
 
     /// Does what a client asks, and answers. Whatever is refused has changed nothing. `check` is told what the server is to be before it is set up, and
@@ -104,42 +110,46 @@ impl Host {
         peers: &dyn Peers,
         check: &dyn Fn(&Setup) -> Result<(), Refusal>,
     ) -> Vec<u8> {
-        let answer = Request::decode(message)
+        let answer = Request::decode_in(message)
             .map_err(|error| Refusal::from(error.to_string()))
-            .and_then(|request| self.answered(request, peers, check));
+            .and_then(|(tree, request)| self.answered(tree.into(), request, peers, check));
         answer.unwrap_or_else(Answer::Refused).encode()
     }
 
     fn answered(
         &mut self,
+        tree: usize,
         request: Request,
         peers: &dyn Peers,
         check: &dyn Fn(&Setup) -> Result<(), Refusal>,
     ) -> Result<Answer, Refusal> {
         self.check_durable().inspect_err(|_| peers.give_up())?;
         match request {
-            Request::Setup(setup) => self.set_up(setup, check)?,
+            Request::Setup(setup) => self.set_up(tree, setup, check)?,
             Request::Epoch => {
-                let record = self.files.as_ref().map(|files| files.record);
-                let Record { at, attempt, .. } = record.unwrap_or_default();
-                let is_set_up = record.is_some();
+                let record = self.trees.get(tree).map(|files| files.record);
+                let at = record.unwrap_or_default().at;
+                let (attempt, is_set_up) = (self.latest_attempt(), record.is_some());
                 return Ok(Answer::Epoch(HostEpoch { at, attempt, is_set_up }));
             }
             Request::Select { at, select } => {
-                return self.files()?.selected(at, select).map(Answer::Share);
+                return self.files(tree)?.selected(at, select).map(Answer::Share);
             }
-            Request::Write { at, block } => self.files()?.write(at, block)?,
+            Request::Write { at, block } => self.files(tree)?.write(at, block)?,
             Request::Evict { evict, dealers } => {
-                self.evict(evict, &dealers, peers).inspect_err(|_| peers.give_up())?;
+                self.evict(tree, evict, &dealers, peers).inspect_err(|_| peers.give_up())?;
             }
-            Request::GoBack { evictions } => self.files()?.go_back(evictions)?,
+            Request::GoBack { evictions } => self.files(tree)?.go_back(evictions)?,
+            Request::Metadata { at, leaf } => {
+                return self.files(tree)?.metadata(at, leaf).map(Answer::Share);
+            }
             Request::Fetch { at, slots } => {
-                return self.files()?.fetched(at, slots).map(Answer::Share);
+                return self.files(tree)?.fetched(at, slots).map(Answer::Share);
             }
-            Request::Put { at, slots, share } => self.files()?.put(at, slots, share)?,
-            Request::Adopt { at } => self.files()?.adopt(at)?,
+            Request::Put { at, slots, share } => self.files(tree)?.put(at, slots, share)?,
+            Request::Adopt { at } => self.files(tree)?.adopt(at)?,
             Request::Meet => {
-                self.files()?;
+                self.files(tree)?;
                 peers.meet().map_err(|error| evict::of_another(error.to_string()))?;
             }
         }
@@ -148,7 +158,7 @@ impl Host {
 
     /// All that is answered is durable: where that is in doubt, nothing is.
     fn check_durable(&self) -> Result<(), Refusal> {
-        let is_doubtful = self.files.as_ref().is_some_and(|files| files.is_doubtful);
+        let is_doubtful = self.trees.iter().any(|files| files.is_doubtful);
         if !is_doubtful {
             return Ok(());
         }
@@ -156,49 +166,60 @@ impl Host {
         Err(Refusal { kind: StoreErrorKind::Failed, why: why.into() })
     }
 
-    fn files(&mut self) -> Result<&mut Files, Refusal> {
-        self.files.as_mut().ok_or_else(|| "this is no server of a tree yet".into())
+    fn files(&mut self, tree: usize) -> Result<&mut Files, Refusal> {
+        self.trees.get_mut(tree).ok_or_else(no_tree)
+    }
+
+    /// In all trees.
+    fn latest_attempt(&self) -> u64 {
+        self.trees.iter().map(|files| files.record.attempt).max().unwrap_or_default()
     }
 
     fn set_up(
         &mut self,
+        tree: usize,
         setup: Setup,
         check: &dyn Fn(&Setup) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        if let Some(files) = &self.files {
+        if let Some(files) = self.trees.get(tree) {
             let is_the_same = files.setup == setup;
             return is_the_same.then_some(()).ok_or_else(|| {
                 "this is a server of another tree, or has another number there: name the servers in the order in which the volume was made".into()
             });
         }
+        if tree != self.trees.len() {
+            return Err("the trees of a volume are set up one after the other".into());
+        }
         check(&setup)?;
         let bytes = setup.encode();
-        let files = Files::open(&*self.folder, setup, true).map_err(unusable)?;
+        let files = Files::open(&*self.folder, tree, setup, true).map_err(unusable)?;
         // Without this there is no server: it is last.
-        self.folder.keep(SETUP, &bytes).map_err(unusable)?;
-        self.files = Some(files);
+        self.folder.keep(&name_in(tree, SETUP), &bytes).map_err(unusable)?;
+        self.trees.push(files);
         self.limit_mailbox();
         Ok(())
     }
 
     /// Others deal no more at once than a round of an eviction takes.
     fn limit_mailbox(&self) {
-        if let Some(Setup { tree, block_bytes, .. }) = self.setup() {
-            self.mailbox.limit(evict::portion_bytes_max(*block_bytes, tree.slots()));
-        }
+        let setups = self.trees.iter().map(|files| &files.setup);
+        let bytes = setups.map(|it| evict::portion_bytes_max(it.block_bytes, it.tree.slots()));
+        bytes.max().into_iter().for_each(|bytes| self.mailbox.limit(bytes));
     }
 
     fn evict(
         &mut self,
+        tree: usize,
         evict: Evict<u8>,
         dealers: &[u8],
         peers: &dyn Peers,
     ) -> Result<(), Refusal> {
-        let Self { files, coins, mailbox, .. } = self;
-        let files = files.as_mut().ok_or("this is no server of a tree yet")?;
+        let latest = self.latest_attempt();
+        let Self { trees, coins, mailbox, .. } = self;
+        let files = trees.get_mut(tree).ok_or_else(no_tree)?;
         let Evict { number, attempt, matrices } = evict;
-        let Record { at, attempt: latest, .. } = files.record;
-        if at == (Point { evictions: number + 1, written: 0 }) && attempt == latest {
+        let Record { at, attempt: latest_here, .. } = files.record;
+        if at == (Point { evictions: number + 1, written: 0 }) && attempt == latest_here {
             // It is over, and the answer was lost.
             return Ok(());
         }
@@ -216,6 +237,10 @@ impl Host {
         let eviction = Eviction { files, attempt, dealers, matrices: &matrices, mailbox, peers };
         eviction.run(coins)?;
         files.sync_buckets().map_err(unusable)?;
+        if let Some(marks) = files.marks() {
+            marks.evict(at).map_err(unusable)?;
+            files.sync_bucket(oblivio_core::BucketId::ROOT).map_err(unusable)?;
+        }
         let record = Record {
             at: Point { evictions: number + 1, written: 0 },
             written_before: Some(at.written),
@@ -225,146 +250,8 @@ impl Host {
     }
 }
 
-impl Files {
-    /// The state is the server's, or the one before the write that came last.
-    fn check_at(&self, at: Point) -> Result<(), Refusal> {
-        let here = self.record.at;
-        let is_here = at.evictions == here.evictions
-            && (at.written == here.written || at.written + 1 == here.written);
-        is_here.then_some(()).ok_or_else(|| {
-            let Point { evictions, written } = here;
-            Refusal::from(format!(
-                "this server is at eviction {evictions}, write {written}, and not at eviction {}, write {}",
-                at.evictions, at.written
-            ))
-        })
-    }
-
-    fn selected(&self, at: Point, select: Select<u8>) -> Result<Vec<u8>, Refusal> {
-        self.check_at(at)?;
-        let Select { leaf, query } = select;
-        let tree = self.setup.tree;
-        if leaf.0 >= tree.leaves() {
-            return Err("the tree has no such path".into());
-        }
-        let query = elements(query, tree.path_slots())?;
-        select::select(self, at, leaf, &query).map_err(unusable)
-    }
-
-    fn write(&mut self, at: Point, block: Share<u8>) -> Result<(), Refusal> {
-        self.check_at(at)?;
-        if at.written == self.setup.tree.accesses() {
-            return Err("the root is full, and has to be evicted first".into());
-        }
-        let block = elements(block, self.setup.block_bytes)?;
-        self.write_block(at, &block).map_err(unusable)
-    }
-
-    /// Expanded, once all are found to be sound.
-    fn matrices(&self, shares: Vec<Share<u8>>, dealers: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
-        let Setup { parties, tree, .. } = self.setup;
-        if dealers.len() != parties.for_product() || !parties.are_some(dealers) {
-            return Err("so many servers have to deal as give back a product".into());
-        }
-        if shares.len() != usize::from(tree.height()) + 1 {
-            return Err(
-                "an eviction has a matrix for each level, and one for the last sibling".into()
-            );
-        }
-        let bytes = 2 * tree.slots() * tree.slots();
-        if !shares.iter().all(|share| share.is_of::<Gf256>(bytes)) {
-            return Err(wrong_length());
-        }
-        shares.into_iter().map(|share| elements(share, bytes)).collect()
-    }
-
-    fn go_back(&mut self, evictions: u64) -> Result<(), Refusal> {
-        let Record { at, written_before, .. } = self.record;
-        if at.evictions == evictions {
-            return Ok(());
-        }
-        if at != (Point { evictions: evictions + 1, written: 0 }) {
-            return Err("this server is further, or was never there".into());
-        }
-        let Some(written) = written_before else {
-            return Err(
-                "the shares of this server were put where they are: it was never before that"
-                    .into(),
-            );
-        };
-        // What the root holds from before is whole: its last block is not looked at again.
-        let at = Point { evictions, written };
-        let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
-        self.keep(Record { at, block_sum, ..self.record }).map_err(unusable)
-    }
-
-    fn check_slots(&self, Slots { bucket, first, count }: Slots) -> Result<(), Refusal> {
-        let Setup { tree, block_bytes, .. } = self.setup;
-        if bucket.level() > tree.height() || first + count > tree.slots() {
-            return Err("the tree has no such slot".into());
-        }
-        let is_short = count <= Slots::at_once(block_bytes);
-        is_short.then_some(()).ok_or_else(|| "so many slots are too long for a message".into())
-    }
-
-    fn fetched(&self, at: Point, slots: Slots) -> Result<Vec<u8>, Refusal> {
-        self.check_slots(slots)?;
-        self.check_at(at)?;
-        let block_bytes = self.setup.block_bytes;
-        let mut shares = vec![0; slots.count * block_bytes];
-        if let Some(bucket) = self.bucket(slots.bucket, at)
-            && slots.first < bucket.slots
-        {
-            let held = (bucket.slots - slots.first).min(slots.count);
-            bucket.read(slots.first, &mut shares[..held * block_bytes]).map_err(unusable)?;
-        }
-        Ok(shares)
-    }
-
-    /// Before anything else was done.
-    fn check_new(&self) -> Result<(), Refusal> {
-        let is_new = self.record.at == Point::default() && self.record.attempt == 0;
-        is_new
-            .then_some(())
-            .ok_or_else(|| "the tree has been used: shares can only be put into a new one".into())
-    }
-
-    fn put(&mut self, at: Point, slots: Slots, share: Share<u8>) -> Result<(), Refusal> {
-        self.check_slots(slots)?;
-        self.check_new()?;
-        if at.written > self.setup.tree.accesses() {
-            return Err("no root holds so many blocks".into());
-        }
-        let share = elements(share, slots.count * self.setup.block_bytes)?;
-        let bucket = self.bucket(slots.bucket, at);
-        let bucket = bucket.filter(|bucket| slots.first + slots.count <= bucket.slots);
-        let bucket = bucket.ok_or("at this point the slot is zeros everywhere")?;
-        bucket.write(slots.first, &share).map_err(unusable)?;
-        // It is not asked for again, if the server starts again before all is there.
-        self.sync_bucket(slots.bucket).map_err(unusable)
-    }
-
-    fn adopt(&mut self, at: Point) -> Result<(), Refusal> {
-        if self.record.at == at {
-            return Ok(());
-        }
-        self.check_new()?;
-        if at.written > self.setup.tree.accesses() {
-            return Err("no root holds so many blocks".into());
-        }
-        self.sync_buckets().map_err(unusable)?;
-        let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
-        let record = Record { at, block_sum, written_before: None, ..self.record };
-        self.keep(record).map_err(unusable)
-    }
-}
-
-fn elements(share: Share<u8>, count: usize) -> Result<Vec<u8>, Refusal> {
-    share.into_elements::<Gf256>(count).ok_or_else(wrong_length)
-}
-
-fn wrong_length() -> Refusal {
-    "a share has another length than what is shared".into()
+fn no_tree() -> Refusal {
+    "this is no server of such a tree yet".into()
 }
 
 fn unusable(error: io::Error) -> Refusal {

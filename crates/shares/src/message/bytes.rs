@@ -7,12 +7,13 @@ use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreErrorKind};
 
 use super::{
     Answer, Dealt, Evict, HostEpoch, Point, Refusal, Request, Select, ServerKey, Setup, Slots,
+    TREES_MAX,
 };
 use crate::sharing::{Parties, Seed, Share};
 use crate::tree::{Preset, Tree};
 
-/// Bytes of a block as it is shared, at most.
-pub const BLOCK_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a block as it is shared, at most: what three bytes say.
+pub const BLOCK_BYTES_MAX: usize = (16 << 20) - 1;
 
 /// Bytes of the files of a server, at most: a PiB.
 const FILES_BYTES_MAX: u128 = 1 << 50;
@@ -34,6 +35,8 @@ const PUT: u8 = 8;
 const ADOPT: u8 = 9;
 const DEALT: u8 = 10;
 const MEET: u8 = 11;
+const IN_TREE: u8 = 12;
+const METADATA: u8 = 13;
 
 const DONE: u8 = 1;
 const AT: u8 = 2;
@@ -95,6 +98,11 @@ impl Request {
                 put_slots(&mut out, *slots);
                 put_share(&mut out, share);
             }
+            Self::Metadata { at, leaf } => {
+                out.push(METADATA);
+                put_point(&mut out, *at);
+                out.extend(leaf.0.to_le_bytes());
+            }
             Self::Meet => out.push(MEET),
             Self::Adopt { at } => {
                 out.push(ADOPT);
@@ -137,10 +145,32 @@ impl Request {
                 share: share(&mut fields)?,
             },
             ADOPT => Self::Adopt { at: point(&mut fields)? },
+            METADATA => Self::Metadata { at: point(&mut fields)?, leaf: Leaf(fields.u64()?) },
             _ => return Err(strange()),
         };
         fields.end().map(|()| request)
     }
+
+    /// What was sent, and for which of the trees.
+    ///
+    /// # Errors
+    /// Those of [`Self::decode`].
+    pub fn decode_in(message: &[u8]) -> Result<(u8, Self), Error> {
+        match message {
+            [IN_TREE, tree, message @ ..] if (1..TREES_MAX).contains(tree) => {
+                Ok((*tree, Self::decode(message)?))
+            }
+            message => Ok((0, Self::decode(message)?)),
+        }
+    }
+}
+
+/// A request as it is sent for one of the trees. For that of the data it is as it is.
+pub fn in_tree(tree: u8, mut request: Vec<u8>) -> Vec<u8> {
+    if tree > 0 {
+        request.splice(..0, [IN_TREE, tree]);
+    }
+    request
 }
 
 impl Answer {
@@ -246,29 +276,32 @@ impl Setup {
 }
 
 fn put_setup(out: &mut Vec<u8>, setup: &Setup) {
-    let Setup { number, parties, tree, block_bytes, keys } = setup;
+    let Setup { number, parties, tree, block_bytes, metadata_bytes, keys } = setup;
     out.extend([*number, parties.servers() as u8, parties.colluding() as u8, tree.height()]);
     out.extend((tree.slots() as u16).to_le_bytes());
     out.extend((tree.accesses() as u16).to_le_bytes());
-    out.extend((*block_bytes as u32).to_le_bytes());
+    out.extend(&(*block_bytes as u32).to_le_bytes()[..3]);
+    out.push(*metadata_bytes as u8);
     keys.iter().for_each(|key| out.extend(key));
 }
 
 fn setup(fields: &mut Fields<'_>) -> Result<Setup, Error> {
     let [number, servers, colluding, height] = fields.array()?;
     let preset = Preset { slots: fields.u16()?, accesses: fields.u16()? };
-    let block_bytes = fields.u32()? as usize;
+    let block_bytes = fields.number(3)? as usize;
+    let metadata_bytes = usize::from(fields.u8()?);
     let parties = Parties::new(servers, colluding).map_err(|_| strange())?;
     let tree = Tree::new(height, preset).map_err(|_| strange())?;
     let is_sound = parties.are_some(&[number])
         && (1..=BLOCK_BYTES_MAX).contains(&block_bytes)
+        && metadata_bytes < block_bytes
         && can_be_kept(tree, block_bytes);
     if !is_sound {
         return Err(strange());
     }
     let keys: Vec<ServerKey> =
         parties.numbers().map(|_| fields.array()).collect::<Result<_, _>>()?;
-    Ok(Setup { number, parties, tree, block_bytes, keys })
+    Ok(Setup { number, parties, tree, block_bytes, metadata_bytes, keys })
 }
 
 /// Whether the files of a server have lengths that there are, and the matrices of an eviction fit in a message.
@@ -385,15 +418,18 @@ mod tests {
             "an eviction comes before the root is full",
             |(height, slots, accesses)| Tree::new(height, Preset { slots, accesses }).ok(),
         );
-        (parties, tree, 1..=BLOCK_BYTES_MAX, 1..=3u8, any::<u8>()).prop_filter_map(
+        let bytes =
+            (1..=BLOCK_BYTES_MAX, 0..=12usize).prop_filter("no block", |(all, said)| said < all);
+        (parties, tree, bytes, 1..=3u8, any::<u8>()).prop_filter_map(
             "no server keeps it",
-            |(parties, tree, block_bytes, number, byte)| {
+            |(parties, tree, (block_bytes, metadata_bytes), number, byte)| {
                 let keys = parties.numbers().map(|number| [number ^ byte; 32]).collect();
                 can_be_kept(tree, block_bytes).then_some(Setup {
                     number,
                     parties,
                     tree,
                     block_bytes,
+                    metadata_bytes,
                     keys,
                 })
             },
@@ -424,6 +460,8 @@ mod tests {
                 share
             }),
             any_point().prop_map(|at| Request::Adopt { at }),
+            (any_point(), any::<u64>())
+                .prop_map(|(at, leaf)| Request::Metadata { at, leaf: Leaf(leaf) }),
             Just(Request::Meet),
         ]
     }
@@ -473,7 +511,14 @@ mod tests {
             answer in any_answer(),
             dealt in any_dealt(),
         ) {
-            prop_assert_eq!(Request::decode(&request.encode()).unwrap(), request);
+            prop_assert_eq!(Request::decode(&request.encode()).unwrap(), request.clone());
+            for tree in 0..TREES_MAX {
+                let asked = in_tree(tree, request.encode());
+                prop_assert_eq!(Request::decode_in(&asked).unwrap(), (tree, request.clone()));
+                prop_assert_eq!(Request::decode(&asked).is_ok(), tree == 0);
+            }
+            prop_assert!(Request::decode_in(&in_tree(TREES_MAX, request.encode())).is_err());
+            prop_assert!(Request::decode_in(&in_tree(1, in_tree(1, request.encode()))).is_err());
             prop_assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
             prop_assert_eq!(Dealt::decode(&dealt.encode()).unwrap(), dealt);
         }
@@ -488,12 +533,15 @@ mod tests {
             byte: u8,
             cut: prop::sample::Index,
         ) {
-            for mut bytes in [request.encode(), answer.encode(), dealt.encode()] {
+            let asked = request.encode();
+            for mut bytes in
+                [in_tree(1, asked.clone()), asked, answer.encode(), dealt.encode()]
+            {
                 let place = at.index(bytes.len());
                 bytes[place] = byte;
                 for bytes in [&bytes[..], &bytes[..cut.index(bytes.len())]] {
-                    if let Ok(request) = Request::decode(bytes) {
-                        prop_assert_eq!(request.encode(), bytes);
+                    if let Ok((tree, request)) = Request::decode_in(bytes) {
+                        prop_assert_eq!(in_tree(tree, request.encode()), bytes);
                     }
                     if let Ok(answer) = Answer::decode(bytes) {
                         prop_assert_eq!(answer.encode(), bytes);

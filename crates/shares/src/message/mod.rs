@@ -73,8 +73,17 @@ pub struct Setup {
     pub tree: Tree,
     /// Bytes of a slot: of a block as it is shared.
     pub block_bytes: usize,
+    /// So many of them, at the beginning, say whose block it is, and the last of these is its mark: none, if the client knows.
+    pub metadata_bytes: usize,
     /// By which each server knows the others, in the order of their numbers.
     pub keys: Vec<ServerKey>,
+}
+
+impl Setup {
+    /// Bytes of a slot as it is fetched and put: with its mark, if slots say whose they are.
+    pub fn fetched_bytes(&self) -> usize {
+        self.block_bytes + usize::from(self.metadata_bytes > 0)
+    }
 }
 
 /// The public key of a server.
@@ -142,6 +151,13 @@ pub enum Request {
         /// What there were before it.
         evictions: u64,
     },
+    /// What the slots of a path say of themselves, as it is shared, the root's first.
+    Metadata {
+        /// Blocks that came into the root later are taken for zeros, and what was taken later for there.
+        at: Point,
+        /// Whose path it is. Public once it is asked for.
+        leaf: Leaf,
+    },
     /// The shares of slots, as they are: to make those of another server from them, or to check them.
     Fetch {
         /// It has to be here.
@@ -166,6 +182,9 @@ pub enum Request {
         at: Point,
     },
 }
+
+/// A server keeps as many trees for a volume at most: that of the data has number 0, and each further one says where the blocks of the one before are mapped to.
+pub const TREES_MAX: u8 = 8;
 
 /// What a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]

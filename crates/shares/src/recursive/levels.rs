@@ -28,6 +28,15 @@ pub struct Levels {
     levels: Vec<Level>,
 }
 
+/// What there is of blocks beside their contents, where they outlive the client: nothing, if they do not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sealed {
+    /// By so many bytes a sealed block is longer.
+    pub(crate) seal_bytes: usize,
+    /// Of the number of its last write, in the map.
+    pub(crate) write_bytes: usize,
+}
+
 /// One of the trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
@@ -40,7 +49,7 @@ pub struct Level {
     /// Elements of what a slot says of the block in it. They stand before the block.
     pub metadata_elements: usize,
     /// Of the blocks in the next tree, which tell of this one.
-    pub(super) map: MapFormat,
+    pub(crate) map: MapFormat,
 }
 
 impl Level {
@@ -49,9 +58,10 @@ impl Level {
         block_elements: usize,
         preset: Preset,
         shape: MapShape,
+        sealed: Sealed,
     ) -> Result<Self, ClientError> {
         let tree = Tree::for_blocks(blocks, preset).map_err(|_| ClientError::NoSuchTree)?;
-        let map = MapFormat::new(tree, shape.block_bytes);
+        let map = MapFormat::new(tree, sealed.write_bytes, shape.block_bytes);
         if map.entries() < 2 || usize::try_from(blocks).is_err() {
             return Err(ClientError::NoSuchTree);
         }
@@ -76,15 +86,26 @@ impl Levels {
         preset: Preset,
         shape: MapShape,
     ) -> Result<Self, ClientError> {
+        Self::sealed::<F>(blocks, block_elements, preset, shape, Sealed::default())
+    }
+
+    /// The same of blocks that are sealed, those of the data among them.
+    pub(crate) fn sealed<F: Field>(
+        blocks: u64,
+        block_elements: usize,
+        preset: Preset,
+        shape: MapShape,
+        sealed: Sealed,
+    ) -> Result<Self, ClientError> {
         if blocks == 0 {
             return Err(ClientError::NoSuchTree);
         }
-        let mut last = Level::new::<F>(blocks, block_elements, preset, shape)?;
+        let mut last = Level::new::<F>(blocks, block_elements, preset, shape, sealed)?;
         let mut levels = vec![last];
         while last.blocks > shape.client_entries_max.max(1) {
             let blocks = last.blocks.div_ceil(last.map.entries() as u64);
-            let block_elements = F::packed_elements(last.map.bytes());
-            last = Level::new::<F>(blocks, block_elements, preset, shape)?;
+            let block_elements = F::packed_elements(last.map.bytes() + sealed.seal_bytes);
+            last = Level::new::<F>(blocks, block_elements, preset, shape, sealed)?;
             levels.push(last);
         }
         Ok(Self { levels })
@@ -100,7 +121,7 @@ impl Levels {
         self.levels.len()
     }
 
-    pub(super) fn level(&self, number: usize) -> &Level {
+    pub(crate) fn level(&self, number: usize) -> &Level {
         &self.levels[number]
     }
 

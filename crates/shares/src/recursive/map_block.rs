@@ -1,4 +1,4 @@
-//! A block of the position map: of each of some blocks in a row, to which leaf it is mapped. Where on its path a block is, its slot says.
+//! A block of the position map: of each of some blocks in a row, to which leaf it is mapped, and the number of its last write if that is kept. Where on its path a block is, its slot says.
 //!
 //! An entry is the leaf and one, so zeros map no block: a map of which nothing was used is zeros.
 
@@ -11,48 +11,75 @@ use crate::tree::Tree;
 
 /// How map blocks are shaped that tell of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MapFormat {
+pub(crate) struct MapFormat {
     leaves: u64,
+    /// Of the number of a write.
+    write_bytes: usize,
     entries: usize,
 }
 
+/// What the map says of a block. Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mapped {
+    pub(crate) leaf: Leaf,
+    /// The number of the last write of the block; 0 if it is not kept.
+    pub(crate) write: u64,
+}
+
 impl MapFormat {
-    /// Of blocks of at most so many bytes.
-    pub(super) fn new(of: Tree, block_bytes_max: usize) -> Self {
+    /// Of blocks of at most so many bytes, with so many of the number of a write.
+    pub(super) fn new(of: Tree, write_bytes: usize, block_bytes_max: usize) -> Self {
         let leaves = of.leaves();
-        Self { leaves, entries: block_bytes_max / number_bytes(leaves) }
+        let entries = block_bytes_max / (number_bytes(leaves) + write_bytes);
+        Self { leaves, write_bytes, entries }
     }
 
     /// How many blocks one tells of.
-    pub(super) fn entries(self) -> usize {
+    pub(crate) fn entries(self) -> usize {
         self.entries
     }
 
-    pub(super) fn bytes(self) -> usize {
-        self.entries * number_bytes(self.leaves)
+    fn entry_bytes(self) -> usize {
+        number_bytes(self.leaves) + self.write_bytes
     }
 
-    /// Maps the block of this entry to another leaf. Answers to which it was mapped; none if to none.
+    pub(crate) fn bytes(self) -> usize {
+        self.entries * self.entry_bytes()
+    }
+
+    /// Maps the block of this entry to another leaf. Answers what was said of it; none if it was mapped to none.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] for what is no leaf.
-    pub(super) fn replace<F: Field>(
+    pub(crate) fn replace<F: Field>(
         self,
         block: &mut [F::Element],
         entry: usize,
-        leaf: Leaf,
-    ) -> Result<Option<Leaf>, ClientError> {
+        mapped: Mapped,
+    ) -> Result<Option<Mapped>, ClientError> {
         let mut bytes = Zeroizing::new(vec![0; self.bytes()]);
         F::unpack(block, &mut bytes);
-        let entry_bytes = number_bytes(self.leaves);
-        let at = &mut bytes[entry * entry_bytes..][..entry_bytes];
-        let before = number_of(at);
-        put_number(leaf.0 + 1, at);
+        let before = self.get(&bytes, entry);
+        let at = &mut bytes[entry * self.entry_bytes()..][..self.entry_bytes()];
+        let (leaf, write) = at.split_at_mut(number_bytes(self.leaves));
+        put_number(mapped.leaf.0 + 1, leaf);
+        put_number(mapped.write, write);
         F::pack(&bytes, block);
-        if before > self.leaves {
+        before
+    }
+
+    /// What the bytes of a block say of this entry.
+    ///
+    /// # Errors
+    /// As [`Self::replace`].
+    pub(crate) fn get(self, bytes: &[u8], entry: usize) -> Result<Option<Mapped>, ClientError> {
+        let at = &bytes[entry * self.entry_bytes()..][..self.entry_bytes()];
+        let (leaf, write) = at.split_at(number_bytes(self.leaves));
+        let (numbered, write) = (number_of(leaf), number_of(write));
+        if numbered > self.leaves {
             return Err(ClientError::Metadata);
         }
-        Ok(before.checked_sub(1).map(Leaf))
+        Ok(numbered.checked_sub(1).map(|leaf| Mapped { leaf: Leaf(leaf), write }))
     }
 }
 
@@ -80,21 +107,29 @@ mod tests {
     fn entries_stand_for_themselves<F: Field>() {
         for height in [1, 7, 8, 16, 30] {
             let tree = Tree::new(height, Preset::LARGE).unwrap();
-            let format = MapFormat::new(tree, 64);
-            assert!(format.entries() >= 16 && format.bytes() <= 64);
-            let mut block = vec![F::ZERO; F::packed_elements(format.bytes())];
-            let mut expected = vec![None; format.entries()];
-            for n in 0..3 * format.entries() {
-                let entry = n * 5 % format.entries();
-                let leaf = Leaf((n as u64 * 0x9e37_79b9) % tree.leaves());
-                let before = format.replace::<F>(&mut block, entry, leaf);
-                assert_eq!(before, Ok(expected[entry]), "height {height}, entry {entry}");
-                expected[entry] = Some(leaf);
+            for write_bytes in [0, 6] {
+                entries_stand_for_themselves_in::<F>(tree, MapFormat::new(tree, write_bytes, 160));
             }
-            let last = Leaf(tree.leaves() - 1);
-            format.replace::<F>(&mut block, 0, last).unwrap();
-            assert_eq!(format.replace::<F>(&mut block, 0, Leaf(0)), Ok(Some(last)));
         }
+    }
+
+    fn entries_stand_for_themselves_in<F: Field>(tree: Tree, format: MapFormat) {
+        assert!(format.entries() >= 16 && format.bytes() <= 160);
+        let write = |n: usize| if format.write_bytes > 0 { n as u64 * 0x1234_5678 } else { 0 };
+        let mut block = vec![F::ZERO; F::packed_elements(format.bytes())];
+        let mut expected = vec![None; format.entries()];
+        for n in 0..3 * format.entries() {
+            let entry = n * 5 % format.entries();
+            let leaf = Leaf((n as u64 * 0x9e37_79b9) % tree.leaves());
+            let mapped = Mapped { leaf, write: write(n) };
+            let before = format.replace::<F>(&mut block, entry, mapped);
+            assert_eq!(before, Ok(expected[entry]), "{format:?}, entry {entry}");
+            expected[entry] = Some(mapped);
+        }
+        let last = Mapped { leaf: Leaf(tree.leaves() - 1), write: write(1) };
+        format.replace::<F>(&mut block, 0, last).unwrap();
+        let first = Mapped { leaf: Leaf(0), write: 0 };
+        assert_eq!(format.replace::<F>(&mut block, 0, first), Ok(Some(last)));
     }
 
     #[test]
@@ -105,11 +140,12 @@ mod tests {
 
     #[test]
     fn what_is_no_leaf_is_refused() {
-        let format = MapFormat::new(Tree::new(2, Preset::LARGE).unwrap(), 3);
+        let format = MapFormat::new(Tree::new(2, Preset::LARGE).unwrap(), 0, 3);
         let mut block = [4, 5, 255];
-        assert_eq!(format.replace::<Gf256>(&mut block, 0, Leaf(0)), Ok(Some(Leaf(3))));
+        let [first, last] = [0, 3].map(|leaf| Mapped { leaf: Leaf(leaf), write: 0 });
+        assert_eq!(format.replace::<Gf256>(&mut block, 0, first), Ok(Some(last)));
         for entry in [1, 2] {
-            let found = format.replace::<Gf256>(&mut block, entry, Leaf(0));
+            let found = format.replace::<Gf256>(&mut block, entry, first);
             assert_eq!(found, Err(ClientError::Metadata));
         }
     }

@@ -8,13 +8,13 @@ use super::levels::Level;
 use super::metadata::{Metadata, MetadataFormat};
 use super::servers::Answers;
 use crate::answers::decode_from;
-use crate::client::{Client, ClientError, Occupant, Occupants, Occupied, Position, plan};
+use crate::client::{Client, ClientError, Next, Occupant, Occupants, Occupied, Position, plan};
 use crate::field::Field;
-use crate::message::{Evict, RootWrite, Select};
+use crate::message::{Evict, Point, RootWrite, Select};
 use crate::sharing::Parties;
 
 /// The client of a tree.
-pub(super) struct MappedTree<F> {
+pub(crate) struct MappedTree<F> {
     parties: Parties,
     level: Level,
     format: MetadataFormat<F>,
@@ -23,27 +23,33 @@ pub(super) struct MappedTree<F> {
 }
 
 impl<F: Field> MappedTree<F> {
-    pub(super) fn new(parties: Parties, level: Level) -> Result<Self, ClientError> {
+    pub(crate) fn new(parties: Parties, level: Level) -> Result<Self, ClientError> {
         let format = MetadataFormat::new(level.tree, level.blocks);
         let client = Client::new(parties, level.tree, 0, level.slot_elements())?;
         Ok(Self { parties, level, format, client })
     }
 
-    pub(super) fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
+    pub(crate) fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
         self.client.draw_leaf(coins)
     }
 
-    pub(super) fn must_evict(&self) -> bool {
+    /// Goes on from there. What was shared at this turn before, with the same coins, is the same again.
+    pub(crate) fn go_to(&mut self, at: Point, turn: u64) {
+        self.client.go_to(at);
+        self.client.go_to_turn(turn);
+    }
+
+    pub(crate) fn must_evict(&self) -> bool {
         self.client.must_evict()
     }
 
-    pub(super) fn evictions(&self) -> u64 {
+    pub(crate) fn evictions(&self) -> u64 {
         self.client.evictions()
     }
 
     /// The blocks on a path that count, from what servers have answered of it: those that were not taken since, and that are where they belong. An eviction copies a
     /// bucket to its sibling as a whole, so there are copies on paths that they are not mapped to.
-    fn occupants(
+    pub(crate) fn occupants(
         &self,
         leaf: Leaf,
         answers: &Answers<F::Element>,
@@ -71,7 +77,7 @@ impl<F: Field> MappedTree<F> {
     ///
     /// # Errors
     /// [`ClientError::Metadata`] if a block that is mapped is not there once, or one that is not mapped is.
-    pub(super) fn find(
+    pub(crate) fn find(
         &self,
         address: usize,
         mapped: Option<Leaf>,
@@ -94,7 +100,7 @@ impl<F: Field> MappedTree<F> {
     }
 
     /// Asks for the slot at this place, or for none (Subroutine 1, steps 2 and 3).
-    pub(super) fn queries(
+    pub(crate) fn queries(
         &mut self,
         position: Option<Position>,
         shown: Leaf,
@@ -107,7 +113,7 @@ impl<F: Field> MappedTree<F> {
     ///
     /// # Errors
     /// [`ClientError::Answers`], and [`ClientError::Metadata`] for another block.
-    pub(super) fn block(
+    pub(crate) fn block(
         &self,
         expected: Option<Occupant>,
         answers: &Answers<F::Element>,
@@ -122,44 +128,75 @@ impl<F: Field> MappedTree<F> {
         Ok(Zeroizing::new(block.to_vec()))
     }
 
-    /// Writes a block to the root, with what is said of it (Protocol 2, steps 5 to 11).
-    pub(super) fn writes(
-        &mut self,
-        occupant: Occupant,
+    /// A slot that holds a block, or something that is none, of which nothing is said.
+    pub(crate) fn slot(
+        &self,
+        occupant: Option<Occupant>,
         block: &[F::Element],
-        coins: &mut dyn CryptoRng,
-    ) -> Vec<RootWrite<F::Element>> {
+    ) -> Zeroizing<Vec<F::Element>> {
         let mut slot = Zeroizing::new(vec![F::ZERO; self.level.slot_elements()]);
         let (said, data) = slot.split_at_mut(self.format.elements());
-        self.format.put(occupant, said);
+        if let Some(occupant) = occupant {
+            self.format.put(occupant, said);
+        }
         data.copy_from_slice(block);
-        let writes = self.client.writes(self.client.at().written, &slot, coins);
-        self.client.keep(None, occupant.leaf);
+        slot
+    }
+
+    /// Writes a slot to the root (Protocol 2, steps 5 to 11).
+    pub(crate) fn writes(
+        &mut self,
+        slot: &[F::Element],
+        coins: &mut dyn CryptoRng,
+    ) -> Vec<RootWrite<F::Element>> {
+        let writes = self.client.writes(self.client.at().written, slot, coins);
+        // Where it is mapped to, it says itself.
+        self.client.keep(None, Leaf(0));
         writes
     }
 
     /// The paths of which an eviction has to know: the one that it evicts, and the one to the leaf beside it.
-    pub(super) fn evicted(&self) -> [Leaf; 2] {
+    pub(crate) fn evicted(&self) -> [Leaf; 2] {
         let evicted = self.level.tree.evicted(self.evictions());
         [evicted, self.level.tree.beside(evicted)]
     }
 
-    /// Evicts the next path, from what slots of these two say (Subroutine 3, steps 1 to 17).
+    /// What the next eviction moves, from what slots of these two say.
     ///
     /// # Errors
     /// [`ClientError::Overflow`], and those of what was answered.
-    pub(super) fn evict(
+    pub(crate) fn next_eviction(
+        &self,
+        answers: [&Answers<F::Element>; 2],
+    ) -> Result<Next<F::Element>, ClientError> {
+        let [evicted, beside] = self.evicted();
+        let path = self.occupants(evicted, answers[0])?;
+        let beside = self.occupants(beside, answers[1])?.pop().unwrap_or_default();
+        plan::<F>(self.level.tree, self.evictions(), Occupied { path, beside })
+    }
+
+    /// What to send to each server so that it makes that eviction, as this attempt: shared anew each time.
+    pub(crate) fn eviction_shares(
+        &mut self,
+        next: &Next<F::Element>,
+        attempt: u64,
+        coins: &mut dyn CryptoRng,
+    ) -> Vec<Evict<F::Element>> {
+        self.client.eviction_shares(next, attempt, coins)
+    }
+
+    /// Evicts the next path (Subroutine 3, steps 1 to 17).
+    ///
+    /// # Errors
+    /// Those of [`Self::next_eviction`].
+    pub(crate) fn evict(
         &mut self,
         answers: [&Answers<F::Element>; 2],
         coins: &mut dyn CryptoRng,
     ) -> Result<Vec<Evict<F::Element>>, ClientError> {
-        let [evicted, beside] = self.evicted();
-        let path = self.occupants(evicted, answers[0])?;
-        let beside = self.occupants(beside, answers[1])?.pop().unwrap_or_default();
-        let occupied = Occupied { path, beside };
-        let next = plan::<F>(self.level.tree, self.evictions(), occupied)?;
+        let next = self.next_eviction(answers)?;
         let attempt = self.client.next_attempt();
-        let evictions = self.client.eviction_shares(&next, attempt, coins);
+        let evictions = self.eviction_shares(&next, attempt, coins);
         self.client.count_eviction();
         Ok(evictions)
     }

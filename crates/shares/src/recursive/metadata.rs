@@ -17,7 +17,7 @@ use crate::tree::Tree;
 
 /// How long it is, in a tree of so many blocks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MetadataFormat<F> {
+pub(crate) struct MetadataFormat<F> {
     blocks: u64,
     leaves: u64,
     field: PhantomData<F>,
@@ -25,14 +25,14 @@ pub(super) struct MetadataFormat<F> {
 
 /// What a slot says that holds a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Metadata {
-    pub(super) occupant: Occupant,
+pub(crate) struct Metadata {
+    pub(crate) occupant: Occupant,
     /// The block is somewhere else by now.
-    pub(super) is_taken: bool,
+    pub(crate) is_taken: bool,
 }
 
 impl<F: Field> MetadataFormat<F> {
-    pub(super) fn new(tree: Tree, blocks: u64) -> Self {
+    pub(crate) fn new(tree: Tree, blocks: u64) -> Self {
         Self { blocks, leaves: tree.leaves(), field: PhantomData }
     }
 
@@ -45,7 +45,7 @@ impl<F: Field> MetadataFormat<F> {
     }
 
     /// Elements of it, the mark included.
-    pub(super) fn elements(self) -> usize {
+    pub(crate) fn elements(self) -> usize {
         F::packed_elements(self.bytes()) + 1
     }
 
@@ -63,7 +63,7 @@ impl<F: Field> MetadataFormat<F> {
     ///
     /// # Errors
     /// [`ClientError::Metadata`] for what no client has ever put.
-    pub(super) fn get(self, elements: &[F::Element]) -> Result<Option<Metadata>, ClientError> {
+    pub(crate) fn get(self, elements: &[F::Element]) -> Result<Option<Metadata>, ClientError> {
         if elements.iter().all(|element| *element == F::ZERO) {
             return Ok(None);
         }

@@ -39,16 +39,17 @@
 //! # }
 //! ```
 //!
-//! It is neither durable nor authenticated: servers do what they are told, and are in memory. Volumes keep their map on the client.
+//! This client is neither durable nor authenticated: servers do what they are told, and are in memory. That of volumes is in [`durable`](crate::durable), on the same trees, and seals what is in them.
 
 mod in_process;
 mod levels;
-mod map_block;
-mod mapped_tree;
-mod metadata;
+pub(crate) mod map_block;
+pub(crate) mod mapped_tree;
+pub(crate) mod metadata;
 mod servers;
 
 pub use in_process::{AccessError, InProcess};
+pub(crate) use levels::Sealed;
 pub use levels::{Level, Levels, MapShape};
 pub use servers::{Answers, Ask, Asked, Servers};
 
@@ -61,6 +62,7 @@ use zeroize::Zeroizing;
 use crate::client::{ClientError, Occupant};
 use crate::field::Field;
 use crate::sharing::Parties;
+use map_block::Mapped;
 use mapped_tree::MappedTree;
 
 /// A client that keeps no more than [`MapShape`] says, however many blocks there are.
@@ -147,12 +149,15 @@ impl<F: Field> RecursiveClient<F> {
                 Some(below) => {
                     let (map, address) = (self.levels.level(below).map, addresses[below]);
                     let to = self.trees[below].draw_leaf(coins);
-                    let mapped = map.replace::<F>(&mut block, address % map.entries(), to)?;
+                    let mapped = Mapped { leaf: to, write: 0 };
+                    let before = map.replace::<F>(&mut block, address % map.entries(), mapped)?;
+                    let mapped = before.map(|before| before.leaf);
                     Some(Visit { tree: below, address, mapped, to })
                 }
             };
             let written = if next.is_none() { new.unwrap_or(&block) } else { &block };
-            let writes = self.trees[tree].writes(Occupant { address, leaf: to }, written, coins);
+            let slot = self.trees[tree].slot(Some(Occupant { address, leaf: to }), written);
+            let writes = self.trees[tree].writes(&slot, coins);
             asked.push(Asked { tree, ask: Ask::Write(writes) });
             match next {
                 Some(next) => visit = next,

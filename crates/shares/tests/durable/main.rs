@@ -5,6 +5,7 @@
 #[path = "../host/disk.rs"]
 mod disk;
 mod loaded;
+mod mapped;
 mod missing;
 mod owner;
 mod repair;

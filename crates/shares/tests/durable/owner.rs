@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::durable::{Contents, Durable, DurableConfig, EraStart, Plan, Save, Want};
+use oblivio_core::durable::{
+    Contents, Durable, DurableConfig, EraStart, Plan, Save, Want, number_of,
+};
 use oblivio_core::scheme::{Op, Sighting};
 use oblivio_core::{Error, MasterKey};
 use oblivio_shares::durable::S3OramParams;
+use oblivio_shares::recursive::MapShape;
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
 use rand::SeedableRng;
@@ -46,16 +49,23 @@ pub(crate) fn key() -> MasterKey {
 
 impl Owner {
     pub(crate) fn new(parties: Parties, seed: u64) -> Self {
-        Self::begun(parties, seed, None)
+        Self::begun(params(parties), seed, None)
+    }
+
+    /// Of an array whose position map is in two trees beside that of the data.
+    pub(crate) fn in_trees(parties: Parties, seed: u64) -> Self {
+        // Four entries in a block.
+        let shape = MapShape { block_bytes: 28, client_entries_max: 5 };
+        Self::begun(params(parties).with_map_in_trees(shape).unwrap(), seed, None)
     }
 
     /// Of an array that holds something from its beginning. Whoever makes it says what is expected.
     pub(crate) fn loaded(parties: Parties, seed: u64, mut contents: impl Contents) -> Self {
-        Self::begun(parties, seed, Some(&mut contents))
+        Self::begun(params(parties), seed, Some(&mut contents))
     }
 
-    fn begun(parties: Parties, seed: u64, contents: Option<&mut dyn Contents>) -> Self {
-        let (params, servers) = (params(parties), Servers::new(parties.servers()));
+    fn begun(params: S3OramParams, seed: u64, contents: Option<&mut dyn Contents>) -> Self {
+        let servers = Servers::new(number_of(&params.facts(), "servers").unwrap() as usize);
         let mut coins = StdRng::seed_from_u64(seed);
         let mut array = params.create(key(), &[], Box::new(servers.clone()), &mut coins).unwrap();
         if let Some(contents) = contents {

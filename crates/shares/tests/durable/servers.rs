@@ -8,6 +8,7 @@ use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
 use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, Patience, ShareServers};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
+use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, Point, Refusal, Request};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -46,6 +47,10 @@ pub(crate) struct World {
     pub(crate) waited: usize,
     /// What each server was asked, in order.
     pub(crate) seen: Vec<Vec<Request>>,
+    /// For which of the trees.
+    pub(crate) seen_in: Vec<Vec<u8>>,
+    /// A server whose program is started again at this time, before it is asked.
+    pub(crate) starts_again: Option<(usize, usize)>,
     /// What the client has asked, and how long it would have waited for the answer.
     pub(crate) patience: Vec<(Request, Patience)>,
 }
@@ -98,6 +103,8 @@ impl Servers {
             waits_for_links: 0,
             waited: 0,
             seen: vec![Vec::new(); count],
+            seen_in: vec![Vec::new(); count],
+            starts_again: None,
             patience: Vec::new(),
         })))
     }
@@ -135,21 +142,32 @@ impl World {
         let is_asked: Vec<_> = messages.iter().map(Option::is_some).collect();
         let reached: Vec<_> =
             (0..count).map(|i| is_asked[i] && does[i] && !self.missing[i]).collect();
-        let requests: Vec<Option<Request>> = messages
+        let requests: Vec<Option<(u8, Request)>> = messages
             .into_iter()
-            .map(|message| message.map(|message| Request::decode(&message).unwrap()))
+            .map(|message| message.map(|message| Request::decode_in(&message).unwrap()))
             .collect();
-        for (seen, request) in self.seen.iter_mut().zip(&requests) {
+        for ((seen, seen_in), request) in self.seen.iter_mut().zip(&mut self.seen_in).zip(&requests)
+        {
             if !self.is_cut_off || does.contains(&true) {
-                seen.extend(request.clone());
+                seen.extend(request.iter().map(|(_, request)| request.clone()));
+                seen_in.extend(request.iter().map(|(tree, _)| *tree));
             }
         }
-        let answers = if requests.iter().flatten().any(|it| matches!(it, Request::Evict { .. })) {
+        if self.starts_again.is_some_and(|(at, _)| at == self.asked)
+            && let Some((_, server)) = self.starts_again.take()
+        {
+            self.restart(server);
+        }
+        let answers = if requests.iter().flatten().any(|it| matches!(it.1, Request::Evict { .. })) {
             self.evict(requests, &reached)
         } else {
             let reached = requests.into_iter().zip(&reached);
             let reached = reached.map(|(request, reached)| request.filter(|_| *reached));
-            reached.enumerate().map(|(i, request)| Some(self.answer(i, &request?))).collect()
+            let answer = |(i, request): (usize, Option<(u8, Request)>)| {
+                let (tree, request) = request?;
+                Some(self.answer_in(i, tree, &request))
+            };
+            reached.enumerate().map(answer).collect()
         };
         let sent = answers.into_iter().enumerate().map(|(i, answer)| {
             is_asked[i].then(|| match answer {
@@ -166,6 +184,10 @@ impl World {
     }
 
     fn answer(&mut self, i: usize, request: &Request) -> Answer {
+        self.answer_in(i, 0, request)
+    }
+
+    fn answer_in(&mut self, i: usize, tree: u8, request: &Request) -> Answer {
         if matches!(request, Request::Write { .. }) && mem::take(&mut self.forgets[i]) {
             return Answer::Done;
         }
@@ -173,7 +195,8 @@ impl World {
             return Answer::Refused(why.clone().into());
         }
         let others = self.others_of(i);
-        let answer = self.hosts[i].answer(&request.encode(), &others, &|_| Ok(()));
+        let message = in_tree(tree, request.encode());
+        let answer = self.hosts[i].answer(&message, &others, &|_| Ok(()));
         let mut answer = Answer::decode(&answer).unwrap();
         match &mut answer {
             Answer::Share(share) if self.lying[i] => share[3] ^= 1,
@@ -187,7 +210,11 @@ impl World {
     }
 
     /// All servers are asked at the same time. Those that are not reached are as if they had stopped just before it was durable.
-    fn evict(&mut self, requests: Vec<Option<Request>>, reached: &[bool]) -> Vec<Option<Answer>> {
+    fn evict(
+        &mut self,
+        requests: Vec<Option<(u8, Request)>>,
+        reached: &[bool],
+    ) -> Vec<Option<Answer>> {
         let requests: Vec<_> = requests.into_iter().map(Option::unwrap).collect();
         if !reached.contains(&true) {
             return vec![None; reached.len()];
@@ -196,9 +223,10 @@ impl World {
         let asked = self.hosts.iter_mut().zip(&requests).zip(&others);
         let mut answers: Vec<_> = thread::scope(|scope| {
             let threads: Vec<_> = asked
-                .map(|((host, request), others)| {
+                .map(|((host, (tree, request)), others)| {
                     scope.spawn(move || {
-                        let answer = host.answer(&request.encode(), others, &|_| Ok(()));
+                        let message = in_tree(*tree, request.encode());
+                        let answer = host.answer(&message, others, &|_| Ok(()));
                         let answer = Answer::decode(&answer).unwrap();
                         if answer != Answer::Done {
                             // Its links end.
@@ -214,9 +242,9 @@ impl World {
         let fails = self.failing_evictions > 0;
         self.failing_evictions = self.failing_evictions.saturating_sub(1);
         for (i, (answer, request)) in answers.iter_mut().zip(&requests).enumerate() {
-            let Request::Evict { evict, .. } = request else { continue };
+            let (tree, Request::Evict { evict, .. }) = request else { continue };
             if !reached[i] || fails && i == 1 {
-                self.answer(i, &Request::GoBack { evictions: evict.number });
+                self.answer_in(i, *tree, &Request::GoBack { evictions: evict.number });
                 let why = "another server has not dealt".into();
                 *answer = Some(Answer::Refused(Refusal { kind: self.failure, why }));
             }
@@ -246,8 +274,8 @@ impl ShareServers for Servers {
     }
 
     fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
-        let asked = messages.iter().flatten().map(|message| Request::decode(message).unwrap());
-        let asked: Vec<_> = asked.map(|request| (request, patience)).collect();
+        let asked = messages.iter().flatten().map(|message| Request::decode_in(message).unwrap());
+        let asked: Vec<_> = asked.map(|(_, request)| (request, patience)).collect();
         self.world().patience.extend(asked);
         self.world().ask(messages)
     }

@@ -63,7 +63,7 @@ fn servers_are_asked_the_same_whatever_the_owner_does() {
 fn an_owner_whose_view_is_recorded_waits_for_links_as_others_do() {
     let owner = Owner::new(parties(3, 1), 6);
     owner.servers.world().waits_for_links = 2;
-    let mut recorded = ShareRecorder::new(owner.servers.clone(), |_: &Event, _: &[u8]| {}, 3);
+    let mut recorded = ShareRecorder::new(owner.servers.clone(), |_: &Event, _: &[u8]| {}, vec![3]);
     let servers = recorded.servers().unwrap();
     assert_eq!([1, 2, 3].map(|failed| servers.wait_for_links(failed)), [true, true, false]);
 }

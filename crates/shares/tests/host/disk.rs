@@ -70,6 +70,21 @@ impl Disk {
         self.0.lock().unwrap().files.get_mut(name).unwrap().written.clear();
     }
 
+    /// What a file holds.
+    #[allow(dead_code, reason = "not all tests set files back")]
+    pub(crate) fn content(&self, name: &str) -> Vec<u8> {
+        self.0.lock().unwrap().files[name].now.clone()
+    }
+
+    /// Somebody puts something else there.
+    #[allow(dead_code, reason = "not all tests set files back")]
+    pub(crate) fn overwrite(&self, name: &str, from: usize, bytes: &[u8]) {
+        let mut state = self.0.lock().unwrap();
+        let content = state.files.get_mut(name).unwrap();
+        content.now[from..from + bytes.len()].copy_from_slice(bytes);
+        content.durable[from..from + bytes.len()].copy_from_slice(bytes);
+    }
+
     /// A bit of a file turns over.
     pub(crate) fn flips_a_bit(&self, name: &str, coins: &mut StdRng) {
         let mut state = self.0.lock().unwrap();

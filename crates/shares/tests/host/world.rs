@@ -124,7 +124,7 @@ impl World {
     pub(crate) fn setup(&self, i: usize) -> Setup {
         let Self { parties, tree, block_bytes, .. } = *self;
         let keys = parties.numbers().map(|number| [number; 32]).collect();
-        Setup { number: i as u8 + 1, parties, tree, block_bytes, keys }
+        Setup { number: i as u8 + 1, parties, tree, block_bytes, metadata_bytes: 0, keys }
     }
 
     fn opened(&mut self, i: usize) -> Host {

@@ -25,13 +25,26 @@ struct Setup {
 
 impl Setup {
     fn new() -> Self {
-        let wish = Wish {
+        Self::of(VolumeParams::plan(&Self::wish()).unwrap())
+    }
+
+    /// With the position map in a tree of its own, because it does not fit on the client.
+    fn in_trees() -> Self {
+        let on_client = VolumeParams::plan(&Self::wish()).unwrap().config().unwrap();
+        let client_bytes_max = on_client.cost().unwrap().client_bytes() - 1;
+        Self::of(VolumeParams::plan(&Wish { client_bytes_max, ..Self::wish() }).unwrap())
+    }
+
+    fn wish() -> Wish {
+        Wish {
             block_bytes: BLOCK_BYTES as u32,
             slots: Some(oblivio_core::durable::Slots::Same(32)),
             evict_period: Some(4),
             ..Wish::new(BLOCKS * BLOCK_BYTES as u64, "s3oram")
-        };
-        let params = VolumeParams::plan(&wish).unwrap();
+        }
+    }
+
+    fn of(params: VolumeParams) -> Self {
         let world = World::new(&shapes(&params).unwrap());
         let mut coins = StdRng::seed_from_u64(1);
         let volume_key = VolumeKey::draw(&mut coins);
@@ -66,7 +79,12 @@ fn contents(volume: &mut Volume, address: u64) -> Vec<u8> {
 
 #[test]
 fn what_was_acknowledged_is_there_after_crashes() {
-    let setup = Setup::new();
+    for setup in [Setup::new(), Setup::in_trees()] {
+        what_was_acknowledged_is_there_after_crashes_of(&setup);
+    }
+}
+
+fn what_was_acknowledged_is_there_after_crashes_of(setup: &Setup) {
     let mut volume = setup.create(VolumeOptions::default()).unwrap();
     let mut expected = vec![0; BLOCKS as usize];
     let mut choices = StdRng::seed_from_u64(4);
@@ -110,7 +128,12 @@ fn what_was_acknowledged_is_there_after_crashes() {
 
 #[test]
 fn a_directory_from_before_is_refused_and_what_it_knows_of_is_rescued() {
-    let setup = Setup::new();
+    for setup in [Setup::new(), Setup::in_trees()] {
+        a_directory_from_before_is_refused_and_what_it_knows_of_is_rescued_of(&setup);
+    }
+}
+
+fn a_directory_from_before_is_refused_and_what_it_knows_of_is_rescued_of(setup: &Setup) {
     let mut volume = setup.create(VolumeOptions::default()).unwrap();
     let data = [7; BLOCK_BYTES];
     let op = oblivio_core::Op::Write(&data);

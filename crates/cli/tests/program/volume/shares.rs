@@ -236,6 +236,35 @@ fn a_server_without_room_is_full_and_one_whose_files_are_damaged_is_damaged() {
     world.good(&format!("check {volume}"));
 }
 
+#[test]
+fn a_position_map_that_does_not_fit_on_the_client_is_on_the_servers() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    let create = format!("create {volume} --size 1M {SMALL} --client-memory 236000 --json");
+    let made = world.json(&create);
+    assert_eq!((&made["map_levels"], &made["levels"]), (&[2].into(), &5.into()), "{made}");
+    fs::write(world.path("data"), bytes(3, MIB)).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    let read = "nbdcopy \"$uri\" back && cmp data back";
+    world.good(&format!("serve nbd {volume} --record-view view --run '{read}'"));
+    // Each server has a tree of the view for the data, and another one for the map.
+    let shown = world.json("view show view --json");
+    let trees: Vec<_> =
+        shown["trees"].as_array().unwrap().iter().filter_map(|it| it["tree"].as_u64()).collect();
+    assert!([100, 101, 102, 110, 111, 112].iter().all(|tree| trees.contains(tree)), "{trees:?}");
+    servers.kill(1);
+    fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
+    servers.start(&world, 1);
+    world.good(&format!("shares repair {volume} --server 2"));
+    let checked = world.good(&format!("check {volume}"));
+    assert!(checked.contains("256 blocks hold data"), "{checked}");
+    world.good(&format!("serve nbd {volume} --run '{read}'"));
+    servers.kill(2);
+    world.bad(&format!("rescue {volume} rescued --retry-for 1"), 7, "server 3");
+    assert_eq!(fs::read(world.path("rescued")).unwrap(), bytes(3, MIB));
+}
+
 /// An image is shared leaf by leaf, and the volume is one like any other then.
 #[test]
 fn an_image_becomes_a_volume() {
@@ -453,7 +482,11 @@ fn what_cannot_be_served_is_told_before_anything_is_made() {
     world.bad("key server server-1.key --address nowhere", 2, "one.example:2412");
     world.bad("key server server-1.key --address 'a b:80'", 2, "one.example:2412");
     world.bad(&format!("shares repair {volume} --server 1 --state st"), 2, "--state");
-    world.bad("plan --size 1T --scheme s3oram", 3, "--client-memory");
+    world.bad("plan --size 1T --scheme s3oram --client-memory 1M", 3, "--client-memory");
+    // Of five servers of which one may collude, two may be missing, and would lack marks.
+    world.bad("plan --size 1T --servers 5 --colluding 1", 3, "has to be on the client");
+    let plan = world.good("plan --size 1T --servers 3");
+    assert!(plan.contains("in smaller trees on the servers"), "{plan}");
     world.bad("plan --size 1G --scheme s3oram --block 5G", 3, "16 to 1048576 bytes");
     world.bad(
         &format!("bench '{}'", servers.url_of(&[0, 1, 2], "disk")),

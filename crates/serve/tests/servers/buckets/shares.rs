@@ -206,6 +206,7 @@ impl Circle {
             parties: Parties::new(3, 1).unwrap(),
             tree: Tree::new(3, PRESET).unwrap(),
             block_bytes: BLOCK_BYTES,
+            metadata_bytes: 0,
             keys: self.peers[..3].iter().map(|peer| peer.key.bytes()).collect(),
         }
     }

@@ -64,7 +64,8 @@ fn each_server_is_told_the_end_of_all_parts_and_nothing_is_kept() {
     let tree = Tree::new(1, Preset { slots: 128, accesses: 4 }).unwrap();
     let parties = Parties::new(3, 1).unwrap();
     let keys = parties.numbers().map(|number| [number; 32]).collect();
-    let setup = Setup { number: 1, parties, tree, block_bytes: 5 * 4096 + 1, keys };
+    let block_bytes = 5 * 4096 + 1;
+    let setup = Setup { number: 1, parties, tree, block_bytes, metadata_bytes: 0, keys };
     let mut host = Host::open(Box::new(Memory::default()), [1; 32]).unwrap();
     let (sent, mailbox) = (Sent::default(), host.mailbox());
     let mut ask = |request: Request| {

@@ -70,7 +70,8 @@ impl<F: Field> Both<F> {
         let occupant = mapped.map(|leaf| Occupant { address, leaf });
         let block = self.asks.block(occupant, &answers).unwrap();
         let written = Occupant { address, leaf: to };
-        let writes = self.asks.writes(written, &block, &mut self.coins);
+        let slot = self.asks.slot(Some(written), &block);
+        let writes = self.asks.writes(&slot, &mut self.coins);
         self.ask(Ask::Write(writes));
         self.knows.keep(Some(address), to);
     }

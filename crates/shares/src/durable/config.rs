@@ -1,0 +1,169 @@
+//! What an S³ORAM of a volume costs and says of itself, and how it is made and brought back.
+
+use oblivio_core::durable::{
+    AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, Restore, StateSize,
+};
+use oblivio_core::pieces::{TreeId, TreeShape};
+use oblivio_core::{Error, MasterKey};
+use rand_core::CryptoRng;
+
+use super::NAME;
+use super::access::ShareArray;
+use super::known::Known;
+use super::mapped::{self, MappedArray};
+use super::params::{Map, S3OramParams};
+use super::share_tree::ShareTree;
+use super::state::{ShareRestore, size};
+use crate::host::Host;
+use crate::tree::Preset;
+use crate::view::{LEVELS, MAP_LEVELS};
+
+impl DurableConfig for S3OramParams {
+    fn scheme(&self) -> &'static str {
+        NAME
+    }
+
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let Self { parties, preset: Preset { slots, accesses }, .. } = self;
+        let mut params = vec![parties.servers() as u8, parties.colluding() as u8];
+        params.extend(slots.to_le_bytes());
+        params.extend(accesses.to_le_bytes());
+        if let Some(Map { shape, .. }) = &self.map {
+            // Neither is longer than four bytes say: see `decode`.
+            params.extend((shape.block_bytes as u32).to_le_bytes());
+            params.extend((shape.client_entries_max as u32).to_le_bytes());
+        }
+        params
+    }
+
+    /// None: blocks are where servers keep them.
+    fn shapes(&self) -> Result<Vec<TreeShape>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn cost(&self) -> Result<Cost, Error> {
+        let (servers, trees) = (self.parties.servers() as u64, self.trees());
+        let setups = self.setup(1, Vec::new());
+        let evictions = 1.0 / self.evict_period() as f64;
+        // What is drawn need not be sent.
+        let computed = servers - self.parties.colluding() as u64;
+        let sum = |of: &dyn Fn(&ShareTree) -> f64| trees.iter().map(of).sum::<f64>();
+        let sent = |it: &ShareTree| {
+            let matrices = evictions * it.matrix_bytes() as f64;
+            it.tree.path_slots() as f64 + it.slot_bytes as f64 + matrices
+        };
+        // What slots say, of the path of an access, and of two before each eviction.
+        let received = |it: &ShareTree| {
+            let said = it.tree.path_slots() * it.metadata_bytes;
+            it.slot_bytes as f64 + (1.0 + 2.0 * evictions) * said as f64
+        };
+        // How far servers are is asked before each eviction.
+        let asked = |it: &ShareTree| match it.metadata_bytes {
+            0 => 2.0 + 2.0 * evictions,
+            _ => 3.0 + 4.0 * evictions,
+        };
+        let on_client = |it: &ShareTree| (servers + 1) * (it.matrix_bytes() + it.slot_bytes as u64);
+        Ok(Cost {
+            tree_bytes: servers * setups.iter().map(Host::file_bytes).sum::<u64>(),
+            blocks_per_access: 1,
+            read_bytes_per_access: servers as f64 * sum(&received),
+            written_bytes_per_access: computed as f64 * sum(&sent),
+            trips_per_access: sum(&asked),
+            // An access goes through all trees: none comes before it.
+            position_map_depth: 0,
+            position_map_bytes: self.map_bytes(),
+            blocks_on_client_bytes: trees.iter().map(on_client).max().unwrap_or_default(),
+            accesses_per_checkpoint: self.accesses_per_checkpoint(),
+        })
+    }
+
+    fn state_size(&self) -> Result<StateSize, Error> {
+        Ok(match self.levels() {
+            Some(levels) => mapped::size(self, levels),
+            None => size(self),
+        })
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let Self { parties, preset: Preset { slots, accesses }, tree, .. } = self;
+        let (servers, colluding) = (parties.servers(), parties.colluding());
+        let mut facts = vec![
+            Fact::Line(
+                "servers",
+                format!("{servers}, of which {colluding} may collude and learn nothing"),
+            ),
+            Fact::Line(
+                "tree",
+                format!(
+                    "{} levels, {slots} slots a bucket (Z), a path evicted after {accesses} accesses (A)",
+                    tree.height() + 1
+                ),
+            ),
+            Fact::Line("position map", self.where_the_map_is()),
+            Fact::Value("servers", FactValue::Number(servers as u64)),
+            Fact::Value("colluding", FactValue::Number(colluding as u64)),
+            Fact::Value(LEVELS, FactValue::Number(u64::from(tree.height()) + 1)),
+            Fact::Value("slots", FactValue::Number(u64::from(*slots))),
+            Fact::Value("evict_period", FactValue::Number(u64::from(*accesses))),
+        ];
+        if let Some(levels) = self.levels() {
+            let of_map = levels.iter().skip(1);
+            let of_map = of_map.map(|level| u64::from(level.tree.height()) + 1).collect();
+            facts.push(Fact::Value(MAP_LEVELS, FactValue::Numbers(of_map)));
+        }
+        facts
+    }
+
+    fn needs_durable_moves(&self) -> bool {
+        true
+    }
+
+    fn create(
+        &self,
+        key: MasterKey,
+        trees: &[TreeId],
+        store: AnyStore,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Box<dyn Durable>, Error> {
+        if let Some(levels) = self.levels() {
+            let known = mapped::Known::new(levels);
+            let mut array = MappedArray::new(self.clone(), levels, &key, trees, store, known)?;
+            array.draw_coins(coins);
+            array.set_up()?;
+            return Ok(Box::new(array));
+        }
+        let known = Known::new(self)?;
+        let mut array = ShareArray::new(self.clone(), &key, trees, store, known)?;
+        array.draw_coins(coins);
+        array.set_up()?;
+        Ok(Box::new(array))
+    }
+
+    fn restore(&self) -> Result<Box<dyn Restore>, Error> {
+        Ok(match self.levels() {
+            Some(levels) => Box::new(mapped::MappedRestore::new(self.clone(), levels.clone())),
+            None => Box::new(ShareRestore::new(self.clone())?),
+        })
+    }
+}
+
+impl S3OramParams {
+    /// For people.
+    fn where_the_map_is(&self) -> String {
+        let Some(levels) = self.levels() else { return "on the client".into() };
+        let trees = levels
+            .iter()
+            .skip(1)
+            .map(|level| format!("{} blocks in {} levels", level.blocks, level.tree.height() + 1));
+        let trees: Vec<_> = trees.collect();
+        format!("in smaller trees on the servers: {}", trees.join(", "))
+    }
+}

@@ -1,0 +1,290 @@
+//! The array as volumes use it.
+
+use std::ops::Range;
+
+use chacha20::ChaCha20Rng;
+use oblivio_core::durable::section::{check_range, strange};
+use oblivio_core::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use oblivio_core::error::check_sound;
+use oblivio_core::front::check_request;
+use oblivio_core::pieces::TreeId;
+use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
+use oblivio_core::seal::BlockSealer;
+use oblivio_core::store::BucketStore;
+use oblivio_core::wiped::WipedBytes;
+use oblivio_core::{Error, MasterKey};
+use rand_core::{CryptoRng, Rng, SeedableRng};
+use zeroize::Zeroizing;
+
+use super::super::access::drawn;
+use super::super::params::S3OramParams;
+use super::super::servers;
+use super::super::walk::buckets_with_slots;
+use super::super::{impossible, invalid};
+use super::known::{Draw, Known, SALT_BYTES, Step};
+use super::state::{plan_of, save, steps_of};
+use crate::field::Gf256;
+use crate::message::Point;
+use crate::recursive::Levels;
+use crate::recursive::mapped_tree::MappedTree;
+use crate::sharing::Seed;
+
+/// An S³ORAM of a volume, with its position map in smaller trees.
+pub(in crate::durable) struct MappedArray {
+    pub(super) params: S3OramParams,
+    pub(super) levels: Levels,
+    /// What asks each of them, the data first.
+    pub(super) trees: Vec<MappedTree<Gf256>>,
+    pub(super) store: AnyStore,
+    pub(super) sealer: BlockSealer,
+    pub(super) known: Known,
+    /// From what the matrices of evictions are shared, since an era began.
+    pub(super) coins: Option<ChaCha20Rng>,
+    /// Accesses of the state that the client could go back to.
+    pub(super) kept: u64,
+    /// How many accesses the servers may have seen, as far as the directory knows.
+    pub(super) seen_max: u64,
+    /// Of each tree, the point to which servers were through when they were asked first.
+    pub(super) done: Option<Vec<Point>>,
+    /// Servers have made links to each other since the array was opened.
+    pub(super) has_met: bool,
+    /// An access was begun and has not ended well.
+    broken: bool,
+}
+
+impl MappedArray {
+    pub(in crate::durable) fn new(
+        params: S3OramParams,
+        levels: &Levels,
+        key: &MasterKey,
+        trees: &[TreeId],
+        mut store: AnyStore,
+        known: Known,
+    ) -> Result<Self, Error> {
+        if !trees.is_empty() {
+            return Err(impossible("the scheme has no trees of buckets"));
+        }
+        servers::of(&mut store, params.parties.servers())?;
+        let trees = levels.iter().map(|level| MappedTree::new(params.parties, *level));
+        let trees = trees.collect::<Result<_, _>>().map_err(|it| impossible(it.to_string()))?;
+        let (sealer, accesses) = (BlockSealer::new(key), known.accesses());
+        Ok(Self {
+            params,
+            levels: levels.clone(),
+            trees,
+            store,
+            sealer,
+            known,
+            coins: None,
+            kept: accesses,
+            seen_max: accesses,
+            done: None,
+            has_met: false,
+            broken: false,
+        })
+    }
+
+    /// Draws what is shared in evictions from, from now on.
+    pub(in crate::durable) fn draw_coins(&mut self, coins: &mut dyn CryptoRng) {
+        let mut seed = Zeroizing::new(Seed::default());
+        coins.fill_bytes(&mut *seed);
+        self.coins = Some(ChaCha20Rng::from_seed(*seed));
+    }
+
+    /// What is drawn from now on follows from this, too: copies of this client that go on with something else share otherwise.
+    fn mix_in(&mut self, what_is_next: &[u8]) -> Result<(), Error> {
+        let mut mixed = WipedBytes::zeros(size_of::<Seed>());
+        drawn(&mut self.coins)?.fill_bytes(&mut mixed);
+        mixed.extend_from_slice(what_is_next);
+        self.coins = Some(ChaCha20Rng::from_seed(*self.sealer.seed(&mixed)));
+        Ok(())
+    }
+
+    fn accesses_left(&self) -> u64 {
+        let since = self.known.accesses() - self.kept;
+        self.params.accesses_per_checkpoint().saturating_sub(since)
+    }
+}
+
+impl Durable for MappedArray {
+    fn blocks(&self) -> u64 {
+        self.params.blocks
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.params.block_bytes as usize
+    }
+
+    fn position_map_bytes(&self) -> usize {
+        self.params.map_bytes() as usize
+    }
+
+    fn buckets_in_storage(&self) -> u64 {
+        self.params.buckets()
+    }
+
+    fn buckets_written(&self) -> u64 {
+        let at = self.known.point_after(self.known.accesses());
+        let written = self.levels.iter().map(|level| buckets_with_slots(level.tree, at).count());
+        written.sum::<usize>() as u64
+    }
+
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut *self.store
+    }
+
+    fn into_store(self: Box<Self>) -> AnyStore {
+        self.store
+    }
+
+    fn room(&self) -> Result<Room, Error> {
+        check_sound(self.broken)?;
+        Ok(Room { accesses: self.accesses_left(), evictions: 0, must_evict: false })
+    }
+
+    fn check_storage(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.look().map(drop)
+    }
+
+    fn window_accesses_max(&self) -> usize {
+        WINDOW_ACCESSES_MAX
+    }
+
+    fn plan(
+        &mut self,
+        wanted: &[Want],
+        planned: &[&Plan],
+        coins: &mut dyn CryptoRng,
+    ) -> Result<Plan, Error> {
+        let planned: usize = planned.iter().map(|plan| plan.accesses()).sum();
+        let first = self.known.accesses() + planned as u64;
+        let mut steps = Vec::with_capacity(wanted.len());
+        for (number, want) in (first..).zip(wanted) {
+            let address = match *want {
+                Want::Block(address) if address < self.params.blocks => Some(address),
+                Want::Nothing => None,
+                Want::Block(_) | Want::Position(_) => {
+                    return Err(invalid("the address is past the end"));
+                }
+                Want::Range { .. } | Want::NoRange { .. } => {
+                    return Err(invalid("this scheme has no ranges"));
+                }
+            };
+            // Both are drawn, whatever is shown.
+            let draws = self.trees.iter().map(|tree| {
+                let [instead, to] = [(); 2].map(|()| tree.draw_leaf(coins));
+                Draw { instead, to }
+            });
+            let draws = draws.collect();
+            let mut salt = [0; SALT_BYTES];
+            coins.fill_bytes(&mut salt);
+            steps.push(Step { number, address, draws, salt });
+        }
+        Ok(plan_of(&steps))
+    }
+
+    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
+        Ok(steps_of(&self.levels, plan)?.iter().map(|step| step.address).collect())
+    }
+
+    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        let steps = steps_of(&self.levels, plan)?;
+        if steps.len() != ops.len() || steps.len() as u64 > self.accesses_left() {
+            return Err(invalid("there are more or fewer accesses than operations, or than room"));
+        }
+        for ((step, op), number) in steps.iter().zip(&*ops).zip(self.known.accesses()..) {
+            if step.number != number {
+                return Err(strange());
+            }
+            if let Some(address) = step.address {
+                check_request(address, op, self.params.blocks, self.block_bytes())?;
+            }
+        }
+        self.mix_in(plan.section())?;
+        self.broken = true;
+        for (step, op) in steps.iter().zip(ops) {
+            self.access(step, op)?;
+        }
+        self.broken = false;
+        Ok(())
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        Err(invalid("this scheme has no stash, and evicts when the root is full"))
+    }
+
+    fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        check_range(&range, self.params.blocks)?;
+        // Of copies of this client, one may forget what the other does not.
+        self.mix_in(&[range.start, range.end].map(u64::to_le_bytes).concat())?;
+        self.known.forget(range);
+        Ok(())
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        !self.known.live.is_empty()
+    }
+
+    /// Servers answer when it is durable: what is left are records beside the blocks.
+    fn flush(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.broken = true;
+        self.store.flush()?;
+        self.broken = false;
+        Ok(())
+    }
+
+    /// As without trees of the map: the seal needs none, and what matrices are shared from is drawn anew.
+    fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
+        self.draw_coins(coins);
+    }
+
+    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        save(&self.known, self.params.blocks, what, out);
+    }
+
+    fn bring_back(&mut self, _: &[u8]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn settle(&mut self) {
+        self.kept = self.known.accesses();
+    }
+
+    fn sight(&mut self, accesses: u64, _: u64) -> Result<Sighting, Error> {
+        check_sound(self.broken)?;
+        let known = self.known.accesses() + accesses;
+        self.seen_max = self.seen_max.max(known);
+        let (told, is_old) = self.tell_all(self.known.point_after(known))?;
+        for (tree, told) in told.into_iter().enumerate() {
+            if told.iter().filter(|told| told.is_ok()).count() <= self.params.parties.colluding() {
+                let advice = "Most servers have to say how far they are";
+                let servers = self.servers(tree)?;
+                return Err(servers::failure(&servers, servers::parted(told).1, advice));
+            }
+        }
+        Ok(if is_old { Sighting::Seen } else { Sighting::NotYet })
+    }
+
+    fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        check_sound(self.broken)?;
+        self.check_all(progress)
+    }
+
+    fn salvage(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        check_sound(self.broken)?;
+        self.salvage_all(each, damaged, progress)
+    }
+
+    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
+        salvage.fate(address)
+    }
+}

@@ -1,0 +1,214 @@
+//! All slots of all servers: whether what slots hold is what blocks of the map say, and what is left if not.
+
+use oblivio_core::durable::{Bits, Salvage};
+use oblivio_core::{BucketId, Error};
+use zeroize::Zeroizing;
+
+use super::super::fetch::{Fetched, fetch};
+use super::super::parts::BRING_BACK;
+use super::super::servers;
+use super::super::walk::{
+    DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, most_servers, slots,
+};
+use super::access::name;
+use super::array::MappedArray;
+use crate::field::{Field, Gf256};
+use crate::message::{Point, Slots};
+use crate::recursive::map_block::Mapped;
+use crate::recursive::metadata::MetadataFormat;
+
+/// Blocks, in any order: how many, and a sum over all of them of what follows from a key, the block and its entry. Servers do not know the key, so two sums are the same if the
+/// blocks are, and else by chance alone. It takes no memory for each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    blocks: u64,
+    sum: u128,
+}
+
+/// A block in a slot that counts, and what is to be said of it in the map.
+struct Found {
+    address: u64,
+    mapped: Mapped,
+    block: Zeroizing<Vec<u8>>,
+}
+
+impl MappedArray {
+    fn add(&self, to: &mut Sum, tree: usize, address: u64, Mapped { leaf, write }: Mapped) {
+        let entry = Zeroizing::new([tree as u64, address, leaf.0, write].map(u64::to_le_bytes));
+        let seed = self.sealer.seed(&[b"entry".as_slice(), &entry.concat()].concat());
+        let (low, _) =
+            seed.split_first_chunk().map_or(([0; 16], &[][..]), |(it, rest)| (*it, rest));
+        to.blocks += 1;
+        to.sum = to.sum.wrapping_add(u128::from_le_bytes(low));
+    }
+
+    /// Checks all slots of all trees: that shares fit each other, and that each tree holds the blocks of which the one before it tells, each once, as they were written last, and no
+    /// others. Returns how many blocks have contents.
+    pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
+        self.look()?;
+        let at = self.known.point_after(self.known.accesses());
+        let mut expected = Sum::default();
+        for (block, mapped) in self.known.all_mapped() {
+            self.add(&mut expected, self.trees.len() - 1, block, mapped);
+        }
+        let mut read = 0;
+        for tree in (0..self.trees.len()).rev() {
+            let [found, told] = self.check_tree(tree, at, &mut read, progress)?;
+            if found != expected {
+                let what = "share servers do not hold the blocks that were written last";
+                return Err(self.corrupt(what));
+            }
+            expected = told;
+        }
+        let live = &self.known.live;
+        Ok((0..self.params.blocks).filter(|it| live.contains(*it)).count() as u64)
+    }
+
+    /// What a tree holds, and what its blocks tell of the next.
+    fn check_tree(
+        &mut self,
+        tree: usize,
+        at: Point,
+        read: &mut u64,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<[Sum; 2], Error> {
+        let level = *self.levels.level(tree);
+        // Each has its mark behind it.
+        let (parties, slot_bytes) = (self.params.parties, level.slot_elements() + 1);
+        let all = vec![true; parties.servers()];
+        let [mut found, mut told] = [Sum::default(); 2];
+        for bucket in buckets_with_slots(level.tree, at) {
+            let in_bucket = slots(level.tree, at, bucket);
+            for run in Slots::runs(bucket, in_bucket, Slots::at_once(slot_bytes)) {
+                let mut servers = self.servers(tree)?;
+                let fetched = fetch(&mut servers, &all, at, run, slot_bytes);
+                if !fetched.failed.is_empty() {
+                    return Err(servers::failure(&servers, fetched.failed, BRING_BACK));
+                }
+                for place in 0..run.count {
+                    let slot =
+                        fetched.decoded(parties, place).map_err(|_| self.corrupt(DO_NOT_FIT))?;
+                    let slot = Zeroizing::new(slot.block);
+                    let Some(Found { address, mapped, block }) =
+                        self.block_in(tree, bucket, &slot)?
+                    else {
+                        continue;
+                    };
+                    self.add(&mut found, tree, address, mapped);
+                    self.add_told(&mut told, tree, address, &block)?;
+                }
+            }
+            *read += 1;
+            progress(*read);
+        }
+        Ok([found, told])
+    }
+
+    /// What a block of the map tells of blocks of the tree after it.
+    fn add_told(&self, to: &mut Sum, tree: usize, address: u64, block: &[u8]) -> Result<(), Error> {
+        let Some(below) = tree.checked_sub(1) else { return Ok(()) };
+        let map = self.levels.level(below).map;
+        for entry in 0..map.entries() {
+            let mapped = map.get(block, entry);
+            let mapped =
+                mapped.map_err(|_| self.corrupt("a block of the position map says no leaf"))?;
+            if let Some(mapped) = mapped {
+                self.add(to, below, address * map.entries() as u64 + entry as u64, mapped);
+            }
+        }
+        Ok(())
+    }
+
+    /// The block in a slot; none if there is none that counts.
+    fn block_in(&self, tree: usize, bucket: BucketId, slot: &[u8]) -> Result<Option<Found>, Error> {
+        let level = self.levels.level(tree);
+        let (slot, mark) = slot.split_at(level.slot_elements());
+        let (said, sealed) = slot.split_at(level.metadata_elements);
+        let mut said = Zeroizing::new(said.to_vec());
+        if let (Some(held), Some(mark)) = (said.last_mut(), mark.first()) {
+            *held = Gf256::add(*held, *mark);
+        }
+        let format = MetadataFormat::<Gf256>::new(level.tree, level.blocks);
+        let said = format.get(&said).map_err(|error| self.corrupt(&error.to_string()))?;
+        let counts = said.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
+        let Some(occupant) = counts.map(|said| said.occupant) else { return Ok(None) };
+        let address = occupant.address as u64;
+        let opened = self
+            .sealer
+            .open(sealed)
+            .filter(|opened| opened.name() == name(tree, Some(address), opened.name().number));
+        let opened = opened.ok_or_else(|| self.corrupt("a block is not what was written"))?;
+        let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
+        let block = Zeroizing::new(opened.bytes().to_vec());
+        Ok(Some(Found { address, mapped, block }))
+    }
+
+    /// Hands over each block that is found: slots say whose they are. Servers may have gone on since this state.
+    pub(super) fn salvage_all(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        let (level, blocks) = (*self.levels.level(0), self.params.blocks);
+        // Each has its mark behind it.
+        let (parties, slot_bytes) = (self.params.parties, level.slot_elements() + 1);
+        let mut found = Bits::new(blocks);
+        // Of each block, the number of the best copy so far, plus one: a server that lies may make one that was taken count.
+        let mut best = Zeroizing::new(vec![0; blocks as usize]);
+        let most = most_servers(&mut self.servers(0)?, parties, level.tree, damaged);
+        let most = most.into_iter().flat_map(|(at, is_asked)| {
+            buckets_with_slots(level.tree, at).map(move |bucket| (at, is_asked.clone(), bucket))
+        });
+        for (read, (at, is_asked, bucket)) in (1..).zip(most) {
+            let mut trouble = None;
+            let in_bucket = slots(level.tree, at, bucket);
+            for run in Slots::runs(bucket, in_bucket, Slots::at_once(slot_bytes)) {
+                let mut servers = self.servers(0)?;
+                let mut fetched = fetch(&mut servers, &is_asked, at, run, slot_bytes);
+                let failed = std::mem::take(&mut fetched.failed);
+                if !failed.is_empty() {
+                    trouble = Some(servers::failure(&servers, failed, OTHERS_ARE_READ));
+                }
+                for place in 0..run.count {
+                    if !fetched.decoded(parties, place).is_ok_and(|it| it.liars.is_empty()) {
+                        trouble = Some(self.corrupt(DO_NOT_FIT));
+                    }
+                    match self.any_block_in(bucket, &fetched, place) {
+                        Ok(Some(Found { address, mapped, block })) => {
+                            let is_live = self.known.live.contains(address);
+                            if is_live && mapped.write >= best[address as usize] {
+                                best[address as usize] = mapped.write + 1;
+                                found.insert(address);
+                                each(address, &block);
+                            }
+                        }
+                        Ok(None) => (),
+                        Err(error) => trouble = Some(error),
+                    }
+                }
+            }
+            trouble.iter().for_each(&mut *damaged);
+            progress(read);
+        }
+        Ok(Salvage::new(blocks, found, Bits::new(blocks), self.known.live.clone()))
+    }
+
+    /// The block that some of the shares of a slot of the data give.
+    fn any_block_in(
+        &self,
+        bucket: BucketId,
+        fetched: &Fetched,
+        place: usize,
+    ) -> Result<Option<Found>, Error> {
+        let mut is_nothing = false;
+        for slot in candidates(self.params.parties, fetched, place) {
+            match self.block_in(0, bucket, &slot) {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => is_nothing = true,
+                Err(_) => (),
+            }
+        }
+        if is_nothing { Ok(None) } else { Err(self.corrupt("a slot holds no block")) }
+    }
+}

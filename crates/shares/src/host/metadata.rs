@@ -1,0 +1,82 @@
+//! What slots say of themselves, on a server that keeps its shares in files: metadata as they lie before each block, with the [marks](super::marks) of blocks that were taken.
+//!
+//! In the slots themselves all marks are zero, as they are shared. What was taken since is added to that where it is told.
+
+use oblivio_core::{BucketId, Leaf};
+
+use super::files::{Files, Part};
+use super::unusable;
+use crate::field::{Field, Gf256};
+use crate::message::{Point, Refusal, Setup, Slots};
+
+impl Files {
+    /// What the slots of a path say, the root's first: shares of degree *t*. See [`Request::Metadata`](crate::message::Request::Metadata).
+    pub(super) fn metadata(&self, at: Point, leaf: Leaf) -> Result<Vec<u8>, Refusal> {
+        self.check_at(at)?;
+        let Setup { tree, metadata_bytes, .. } = self.setup;
+        let Some(marks) = self.marks() else {
+            return Err("slots of this tree do not say whose they are".into());
+        };
+        if leaf.0 >= tree.leaves() {
+            return Err("the tree has no such path".into());
+        }
+        let part = Part { first: 0, bytes: metadata_bytes };
+        let mut said = vec![0; tree.path_slots() * metadata_bytes];
+        for (bucket, said) in tree.path(leaf).zip(said.chunks_mut(tree.slots() * metadata_bytes)) {
+            let Some(held) = self.bucket(bucket, at) else { continue };
+            let read = held.read_part(part).map_err(unusable)?;
+            said[..read.len()].copy_from_slice(&read);
+            let marks = marks.of(bucket, at).map_err(unusable)?;
+            let slots = said[..read.len()].chunks_exact_mut(metadata_bytes);
+            for (held, mark) in slots.filter_map(<[u8]>::last_mut).zip(&marks) {
+                *held = Gf256::add(*held, *mark);
+            }
+        }
+        Ok(said)
+    }
+
+    /// The write after this point takes what was selected before it. The marks are durable with its record.
+    pub(super) fn mark_what_was_taken(&self, at: Point) -> Result<(), Refusal> {
+        let Some(marks) = self.marks() else { return Ok(()) };
+        let Some(asked) = self.asked.as_ref().filter(|asked| asked.at == at) else {
+            return Err("a block is selected before one is written".into());
+        };
+        marks.add(at, asked.leaf, &asked.query).map_err(unusable)
+    }
+
+    /// Slots as they are fetched and put: each has its mark behind it.
+    pub(super) fn with_marks(
+        &self,
+        at: Point,
+        Slots { bucket, first, .. }: Slots,
+        slots: Vec<u8>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let Some(marks) = self.marks() else { return Ok(slots) };
+        let marks = match self.bucket(bucket, at) {
+            Some(_) => marks.of(bucket, at).map_err(unusable)?,
+            None => vec![0; self.setup.tree.slots()],
+        };
+        let each = slots.chunks_exact(self.setup.block_bytes).zip(&marks[first..]);
+        Ok(each.flat_map(|(slot, mark)| [slot, &[*mark]].concat()).collect())
+    }
+
+    /// Takes the marks from behind slots that are put into a new server, and keeps them. Answers the slots.
+    pub(super) fn without_marks(
+        &mut self,
+        at: Point,
+        Slots { bucket, first, .. }: Slots,
+        slots: Vec<u8>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let Some(marks) = self.marks() else { return Ok(slots) };
+        let (mut alone, mut taken) = (Vec::with_capacity(slots.len()), Vec::new());
+        for slot in slots.chunks_exact(self.setup.block_bytes + 1) {
+            if let [slot @ .., mark] = slot {
+                alone.extend(slot);
+                taken.push(*mark);
+            }
+        }
+        marks.load(bucket, at, first, &taken).map_err(unusable)?;
+        self.sync_bucket(BucketId::ROOT).map_err(unusable)?;
+        Ok(alone)
+    }
+}

@@ -1,0 +1,395 @@
+//! An array whose position map is in smaller trees on the same servers: what is true of one whose client keeps the map is true of it.
+
+use oblivio_core::ErrorKind;
+use oblivio_core::durable::{DurableConfig, EraStart, Fate, Save, Want};
+use oblivio_core::scheme::{Op, Sighting};
+use oblivio_shares::durable::{check_others, needs_repair, repair};
+use oblivio_shares::message::{Point, Request};
+use oblivio_shares::recursive::MapShape;
+use oblivio_shares::view::heights;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::owner::{BLOCK_BYTES, BLOCKS, Owner, key};
+use crate::repair::lose;
+use crate::{parties, step};
+
+fn owner(seed: u64) -> Owner {
+    Owner::in_trees(parties(3, 1), seed)
+}
+
+#[test]
+fn what_is_read_is_what_was_written() {
+    for (servers, colluding) in [(3, 1), (5, 2)] {
+        let mut owner = Owner::in_trees(parties(servers, colluding), 1);
+        let mut choices = StdRng::seed_from_u64(2);
+        for _ in 0..300 {
+            step(&mut owner, &mut choices).unwrap();
+        }
+        owner.read_all();
+        let (live, buckets) = (owner.expected.len() as u64, owner.array.buckets_written());
+        let mut read = 0;
+        assert_eq!(owner.array.check(&mut |done| read = done).unwrap(), live);
+        assert_eq!(read, buckets);
+        owner.checkpoint().unwrap();
+        owner.reopen().unwrap();
+        owner.read_all();
+    }
+}
+
+#[test]
+fn plans_are_for_one_state() {
+    let mut owner = owner(11);
+    (0..20).for_each(|i| owner.write(i, i as u8).unwrap());
+    owner.read_ahead(&[vec![3, 3, 10, 50], vec![3, 11, 50, 18], vec![3; 7]]).unwrap();
+    let plan =
+        |owner: &mut Owner| owner.array.plan(&[Want::Block(5)], &[], &mut owner.coins).unwrap();
+    let (stale, other) = (plan(&mut owner), plan(&mut owner));
+    let mut found = [1; BLOCK_BYTES];
+    owner.array.carry_out(&other, &mut [Op::Read(&mut found)]).unwrap();
+    assert_eq!(found, [5; BLOCK_BYTES]);
+    let error = owner.array.carry_out(&stale, &mut [Op::Read(&mut found)]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidRequest);
+}
+
+/// Which may be in the middle of any tree, and of the eviction of any.
+#[test]
+fn nothing_is_lost_wherever_the_client_stops() {
+    let mut owner = owner(3);
+    let mut choices = StdRng::seed_from_u64(4);
+    let mut stops = 0;
+    for _ in 0..160 {
+        let stop = |owner: &mut Owner, choices: &mut StdRng, within: usize| {
+            let at = owner.servers.world().asked + choices.random_range(1..within);
+            let does = (0..3).map(|_| choices.random()).collect();
+            owner.servers.world().stop = Some((at, does));
+        };
+        stop(&mut owner, &mut choices, 40);
+        for _ in 0..6 {
+            if step(&mut owner, &mut choices).is_err() {
+                stops += 1;
+                break;
+            }
+        }
+        owner.servers.connect();
+        // It may stop again while it comes back.
+        if choices.random_range(0..3) == 0 {
+            stop(&mut owner, &mut choices, 40);
+            stops += usize::from(owner.reopen().is_err());
+            owner.servers.connect();
+        }
+        owner.reopen().unwrap();
+    }
+    assert!(stops > 130, "{stops}");
+    owner.read_all();
+    owner.array.check(&mut |_| ()).unwrap();
+}
+
+#[test]
+fn nothing_is_lost_wherever_a_server_dies() {
+    let mut owner = owner(9);
+    let mut choices = StdRng::seed_from_u64(10);
+    let mut died = 0;
+    for _ in 0..120 {
+        let server = choices.random_range(0..3);
+        owner.servers.world().disks[server].dies_after(choices.random_range(1..120));
+        for _ in 0..3 {
+            if step(&mut owner, &mut choices).is_err() {
+                died += 1;
+                break;
+            }
+        }
+        owner.servers.world().restart(server);
+        owner.reopen().unwrap();
+    }
+    assert!(died > 40, "{died}");
+    assert!((0..3).all(|i| owner.servers.world().disks[i].power_losses() > 10));
+    owner.read_all();
+    owner.array.check(&mut |_| ()).unwrap();
+}
+
+/// It has forgotten what it was asked, and is asked it again: nobody notices.
+#[test]
+fn a_server_may_be_started_again_between_any_two_messages() {
+    let mut owner = owner(5);
+    for i in 0..60 {
+        let at = owner.servers.world().asked + i as usize % 10;
+        owner.servers.world().starts_again = Some((at, i as usize % 3));
+        owner.write(i % BLOCKS, i as u8).unwrap();
+    }
+    owner.read_all();
+    owner.array.check(&mut |_| ()).unwrap();
+}
+
+#[test]
+fn an_old_directory_is_refused() {
+    let mut owner = owner(6);
+    (0..10).for_each(|i| owner.write(i, 1).unwrap());
+    let old = owner.log.clone();
+    assert_eq!(owner.sight().unwrap(), Sighting::NotYet);
+    owner.write(1, 2).unwrap();
+    let new = std::mem::replace(&mut owner.log, old);
+    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
+    owner.log = new;
+    owner.reopen().unwrap();
+    owner.read_all();
+}
+
+#[test]
+fn states_and_sections_are_as_long_as_is_said() {
+    let mut owner = owner(7);
+    let size = owner.params.state_size().unwrap();
+    let expected: u64 = size.whole.iter().map(|it| it.sections * it.bytes).sum();
+    for i in 0..30 {
+        let bytes = |what| {
+            let mut bytes = 0;
+            owner.array.save(what, &mut |section| bytes += section.len() as u64);
+            bytes
+        };
+        assert_eq!(bytes(Save::WholePadded), expected);
+        assert!(bytes(Save::Whole) <= expected && bytes(Save::Changes) < 16);
+        let plan = owner.array.plan(&[Want::Block(i)], &[], &mut owner.coins).unwrap();
+        assert_eq!(plan.section().len() as u64, size.plan_bytes_per_access);
+        owner.write(i, 3).unwrap();
+    }
+}
+
+/// What they say of slots is no block's, or not whose it was, and a block is another.
+#[test]
+fn whoever_lies_is_noticed_whatever_the_access_is_for() {
+    for wanted in [Want::Nothing, Want::Block(3), Want::Block(50)] {
+        let mut owner = owner(8);
+        (0..10).for_each(|i| owner.write(i, 1).unwrap());
+        owner.servers.world().lying[1] = true;
+        let before = owner.servers.world().asked;
+        let error = owner.access(&[(wanted, None)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert_eq!(owner.servers.world().asked, before + 1);
+    }
+}
+
+#[test]
+fn a_check_finds_servers_that_are_set_back_alike() {
+    let mut owner = owner(8);
+    (0..9).for_each(|i| owner.write(i, 1).unwrap());
+    owner.array.check(&mut |_| ()).unwrap();
+    // All of them hold an older block of the map again, as it was sealed: all of the file but the record.
+    let disks = owner.servers.world().disks.clone();
+    let before: Vec<_> = disks.iter().map(|disk| disk.content("root.1")).collect();
+    owner.write(1, 2).unwrap();
+    for (disk, before) in disks.iter().zip(before) {
+        disk.overwrite("root.1", 8192, &before[8192..]);
+    }
+    let error = owner.array.check(&mut |_| ()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}
+
+#[test]
+fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
+    let mut owner = owner(8);
+    (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
+    (20..30).for_each(|i| owner.write(i, 0x70 + i as u8).unwrap());
+    owner.forget(4);
+    owner.checkpoint().unwrap();
+    (0..9).for_each(|i| owner.read(i).unwrap());
+    (25..35).for_each(|i| owner.write(i, 0xa0 + i as u8).unwrap());
+    owner.servers.world().missing[1] = true;
+    let (mut array, _) = owner.restored();
+    let (mut found, mut damage) = (std::collections::HashMap::new(), 0);
+    let mut each = |address, bytes: &[u8]| {
+        found.insert(address, bytes.to_vec());
+    };
+    let salvage = array.salvage(&mut each, &mut |_| damage += 1, &mut |_| ()).unwrap();
+    owner.expected.remove(&4);
+    assert_eq!(found, owner.expected);
+    assert!(damage > 0, "a server is missing");
+    assert_eq!(array.fate(&salvage, 3), Fate::Found);
+    assert_eq!(array.fate(&salvage, 4), Fate::Empty);
+}
+
+/// In all trees, with the marks of what was taken.
+#[test]
+fn the_shares_of_a_server_are_made_anew() {
+    // Also where evictions have not come to all leaves.
+    for writes in [41, 40, 43, 3, 6, 17] {
+        let mut owner = owner(12);
+        (0..writes).for_each(|i| owner.write(i % BLOCKS, i as u8).unwrap());
+        owner.reopen().unwrap();
+        let (params, servers) = (owner.params.clone(), &mut owner.servers.clone());
+        assert!(!needs_repair(servers, &params, 1).unwrap());
+        lose(&owner, 1);
+        assert!(needs_repair(servers, &params, 1).unwrap());
+        let mut done = 0;
+        check_others(servers, &params, &key(), 1, &mut |it| done = it).unwrap();
+        assert_eq!(done, params.buckets());
+        let repaired = repair(servers, &params, 1, &mut |_| ()).unwrap();
+        assert_eq!(repaired.wrong, [0; 0]);
+        assert!(!needs_repair(servers, &params, 1).unwrap());
+        // Also after its program was started again.
+        owner.servers.world().restart(1);
+        owner.reopen().unwrap();
+        owner.read_all();
+        owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+/// All trees, the last of the map first, and of each the same three things; and each is evicted after as many accesses.
+#[test]
+fn servers_are_asked_the_same_whatever_the_owner_does() {
+    let seen = |workload: Workload<'_>| {
+        let mut owner = owner(13);
+        (0..9).for_each(|i| owner.write(i, 1).unwrap());
+        let before = owner.servers.world().seen[2].len();
+        (0..40).for_each(|i| workload(&mut owner, i));
+        let world = owner.servers.world();
+        let requests = world.seen[2][before..].iter().zip(&world.seen_in[2][before..]);
+        let shapes = requests.map(|(it, tree)| (what(it), *tree, it.encode().len()));
+        shapes.collect::<Vec<_>>()
+    };
+    let written = seen(&|owner, i| owner.write(i % 9, 7).unwrap());
+    let one_access: Vec<_> = written[..9].iter().map(|(what, tree, _)| (*what, *tree)).collect();
+    let of_each = ["metadata", "select", "write"];
+    let expected = [2, 1, 0].into_iter().flat_map(|tree| of_each.map(|what| (what, tree)));
+    assert_eq!(one_access, expected.collect::<Vec<_>>());
+    assert_eq!(written.iter().filter(|(what, _, _)| *what == "evict").count(), 3 * 10);
+    for other in [
+        seen(&|owner, _| owner.read(3).unwrap()),
+        seen(&|owner, i| owner.read(10 + i).unwrap()),
+        seen(&|owner, _| owner.access(&[(Want::Nothing, None)]).unwrap()),
+        seen(&|owner, i| {
+            owner.forget(i % 9);
+            owner.read(i % 9).unwrap();
+        }),
+    ] {
+        assert_eq!(other, written);
+    }
+}
+
+/// What the owner does, time and again.
+type Workload<'w> = &'w dyn Fn(&mut Owner, u64);
+
+fn what(request: &Request) -> &'static str {
+    match request {
+        Request::Metadata { .. } => "metadata",
+        Request::Select { .. } => "select",
+        Request::Write { .. } => "write",
+        Request::Evict { .. } => "evict",
+        _ => "more",
+    }
+}
+
+/// What is shown for a block that is nowhere, and for none, is drawn as for any other: every leaf comes.
+#[test]
+fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
+    let workloads: [Workload<'_>; 3] = [
+        &|owner, _| owner.read(3).unwrap(),
+        &|owner, _| owner.access(&[(Want::Nothing, None)]).unwrap(),
+        &|owner, i| owner.write(i % BLOCKS, 7).unwrap(),
+    ];
+    for (seed, workload) in (20..).zip(workloads) {
+        let mut owner = owner(seed);
+        (0..480).for_each(|i| workload(&mut owner, i));
+        let world = owner.servers.world();
+        for tree in 0..3 {
+            let leaves =
+                world.seen[0].iter().zip(&world.seen_in[0]).filter_map(|(it, of)| match it {
+                    Request::Select { select, .. } if *of == tree => Some(select.leaf.0),
+                    _ => None,
+                });
+            let mut counts = std::collections::BTreeMap::<u64, f64>::new();
+            leaves.for_each(|leaf| *counts.entry(leaf).or_default() += 1.0);
+            // 16 leaves of the data, 4 and 2 of the map.
+            let all = [16, 4, 2][usize::from(tree)];
+            let mean = 480.0 / all as f64;
+            let apart: f64 = counts.values().map(|count| (count - mean).powi(2) / mean).sum();
+            assert_eq!(counts.len(), all);
+            assert!(apart < 45.0, "{tree}: {counts:?}");
+        }
+    }
+}
+
+/// The path of the query is the one that was asked about before it.
+#[test]
+fn an_access_shows_one_path_of_each_tree() {
+    let mut owner = owner(14);
+    (0..50).for_each(|i| owner.write(i * 7 % BLOCKS, 1).unwrap());
+    let world = owner.servers.world();
+    for seen in &world.seen {
+        for pair in seen.windows(2) {
+            if let [Request::Metadata { at: before, leaf }, Request::Select { at, select }] = pair {
+                assert_eq!((before, *leaf), (at, select.leaf));
+            }
+        }
+    }
+}
+
+/// All that an access sends is sent again as it was, to the last byte, if the access was under way when the client stopped: else a mark would be made of two queries.
+#[test]
+fn what_is_done_again_is_sent_again_as_it_was() {
+    let mut owner = owner(15);
+    let mut choices = StdRng::seed_from_u64(16);
+    let mut again = 0;
+    for _ in 0..80 {
+        let at = owner.servers.world().asked + choices.random_range(1..10);
+        owner.servers.world().stop = Some((at, vec![choices.random(), true, choices.random()]));
+        let _ = owner.write(choices.random_range(0..BLOCKS), choices.random());
+        owner.servers.connect();
+        owner.reopen().unwrap();
+    }
+    let world = owner.servers.world();
+    for (seen, seen_in) in world.seen.iter().zip(&world.seen_in) {
+        let mut first = std::collections::HashMap::<(u8, Point, bool), &Request>::new();
+        for (request, tree) in seen.iter().zip(seen_in) {
+            let key = match request {
+                Request::Select { at, .. } => (*tree, *at, false),
+                Request::Write { at, .. } => (*tree, *at, true),
+                _ => continue,
+            };
+            match first.get(&key) {
+                Some(before) => {
+                    again += 1;
+                    assert_eq!(*before, request);
+                }
+                None => drop(first.insert(key, request)),
+            }
+        }
+    }
+    assert!(again > 200, "{again}");
+}
+
+#[test]
+fn copies_of_a_client_that_go_on_differently_share_differently() {
+    let mut owner = owner(17);
+    (0..9).for_each(|i| owner.write(i, 1).unwrap());
+    owner.checkpoint().unwrap();
+    let query = |seed: u64| {
+        let mut coins = StdRng::seed_from_u64(seed);
+        let (mut array, _) = owner.restored();
+        let before = owner.servers.world().seen[0].len();
+        array.begin_era(EraStart::Opening, &mut coins);
+        array.check_storage().unwrap();
+        let plan = array.plan(&[Want::Block(1)], &[], &mut coins).unwrap();
+        // It is cut off by the first query: the next copy finds servers as this one did.
+        let at = owner.servers.world().asked + 2;
+        owner.servers.world().stop = Some((at, vec![true; 3]));
+        array.carry_out(&plan, &mut [Op::Write(&[7; BLOCK_BYTES])]).unwrap_err();
+        owner.servers.connect();
+        owner.servers.world().seen[0][before..].last().cloned().unwrap()
+    };
+    let [one, other] = [query(1), query(2)];
+    let (Request::Select { select: one, .. }, Request::Select { select: other, .. }) = (one, other)
+    else {
+        panic!("queries are last");
+    };
+    assert_eq!(one.leaf, other.leaf);
+    assert_ne!(one.query, other.query);
+}
+
+#[test]
+fn it_is_made_where_all_servers_are_needed_alone() {
+    let shape = MapShape { block_bytes: 28, client_entries_max: 5 };
+    let error = crate::owner::params(parties(5, 1)).with_map_in_trees(shape).unwrap_err();
+    assert!(error.to_string().contains("has to be on the client"), "{error}");
+    let owner = Owner::in_trees(parties(5, 2), 1);
+    assert_eq!(heights(&owner.params.facts()), Some(vec![4, 2, 1]));
+}

@@ -1,0 +1,257 @@
+//! Trees whose slots say whose they are: servers over files, against those in memory.
+
+use std::sync::Arc;
+use std::{io, thread};
+
+use oblivio_core::{BucketId, Leaf};
+use oblivio_shares::field::Gf256;
+use oblivio_shares::host::{Host, Mailbox, Peers};
+use oblivio_shares::message::bytes::in_tree;
+use oblivio_shares::message::{Answer, HostEpoch, Point, Request, Select, Setup, Slots};
+use oblivio_shares::recursive::{
+    AccessError, Answers, Ask, Asked, InProcess, Levels, MapShape, RecursiveClient, Servers,
+};
+use oblivio_shares::sharing::{Parties, Share, recover};
+use oblivio_shares::tree::Preset;
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use crate::disk::Disk;
+
+/// Delivers at once.
+struct Others {
+    from: u8,
+    mailboxes: Vec<Arc<Mailbox>>,
+}
+
+impl Peers for Others {
+    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+        let mailbox = &self.mailboxes[usize::from(to) - 1];
+        mailbox.take(self.from, dealt).map_err(|_| io::Error::other("it is not wanted"))
+    }
+
+    fn give_up(&self) {
+        self.mailboxes.iter().for_each(|mailbox| mailbox.is_lost(self.from));
+    }
+}
+
+/// Servers of both kinds, which are asked the same.
+struct Both {
+    in_memory: InProcess<Gf256>,
+    hosts: Vec<Host>,
+    disks: Vec<Disk>,
+    coins: StdRng,
+    attempts: u64,
+    /// How often slots of both have said the same.
+    compared: usize,
+}
+
+fn levels() -> Levels {
+    let preset = Preset { slots: 24, accesses: 6 };
+    let shape = MapShape { block_bytes: 4, client_entries_max: 3 };
+    Levels::new::<Gf256>(40, 50, preset, shape).unwrap()
+}
+
+impl Both {
+    fn new(parties: Parties) -> Self {
+        let mut coins = StdRng::seed_from_u64(1);
+        let in_memory = InProcess::new(parties, &levels(), &mut coins).unwrap();
+        let disks: Vec<_> = parties.numbers().map(|_| Disk::default()).collect();
+        let hosts = disks.iter().map(|disk| open(disk, &mut coins)).collect();
+        let mut both = Self { in_memory, hosts, disks, coins, attempts: 0, compared: 0 };
+        for (tree, level) in levels().iter().enumerate() {
+            for number in parties.numbers() {
+                let keys = parties.numbers().map(|number| [number; 32]).collect();
+                let (block_bytes, metadata_bytes) =
+                    (level.slot_elements(), level.metadata_elements);
+                let setup =
+                    Setup { number, parties, tree: level.tree, block_bytes, metadata_bytes, keys };
+                let answer = both.ask(usize::from(number) - 1, tree, &Request::Setup(setup));
+                assert_eq!(answer, Answer::Done);
+            }
+        }
+        both
+    }
+
+    fn ask(&mut self, i: usize, tree: usize, request: &Request) -> Answer {
+        let mailboxes = self.hosts.iter().map(Host::mailbox).collect();
+        let others = Others { from: i as u8 + 1, mailboxes };
+        let message = in_tree(tree as u8, request.encode());
+        Answer::decode(&self.hosts[i].answer(&message, &others, &|_| Ok(()))).unwrap()
+    }
+
+    fn at(&mut self, tree: usize) -> Point {
+        match self.ask(0, tree, &Request::Epoch) {
+            Answer::Epoch(HostEpoch { at, .. }) => at,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Asks all servers over files at the same time.
+    fn ask_all(&mut self, tree: usize, requests: Vec<Request>) -> Answers<u8> {
+        let mailboxes: Vec<_> = self.hosts.iter().map(Host::mailbox).collect();
+        let answers: Vec<_> = thread::scope(|scope| {
+            let asked = (1..).zip(self.hosts.iter_mut()).zip(requests);
+            let threads: Vec<_> = asked
+                .map(|((from, host), request)| {
+                    let others = Others { from, mailboxes: mailboxes.clone() };
+                    let message = in_tree(tree as u8, request.encode());
+                    scope.spawn(move || host.answer(&message, &others, &|_| Ok(())))
+                })
+                .collect();
+            threads.into_iter().map(|it| Answer::decode(&it.join().unwrap()).unwrap()).collect()
+        });
+        let shares = answers.into_iter().map(|answer| match answer {
+            Answer::Share(share) => share,
+            Answer::Done => Vec::new(),
+            other => panic!("{other:?}"),
+        });
+        let shares: Vec<_> = shares.collect();
+        Answers { numbers: (1..=shares.len() as u8).collect(), shares }
+    }
+
+    fn on_files(&mut self, Asked { tree, ask }: Asked<u8>) -> Answers<u8> {
+        let (at, count) = (self.at(tree), self.hosts.len());
+        let requests = match ask {
+            Ask::Metadata(leaf) => vec![Request::Metadata { at, leaf }; count],
+            Ask::Select(selects) => {
+                selects.into_iter().map(|select| Request::Select { at, select }).collect()
+            }
+            Ask::Write(writes) => {
+                writes.into_iter().map(|it| Request::Write { at, block: it.block }).collect()
+            }
+            Ask::Evict(evictions) => {
+                self.attempts += 1;
+                let attempt = self.attempts;
+                let evict = |mut evict: oblivio_shares::message::Evict<u8>| {
+                    evict.attempt = attempt;
+                    Request::Evict { evict, dealers: vec![1, 2, 3] }
+                };
+                evictions.into_iter().map(evict).collect()
+            }
+        };
+        self.ask_all(tree, requests)
+    }
+}
+
+fn open(disk: &Disk, coins: &mut StdRng) -> Host {
+    let mut seed = [0; 32];
+    coins.fill_bytes(&mut seed);
+    Host::open(Box::new(disk.clone()), seed).unwrap()
+}
+
+fn recovered(Answers { numbers, shares }: &Answers<u8>) -> Vec<u8> {
+    let shares: Vec<_> = shares.iter().map(|share| &share[..]).collect();
+    recover::<Gf256>(numbers, &shares).unwrap()
+}
+
+impl Servers<u8> for Both {
+    type Error = AccessError;
+
+    fn trip(&mut self, asked: Vec<Asked<u8>>) -> Result<Vec<Answers<u8>>, AccessError> {
+        let expected = self.in_memory.trip(asked.clone())?;
+        for (asked, expected) in asked.into_iter().zip(&expected) {
+            let is_told = matches!(asked.ask, Ask::Metadata(_) | Ask::Select(_));
+            let is_select = matches!(asked.ask, Ask::Select(_));
+            let answers = self.on_files(asked);
+            if is_told {
+                assert_eq!(recovered(&answers), recovered(expected));
+                self.compared += 1;
+            }
+            // What was asked last is all that is not on the disk.
+            if !is_select && self.coins.random_range(0..10) == 0 {
+                let i = self.coins.random_range(0..self.hosts.len());
+                self.disks[i].loses_power(&mut self.coins);
+                self.hosts[i] = open(&self.disks[i], &mut self.coins);
+            }
+        }
+        Ok(expected)
+    }
+}
+
+#[test]
+fn slots_on_files_say_what_those_in_memory_say() {
+    let parties = Parties::new(3, 1).unwrap();
+    let mut both = Both::new(parties);
+    let mut client = RecursiveClient::<Gf256>::new(parties, levels()).unwrap();
+    let mut coins = StdRng::seed_from_u64(2);
+    for i in 0..150 {
+        let block = coins.random_bool(0.5).then(|| vec![i as u8; 50]);
+        client.access(coins.random_range(0..40), block.as_deref(), &mut both, &mut coins).unwrap();
+    }
+    // Three trees, two questions each; and two of each tree before an eviction.
+    assert_eq!(both.compared, 150 * 3 * 2 + 150 / 6 * 3 * 2);
+}
+
+/// A write that is done again, of a client whose directory was set back, may be another one: what the first has marked does not count.
+#[test]
+fn another_write_in_its_place_takes_back_what_the_first_has_marked() {
+    let parties = Parties::new(3, 1).unwrap();
+    let mut both = Both::new(parties);
+    let mut client = RecursiveClient::<Gf256>::new(parties, levels()).unwrap();
+    let mut coins = StdRng::seed_from_u64(3);
+    (0..20).for_each(|i| drop(client.access(i, None, &mut both, &mut coins).unwrap()));
+    let (at, tree) = (both.at(0), levels().iter().next().unwrap().tree);
+    let said = |both: &mut Both, at| {
+        let leaves = (0..tree.leaves()).map(Leaf);
+        let all = leaves.map(|leaf| both.ask(0, 0, &Request::Metadata { at, leaf }));
+        all.collect::<Vec<_>>()
+    };
+    let before = said(&mut both, at);
+    let write = |both: &mut Both, leaf: u64, query: u8| {
+        let query = Share::Computed(vec![query; tree.path_slots()]);
+        let select = Select { leaf: Leaf(leaf), query };
+        let selected = both.ask(0, 0, &Request::Select { at, select });
+        assert!(matches!(selected, Answer::Share(_)), "{selected:?}");
+        let block = Share::Computed(vec![0; levels().iter().next().unwrap().slot_elements()]);
+        assert_eq!(both.ask(0, 0, &Request::Write { at, block }), Answer::Done);
+    };
+    write(&mut both, 1, 7);
+    write(&mut both, 1, 7);
+    let after = Point { written: at.written + 1, ..at };
+    let one = said(&mut both, after);
+    assert_ne!(one, before);
+    // What was before is still told.
+    assert_eq!(said(&mut both, at), before);
+    write(&mut both, 0, 0);
+    assert_eq!(said(&mut both, after), before);
+    write(&mut both, 1, 7);
+    assert_eq!(said(&mut both, after), one);
+    // It is there after a loss of power, too.
+    both.disks[0].loses_power(&mut both.coins);
+    both.hosts[0] = open(&both.disks[0], &mut both.coins);
+    assert_eq!(said(&mut both, after), one);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_nothing_has_changed() {
+    let parties = Parties::new(3, 1).unwrap();
+    let mut both = Both::new(parties);
+    let at = Point::default();
+    let level = *levels().iter().next().unwrap();
+    let block = || Share::Computed(vec![1; level.slot_elements()]);
+    let path = |leaf| Request::Metadata { at, leaf: Leaf(leaf) };
+    let setup = Setup {
+        number: 1,
+        parties,
+        tree: level.tree,
+        block_bytes: 100,
+        metadata_bytes: 3,
+        keys: vec![[1; 32]; 3],
+    };
+    let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
+    for (tree, request, expected) in [
+        (0, Request::Write { at, block: block() }, "is selected before"),
+        (0, path(level.tree.leaves()), "no such path"),
+        (0, Request::Metadata { at: Point { evictions: 1, written: 0 }, leaf: Leaf(0) }, "is at"),
+        (3, path(0), "no server of such a tree"),
+        (4, Request::Setup(setup), "one after the other"),
+        (0, Request::Put { at: Point { written: 1, ..at }, slots, share: block() }, "length"),
+    ] {
+        let before = both.at(0);
+        let answer = both.ask(0, tree, &request);
+        let Answer::Refused(refusal) = answer else { panic!("{answer:?} to {request:?}") };
+        assert!(refusal.why.contains(expected), "{}", refusal.why);
+        assert_eq!(both.at(0), before);
+    }
+}
