@@ -48,9 +48,16 @@ impl Setup {
 
 /// Accesses take longer where servers compute: there are fewer.
 fn shared(name: &'static str, servers: u8, patience: Patience, volume: SmallVolume) -> Setup {
-    let scheme = SmallScheme::Shares { servers };
+    let scheme = SmallScheme::Shares { servers, has_map_in_trees: false };
     let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..volume };
     Setup { name, volume, storage: Storage::Shared { servers, patience } }
+}
+
+/// The same with its position map in a tree of its own.
+fn recursive(name: &'static str, patience: Patience, volume: SmallVolume) -> Setup {
+    let setup = shared(name, 3, patience, volume);
+    let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: true };
+    Setup { volume: SmallVolume { scheme, ..setup.volume }, ..setup }
 }
 
 fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
@@ -243,6 +250,8 @@ pub(crate) fn setups() -> Vec<Setup> {
         shared("shares", 3, Patience::None, common),
         shared("shares-asked-again", 3, Patience::AsksAgain, common),
         shared("shares-fixed-rate", 3, Patience::None, fixed_rate),
+        recursive("shares-recursive", Patience::None, common),
+        recursive("shares-recursive-asked-again", Patience::AsksAgain, raw),
         shared("shares-five", 5, Patience::None, common),
         shared("shares-five-asked-again", 5, Patience::AsksAgain, raw),
         setup(
@@ -260,7 +269,7 @@ mod tests {
 
     #[test]
     fn every_scheme_is_tried() {
-        let on_servers = SmallScheme::Shares { servers: 3 };
+        let on_servers = SmallScheme::Shares { servers: 3, has_map_in_trees: false };
         let schemes = SmallScheme::EACH.into_iter().chain([on_servers]);
         for scheme in schemes.map(|scheme| mem::discriminant(&scheme)) {
             let mut tried = setups().into_iter().map(|setup| setup.volume.scheme);

@@ -1,7 +1,7 @@
 //! All that is shared in the lives of a volume, and whether chance was used twice for it.
 //!
 //! Of each secret that is shared, some servers get a seed. What is drawn from it hides the secret from all others: so a seed is of one sharing, which may be
-//! sent again as it was, and of no other. A query is the only thing that is shared anew for the same access, if that was under way in a crash.
+//! sent again as it was, and of no other. A query is the only thing that is shared anew for the same access, if that was under way in a crash; and where servers add it to marks, not even that.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -17,8 +17,8 @@ pub(super) struct Heard {
     sharings: Vec<Sharing>,
     /// Which of them a dealer is in the middle of: it tells one server after the other.
     dealt: HashMap<Deal, usize>,
-    /// Each query that came to servers.
-    queries: Vec<(Point, Leaf)>,
+    /// Each query that came to servers, of each of the trees.
+    queries: BTreeMap<u8, Vec<(Point, Leaf)>>,
 }
 
 /// One secret, as it is shared.
@@ -31,9 +31,9 @@ struct Sharing {
 /// What was shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
-    Query(Point),
-    Block(Point),
-    Matrix { eviction: u64, attempt: u64, level: usize },
+    Query { tree: u8, at: Point },
+    Block { tree: u8, at: Point },
+    Matrix { tree: u8, eviction: u64, attempt: u64, level: usize },
     Deal(Deal),
 }
 
@@ -87,10 +87,10 @@ impl fmt::Display for Twice {
 
 impl Heard {
     /// The client asks each server one thing.
-    pub(super) fn asked(&mut self, requests: &[Option<Request>]) {
+    pub(super) fn asked(&mut self, requests: &[Option<(u8, Request)>]) {
         let first = requests.iter().flatten().next();
-        if let Some(Request::Select { at, select }) = first {
-            self.queries.push((*at, select.leaf));
+        if let Some((tree, Request::Select { at, select })) = first {
+            self.queries.entry(*tree).or_default().push((*at, select.leaf));
         }
         // As many as each of the messages has shares.
         let mut sharings: Vec<Sharing> = Vec::new();
@@ -121,7 +121,8 @@ impl Heard {
 
     /// How many seeds servers got, if none of them came twice but with what it came before, and no access was shown twice but the one that was under way.
     pub(super) fn check(&self) -> Result<usize, Twice> {
-        for (before, after) in self.queries.iter().zip(&self.queries[1.min(self.queries.len())..]) {
+        let pairs = self.queries.values().flat_map(|queries| queries.windows(2));
+        for (before, after) in pairs.map(|pair| (pair[0], pair[1])) {
             if after.0 < before.0 || after.0 == before.0 && after.1 != before.1 {
                 return Err(Twice(format!(
                     "servers saw {after:?} after {before:?}: accesses go back, or change"
@@ -150,13 +151,14 @@ impl Heard {
 }
 
 /// The shares in what is asked.
-fn shares(request: &Request) -> Vec<(What, &Share<u8>)> {
+fn shares((tree, request): &(u8, Request)) -> Vec<(What, &Share<u8>)> {
+    let tree = *tree;
     match request {
-        Request::Select { at, select } => vec![(What::Query(*at), &select.query)],
-        Request::Write { at, block } => vec![(What::Block(*at), block)],
+        Request::Select { at, select } => vec![(What::Query { tree, at: *at }, &select.query)],
+        Request::Write { at, block } => vec![(What::Block { tree, at: *at }, block)],
         Request::Evict { evict, .. } => {
             let (eviction, attempt) = (evict.number, evict.attempt);
-            let of = |level| What::Matrix { eviction, attempt, level };
+            let of = |level| What::Matrix { tree, eviction, attempt, level };
             let matrices = evict.matrices.iter().enumerate();
             matrices.map(|(level, share)| (of(level), share)).collect()
         }
@@ -170,10 +172,10 @@ mod tests {
 
     use super::*;
 
-    fn query(evictions: u64, leaf: u64, shares: [Share<u8>; 3]) -> Vec<Option<Request>> {
+    fn query(evictions: u64, leaf: u64, shares: [Share<u8>; 3]) -> Vec<Option<(u8, Request)>> {
         let at = Point { evictions, written: 0 };
         let select = |query| Select { leaf: Leaf(leaf), query };
-        shares.map(|query| Some(Request::Select { at, select: select(query) })).into()
+        shares.map(|query| Some((0, Request::Select { at, select: select(query) }))).into()
     }
 
     fn shared(seed: u8, fill: u8) -> [Share<u8>; 3] {
@@ -181,7 +183,7 @@ mod tests {
         [Share::Drawn([seed; 32]), computed(fill), computed(fill + 1)]
     }
 
-    fn check(asked: &[Vec<Option<Request>>]) -> Result<usize, Twice> {
+    fn check(asked: &[Vec<Option<(u8, Request)>>]) -> Result<usize, Twice> {
         let mut heard = Heard::default();
         asked.iter().for_each(|requests| heard.asked(requests));
         heard.check()

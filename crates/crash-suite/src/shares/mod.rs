@@ -223,7 +223,7 @@ impl Machines {
     ) -> Vec<Option<Answered>> {
         let (patience, links) = (self.patience, self.links(world));
         let client = Client { world, run, patience };
-        let decode = |message: &Option<Vec<u8>>| Request::decode(message.as_ref()?).ok();
+        let decode = |message: &Option<Vec<u8>>| Request::decode_in(message.as_ref()?).ok();
         let requests: Vec<_> = messages.iter().map(decode).collect();
         if !client.is_off() {
             lock(&self.heard).asked(&requests);
@@ -233,7 +233,7 @@ impl Machines {
         let count = messages.len();
         let order = (0..count).map(|i| (i + self.asked) % count);
         let order: Vec<_> = order.filter(|i| messages[*i].is_some()).collect();
-        let is_eviction = requests.iter().flatten().any(|it| matches!(it, Request::Evict { .. }));
+        let is_eviction = requests.iter().flatten().any(|it| matches!(it.1, Request::Evict { .. }));
         let mut answers = match is_eviction {
             true => self.evict(&client, &links, &messages, &order),
             false => messages.iter().map(|_| None).collect(),
@@ -402,7 +402,7 @@ mod tests {
 
     /// Lives through the death of a server. With `are_same`, servers have the same seed at each start.
     fn check(are_same: bool) -> Result<(), Loss> {
-        let scheme = SmallScheme::Shares { servers: 3 };
+        let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: false };
         let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..SmallVolume::default() };
         let servers = Servers::new(1, 3, Patience::None);
         for server in lock(&servers.0).servers.iter_mut().filter(|_| are_same) {

@@ -112,6 +112,8 @@ pub enum SmallScheme {
     Shares {
         /// How many.
         servers: u8,
+        /// Whether its position map is in a tree of its own, because it does not fit on the client.
+        has_map_in_trees: bool,
     },
 }
 
@@ -216,7 +218,7 @@ impl SmallVolume {
                 let blocks = self.blocks;
                 VolumeParams::of(&ScanParams { blocks, block_bytes: BLOCK_BYTES, spare })
             }
-            SmallScheme::Shares { servers } => {
+            SmallScheme::Shares { servers, has_map_in_trees } => {
                 let wish = Wish {
                     block_bytes: BLOCK_BYTES,
                     slots: Some(Slots::Same(SHARE_SLOTS)),
@@ -225,7 +227,16 @@ impl SmallVolume {
                     colluding: Some(1),
                     ..Wish::new(self.blocks * u64::from(BLOCK_BYTES), "s3oram")
                 };
-                VolumeParams::plan(&wish).expect("a tree whose buckets do not overflow")
+                let plan = |wish: &Wish| {
+                    VolumeParams::plan(wish).expect("a tree whose buckets do not overflow")
+                };
+                let params = plan(&wish);
+                if !has_map_in_trees {
+                    return params;
+                }
+                let config = params.config().expect("a scheme of volumes");
+                let on_client = config.cost().expect("a tree that there is").client_bytes();
+                plan(&Wish { client_bytes_max: on_client - 1, ..wish })
             }
         }
     }
