@@ -1,9 +1,9 @@
 //! Files, with errors that say what to do.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
@@ -59,9 +59,7 @@ fn text_of(file: File, path: &Path, bytes_max: u64) -> Result<String, CliError> 
 
 /// Writes a whole file, or nothing of it.
 pub(crate) fn write(path: &Path, contents: &str) -> Result<(), CliError> {
-    let output = Output::in_place_of_any(path)?;
-    output.file().write_all(contents.as_bytes()).map_err(|error| output.failed(&error))?;
-    output.finish()
+    Output::in_place_of_any(path)?.holding(contents)?.finish()
 }
 
 /// Why a file cannot be read.
@@ -202,6 +200,16 @@ impl Output {
         Self::in_place_of_any(path)
     }
 
+    /// One with this in it.
+    pub(crate) fn with(path: &Path, kind: Kind, text: &str) -> Result<Self, CliError> {
+        Self::begin(path, kind)?.holding(text)
+    }
+
+    fn holding(self, text: &str) -> Result<Self, CliError> {
+        self.file().write_all(text.as_bytes()).map_err(|error| self.failed(&error))?;
+        Ok(self)
+    }
+
     fn in_place_of_any(path: &Path) -> Result<Self, CliError> {
         let failed = |error: io::Error| cannot_write(path, &error);
         Ok(Self(match fs::metadata(path) {
@@ -210,9 +218,11 @@ impl Output {
                 Begun::Device(path.to_owned(), device)
             }
             Ok(found) => {
-                // The file, and not a link that leads to it; and as private as it was.
+                // Who may not write to it may not replace it either.
+                File::options().write(true).open(path).map_err(failed)?;
+                // The file, and not a link that leads to it.
                 let unnamed = Unnamed::begin(&path.canonicalize().map_err(failed)?)?;
-                unnamed.file().set_permissions(found.permissions()).map_err(failed)?;
+                make_as_private(unnamed.file(), &found).map_err(failed)?;
                 Begun::File(unnamed)
             }
             Err(_) => Begun::File(Unnamed::begin(path)?),
@@ -266,7 +276,8 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     ))
 }
 
-/// A file that gets its name when it is whole. Unless that goes well, nothing is left of it, not even if this program is killed.
+/// A file that gets its name when it is whole. Before that nothing is left of it, not even if this program is killed, where the file system
+/// knows files without a name.
 pub(crate) struct Unnamed {
     path: PathBuf,
     holding: Holding,
@@ -319,16 +330,31 @@ impl Unnamed {
         &self.path
     }
 
-    /// Gives it its name. A file that has the name is replaced.
+    /// Gives it its name. A file that has the name is replaced. If that cannot be done, what was written stays under another name, which the
+    /// error tells: it may have taken hours.
     pub(crate) fn name(self) -> Result<(), CliError> {
-        let named = match self.holding {
-            Holding::Named(file) => file.persist(&self.path).map(drop).map_err(|it| it.error),
+        let failed = |error: io::Error| cannot_write(&self.path, &error);
+        // What was there before goes: what comes in its place has to be there after a power loss, too.
+        self.file().sync_all().map_err(failed)?;
+        let beside = match self.holding {
+            Holding::Named(file) => file.into_temp_path(),
             // A name cannot be given in place of another: it is moved there.
             Holding::Nameless(file) => Builder::new()
                 .make_in(folder_of(&self.path), |beside| link(&file, beside))
-                .and_then(|beside| beside.persist(&self.path).map_err(|it| it.error)),
+                .map_err(failed)?
+                .into_temp_path(),
         };
-        named.map_err(|error| cannot_write(&self.path, &error))
+        beside.persist(&self.path).map_err(|refused| {
+            let path = self.path.display();
+            let error = refused.error;
+            match refused.path.keep() {
+                Ok(kept) => CliError::Output(format!(
+                    "{path} cannot be replaced ({error}): what was to be there is whole in {}, move it from there",
+                    kept.display()
+                )),
+                Err(lost) => cannot_write(&self.path, &lost.error),
+            }
+        })
     }
 
     /// Gives it its name, unless a file has it by now.
@@ -344,6 +370,15 @@ impl Unnamed {
             _ => cannot_write(&self.path, &error),
         })
     }
+}
+
+/// Lets those read and write a new file who may do so with one that it is to replace, or only its owner.
+fn make_as_private(file: &File, replaced: &Metadata) -> io::Result<()> {
+    let mode = match fchown(file, Some(replaced.uid()), Some(replaced.gid())) {
+        Ok(()) => replaced.mode(),
+        Err(_) => replaced.mode() & !0o077,
+    };
+    file.set_permissions(Permissions::from_mode(mode))
 }
 
 /// Gives a file without a name one that no file has.
@@ -390,6 +425,37 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
         assert!(write(Path::new("/dev/full"), "text").is_err());
         write(Path::new("/dev/null"), "text").unwrap();
+    }
+
+    /// It may have taken hours.
+    #[test]
+    fn what_cannot_get_its_name_is_kept_under_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("view.csv");
+        let output = Output::begin(&path, Kind::Csv).unwrap();
+        output.file().write_all(b"order,whole").unwrap();
+        fs::create_dir(&path).unwrap();
+        let error = output.finish().unwrap_err().to_string();
+        let kept = error.split("is whole in ").nth(1).unwrap().split(',').next().unwrap();
+        assert_eq!(fs::read(kept).unwrap(), b"order,whole");
+    }
+
+    #[test]
+    fn what_nobody_may_write_to_is_not_replaced_by_what_more_may_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("view.csv");
+        fs::write(&path, "order,old").unwrap();
+        let is_root = fs::metadata(folder.path()).unwrap().uid() == 0;
+        if is_root {
+            std::os::unix::fs::chown(&path, Some(1234), Some(2345)).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+            replace(&path, Kind::Csv, "order,new").unwrap();
+            let found = fs::metadata(&path).unwrap();
+            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (1234, 2345, 0o640));
+        } else {
+            fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+            assert!(replace(&path, Kind::Csv, "order,new").is_err());
+        }
     }
 
     #[test]

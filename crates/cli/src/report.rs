@@ -6,7 +6,7 @@ use oblivio_lab::report::{self, About, Figure};
 
 use crate::args::ReportArgs;
 use crate::error::CliError;
-use crate::files::{self, Kind, Unnamed};
+use crate::files::{self, Kind, Output};
 use crate::output;
 
 /// `oblivio lab report`.
@@ -36,15 +36,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), CliError> {
     };
 
     // Both are whole before either has its name.
-    files::refuse_other(&args.output, Kind::Page)?;
-    args.markdown.iter().try_for_each(|path| files::refuse_other(path, Kind::Markdown))?;
-    let page = Unnamed::with(&args.output, &report::html(&figures, &about))?;
-    let markdown = args.markdown.as_ref();
-    let markdown = markdown
-        .map(|path| Unnamed::with(path, &report::markdown(&figures, &about)))
-        .transpose()?;
-    page.name()?;
-    markdown.map(Unnamed::name).transpose()?;
+    let page = Output::with(&args.output, Kind::Page, &report::html(&figures, &about))?;
+    let markdown = args
+        .markdown
+        .as_ref()
+        .map(|path| Output::with(path, Kind::Markdown, &report::markdown(&figures, &about)));
+    let markdown = markdown.transpose()?;
+    page.finish()?;
+    markdown.map(Output::finish).transpose()?;
 
     let places = outputs().zip(["report  ", "markdown"]);
     let places = places.map(|(path, what)| format!("{what} {}", path.display()));

@@ -28,7 +28,7 @@ use leaks::Leak;
 use report::Report;
 use switches::Batch;
 use targets::{Finders, TestTarget, full_name};
-use test_runs::{Folders, TestRuns};
+use test_runs::TestRuns;
 use verdict::Verdict;
 
 /// Plants leaks in a copy of the workspace and checks that the tests find each.
@@ -69,8 +69,7 @@ fn work(arguments: &Arguments, report: &Report) -> Result<bool, String> {
     }
     let room = room();
     let copy = room.join("workspace");
-    let folders = Folders { build: target_dir(), target: room.join("target") };
-    let tests = TestRuns::new(&copy, folders);
+    let tests = TestRuns::new(&copy, room.join("target"));
     let batch = build_together(&chosen, &copy, &tests)?;
     must_pass(finders(batch.switched_leaks()), &tests)?;
     let found_together = throw_switches(&batch, &tests, report)?;
@@ -190,13 +189,8 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Where the copy is made: in the target directory.
+/// Where the copy is made and built: in the target directory.
 fn room() -> PathBuf {
-    target_dir().join("planted-leaks")
-}
-
-/// Where the workspace is built.
-fn target_dir() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| workspace().join("target"))
+    target.unwrap_or_else(|| workspace().join("target")).join("planted-leaks")
 }

@@ -14,16 +14,10 @@ use crate::targets::{TestProgram, TestTarget};
 /// The tests of one workspace, always built in the same place.
 pub(crate) struct TestRuns<'w> {
     workspace: &'w Path,
-    folders: Folders,
+    /// Of this workspace alone. Cargo names a package by its path in its workspace: what is built of a copy would replace what was built of
+    /// the original, and be taken for it.
+    target_dir: PathBuf,
     programs: Mutex<Programs>,
-}
-
-/// Where cargo builds.
-pub(crate) struct Folders {
-    /// What is built on the way. If other workspaces use it too, what is not of a workspace is built once for all of them.
-    pub(crate) build: PathBuf,
-    /// The programs that come of it, which are those of one workspace.
-    pub(crate) target: PathBuf,
 }
 
 /// Those that have been built.
@@ -45,9 +39,9 @@ pub(crate) struct DoesNotCompile {
 pub(crate) struct Failed(pub(crate) Vec<String>);
 
 impl<'w> TestRuns<'w> {
-    /// Those of `workspace`, built in `folders`.
-    pub(crate) fn new(workspace: &'w Path, folders: Folders) -> Self {
-        Self { workspace, folders, programs: Mutex::default() }
+    /// Those of `workspace`, built in `target_dir`.
+    pub(crate) fn new(workspace: &'w Path, target_dir: PathBuf) -> Self {
+        Self { workspace, target_dir, programs: Mutex::default() }
     }
 
     /// Builds `targets`.
@@ -129,8 +123,8 @@ impl<'w> TestRuns<'w> {
             .args(["test", "--quiet"])
             .args(arguments)
             .current_dir(self.workspace)
-            .env("CARGO_TARGET_DIR", &self.folders.target)
-            .env("CARGO_BUILD_BUILD_DIR", &self.folders.build)
+            .env("CARGO_TARGET_DIR", &self.target_dir)
+            .env_remove("CARGO_BUILD_BUILD_DIR")
             // What a leak leaves unused is no error here.
             .env_remove("RUSTFLAGS");
         command

@@ -92,7 +92,8 @@ fn remapped(trace: Trace, args: &RemapArgs) -> Result<Trace, CliError> {
 
 /// Writes `trace`, and says what it is like.
 fn write(trace: &Trace, output: Unnamed, args: &TraceWriteArgs) -> Result<(), CliError> {
-    writing::write(trace, &output, args.to.into(), args.compress.into())?;
+    let path = output.path();
+    writing::write(trace, output.file(), path, args.to.into(), args.compress.into())?;
     output.name_new()?;
     report::print(&[report::Entry::of(trace)], args.json)
 }

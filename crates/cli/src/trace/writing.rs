@@ -1,5 +1,6 @@
 //! Traces are written whole or not at all.
 
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
@@ -7,29 +8,29 @@ use oblivio_sim::SimError;
 use oblivio_sim::trace::{Compression, Format, Trace};
 
 use crate::error::CliError;
-use crate::files::{self, Kind, Unnamed};
+use crate::files::{self, Kind, Output};
 
 /// Writes `trace` to `path` as USIMM reads it, compressed if the name ends so. A file that exists is
 /// replaced once the new one is whole.
 pub(super) fn write_recorded(trace: &Trace, path: &Path) -> Result<(), CliError> {
-    files::refuse_other(path, Kind::Trace)?;
-    let unnamed = Unnamed::begin(path)?;
+    let output = Output::begin(path, Kind::Trace)?;
     let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
     let compression = if is_gzip { Compression::Gzip } else { Compression::None };
-    write(trace, &unnamed, Format::Usimm, compression)?;
-    unnamed.name()
+    write(trace, output.file(), path, Format::Usimm, compression)?;
+    output.finish()
 }
 
-/// Writes `trace` to a file that has no name yet.
+/// Writes `trace` to a file that will be at `path`.
 pub(super) fn write(
     trace: &Trace,
-    unnamed: &Unnamed,
+    file: &File,
+    path: &Path,
     format: Format,
     compression: Compression,
 ) -> Result<(), CliError> {
-    let out = BufWriter::new(unnamed.file());
+    let out = BufWriter::new(file);
     trace.write(format, compression, out).map_err(|error| match error {
-        SimError::Output(error) => files::cannot_write(unnamed.path(), &error),
+        SimError::Output(error) => files::cannot_write(path, &error),
         refused => refused.into(),
     })
 }

@@ -24,6 +24,14 @@ pub(super) const OTHERS_ARE_READ: &str = "What is left is read from the others";
 /// What is wrong where some of the shares are those of another block.
 pub(super) const DO_NOT_FIT: &str = "shares of a block do not fit each other";
 
+/// That a share of this server is.
+pub(super) fn does_not_fit(server: &str) -> Error {
+    let message = format!(
+        "a share of {server} does not fit those of the others: make its shares anew with `oblivio shares repair`"
+    );
+    Error::new(ErrorKind::Corrupt, message)
+}
+
 /// All buckets, the root first.
 pub(super) fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
     (0..=tree.height()).flat_map(|level| (0..1 << level).map(move |at| BucketId::new(level, at)))
@@ -109,11 +117,7 @@ impl ShareArray {
             return Err(self.corrupt(DO_NOT_FIT));
         };
         if let Some(liar) = decoded.liars.first() {
-            let name = self.servers()?.name(usize::from(*liar) - 1);
-            let message = format!(
-                "a share of {name} does not fit those of the others: make its shares anew with `oblivio shares repair`"
-            );
-            return Err(Error::new(ErrorKind::Corrupt, message));
+            return Err(does_not_fit(&self.servers()?.name(usize::from(*liar) - 1)));
         }
         let opened = address.map(|_| self.sealer.open(&decoded.block));
         if opened.is_some_and(|it| it.map(|it| it.name()) != self.known.name(address)) {

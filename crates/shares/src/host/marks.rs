@@ -145,7 +145,7 @@ impl Marks<'_> {
         self.put(BucketId::ROOT, Some(before), &of_nothing)
     }
 
-    /// Puts some marks of a new server where they are at this point.
+    /// Puts some marks of a new server where they are at this point. Those that were put for the point before stay, for an access that is done again.
     pub(super) fn load(
         &self,
         bucket: BucketId,
@@ -155,7 +155,8 @@ impl Marks<'_> {
     ) -> io::Result<()> {
         let mut marks = self.of(bucket, at)?;
         marks[first..first + loaded.len()].copy_from_slice(loaded);
-        self.put(bucket, None, &Page { at, leaf: Leaf(0), marks })
+        let before = at.written.checked_sub(1).map(|written| Point { written, ..at });
+        self.put(bucket, before, &Page { at, leaf: Leaf(0), marks })
     }
 
     /// Buckets that hold nothing have none, but for the root. That includes leaves to which no eviction has come yet, though they have a place.

@@ -157,15 +157,96 @@ fn states_and_sections_are_as_long_as_is_said() {
 /// What they say of slots is no block's, or not whose it was, and a block is another.
 #[test]
 fn whoever_lies_is_noticed_whatever_the_access_is_for() {
-    for wanted in [Want::Nothing, Want::Block(3), Want::Block(50)] {
-        let mut owner = owner(8);
-        (0..10).for_each(|i| owner.write(i, 1).unwrap());
-        owner.servers.world().lying[1] = true;
-        let before = owner.servers.world().asked;
-        let error = owner.access(&[(wanted, None)]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
-        assert_eq!(owner.servers.world().asked, before + 1);
+    let liars: [(_, &[usize]); 4] =
+        [((3, 1), &[1]), ((5, 2), &[1]), ((5, 2), &[1, 3]), ((5, 2), &[0, 4])];
+    for ((servers, colluding), liars) in liars {
+        for wanted in [Want::Nothing, Want::Block(3), Want::Block(50)] {
+            for of_blocks in [false, true] {
+                let mut owner = Owner::in_trees(parties(servers, colluding), 8);
+                (0..10).for_each(|i| owner.write(i, 1).unwrap());
+                let mut world = owner.servers.world();
+                let before = world.asked;
+                let lying = if of_blocks { &mut world.lying_of_blocks } else { &mut world.lying };
+                liars.iter().for_each(|liar| lying[*liar] = true);
+                drop(world);
+                let error = owner.access(&[(wanted, None)]).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                // Already what slots say is asked of all.
+                assert_eq!(owner.servers.world().asked, before + 1 + usize::from(of_blocks));
+            }
+        }
     }
+}
+
+/// Wherever the client has stopped: in the middle of an access the trees of the map are a write ahead of the data, and it is done again.
+#[test]
+fn a_server_that_has_lost_all_is_made_anew_in_the_middle_of_an_access() {
+    for (servers, colluding) in [(3, 1), (5, 2)] {
+        let mut owner = Owner::in_trees(parties(servers, colluding), 21);
+        let mut choices = StdRng::seed_from_u64(22);
+        let params = owner.params.clone();
+        for _ in 0..40 {
+            let at = owner.servers.world().asked + choices.random_range(1..40);
+            let does = (0..servers).map(|_| choices.random()).collect();
+            owner.servers.world().stop = Some((at, does));
+            while step(&mut owner, &mut choices).is_ok() {}
+            owner.servers.connect();
+            let lost = choices.random_range(0..usize::from(servers));
+            lose(&owner, lost);
+            let volume = &mut owner.servers.clone();
+            let first = check_others(volume, &params, &key(), lost, &mut |_| ()).err();
+            // One of five that is an eviction behind is to be made anew before.
+            let first = first.map(|error| {
+                let error = error.to_string();
+                assert!(error.contains("repair that one first"), "{error}");
+                let number = error.trim_start_matches("server ").split(' ').next().unwrap();
+                number.parse::<usize>().unwrap() - 1
+            });
+            for server in first.into_iter().chain([lost]) {
+                lose(&owner, server);
+                check_others(volume, &params, &key(), server, &mut |_| ()).unwrap();
+                repair(volume, &params, server, &mut |_| ()).unwrap();
+                assert!(!needs_repair(volume, &params, server).unwrap());
+            }
+            owner.reopen().unwrap();
+        }
+        owner.read_all();
+        owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+/// A check names a server whose shares are wrong, if there are enough others to tell.
+#[test]
+fn a_check_finds_wrong_shares_of_one_server() {
+    for (servers, colluding) in [(3, 1), (5, 2)] {
+        let mut owner = Owner::in_trees(parties(servers, colluding), 23);
+        (0..20).for_each(|i| owner.write(i, 1).unwrap());
+        owner.array.check(&mut |_| ()).unwrap();
+        owner.servers.world().lying[1] = true;
+        let error = owner.array.check(&mut |_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert_eq!(error.to_string().contains("server 2"), servers == 5, "{error}");
+    }
+}
+
+/// What is shown for a block that is nowhere yet is not where it goes.
+#[test]
+fn the_first_path_of_a_block_says_nothing_of_its_second() {
+    let mut owner = owner(24);
+    let path = |owner: &mut Owner, block| {
+        let before = owner.servers.world().seen[0].len();
+        owner.read(block).unwrap();
+        let world = owner.servers.world();
+        let mut seen = world.seen[0][before..].iter().zip(&world.seen_in[0][before..]);
+        seen.find_map(|(it, tree)| match it {
+            Request::Select { select, .. } if *tree == 0 => Some(select.leaf),
+            _ => None,
+        })
+    };
+    let again = (0..BLOCKS).filter(|block| path(&mut owner, *block) == path(&mut owner, *block));
+    // One in 16, by chance.
+    let again = again.count() as u64;
+    assert!(again < BLOCKS / 4, "{again} of {BLOCKS}");
 }
 
 #[test]

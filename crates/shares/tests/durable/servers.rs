@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub(crate) missing: Vec<bool>,
     /// Servers whose shares are wrong from now on.
     pub(crate) lying: Vec<bool>,
+    /// The same, of what is selected alone.
+    pub(crate) lying_of_blocks: Vec<bool>,
     /// Servers that say that they are there.
     pub(crate) claims: Vec<Option<Point>>,
     /// Servers that say that they have seen so many attempts.
@@ -94,6 +96,7 @@ impl Servers {
             is_cut_off: false,
             missing: vec![false; count],
             lying: vec![false; count],
+            lying_of_blocks: vec![false; count],
             claims: vec![None; count],
             attempts: vec![None; count],
             forgets: vec![false; count],
@@ -199,7 +202,12 @@ impl World {
         let answer = self.hosts[i].answer(&message, &others, &|_| Ok(()));
         let mut answer = Answer::decode(&answer).unwrap();
         match &mut answer {
-            Answer::Share(share) if self.lying[i] => share[3] ^= 1,
+            Answer::Share(share)
+                if self.lying[i]
+                    || self.lying_of_blocks[i] && matches!(request, Request::Select { .. }) =>
+            {
+                share[3] ^= 1;
+            }
             Answer::Epoch(epoch) => {
                 epoch.at = self.claims[i].unwrap_or(epoch.at);
                 epoch.attempt = self.attempts[i].unwrap_or(epoch.attempt);

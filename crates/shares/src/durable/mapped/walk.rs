@@ -1,6 +1,7 @@
 //! All slots of all servers: whether what slots hold is what blocks of the map say, and what is left if not.
 
 use oblivio_core::durable::{Bits, Salvage};
+use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error};
 use zeroize::Zeroizing;
 
@@ -8,7 +9,7 @@ use super::super::fetch::{Fetched, fetch};
 use super::super::parts::BRING_BACK;
 use super::super::servers;
 use super::super::walk::{
-    DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, most_servers, slots,
+    DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, does_not_fit, most_servers, slots,
 };
 use super::access::name;
 use super::array::MappedArray;
@@ -86,9 +87,13 @@ impl MappedArray {
                     return Err(servers::failure(&servers, fetched.failed, BRING_BACK));
                 }
                 for place in 0..run.count {
-                    let slot =
+                    let decoded =
                         fetched.decoded(parties, place).map_err(|_| self.corrupt(DO_NOT_FIT))?;
-                    let slot = Zeroizing::new(slot.block);
+                    let slot = Zeroizing::new(decoded.block);
+                    if let Some(liar) = decoded.liars.first() {
+                        let servers = self.servers(tree)?;
+                        return Err(does_not_fit(&servers.name(usize::from(*liar) - 1)));
+                    }
                     let Some(Found { address, mapped, block }) =
                         self.block_in(tree, bucket, &slot)?
                     else {
