@@ -10,7 +10,7 @@ use oblivio_shares::view::heights;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::owner::{BLOCK_BYTES, BLOCKS, Owner, key};
+use crate::owner::{BLOCK_BYTES, BLOCKS, Owner, PRESET, key};
 use crate::repair::lose;
 use crate::{parties, step};
 
@@ -213,6 +213,23 @@ fn a_server_that_has_lost_all_is_made_anew_in_the_middle_of_an_access() {
         owner.read_all();
         owner.array.check(&mut |_| ()).unwrap();
     }
+}
+
+/// The blocks all open, and what was taken is wrong: a server that is sound would be made anew of one that is damaged.
+#[test]
+fn damaged_marks_of_another_server_are_found_before_anything_is_removed() {
+    let mut owner = owner(25);
+    // Three blocks are in the root, and no slot before them is empty.
+    (0..43).for_each(|i| owner.write(i % BLOCKS, i as u8).unwrap());
+    let (params, servers) = (owner.params.clone(), &mut owner.servers.clone());
+    check_others(servers, &params, &key(), 0, &mut |_| ()).unwrap();
+    // At the end of the file are two pages of each of 31 buckets, the root's first: 20 bytes before the marks, and 4 behind.
+    let pages = 2 * (20 + usize::from(PRESET.slots) + 4);
+    let disk = owner.servers.world().disks[1].clone();
+    let length = disk.content("root").len();
+    disk.overwrite("root", length - 31 * pages, &vec![0; pages]);
+    let error = check_others(servers, &params, &key(), 0, &mut |_| ()).unwrap_err();
+    assert!(error.to_string().contains("Nothing was removed"), "{error}");
 }
 
 /// A check names a server whose shares are wrong, if there are enough others to tell.
