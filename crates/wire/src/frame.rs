@@ -58,15 +58,24 @@ pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Op
     Ok(Some(bytes))
 }
 
-/// Puts a message that has so many bytes into `message`, instead of what is there. Memory is taken as bytes come.
+/// Puts a message that has so many bytes over the beginning of `buffer`, which stays longer if it was. More memory is taken as bytes
+/// come.
 ///
 /// # Errors
 /// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within the message.
-pub fn receive_body(stream: &mut impl Read, bytes: usize, message: &mut Vec<u8>) -> io::Result<()> {
-    message.clear();
-    message.reserve(bytes.min(BYTES_BEFORE_ANY));
-    let came = stream.take(bytes as u64).read_to_end(message)?;
-    (came == bytes).then_some(()).ok_or(ErrorKind::UnexpectedEof.into())
+pub fn receive_body(stream: &mut impl Read, bytes: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
+    let mut came = 0;
+    while came < bytes {
+        if buffer.len() == came {
+            let room = bytes.min((2 * came).max(BYTES_BEFORE_ANY));
+            buffer.reserve_exact(room - came);
+            buffer.resize(room, 0);
+        }
+        let end = bytes.min(buffer.len());
+        stream.read_exact(&mut buffer[came..end])?;
+        came = end;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@
 //! | [`frame`] | messages one after the other on a stream |
 //! | [`keys`] | who somebody is: key files, and lists of who may come |
 //! | [`link`](mod@link) | a stream in two halves, which two threads use |
+//! | [`spare`] | buffers of messages that are over, for those to come |
 //! | [`tls`] | such a stream between two who know each other's keys |
 
 mod fields;
@@ -38,6 +39,7 @@ pub mod frame;
 pub mod keys;
 pub mod link;
 pub mod message;
+pub mod spare;
 pub mod tls;
 
 pub use message::{Answer, Failure, FailureKind, Invalid, OpenMode, Opened, Request};

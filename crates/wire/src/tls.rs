@@ -17,8 +17,9 @@ use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
-    DistinguishedName, Error as TlsError, ServerConfig, ServerConnection, SignatureScheme,
+    CertificateError, CipherSuite, ClientConfig, ClientConnection, Connection,
+    DigitallySignedStruct, DistinguishedName, Error as TlsError, ServerConfig, ServerConnection,
+    SignatureScheme,
 };
 
 use crate::keys::{PublicKey, SecretKey};
@@ -38,7 +39,7 @@ impl Caller {
     /// # Errors
     /// When the key is of no use.
     pub fn new(me: &SecretKey, server: PublicKey) -> io::Result<Self> {
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(provider());
         let own = certified(me, &provider)?;
         let pinned =
             Arc::new(Pinned { keys: BTreeSet::from([server]), provider: provider.clone() });
@@ -80,7 +81,7 @@ impl Called {
     /// # Errors
     /// When the key is of no use.
     pub fn new(me: &SecretKey, clients: impl IntoIterator<Item = PublicKey>) -> io::Result<Self> {
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(provider());
         let own = certified(me, &provider)?;
         let keys = clients.into_iter().collect();
         let mut config = ServerConfig::builder_with_provider(provider.clone())
@@ -106,6 +107,15 @@ impl Called {
         link.writer.flush()?;
         Ok((link, peer))
     }
+}
+
+/// AES-128 before the others: what goes over the link was sealed before, and AES-256 takes a fifth longer.
+fn provider() -> CryptoProvider {
+    let mut provider = ring::default_provider();
+    provider
+        .cipher_suites
+        .sort_by_key(|suite| suite.suite() != CipherSuite::TLS13_AES_128_GCM_SHA256);
+    provider
 }
 
 /// Connects to a server and calls it there: each of its addresses, until one answers. Each has as long.

@@ -28,7 +28,6 @@
 //! | `lines` | what goes from this server to others |
 //! | `trips` | what a request asks of a store |
 //! | `memory` | memory for messages, which all connections share |
-//! | `spare` | buffers of messages that are over |
 //! | `refusal` | why something is not done |
 //! | `metrics` | what the server has done |
 
@@ -51,7 +50,6 @@ mod service;
 mod session;
 mod shares_folder;
 mod shelf;
-mod spare;
 mod talk;
 mod trips;
 mod volume;

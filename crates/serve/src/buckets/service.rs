@@ -1,20 +1,22 @@
 //! What all connections of a server share.
 
 use std::io;
+use std::sync::Arc;
+
+use oblivio_wire::spare::Spare;
 
 use super::admission::Admission;
 use super::computing::Computing;
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::refusal::Refusal;
-use super::spare::Spare;
 use super::{BucketLimits, BucketServerError};
 
 pub(super) struct Service {
     pub(super) limits: BucketLimits,
     pub(super) admission: Admission,
     pub(super) memory: Memory,
-    pub(super) spare: Spare,
+    pub(super) spare: Arc<Spare>,
     pub(super) metrics: Metrics,
     /// None if it keeps stores and no more.
     computing: Option<Computing>,
@@ -29,7 +31,7 @@ impl Service {
         let admission = Admission::new(&limits)
             .map_err(|error| BucketServerError::System(io::Error::other(error)))?;
         let memory = Memory::new(limits.memory_bytes_max);
-        let (spare, metrics) = (Spare::default(), Metrics::default());
+        let (spare, metrics) = (Arc::default(), Metrics::default());
         Ok(Self { limits, admission, memory, spare, metrics, computing })
     }
 

@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
 
+use bytes::Bytes;
 use oblivio_wire::link::{Link, LinkReader};
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, Failure, FailureKind, Request, frame};
@@ -11,7 +12,6 @@ use oblivio_wire::{Answer, Failure, FailureKind, Request, frame};
 use super::admission::Seat;
 use super::refusal::Refusal;
 use super::service::Service;
-use super::spare::Buffer;
 
 /// A message and what it is taken apart to are in memory at the same time: pieces take twice as much then.
 const COPIES_OF_A_MESSAGE: u64 = 3;
@@ -71,7 +71,7 @@ impl<'s> Talk<'s> {
         Ok(Some(request))
     }
 
-    fn receive(&mut self, grant: impl FnOnce(u64)) -> io::Result<Option<Buffer<'s>>> {
+    fn receive(&mut self, grant: impl FnOnce(u64)) -> io::Result<Option<Bytes>> {
         let limits = &self.service.limits;
         let reader = &mut *self.link.reader;
         // The other side may be silent for as long as it likes, but not within a message.
@@ -83,8 +83,9 @@ impl<'s> Talk<'s> {
         grant(bytes as u64 * COPIES_OF_A_MESSAGE);
         self.link.reader.limit(Some(limits.message_within))?;
         // Not before: nothing is kept for whoever says nothing.
-        let mut message = self.service.spare.take();
+        let mut message = self.service.spare.take_used();
         frame::receive_body(&mut self.link.reader, bytes, &mut message)?;
+        let message = Bytes::from_owner(message).slice(..bytes);
         self.seat.pulse.heard();
         self.service.metrics.received_bytes.add((frame::LENGTH_BYTES + bytes) as u64);
         Ok((!self.service.admission.is_stopped()).then_some(message))

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use oblivio_wire::frame;
 use oblivio_wire::link::{Link, LinkReader, LinkWriter};
 use oblivio_wire::message::MESSAGE_BYTES_MAX;
+use oblivio_wire::spare::Spare;
 
 use super::desk::Desk;
 use super::frames::Frame;
@@ -55,8 +56,9 @@ impl Drop for Connection {
 
 fn serve(mut reader: Box<dyn LinkReader>, desk: &Desk, answer_within: Duration) {
     let _keeps_nobody_waiting = OnEnd(desk);
+    let spare = Arc::default();
     while desk.expects_answers() {
-        let received = receive(&mut reader, answer_within);
+        let received = receive(&mut reader, answer_within, &spare);
         if let Err(cause) = received.and_then(|message| desk.take_in(&message)) {
             desk.lose(cause);
         }
@@ -65,15 +67,28 @@ fn serve(mut reader: Box<dyn LinkReader>, desk: &Desk, answer_within: Duration) 
     reader.close();
 }
 
-fn receive(reader: &mut Box<dyn LinkReader>, within: Duration) -> Result<Bytes, String> {
-    let received =
-        reader.limit(Some(within)).and_then(|()| frame::receive(reader, MESSAGE_BYTES_MAX));
-    match received {
-        // Without the room that it grew: what was announced is kept until it is read.
-        Ok(Some(message)) => Ok(message.into_boxed_slice().into()),
+fn receive(
+    reader: &mut Box<dyn LinkReader>,
+    within: Duration,
+    spare: &Arc<Spare>,
+) -> Result<Bytes, String> {
+    match next(reader, within, spare) {
+        Ok(Some(message)) => Ok(message),
         Ok(None) => Err("the server has closed the link".into()),
         Err(error) => Err(why_nothing_came(&error, within)),
     }
+}
+
+fn next(
+    reader: &mut Box<dyn LinkReader>,
+    within: Duration,
+    spare: &Arc<Spare>,
+) -> io::Result<Option<Bytes>> {
+    reader.limit(Some(within))?;
+    let Some(bytes) = frame::receive_length(reader, MESSAGE_BYTES_MAX)? else { return Ok(None) };
+    let mut buffer = spare.take_used();
+    frame::receive_body(reader, bytes, &mut buffer)?;
+    Ok(Some(Bytes::from_owner(buffer).slice(..bytes)))
 }
 
 /// What people are told of a link on which nothing comes.

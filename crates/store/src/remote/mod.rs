@@ -177,8 +177,9 @@ pub struct RemoteStore {
     works_long_within: Duration,
     kept: Kept,
     prefetched: Prefetched,
-    /// The frames of the latest read, and where they are.
+    /// The frames of the latest read but for those that one answer holds, that answer, and where they all are.
     buffer: Vec<u8>,
+    answer: Bytes,
     spans: Vec<Span>,
 }
 
@@ -361,6 +362,7 @@ impl RemoteStore {
             kept: Kept::default(),
             prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
             buffer: Vec::new(),
+            answer: Bytes::new(),
             spans: Vec::new(),
         })
     }
@@ -414,23 +416,29 @@ impl RemoteStore {
         Ok(())
     }
 
-    /// Lays out the frames of a trip, and fills in what is at hand.
+    /// Lays out the frames of a trip, and fills in what is at hand. What lies in the answer to which the first announced piece belongs
+    /// stays there: mostly that is all.
     fn place_what_is_at_hand(&mut self, trip: &[Piece], lengths: &[usize]) {
-        let Self { places, kept, prefetched, buffer, spans, .. } = self;
+        let Self { places, kept, prefetched, answer, buffer, spans, .. } = self;
+        let mut answered = trip.iter().filter(|piece| !kept.has(piece));
+        let first = answered.find_map(|piece| prefetched.find(piece));
+        let number = first.as_ref().map(|found| found.number);
+        *answer = first.map_or_else(Bytes::new, |found| found.answer.clone());
         spans.clear();
-        let mut end = 0;
-        for bytes in lengths {
-            spans.push(Span { start: end, bytes: *bytes });
-            end += bytes;
-        }
-        // What is left of the read before is overwritten: each frame is at hand, or comes.
-        buffer.resize(end, 0);
-        for (piece, Span { start, bytes }) in trip.iter().zip(&*spans) {
-            let here = kept
-                .find(piece, offset_in_bucket(places, piece), *bytes)
-                .or_else(|| prefetched.find(piece));
-            if let Some(here) = here {
-                buffer[*start..start + bytes].copy_from_slice(here);
+        buffer.clear();
+        for (piece, bytes) in trip.iter().zip(lengths) {
+            let written = kept.find(piece, offset_in_bucket(places, piece), *bytes);
+            let found = if written.is_some() { None } else { prefetched.find(piece) };
+            let start = match &found {
+                Some(found) if Some(found.number) == number => found.start,
+                _ => answer.len() + buffer.len(),
+            };
+            spans.push(Span { start, bytes: *bytes });
+            if start >= answer.len() {
+                match written.or_else(|| found.map(|found| found.bytes(*bytes))) {
+                    Some(here) => buffer.extend(here),
+                    None => buffer.resize(buffer.len() + bytes, 0),
+                }
             }
         }
     }
@@ -443,7 +451,7 @@ impl RemoteStore {
             for i in which {
                 let Span { start, bytes } = self.spans[*i];
                 let (frame, behind) = rest.split_at(bytes);
-                self.buffer[start..start + bytes].copy_from_slice(frame);
+                self.buffer[start - self.answer.len()..][..bytes].copy_from_slice(frame);
                 rest = behind;
             }
         }
@@ -535,7 +543,7 @@ impl BucketStore for RemoteStore {
         }
         pieces.iter().for_each(|piece| self.prefetched.was_read(piece));
         self.forget_useless();
-        Ok(Frames::new(&self.buffer, &self.spans))
+        Ok(Frames::in_two(&self.answer, &self.buffer, &self.spans))
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
-use std::ops::Range;
 
 use bytes::Bytes;
 use oblivio_core::BucketId;
@@ -45,7 +44,13 @@ struct Held {
     readers: usize,
     number: u64,
     start: usize,
-    bytes: usize,
+}
+
+/// A piece in the answer to a request.
+pub(super) struct Found<'a> {
+    pub(super) number: u64,
+    pub(super) answer: &'a Bytes,
+    pub(super) start: usize,
 }
 
 impl Prefetched {
@@ -68,7 +73,7 @@ impl Prefetched {
         }
         let bucket = (piece.tree, piece.bucket);
         let read = self.reads.entry(number).or_default();
-        let held = Held { part: piece.part, readers: 1, number, start: read.bytes, bytes };
+        let held = Held { part: piece.part, readers: 1, number, start: read.bytes };
         self.pieces.entry(bucket).or_default().push(held);
         read.buckets.push(bucket);
         read.held += 1;
@@ -104,11 +109,11 @@ impl Prefetched {
         self.reads.entry(number).and_modify(|read| read.answer = Some(answer));
     }
 
-    /// The bytes of a piece, if they are here.
-    pub(super) fn find(&self, piece: &Piece) -> Option<&[u8]> {
-        let held = self.held(piece)?;
-        let answer = self.reads.get(&held.number)?.answer.as_ref()?;
-        Some(&answer[held.range()])
+    /// Where the bytes of a piece are, if they are here.
+    pub(super) fn find(&self, piece: &Piece) -> Option<Found<'_>> {
+        let Held { number, start, .. } = *self.held(piece)?;
+        let answer = self.reads.get(&number)?.answer.as_ref()?;
+        Some(Found { number, answer, start })
     }
 
     /// The piece was read.
@@ -168,9 +173,10 @@ impl Prefetched {
     }
 }
 
-impl Held {
-    fn range(&self) -> Range<usize> {
-        self.start..self.start + self.bytes
+impl<'a> Found<'a> {
+    /// So many bytes of the piece.
+    pub(super) fn bytes(&self, bytes: usize) -> &'a [u8] {
+        &self.answer[self.start..][..bytes]
     }
 }
 
@@ -192,22 +198,26 @@ mod tests {
         }
     }
 
+    fn found<'a>(prefetched: &'a Prefetched, piece: &Piece, bytes: usize) -> Option<&'a [u8]> {
+        prefetched.find(piece).map(|found| found.bytes(bytes))
+    }
+
     #[test]
     fn a_piece_is_held_until_all_have_read_it_who_announced_it() {
         let mut prefetched = Prefetched::new(100);
         announce(&mut prefetched, 1, &[(whole(0), 4), (piece(0, Part::Header), 2), (whole(1), 3)]);
         assert!(!prefetched.announce(2, &whole(0), 4));
         assert!(prefetched.make_room() && prefetched.lacks_answer(1));
-        assert_eq!(prefetched.find(&whole(0)), None);
+        assert_eq!(found(&prefetched, &whole(0), 4), None);
         prefetched.answered(1, vec![0, 1, 2, 3, 4, 5, 6, 7, 8].into());
         assert!(!prefetched.lacks_answer(1));
         for _ in 0..2 {
-            assert_eq!(prefetched.find(&whole(0)), Some(&[0, 1, 2, 3][..]));
+            assert_eq!(found(&prefetched, &whole(0), 4), Some(&[0, 1, 2, 3][..]));
             prefetched.was_read(&whole(0));
         }
-        assert_eq!(prefetched.find(&whole(0)), None);
-        assert_eq!(prefetched.find(&piece(0, Part::Header)), Some(&[4, 5][..]));
-        assert_eq!(prefetched.find(&whole(1)), Some(&[6, 7, 8][..]));
+        assert_eq!(found(&prefetched, &whole(0), 4), None);
+        assert_eq!(found(&prefetched, &piece(0, Part::Header), 2), Some(&[4, 5][..]));
+        assert_eq!(found(&prefetched, &whole(1), 3), Some(&[6, 7, 8][..]));
         prefetched.is_written(&whole(1));
         assert_eq!(prefetched.take_useless(), []);
         prefetched.is_written(&piece(0, Part::Slot(3)));

@@ -4,11 +4,11 @@
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// All of them.
 #[derive(Default)]
-pub(super) struct Spare(Mutex<Kept>);
+pub struct Spare(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
@@ -18,21 +18,27 @@ struct Kept {
 }
 
 /// What they take together, besides the memory of messages, at most.
-const SPARE_BYTES_MAX: usize = 8 << 20;
+pub const SPARE_BYTES_MAX: usize = 8 << 20;
 
 /// A longer one is not worth keeping: what it takes is next to nothing beside the time that so long a message takes.
 const SPARE_BUFFER_BYTES_MAX: usize = 1 << 20;
 
 impl Spare {
     /// An empty one, until it is dropped.
-    pub(super) fn take(&self) -> Buffer<'_> {
+    pub fn take(self: &Arc<Self>) -> Buffer {
+        let mut buffer = self.take_used();
+        buffer.clear();
+        buffer
+    }
+
+    /// One that holds what was in it before, until it is dropped: for whoever writes over it.
+    pub fn take_used(self: &Arc<Self>) -> Buffer {
         let bytes = self.kept().buffers.pop().unwrap_or_default();
-        Buffer { had: bytes.capacity(), bytes, spare: self }
+        Buffer { had: bytes.capacity(), bytes, spare: self.clone() }
     }
 
     /// Bytes of those that came from here and are in use.
-    #[cfg(test)]
-    pub(super) fn in_use(&self) -> usize {
+    pub fn in_use(&self) -> usize {
         let kept = self.kept();
         kept.bytes - kept.buffers.iter().map(Vec::capacity).sum::<usize>()
     }
@@ -43,14 +49,20 @@ impl Spare {
 }
 
 /// One of them.
-pub(super) struct Buffer<'s> {
+pub struct Buffer {
     bytes: Vec<u8>,
     /// What it took when it was taken.
     had: usize,
-    spare: &'s Spare,
+    spare: Arc<Spare>,
 }
 
-impl Deref for Buffer<'_> {
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Deref for Buffer {
     type Target = Vec<u8>;
 
     fn deref(&self) -> &Vec<u8> {
@@ -58,16 +70,15 @@ impl Deref for Buffer<'_> {
     }
 }
 
-impl DerefMut for Buffer<'_> {
+impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 }
 
-impl Drop for Buffer<'_> {
+impl Drop for Buffer {
     fn drop(&mut self) {
-        let mut bytes = mem::take(&mut self.bytes);
-        bytes.clear();
+        let bytes = mem::take(&mut self.bytes);
         let mut kept = self.spare.kept();
         kept.bytes -= self.had;
         let is_worth_it = (1..=SPARE_BUFFER_BYTES_MAX).contains(&bytes.capacity());
@@ -84,7 +95,7 @@ mod tests {
 
     #[test]
     fn buffers_are_used_again_empty_and_few_are_kept() {
-        let spare = Spare::default();
+        let spare = Arc::new(Spare::default());
         let kept = || spare.kept().buffers.iter().map(Vec::capacity).sum::<usize>();
         drop(spare.take());
         spare.take().extend([7; 1000]);
@@ -92,6 +103,8 @@ mod tests {
         let again = spare.take();
         assert!(again.is_empty() && again.capacity() >= 1000 && kept() == 0);
         drop(again);
+        spare.take().extend([7; 1000]);
+        assert_eq!(spare.take_used()[..], [7; 1000]);
         spare.take().resize(SPARE_BUFFER_BYTES_MAX + 1, 0);
         assert_eq!(kept(), 0);
         let mut many: Vec<_> = (0..20).map(|_| spare.take()).collect();
@@ -102,7 +115,7 @@ mod tests {
 
     #[test]
     fn those_in_use_count_so_that_short_messages_hold_no_more_than_is_kept() {
-        let spare = Spare::default();
+        let spare = Arc::new(Spare::default());
         let held: Vec<_> = (0..64)
             .map(|_| {
                 spare.take().resize(SPARE_BUFFER_BYTES_MAX, 0);
@@ -117,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_panic_leaves_nothing_in_a_buffer() {
-        let spare = Spare::default();
+        let spare = Arc::new(Spare::default());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             spare.take().extend([7; 1000]);
             let mut buffer = spare.take();
