@@ -4,26 +4,33 @@
 
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::store::Capabilities;
-use oblivio_core::view::EventSink;
 use oblivio_core::view::file::{FileSink, read_view};
+use oblivio_core::view::{EventSink, ExchangeSink, Observed};
 
-/// Of version 1. Those after it say in one byte more what the store could do.
+/// The version that is written.
+const VERSION: u8 = 4;
+
+/// The magic and the version. Behind them, versions from 2 on say in one byte what the store could do, and those from 4 on which servers there are.
 const START_BYTES: usize = 8;
 
 fuzz_target!(|input: &[u8]| {
     let Ok(mut view) = read_view(input) else { return };
     let capabilities = view.capabilities();
-    let mut copy = FileSink::new(Vec::new(), capabilities.unwrap_or(Capabilities::NONE));
-    let says_times = view.micros().is_some();
-    while let Some(event) = view.next() {
-        let Ok(event) = event else { return };
+    let mut copy =
+        FileSink::new(Vec::new(), capabilities.unwrap_or(Capabilities::NONE), view.servers());
+    while let Some(observed) = view.next() {
+        let Ok(observed) = observed else { return };
+        // Of a version without times, none is put between events.
         copy.set_micros(view.micros().unwrap_or_default());
-        copy.record(&event, &[]);
+        match observed {
+            Observed::Event(event) => copy.record(&event, &[]),
+            Observed::Exchange(exchange) => copy.exchanged(&exchange, &[]),
+        }
     }
     let copy = copy.finish().unwrap();
-    match capabilities {
-        Some(_) if says_times => assert_eq!(copy, input),
-        Some(_) => assert_eq!(copy[START_BYTES..], input[START_BYTES..]),
-        None => assert_eq!(copy[START_BYTES + 1..], input[START_BYTES..]),
+    let can = usize::from(capabilities.is_some());
+    match input[START_BYTES - 1] {
+        VERSION => assert_eq!(copy, input),
+        _ => assert_eq!(copy[START_BYTES + 2..], input[START_BYTES + can..]),
     }
 });

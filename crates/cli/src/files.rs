@@ -3,7 +3,7 @@
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
@@ -266,6 +266,15 @@ pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
         .permissions(Permissions::from_mode(0o666)) // Less what the user's mask takes away.
         .tempfile_in(folder_of(path))
         .map_err(|error| cannot_write(path, &error))
+}
+
+/// Makes a folder, unless it is there, and its owner's alone if it is made here.
+pub(crate) fn make_private_folder(path: &Path) -> Result<(), CliError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let made = fs::DirBuilder::new().mode(0o700).create(path);
+    made.map_err(|error| cannot_write(path, &error))
 }
 
 /// Why a file cannot be written.

@@ -137,6 +137,11 @@ pub(crate) struct SharesArgs {
     /// With whom it computes: a file with a line for each other server, its public key and HOST:PORT.
     #[arg(long, value_name = "FILE")]
     pub(crate) peers: PathBuf,
+    /// Record what passes this server of each volume, what it and other servers send to each other included: a view file
+    /// CLIENT-VOLUME-serverI-NUMBER.view in this directory, for each time that a volume is in use. Made if missing.
+    /// It gets its name when nobody has used the volume for some minutes, or this server ends.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record_views: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -12,9 +12,10 @@ pub(crate) enum ViewCommand {
     /// Say what storage saw: how often, how much, which levels, which leaves, and when.
     ///
     /// It counts what was read and written of each level, says whether the leaves that accesses went to are uniform, as
-    /// they are if nothing can be learnt from them, and how many trips there were a second.
+    /// they are if nothing can be learnt from them, and how many trips there were a second. Of share servers it also says
+    /// what they sent to each other, and whether each eviction looks like any other, if the views were recorded there.
     #[command(
-        after_help = "Examples:\n  oblivio view show disk.view\n  oblivio view show disk.view --svg disk.svg\n  oblivio view show disk.view --json"
+        after_help = "Examples:\n  oblivio view show disk.view\n  oblivio view show disk.view --svg disk.svg\n  oblivio view show disk.view --json\nOf share servers, each of which was started with --record-views; what servers 1 and 3 see together:\n  oblivio view show one/alice-disk-server1-1.view three/alice-disk-server3-1.view\nWhat one of them sees of its client alone, from a view that was recorded at the client:\n  oblivio view show disk.view --parties 1"
     )]
     Show(ViewShowArgs),
     /// Record what storage sees while a command uses the volume as a network block device.
@@ -31,8 +32,12 @@ pub(crate) enum ViewCommand {
 
 #[derive(Args)]
 pub(crate) struct ViewShowArgs {
-    /// The view file.
-    pub(crate) file: PathBuf,
+    /// The view file; of share servers that were watched one by one, as many as are to be seen together.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Show what these share servers see together, by their numbers from 1 [default: all of which the files have something].
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) parties: Vec<u8>,
     /// Draw it as well. A file of this name is replaced.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
@@ -66,6 +71,9 @@ pub(crate) struct ViewRecordArgs {
 pub(crate) struct ExportArgs {
     /// The view file.
     pub(crate) file: PathBuf,
+    /// Of a view of share servers, only what these saw, by their numbers from 1.
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) parties: Vec<u8>,
     /// Where the values go; `-` is standard output.
     #[arg(long, value_name = "OUT", default_value = "-")]
     pub(crate) csv: PathBuf,

@@ -1,5 +1,6 @@
 //! The owner uses the disk in four ways that anyone would recognise, and storage watches.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +74,7 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     disk.close()?;
     drop(disk);
     recording.map_or(Ok(()), |recording| recording.finish())?;
-    let seen = Look::at(&view_path, Some(stage.watched_tree()))?.into_seen();
+    let seen = Look::at(slice::from_ref(&view_path), &[], Some(stage.watched_tree()))?.into_seen();
     let seen = seen.ok_or_else(|| CliError::Engine("storage saw nothing of the data".into()))?;
     Ok(Session { phases, blocks, seen, writing, elapsed })
 }

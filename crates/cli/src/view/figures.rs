@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use oblivio_core::view::Operation;
 use serde_json::{Value, json};
 
+use super::exchanges::{Evictions, Exchanges, Sent};
 use super::leaves::LeafCounts;
 use super::look::Look;
+use super::parties::Parties;
 use super::rates::Rates;
 use super::uniformity::Uniformity;
 
@@ -37,7 +39,37 @@ pub(super) fn figures(look: &Look) -> Value {
     });
     shown.insert("trees", trees.collect());
     shown.insert("pieces_of_other_trees", json!(survey.pieces_left_out));
+    shown
+        .insert("servers", json!(survey.parties.as_ref().map(|it| servers(it, &survey.exchanges))));
     json!(shown)
+}
+
+/// Whose view it is, and what they sent to each other and the others.
+fn servers(parties: &Parties, exchanges: &Exchanges) -> Value {
+    let sent = exchanges.sent.iter().map(|((from, to), Sent { messages, bytes })| {
+        json!({ "from": from, "to": to, "messages": messages, "bytes": bytes })
+    });
+    let evictions = exchanges.evictions().map(|it| {
+        let Evictions { party, tree, attempts, alike, messages, bytes } = it;
+        json!({
+            "server": party,
+            "tree": tree,
+            "attempts": attempts,
+            "alike": alike,
+            "messages": messages,
+            "bytes": bytes,
+        })
+    });
+    json!({
+        "count": parties.servers.count(),
+        "may_collude": parties.servers.colluding(),
+        "shown": parties.shown,
+        "are_more_than_may_collude": parties.are_too_many(),
+        "exchanges_recorded_of": parties.watched,
+        "exchanges": sent.collect::<Vec<_>>(),
+        "evictions": evictions.collect::<Vec<_>>(),
+        "attempts_not_told_of": exchanges.untold,
+    })
 }
 
 fn rates(rates: &Rates) -> Value {

@@ -1,4 +1,4 @@
-//! The events of a view file, as they come. Its bytes are not trusted, and none of them are kept.
+//! What a view file holds, as it comes. Its bytes are not trusted, and none of them are kept.
 
 use std::fmt;
 use std::fs::File;
@@ -8,52 +8,78 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use oblivio_core::store::Capabilities;
-use oblivio_core::view::{Event, csv, read_view};
+use oblivio_core::view::{Observed, ViewServers, csv, read_view};
 
+use super::parties::Parties;
 use crate::error::CliError;
 use crate::files;
 
 /// A view file, to be read as often as it takes.
-pub(crate) struct ViewInput {
+pub(super) struct ViewInput {
     path: PathBuf,
     file: File,
+    capabilities: Option<Capabilities>,
+    servers: Option<ViewServers>,
 }
 
 impl ViewInput {
-    pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
         let mut file = files::open(path)?;
         if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
             file = kept(path, file)?;
         }
-        Ok(Self { path: path.to_owned(), file })
+        file.rewind().map_err(|error| files::cannot_read(path, &error))?;
+        let reader = read_view(&file).map_err(|error| not_whole(path, &error))?;
+        let (capabilities, servers) = (reader.capabilities(), reader.servers());
+        Ok(Self { path: path.to_owned(), file, capabilities, servers })
     }
 
-    /// Names each event from the first on, and when it happened after the beginning of the recording, if the file
-    /// says so. Answers what the store could do, if the file says that.
-    pub(crate) fn each(
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the store could do, if the file says it.
+    pub(super) fn capabilities(&self) -> Option<Capabilities> {
+        self.capabilities
+    }
+
+    /// Which servers hold shares, if the file says that some do.
+    pub(super) fn servers(&self) -> Option<ViewServers> {
+        self.servers
+    }
+
+    /// Names what was seen from the first on, and when it happened after the beginning of the recording, if the file says so.
+    pub(super) fn each(
         &mut self,
-        each: &mut dyn FnMut(&Event, Option<Duration>),
-    ) -> Result<Option<Capabilities>, CliError> {
+        each: &mut dyn FnMut(&Observed, Option<Duration>),
+    ) -> Result<(), CliError> {
         let path = &self.path;
         self.file.rewind().map_err(|error| files::cannot_read(path, &error))?;
         let read = read_view(BufReader::new(&self.file)).and_then(|mut reader| {
-            while let Some(event) = reader.next() {
-                each(&event?, reader.micros().map(Duration::from_micros));
+            while let Some(observed) = reader.next() {
+                each(&observed?, reader.micros().map(Duration::from_micros));
             }
-            Ok(reader.capabilities())
+            Ok(())
         });
         read.map_err(|error| not_whole(path, &error))
     }
 
-    /// Writes a view that is whole as comma-separated values.
-    pub(super) fn write_csv(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes what these servers saw, or all of it, of a view that is whole as comma-separated values.
+    pub(super) fn write_csv(
+        &mut self,
+        parties: Option<&Parties>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         self.file.rewind()?;
         let mut reader = read_view(BufReader::new(&self.file)).map_err(io::Error::other)?;
+        let servers = reader.servers();
         let timed = iter::from_fn(|| {
-            let event = reader.next()?.map_err(io::Error::other);
-            Some(event.map(|event| (event, reader.micros())))
+            let observed = reader.next()?.map_err(io::Error::other);
+            Some(observed.map(|observed| (observed, reader.micros())))
         });
-        csv::write_csv(timed, out)
+        let is_shown = |observed: &Observed| parties.is_none_or(|parties| parties.saw(observed));
+        let shown = timed.filter(|it| it.as_ref().map_or(true, |(observed, _)| is_shown(observed)));
+        csv::write_csv(shown, servers, out)
     }
 }
 
@@ -64,7 +90,7 @@ fn kept(path: &Path, mut pipe: File) -> Result<File, CliError> {
     let mut failed = None;
     let tee = Tee { path, from: &mut pipe, to: &mut file, failed: &mut failed };
     let read = read_view(BufReader::new(tee))
-        .and_then(|mut reader| reader.try_for_each(|event| event.map(drop)));
+        .and_then(|mut reader| reader.try_for_each(|observed| observed.map(drop)));
     match (read, failed) {
         (_, Some(error)) => Err(error),
         (Err(error), None) => Err(not_whole(path, &error)),

@@ -1,11 +1,12 @@
 //! A view, looked at twice: what is counted, and then which leaves accesses went to.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use oblivio_core::store::TreeId;
+use oblivio_core::view::Observed;
 
-use super::input::ViewInput;
+use super::inputs::Inputs;
 use super::leaves::LeafCounts;
 use super::seen::{Sample, Seen};
 use super::survey::Survey;
@@ -21,10 +22,14 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Looks at the view in `path`. The tree is the one that is drawn; if none is named, the one with the most reads.
-    pub(crate) fn at(path: &Path, drawn: Option<TreeId>) -> Result<Self, CliError> {
-        let mut input = ViewInput::open(path)?;
-        let survey = Survey::of(&mut input)?;
+    /// Looks at the view in a file, or at those of several servers of one volume; of servers, at these, or at all if none is named. The tree is the one that is drawn; if none is named, the one with the most reads.
+    pub(crate) fn at(
+        paths: &[PathBuf],
+        parties: &[u8],
+        drawn: Option<TreeId>,
+    ) -> Result<Self, CliError> {
+        let mut inputs = Inputs::open(paths, parties)?;
+        let survey = Survey::of(&mut inputs)?;
         let maps = survey.trees.iter().filter_map(|(id, tree)| Some((*id, tree.leaf_map()?)));
         let mut leaves: BTreeMap<_, _> = maps.map(|(id, map)| (id, LeafCounts::new(map))).collect();
         let drawn = match drawn {
@@ -39,10 +44,11 @@ impl Look {
             super::Visit { is_eviction: true, .. } => evictions.offer(visit),
             super::Visit { is_eviction: false, .. } => accesses.offer(visit),
         };
-        input.each(&mut |event, _| {
+        inputs.each(&mut |observed, _| {
+            let Observed::Event(event) = observed else { return };
             let Some(piece) = event.piece else { return };
             if let Some(tree) = leaves.get_mut(&piece.tree.0) {
-                tree.record(event, &mut |visit| keep(drawn == Some(piece.tree.0), visit));
+                tree.record(&event, &mut |visit| keep(drawn == Some(piece.tree.0), visit));
             }
         })?;
         for (id, tree) in &mut leaves {

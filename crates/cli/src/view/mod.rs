@@ -1,16 +1,19 @@
 //! `oblivio view`: recorded views.
 //!
-//! - [`input`]: the events of a file, as they come. No more of a file is ever in memory.
+//! - [`input`]: the events of a file, as they come, or of several ([`inputs`]); of several servers those of some ([`parties`]). No more of a file is ever in memory.
 //! - [`look`]: what is found out about a view, in two passes. [`survey`] counts, by level ([`order`] sees in which order
 //!   buckets are written) and over time ([`rates`]); [`leaves`] knows which leaves accesses went to, and [`uniformity`]
-//!   whether as chance has it; [`seen`] is what can be drawn of a tree.
+//!   whether as chance has it; [`exchanges`] counts what servers sent to each other; [`seen`] is what can be drawn of a tree.
 //! - [`text`], [`figures`], [`picture`]: how it is shown.
 
+mod exchanges;
 mod figures;
 mod input;
+mod inputs;
 mod leaves;
 mod look;
 mod order;
+mod parties;
 mod picture;
 mod rates;
 mod seen;
@@ -20,6 +23,7 @@ mod uniformity;
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
+use std::slice;
 
 use oblivio_core::store::TreeId;
 
@@ -28,6 +32,7 @@ pub(crate) use self::look::Look;
 pub(crate) use self::seen::Seen;
 
 use self::input::ViewInput;
+use self::parties::Parties;
 use crate::args::{ExportArgs, ViewShowArgs};
 use crate::error::CliError;
 use crate::files::{Kind, Output};
@@ -36,21 +41,25 @@ use crate::output;
 /// `oblivio view export`.
 pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
     let mut input = ViewInput::open(&args.file)?;
+    let parties = Parties::of(slice::from_ref(&input), &args.parties)?;
     // Nothing is written of a file that is not whole.
     input.each(&mut |_, _| ())?;
     if args.csv == Path::new("-") {
-        return output::print_with(|out| input.write_csv(out));
+        return output::print_with(|out| input.write_csv(parties.as_ref(), out));
     }
     let output = Output::begin(&args.csv, Kind::Csv)?;
     let mut out = BufWriter::new(output.file());
-    input.write_csv(&mut out).and_then(|()| out.flush()).map_err(|error| output.failed(&error))?;
+    input
+        .write_csv(parties.as_ref(), &mut out)
+        .and_then(|()| out.flush())
+        .map_err(|error| output.failed(&error))?;
     drop(out);
     output.finish()
 }
 
 /// `oblivio view show`.
 pub(crate) fn show(args: &ViewShowArgs) -> Result<(), CliError> {
-    let look = Look::at(&args.file, args.tree.map(TreeId))?;
+    let look = Look::at(&args.files, &args.parties, args.tree.map(TreeId))?;
     if let Some(path) = &args.svg {
         picture::draw(&look, args.tree, path)?;
     }

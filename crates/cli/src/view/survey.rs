@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use oblivio_core::store::Capabilities;
-use oblivio_core::view::{Event, EventSink, Operation, Tally};
+use oblivio_core::view::{Event, EventSink, Observed, Operation, Tally};
 
-use super::input::ViewInput;
+use super::exchanges::Exchanges;
+use super::inputs::Inputs;
 use super::leaves::LeafMap;
 use super::order::{Order, WriteOrder};
+use super::parties::Parties;
 use super::rates::Rates;
 use crate::error::CliError;
 
@@ -25,6 +27,10 @@ pub(crate) struct Survey {
     pub(super) pieces_left_out: u64,
     /// When trips came, if the file says it.
     pub(super) rates: Option<Rates>,
+    /// Whose view it is, if storage is several servers.
+    pub(super) parties: Option<Parties>,
+    /// What servers sent to each other.
+    pub(super) exchanges: Exchanges,
 }
 
 /// What was seen of a tree.
@@ -45,15 +51,23 @@ pub(super) struct LevelCounts {
 
 impl Survey {
     /// Reads all of a view.
-    pub(super) fn of(input: &mut ViewInput) -> Result<Self, CliError> {
+    pub(super) fn of(inputs: &mut Inputs) -> Result<Self, CliError> {
+        let parties = inputs.parties().cloned();
+        let shown = parties.as_ref().map_or(Vec::new(), |parties| parties.shown.clone());
         let mut survey = Self {
-            capabilities: None,
+            capabilities: inputs.capabilities(),
             tally: Tally::new(),
             trees: BTreeMap::new(),
             pieces_left_out: 0,
             rates: None,
+            parties,
+            exchanges: Exchanges::default(),
         };
-        survey.capabilities = input.each(&mut |event, time| survey.record(event, time))?;
+        inputs.each(&mut |observed, time| match observed {
+            Observed::Event(event) => survey.record(&event, time),
+            Observed::Exchange(exchange) => survey.exchanges.record(&exchange, &shown),
+        })?;
+        survey.exchanges.end();
         Ok(survey)
     }
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use oblivio_core::view::Operation;
 
+use super::exchanges::{Evictions, Exchanges, Sent};
 use super::leaves::LeafCounts;
 use super::look::Look;
+use super::parties::Parties;
 use super::rates::Rates;
 use super::survey::{LevelCounts, TreeSurvey};
 use super::uniformity::Uniformity;
@@ -19,9 +21,15 @@ const TIME_COLUMNS: usize = 60;
 /// Lines for a terminal.
 pub(super) fn text(look: &Look) -> String {
     let mut text = totals(look);
-    let parts =
-        [rates(look.survey.rates.as_ref()), levels(look), leaves(look)].into_iter().flatten();
-    parts.for_each(|part| {
+    let parties = look.survey.parties.as_ref();
+    let parts = [
+        parties.map(together),
+        rates(look.survey.rates.as_ref()),
+        levels(look),
+        leaves(look),
+        parties.map(|parties| exchanges(parties, &look.survey.exchanges)),
+    ];
+    parts.into_iter().flatten().for_each(|part| {
         let _ = write!(text, "\n\n{part}");
     });
     text
@@ -43,6 +51,69 @@ fn totals(look: &Look) -> String {
     let could = could.map_or("not recorded".to_owned(), |these| these.to_string());
     lines.push(format!("it could do, besides whole buckets: {could}"));
     lines.join("\n")
+}
+
+/// Whose view it is, and whether they may see so much.
+fn together(Parties { servers, shown, .. }: &Parties) -> String {
+    let (count, colluding) = (servers.count(), servers.colluding());
+    let of = format!("of {count} servers, of which {colluding} may collude");
+    match (&shown[..], colluding) {
+        ([one], _) => format!("this is what server {one} saw, {of}"),
+        (all, _) if all.len() <= usize::from(colluding) => {
+            format!("this is what servers {} saw together, {of}", listed(all))
+        }
+        (all, _) if all.len() == usize::from(count) => format!(
+            "this is what all {count} servers saw, and {colluding} of them may collude: name with --parties as many as are to be seen together"
+        ),
+        (all, _) => format!(
+            "this is what servers {} saw together: MORE than may collude, {colluding} of {count}.\nSo many recover all blocks, sealed as they are, and learn which slot each access is for, and so when a block is\naccessed again; if the position map is on the servers, the addresses of blocks as well. Nothing below shows that",
+            listed(all)
+        ),
+    }
+}
+
+/// Numbers as people list them.
+fn listed(numbers: &[u8]) -> String {
+    let names: Vec<_> = numbers.iter().map(u8::to_string).collect();
+    match names.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// What servers sent to each other, and whether each eviction looked like any other.
+fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
+    if parties.watched.is_empty() {
+        return "what servers sent to each other is not recorded: start each with --record-views to see it".into();
+    }
+    let mut text =
+        "what servers sent to each other\n   from     to   messages          bytes".to_owned();
+    for ((from, to), Sent { messages, bytes }) in &exchanges.sent {
+        let _ = write!(text, "\n{from:>7} {to:>6} {messages:>10} {bytes:>14}");
+    }
+    if exchanges.sent.is_empty() {
+        text += "\n   nothing: no path was evicted";
+    }
+    for Evictions { party, tree, attempts, alike, messages, bytes } in exchanges.evictions() {
+        let _ = write!(text, "\nserver {party}, tree {tree}: {attempts} evictions, ");
+        if alike == attempts {
+            let _ = write!(text, "each with the same {messages} messages of {bytes} bytes");
+        } else {
+            let _ = write!(
+                text,
+                "of which {alike} had the same {messages} messages of {bytes} bytes, and {} had OTHERS. Servers can learn from that,\n   unless these are attempts that were broken off, by a server or a link that failed",
+                attempts - alike
+            );
+        }
+    }
+    if exchanges.untold > 0 {
+        let _ = write!(
+            text,
+            "\n{} evictions were begun by other servers, and the client did not tell this one of them",
+            exchanges.untold
+        );
+    }
+    text
 }
 
 /// Trips a second over time, or that nobody wrote down when they were.
@@ -110,7 +181,8 @@ fn levels(look: &Look) -> Option<String> {
     }
     if trees.keys().any(|id| *id >= 2) {
         text += "\nIn a volume, trees 0 and 3 hold the superblock, tree 1 the anchor, and those from 2 on the data. On \
-                 share servers, tree 100 is what the first server sees.";
+                 share servers, tree 100 is what the first server sees of the data, 101 the second, and 110 \
+                 and so on the same of the position map.";
     }
     Some(text)
 }

@@ -22,6 +22,7 @@ mod mount;
 mod opening;
 mod plan;
 mod prompt;
+mod recorded_servers;
 mod recording;
 mod removal;
 mod repair;

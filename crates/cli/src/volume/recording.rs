@@ -6,9 +6,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_core::durable::Fact;
-use oblivio_core::store::BucketStore;
-use oblivio_core::view::{Event, EventSink, FileSink, Recorder};
-use oblivio_shares::view::{ShareRecorder, heights};
+use oblivio_core::store::{BucketStore, Capabilities};
+use oblivio_core::view::{
+    Event, EventSink, Exchange, ExchangeSink, FileSink, Recorder, ViewServers,
+};
+use oblivio_shares::view::{ShareRecorder, heights, servers_of};
 use oblivio_store::BoxedStore;
 
 use crate::clock::Stopwatch;
@@ -16,19 +18,50 @@ use crate::error::CliError;
 use crate::files::{Kind, Output};
 
 /// A view file with the time of each trip.
-struct Sink {
+pub(super) struct Sink {
     file: FileSink<BufWriter<File>>,
     clock: Stopwatch,
     /// How many, so far.
     trips: u64,
 }
 
-impl EventSink for Sink {
-    fn record(&mut self, event: &Event, contents: &[u8]) {
+impl Sink {
+    /// Begins to record to `output` what a store sees that can do these, or what servers see.
+    pub(super) fn begin(
+        output: &Output,
+        capabilities: Capabilities,
+        servers: Option<ViewServers>,
+    ) -> Result<Self, CliError> {
+        let out = output.file().try_clone().map_err(|error| output.failed(&error))?;
+        let file = FileSink::new(BufWriter::new(out), capabilities, servers);
+        Ok(Self { file, clock: Stopwatch::start(), trips: 0 })
+    }
+
+    /// Ends the recording, and names its file.
+    pub(super) fn finish(self, output: Output) -> Result<(), CliError> {
+        self.file.finish().map(drop).map_err(|error| output.failed(&error))?;
+        output.finish()
+    }
+
+    /// A trip begins or goes on.
+    fn pass(&mut self, trip: u64) {
         let micros = self.clock.elapsed().as_micros();
         self.file.set_micros(u64::try_from(micros).unwrap_or(u64::MAX));
-        self.trips = event.trip + 1;
+        self.trips = trip + 1;
+    }
+}
+
+impl EventSink for Sink {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        self.pass(event.trip);
         self.file.record(event, contents);
+    }
+}
+
+impl ExchangeSink for Sink {
+    fn exchanged(&mut self, exchange: &Exchange, contents: &[u8]) {
+        self.pass(exchange.trip);
+        self.file.exchanged(exchange, contents);
     }
 }
 
@@ -59,9 +92,8 @@ impl Recording {
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
         let output = Output::begin(path, Kind::View)?;
-        let out = output.file().try_clone().map_err(|error| output.failed(&error))?;
-        let file = FileSink::new(BufWriter::new(out), store.capabilities());
-        let sink = Arc::new(Mutex::new(Sink { file, clock: Stopwatch::start(), trips: 0 }));
+        let sink = Sink::begin(&output, store.capabilities(), servers_of(facts))?;
+        let sink = Arc::new(Mutex::new(sink));
         let recorder = recorded(store, sink.clone(), facts);
         Ok((recorder, Some(Self { output, sink })))
     }
@@ -76,8 +108,6 @@ impl Recording {
         let Self { output, sink } = self;
         let sink = Arc::into_inner(sink)
             .ok_or_else(|| output.failed(&std::io::Error::other("the volume is still in use")))?;
-        let sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-        sink.file.finish().map(drop).map_err(|error| output.failed(&error))?;
-        output.finish()
+        sink.into_inner().unwrap_or_else(PoisonError::into_inner).finish(output)
     }
 }

@@ -1,6 +1,5 @@
 //! `oblivio serve store` and `oblivio serve shares`: volumes of clients elsewhere, or shares of them.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::thread;
@@ -15,6 +14,7 @@ use serde_json::json;
 
 use super::clean_end::CleanEnd;
 use super::metrics_page::MetricsPage;
+use super::recorded_servers::record_to;
 use super::signals::outlive_limits_of_files;
 use crate::args::{SharesArgs, StoreArgs};
 use crate::error::CliError;
@@ -33,7 +33,7 @@ pub(crate) fn serve_store(args: &StoreArgs) -> Result<(), CliError> {
 
 /// `oblivio serve shares`.
 pub(crate) fn serve_shares(args: &SharesArgs) -> Result<(), CliError> {
-    serve(&args.store, Some(&args.peers))
+    serve(&args.store, Some(args))
 }
 
 fn unusable(error: KeyError) -> CliError {
@@ -60,8 +60,8 @@ fn read_peers(
     Ok(peers)
 }
 
-/// With a peers file, it keeps shares and computes.
-fn serve(args: &StoreArgs, peers: Option<&Path>) -> Result<(), CliError> {
+/// With peers, it keeps shares and computes.
+fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> {
     let key = SecretKey::read(&args.key).map_err(unusable)?;
     let clients = files::read_text(&args.allow, LIST_BYTES_MAX)?;
     let clients = allowed_clients(&clients).map_err(unusable)?;
@@ -71,7 +71,10 @@ fn serve(args: &StoreArgs, peers: Option<&Path>) -> Result<(), CliError> {
             args.allow.display()
         )));
     }
-    let peers = peers.map(|path| read_peers(path, &clients, key.public())).transpose()?;
+    let peers = shares.map(|shares| read_peers(&shares.peers, &clients, key.public()));
+    let peers = peers.transpose()?;
+    let views = shares.and_then(|shares| shares.record_views.as_ref());
+    let watch = views.map(|folder| record_to(folder, &clients)).transpose()?;
     if !args.listen.ip().is_loopback() && !args.beyond_loopback {
         return Err(CliError::Input(format!(
             "other machines can reach {}: if they are to, say --beyond-loopback; clients prove who they are either way",
@@ -87,7 +90,7 @@ fn serve(args: &StoreArgs, peers: Option<&Path>) -> Result<(), CliError> {
     // Those of other clients go on.
     outlive_limits_of_files()?;
     log_to_stderr();
-    make_folder(&args.folder)?;
+    files::make_private_folder(&args.folder)?;
     let public = key.public().to_string();
     let limits = BucketLimits {
         connections_max: args.connections_max,
@@ -98,6 +101,7 @@ fn serve(args: &StoreArgs, peers: Option<&Path>) -> Result<(), CliError> {
     let folder = args.folder.clone();
     let options = BucketServerOptions { folder, key, clients, peers, limits };
     let server = BucketServer::bind(args.listen, options)?;
+    watch.into_iter().for_each(|watch| server.watch_volumes(watch));
     let (handle, address) = (server.handle(), server.address());
     let metrics = handle.clone();
     let page = args.metrics.map(|address| MetricsPage::serve(address, move || metrics.metrics()));
@@ -135,14 +139,4 @@ fn serve(args: &StoreArgs, peers: Option<&Path>) -> Result<(), CliError> {
 fn log_to_stderr() {
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).with_target(false);
     log.init();
-}
-
-/// The folder is there, and its owner's alone if it is made here.
-fn make_folder(path: &Path) -> Result<(), CliError> {
-    use std::os::unix::fs::DirBuilderExt;
-    if path.is_dir() {
-        return Ok(());
-    }
-    let made = fs::DirBuilder::new().mode(0o700).create(path);
-    made.map_err(|error| files::cannot_write(path, &error))
 }

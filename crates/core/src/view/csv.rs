@@ -11,39 +11,83 @@
 //! | `part` | `whole`, `header`, or `slot 0`, `slot 1`, … |
 //! | `bytes` | bytes that moved |
 //! | `micros` | when the call came, in microseconds after the beginning of the recording |
+//! | `party` | of servers that hold shares, which one saw it, from 1 |
 //!
-//! Columns from `tree` to `part` are empty for a flush, and `micros` where nobody recorded it. Nothing needs quotes.
+//! Columns from `tree` to `part` are empty for a flush, `micros` where nobody recorded it, and `party` where storage is one place or all saw it.
+//! A message between servers has `send` or `receive` as its operation; `tree` is that of which a path is evicted, if the server knew, `level` the
+//! level that is made, and `part` is `part 0`, `part 1`, … of every block. Further columns are for such messages alone:
+//!
+//! | column | holds |
+//! |---|---|
+//! | `partner` | the other server |
+//! | `eviction`, `attempt` | the number of the eviction, and of the attempt |
+//! | `shares`, `seeds` | how many shares it has, and how many of those are seeds |
+//!
+//! Nothing needs quotes.
 
+use alloc::string::{String, ToString};
 use std::io::{self, Write};
 
-use super::Event;
+use super::{Event, Exchange, Observed, ViewServers, party_of_tree, tree_of_party};
 use crate::pieces::{Part, Piece};
 
 /// The first line.
-pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes,micros";
+pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,partner,eviction,attempt,shares,seeds";
 
-/// Writes the header line and a line for each event, as they come, each with the microseconds after the beginning if they are known.
+/// Writes the header line and a line for each event or message, as they come, each with the microseconds after the beginning if they are known. The
+/// servers are those of the view, if it has some.
 ///
 /// # Errors
-/// Any of `out`, and the first of `events`.
+/// Any of `out`, and the first of `observed`.
 pub fn write_csv<E: From<io::Error>>(
-    events: impl IntoIterator<Item = Result<(Event, Option<u64>), E>>,
+    observed: impl IntoIterator<Item = Result<(Observed, Option<u64>), E>>,
+    servers: Option<ViewServers>,
     mut out: impl Write,
 ) -> Result<(), E> {
     writeln!(out, "{HEADER}")?;
-    for (order, event) in events.into_iter().enumerate() {
-        let (Event { trip, operation, piece, bytes }, micros) = event?;
-        write!(out, "{order},{trip},{},", operation.name())?;
-        match piece {
-            Some(piece) => write_piece(&piece, &mut out)?,
-            None => write!(out, ",,,,")?,
-        }
-        match micros {
-            Some(micros) => writeln!(out, ",{bytes},{micros}")?,
-            None => writeln!(out, ",{bytes},")?,
+    for (order, observed) in observed.into_iter().enumerate() {
+        let (observed, micros) = observed?;
+        write!(out, "{order},{},", observed.trip())?;
+        match observed {
+            Observed::Event(event) => write_event(&event, micros, servers, &mut out)?,
+            Observed::Exchange(exchange) => write_exchange(&exchange, micros, &mut out)?,
         }
     }
     Ok(())
+}
+
+fn write_event(
+    event: &Event,
+    micros: Option<u64>,
+    servers: Option<ViewServers>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let Event { operation, piece, bytes, .. } = event;
+    write!(out, "{},", operation.name())?;
+    match piece {
+        Some(piece) => write_piece(piece, out)?,
+        None => write!(out, ",,,,")?,
+    }
+    write!(out, ",{bytes},{},", shown(micros))?;
+    let party = servers.and(piece.as_ref()).and_then(|piece| party_of_tree(piece.tree));
+    writeln!(out, "{},,,,,", shown(party.map(|(party, _)| party)))
+}
+
+fn write_exchange(
+    exchange: &Exchange,
+    micros: Option<u64>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let Exchange { party, partner, eviction, attempt, round, part, .. } = exchange;
+    let tree = exchange.tree.map(|tree| tree_of_party(*party, tree).0);
+    write!(out, "{},{},{round},,,part {part},", exchange.direction.name(), shown(tree))?;
+    write!(out, "{},{},{party},{partner},{eviction},{attempt},", exchange.bytes, shown(micros))?;
+    writeln!(out, "{},{}", exchange.shares, exchange.seeds)
+}
+
+/// Nothing, for nothing.
+fn shown(number: Option<impl ToString>) -> String {
+    number.map_or_else(String::new, |number| number.to_string())
 }
 
 fn write_piece(piece: &Piece, out: &mut impl Write) -> io::Result<()> {
@@ -61,7 +105,7 @@ mod tests {
     use super::*;
     use crate::geometry::BucketId;
     use crate::pieces::TreeId;
-    use crate::view::Operation;
+    use crate::view::{Direction, Operation};
 
     #[test]
     fn one_line_for_each_event() {
@@ -75,17 +119,54 @@ mod tests {
             (Operation::Flush, None, 0),
         ];
         let events = (10..).zip(events).map(|(trip, (operation, piece, bytes))| {
-            (Event { trip, operation, piece, bytes }, (trip > 10).then_some(1000 * trip))
+            let event = Event { trip, operation, piece, bytes };
+            (Observed::Event(event), (trip > 10).then_some(1000 * trip))
         });
         let mut text = Vec::new();
-        write_csv(events.map(Ok::<_, io::Error>), &mut text).unwrap();
+        write_csv(events.map(Ok::<_, io::Error>), None, &mut text).unwrap();
         assert_eq!(
             String::from_utf8(text).unwrap(),
-            "order,trip,operation,tree,level,index,bucket,part,bytes,micros\n\
-             0,10,read,3,0,0,0,whole,96,\n\
-             1,11,write,3,2,3,6,header,24,11000\n\
-             2,12,prefetch,3,1,1,2,slot 7,0,12000\n\
-             3,13,flush,,,,,,0,13000\n"
+            "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,partner,eviction,attempt,shares,seeds\n\
+             0,10,read,3,0,0,0,whole,96,,,,,,,\n\
+             1,11,write,3,2,3,6,header,24,11000,,,,,,\n\
+             2,12,prefetch,3,1,1,2,slot 7,0,12000,,,,,,\n\
+             3,13,flush,,,,,,0,13000,,,,,,\n"
         );
+    }
+
+    #[test]
+    fn lines_of_servers_name_them() {
+        let piece = Piece { tree: tree_of_party(2, 1), bucket: BucketId::ROOT, part: Part::Whole };
+        let event = Event { trip: 0, operation: Operation::Read, piece: Some(piece), bytes: 9 };
+        let sent = Exchange {
+            trip: 1,
+            party: 2,
+            direction: Direction::Sent,
+            partner: 3,
+            tree: Some(1),
+            eviction: 5,
+            attempt: 6,
+            round: 4,
+            part: 7,
+            shares: 2,
+            seeds: 1,
+            bytes: 100,
+        };
+        let received = Exchange { direction: Direction::Received, tree: None, ..sent };
+        let all = [Observed::Event(event), Observed::Exchange(sent), Observed::Exchange(received)];
+        let mut text = Vec::new();
+        let all = all.map(|it| Ok::<_, io::Error>((it, Some(8))));
+        write_csv(all, ViewServers::new(3, 1), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<_> = text.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [
+                "0,0,read,111,0,0,0,whole,9,8,2,,,,,",
+                "1,1,send,111,4,,,part 7,100,8,2,3,5,6,2,1",
+                "2,1,receive,,4,,,part 7,100,8,2,3,5,6,2,1",
+            ]
+        );
+        assert!(text.lines().all(|line| line.split(',').count() == 16));
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::Exchange;
 use crate::pieces::Piece;
 
 /// Which method of [`BucketStore`](crate::store::BucketStore) was called.
@@ -44,6 +45,25 @@ pub struct Event {
     /// Bytes that moved between client and storage. 0 for a prefetch and a flush, which move none,
     /// and for a read or write that failed before bytes moved.
     pub bytes: u64,
+}
+
+/// What a view consists of. Public by nature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Observed {
+    /// A piece of a call, or a flush.
+    Event(Event),
+    /// A message from one server to another.
+    Exchange(Exchange),
+}
+
+impl Observed {
+    /// Its running number.
+    pub fn trip(&self) -> u64 {
+        match self {
+            Self::Event(event) => event.trip,
+            Self::Exchange(exchange) => exchange.trip,
+        }
+    }
 }
 
 /// Where events go.

@@ -3,12 +3,19 @@
 use alloc::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Event, EventSink};
+use super::{Event, EventSink, Exchange, ExchangeSink};
 
 /// Kept elsewhere as well: so what was seen can be read while the store, or the ORAM on it, has the recorder.
 /// Each event takes the lock: a caller that holds it while a store is used waits for ever.
 impl<K: EventSink> EventSink for Arc<Mutex<K>> {
     fn record(&mut self, event: &Event, contents: &[u8]) {
         self.lock().unwrap_or_else(PoisonError::into_inner).record(event, contents);
+    }
+}
+
+/// The same.
+impl<K: ExchangeSink> ExchangeSink for Arc<Mutex<K>> {
+    fn exchanged(&mut self, exchange: &Exchange, contents: &[u8]) {
+        self.lock().unwrap_or_else(PoisonError::into_inner).exchanged(exchange, contents);
     }
 }

@@ -99,6 +99,7 @@ impl Computer {
         if lines.is_none() && host.setup().is_some() {
             *lines = Some(Lines::new(host, whose, computing));
         }
+        computing.watch(host, whose);
         lines.iter().for_each(Lines::begin);
         let is_given_up = AtomicBool::new(false);
         let dealing = Dealing { lines: lines.as_ref(), service, goes_on, is_given_up };

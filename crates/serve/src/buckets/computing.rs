@@ -1,15 +1,30 @@
 //! With which servers this one computes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use oblivio_shares::host::{Host, Watcher};
 use oblivio_shares::message::{ServerKey, Setup};
 use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
 use oblivio_wire::tls::Caller;
 
+use super::lines::Whose;
 use super::memory::Memory;
 use super::{BucketLimits, BucketServerError};
+
+/// A volume on whose shares is computed from now on, until nobody uses it.
+pub struct Computed<'v> {
+    /// Whose it is.
+    pub client: PublicKey,
+    /// What the client calls it.
+    pub name: &'v str,
+    /// What this server is in each of its trees, that of the data first.
+    pub trees: Vec<&'v Setup>,
+}
+
+/// Says who is told of all that passes for a volume, if anybody is.
+pub type WatchVolumes = dyn Fn(&Computed<'_>) -> Option<Arc<dyn Watcher>> + Send + Sync;
 
 /// All of them, and what all volumes share of it.
 pub(super) struct Computing {
@@ -19,6 +34,8 @@ pub(super) struct Computing {
     pub(super) memory: Memory,
     /// Threads that send to them.
     pub(super) threads: Arc<Threads>,
+    /// If volumes are watched.
+    pub(super) watch: OnceLock<Box<WatchVolumes>>,
 }
 
 /// One of them.
@@ -53,7 +70,21 @@ impl Computing {
             }
         }
         let memory = Memory::new(limits.peer_memory_bytes_max);
-        Ok(Self { own, others, memory, threads: Arc::default() })
+        let (threads, watch) = (Arc::default(), OnceLock::new());
+        Ok(Self { own, others, memory, threads, watch })
+    }
+
+    /// Has what passes for a volume watched, if it is to be, and is not yet.
+    pub(super) fn watch(&self, host: &mut Host, whose: &Whose) {
+        if host.is_watched() || host.setup().is_none() {
+            return;
+        }
+        let Some(watch) = self.watch.get() else { return };
+        let trees = host.setups().collect();
+        let computed = Computed { client: whose.client, name: &whose.name, trees };
+        if let Some(watcher) = watch(&computed) {
+            host.watch(watcher);
+        }
     }
 
     /// Who may call as one of them.

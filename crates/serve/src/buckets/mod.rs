@@ -65,6 +65,7 @@ use std::time::Duration;
 use oblivio_wire::keys::{AllowedClient, PeerServer, PublicKey, SecretKey};
 use oblivio_wire::message::MESSAGE_BYTES_MAX;
 
+pub use computing::{Computed, WatchVolumes};
 pub use link_server::LinkServer;
 pub use place::{Place, Shelving};
 pub use server::{BucketServer, BucketServerHandle};

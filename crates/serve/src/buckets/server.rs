@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::net::Shutdown;
 
 use super::door::Door;
-use super::{BucketServerError, BucketServerOptions};
+use super::{BucketServerError, BucketServerOptions, WatchVolumes};
 
 /// How long to wait when a connection cannot be accepted, usually because too many files are open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -53,6 +53,13 @@ impl BucketServer {
     /// To stop it and to look at it while it runs.
     pub fn handle(&self) -> BucketServerHandle {
         BucketServerHandle { door: self.door.clone(), listener: self.listener.clone() }
+    }
+
+    /// Has what passes for volumes watched, of those that are opened from now on; what is said first holds. A server that computes nothing watches nothing.
+    pub fn watch_volumes(&self, watch: Box<WatchVolumes>) {
+        if let Ok(computing) = self.door.service.computing() {
+            let _ = computing.watch.set(watch);
+        }
     }
 
     /// Serves, on this thread and others, until it is [stopped](BucketServerHandle::stop). Requests under way are answered before

@@ -16,7 +16,7 @@ use super::share_tree::ShareTree;
 use super::state::{ShareRestore, size};
 use crate::host::Host;
 use crate::tree::Preset;
-use crate::view::{LEVELS, MAP_LEVELS};
+use crate::view::{COLLUDING, LEVELS, MAP_LEVELS, SERVERS};
 
 impl DurableConfig for S3OramParams {
     fn scheme(&self) -> &'static str {
@@ -108,8 +108,8 @@ impl DurableConfig for S3OramParams {
                 ),
             ),
             Fact::Line("position map", self.where_the_map_is()),
-            Fact::Value("servers", FactValue::Number(servers as u64)),
-            Fact::Value("colluding", FactValue::Number(colluding as u64)),
+            Fact::Value(SERVERS, FactValue::Number(servers as u64)),
+            Fact::Value(COLLUDING, FactValue::Number(colluding as u64)),
             Fact::Value(LEVELS, FactValue::Number(u64::from(tree.height()) + 1)),
             Fact::Value("slots", FactValue::Number(u64::from(*slots))),
             Fact::Value("evict_period", FactValue::Number(u64::from(*accesses))),

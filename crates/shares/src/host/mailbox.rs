@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use super::evict::TILES_AT_ONCE;
+use super::watcher::Watcher;
 use crate::message::Dealt;
 use crate::sharing::{SERVERS_MAX, Seed, Share};
 
@@ -30,6 +31,8 @@ pub struct Mailbox {
     came: Condvar,
     /// Bytes of a portion, at most: none before there is a tree.
     portion_bytes_max: AtomicUsize,
+    /// None if nobody watches the server, or it is closed.
+    watcher: Mutex<Option<Weak<dyn Watcher>>>,
 }
 
 #[derive(Default)]
@@ -69,6 +72,9 @@ impl Mailbox {
     /// # Errors
     /// When it is nothing that is dealt, or too much at once: its link is to be ended.
     pub fn take(&self, from: u8, message: &[u8]) -> Result<(), Unwanted> {
+        if let Some(watcher) = self.watcher() {
+            watcher.received(from, message);
+        }
         let Dealt { number, attempt, tile, level, shares } =
             Dealt::decode(message).map_err(|_| Unwanted)?;
         let bytes = |share: &Share<u8>| match share {
@@ -121,6 +127,17 @@ impl Mailbox {
         if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
             own.is_lost = false;
         }
+    }
+
+    /// From now on, this one is told of all that comes, as long as the server keeps it.
+    pub(super) fn watch(&self, watcher: &Arc<dyn Watcher>) {
+        *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Arc::downgrade(watcher));
+    }
+
+    fn watcher(&self) -> Option<Arc<dyn Watcher>> {
+        let watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        watcher.as_ref().and_then(Weak::upgrade)
     }
 
     /// No portion has more bytes than this.

@@ -16,6 +16,7 @@
 //! | `metadata` | what slots say of themselves |
 //! | `evict` | an eviction, part by part of every block |
 //! | `mailbox` | what others have dealt |
+//! | `watcher` | watching all that passes |
 
 mod evict;
 mod files;
@@ -27,9 +28,11 @@ mod places;
 mod record;
 mod requests;
 mod select;
+mod watcher;
 
 pub use folder::{Folder, Peers, ShareFile};
 pub use mailbox::{Mailbox, Unwanted};
+pub use watcher::Watcher;
 
 use std::io;
 use std::sync::Arc;
@@ -45,6 +48,7 @@ use files::{Files, bytes_of_file, name_in};
 use mailbox::Attempt;
 use places::File;
 use record::Record;
+use watcher::Watched;
 
 /// The file that says what the server is in a tree.
 const SETUP: &str = "setup";
@@ -56,6 +60,7 @@ pub struct Host {
     coins: ChaCha20Rng,
     trees: Vec<Files>,
     mailbox: Arc<Mailbox>,
+    watcher: Option<Arc<dyn Watcher>>,
 }
 
 impl Host {
@@ -73,15 +78,31 @@ impl Host {
             let setup = Setup::decode(&bytes).map_err(damaged)?;
             trees.push(Files::open(&*folder, trees.len(), setup, false)?);
         }
-        let host =
-            Self { folder, coins: ChaCha20Rng::from_seed(seed), trees, mailbox: Arc::default() };
+        let (coins, mailbox) = (ChaCha20Rng::from_seed(seed), Arc::default());
+        let host = Self { folder, coins, trees, mailbox, watcher: None };
         host.limit_mailbox();
         Ok(host)
     }
 
     /// What it is, once it was set up: it says who the others are.
     pub fn setup(&self) -> Option<&Setup> {
-        self.trees.first().map(|files| &files.setup)
+        self.setups().next()
+    }
+
+    /// The same of each tree that it has, in order.
+    pub fn setups(&self) -> impl Iterator<Item = &Setup> {
+        self.trees.iter().map(|files| &files.setup)
+    }
+
+    /// From now on, this one is told of all that passes. It is let go with the server.
+    pub fn watch(&mut self, watcher: Arc<dyn Watcher>) {
+        self.mailbox.watch(&watcher);
+        self.watcher = Some(watcher);
+    }
+
+    /// Whether somebody watches.
+    pub fn is_watched(&self) -> bool {
+        self.watcher.is_some()
     }
 
     /// Bytes that the files of such a server can take for a tree.
@@ -105,6 +126,22 @@ impl Host {
     /// Does what a client asks, and answers. Whatever is refused has changed nothing. `check` is told what the server is to be before it is set up, and
     /// says why it must not be.
     pub fn answer(
+        &mut self,
+        message: &[u8],
+        peers: &dyn Peers,
+        check: &dyn Fn(&Setup) -> Result<(), Refusal>,
+    ) -> Vec<u8> {
+        let Some(watcher) = self.watcher.clone() else {
+            return self.answer_unwatched(message, peers, check);
+        };
+        watcher.asked(message);
+        let watched = Watched { peers, watcher: &*watcher };
+        let answer = self.answer_unwatched(message, &watched, check);
+        watcher.answered(message, &answer);
+        answer
+    }
+
+    fn answer_unwatched(
         &mut self,
         message: &[u8],
         peers: &dyn Peers,
@@ -202,8 +239,8 @@ impl Host {
 
     /// Others deal no more at once than a round of an eviction takes.
     fn limit_mailbox(&self) {
-        let setups = self.trees.iter().map(|files| &files.setup);
-        let bytes = setups.map(|it| evict::portion_bytes_max(it.block_bytes, it.tree.slots()));
+        let bytes =
+            self.setups().map(|it| evict::portion_bytes_max(it.block_bytes, it.tree.slots()));
         bytes.max().into_iter().for_each(|bytes| self.mailbox.limit(bytes));
     }
 

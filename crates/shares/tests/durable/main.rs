@@ -8,10 +8,12 @@ mod loaded;
 mod mapped;
 mod missing;
 mod owner;
+mod peers;
 mod repair;
 mod servers;
 mod trust;
 mod view;
+mod wire;
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::{Fate, Save, Want};

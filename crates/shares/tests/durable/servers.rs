@@ -10,10 +10,12 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, Point, Refusal, Request};
+use oblivio_shares::view::WireRecorder;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::disk::Disk;
+use crate::wire::Wire;
 
 /// All servers, and what they are told to do besides.
 pub(crate) struct World {
@@ -264,6 +266,16 @@ impl World {
     pub(crate) fn restart(&mut self, i: usize) {
         self.disks[i].loses_power(&mut self.coins);
         self.hosts[i] = opened(&self.disks[i], &mut self.coins);
+    }
+
+    /// From now on, all that passes each server is kept, as long as it is not started again.
+    pub(crate) fn watch(&mut self) -> Vec<Arc<Mutex<Wire>>> {
+        let watch = |host: &mut Host| {
+            let wire = Arc::new(Mutex::new(Wire::of(host)));
+            host.watch(Arc::new(WireRecorder::new(wire.clone(), host.setups())));
+            wire
+        };
+        self.hosts.iter_mut().map(watch).collect()
     }
 
     /// How far each is.

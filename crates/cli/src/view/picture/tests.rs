@@ -8,7 +8,7 @@ use crate::drawing::text_boxes::texts_apart;
 /// A view of accesses to a tree, and the evictions between them.
 fn view(accesses: u64, level: u8) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let mut sink = FileSink::new(file, Capabilities::NONE);
+    let mut sink = FileSink::new(file, Capabilities::NONE, None);
     let mut trip = 0;
     let mut call = |operation, leaf: u64, sink: &mut FileSink<_>| {
         sink.set_micros(trip * 1000);
@@ -32,7 +32,7 @@ fn view(accesses: u64, level: u8) -> tempfile::NamedTempFile {
 fn no_text_lies_on_another_however_long_the_view_is() {
     for (accesses, level) in [(1, 2), (50, 3), (3000, 12), (100_000, 20)] {
         let file = view(accesses, level);
-        let look = Look::at(file.path(), None).unwrap();
+        let look = Look::at(&[file.path().to_owned()], &[], None).unwrap();
         let (seen, mut svg) = (look.seen.as_ref().unwrap(), String::new());
         draw_panels(&mut svg, &look, seen, &look.survey.trees[&2]).unwrap();
         let texts = texts_apart(&svg, SIZE);

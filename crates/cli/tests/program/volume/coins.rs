@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 
 use oblivio_core::store::TreeId;
-use oblivio_core::view::{Operation, read_view};
+use oblivio_core::view::{Observed, Operation, read_view};
 
 use super::world::{Bytes, VOLUME, World};
 
@@ -54,7 +54,11 @@ impl Drawn {
              --run 'sleep 1'"
         ));
         let file = BufReader::new(File::open(world.path(view)).unwrap());
-        let reads = read_view(file).unwrap().map(Result::unwrap).filter(|event| {
+        let events = read_view(file).unwrap().filter_map(|observed| match observed.unwrap() {
+            Observed::Event(event) => Some(event),
+            Observed::Exchange(_) => None,
+        });
+        let reads = events.filter(|event| {
             let is_of_blocks = event.piece.is_some_and(|piece| piece.tree == DATA_TREE);
             event.operation == Operation::Read && is_of_blocks
         });

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::Value;
 
 use super::world::{Bytes, MIB, World, bytes, end};
@@ -28,6 +29,8 @@ pub(super) struct ShareServers {
     keys: Vec<String>,
     /// What comes after the other parameters of the URL.
     more: &'static str,
+    /// Whether those that are started record what passes them.
+    record: bool,
 }
 
 impl ShareServers {
@@ -63,7 +66,7 @@ impl ShareServers {
         }
         fs::write(world.path("peers"), peers).unwrap();
         let running = (0..servers).map(|_| None).collect();
-        let mut all = Self { running, there, addresses, keys, more };
+        let mut all = Self { running, there, addresses, keys, more, record: false };
         (0..servers).for_each(|server| all.start(world, server));
         all
     }
@@ -74,8 +77,10 @@ impl ShareServers {
 
     pub(super) fn start(&mut self, world: &World, server: usize) {
         let (number, address) = (server + 1, &self.addresses[server]);
+        let record =
+            if self.record { format!("--record-views views-{number}") } else { String::new() };
         let command = format!(
-            "serve shares shares-{number} --key server-{number}.key --allow allow --peers peers --listen {address} --beyond-loopback --json"
+            "serve shares shares-{number} --key server-{number}.key --allow allow --peers peers --listen {address} --beyond-loopback --json {record}"
         );
         let log = world.path("servers.log");
         let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
@@ -95,6 +100,22 @@ impl ShareServers {
 
     pub(super) fn kill(&mut self, server: usize) {
         end(&mut self.running[server].take().unwrap());
+    }
+
+    /// Ends as it does when its owner ends it.
+    fn stop(&mut self, server: usize) {
+        let mut child = self.running[server].take().unwrap();
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
+
+    /// All are started again, and record what passes them.
+    fn record(&mut self, world: &World) {
+        self.record = true;
+        for server in 0..self.running.len() {
+            self.stop(server);
+            self.start(world, server);
+        }
     }
 
     fn url_of(&self, order: &[usize], name: &str) -> String {
@@ -178,6 +199,91 @@ fn a_volume_on_share_servers_is_a_volume() {
     assert!(log.contains("a client leaves") && !log.contains("a client is lost"), "{log}");
 }
 
+/// What each server records itself, and what some of them see together.
+#[test]
+fn views_of_servers_have_what_they_send_to_each_other() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 5, "");
+    servers.record(&world);
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    fs::write(world.path("data"), bytes(4, MIB / 4)).unwrap();
+    let copy = "nbdcopy --flush data \"$uri\"";
+    world.good(&format!("serve nbd {volume} --record-view client.view --run '{copy}'"));
+    (0..5).for_each(|server| servers.stop(server));
+    let view = |number: &u8| format!("views-{number}/alice-disk-server{number}-1.view");
+    let views = |of: &[u8]| of.iter().map(view).collect::<Vec<_>>().join(" ");
+    let trees = |shown: &Value| -> Vec<u64> {
+        let trees = shown["trees"].as_array().unwrap().iter();
+        trees.filter_map(|it| it["tree"].as_u64().filter(|tree| *tree >= 100)).collect()
+    };
+    let links = |shown: &Value| -> Vec<(u64, u64)> {
+        let links = shown["servers"]["exchanges"].as_array().unwrap().iter();
+        links.map(|it| (it["from"].as_u64().unwrap(), it["to"].as_u64().unwrap())).collect()
+    };
+    let mut sent = Vec::new();
+    for (of, too_many) in [(&[2][..], false), (&[1, 3], false), (&[1, 3, 5], true)] {
+        let shown = world.json(&format!("view show {} --json", views(of)));
+        let told = &shown["servers"];
+        assert_eq!((&told["count"], &told["may_collude"]), (&5.into(), &2.into()), "{shown}");
+        assert_eq!((&told["shown"], &told["exchanges_recorded_of"]), (&of.into(), &of.into()));
+        assert_eq!(told["are_more_than_may_collude"], too_many, "{told}");
+        assert_eq!(trees(&shown), of.iter().map(|it| u64::from(*it) + 99).collect::<Vec<_>>());
+        // From each of them and to each.
+        let between = links(&shown);
+        let ends = |it: &(u64, u64)| [it.0, it.1].iter().any(|end| of.contains(&(*end as u8)));
+        let pairs = (1..=5).flat_map(|from| (1..=5).map(move |to| (from, to)));
+        let expected: Vec<_> = pairs.filter(|it| it.0 != it.1 && ends(it)).collect();
+        assert_eq!(between, expected, "{told}");
+        let evictions = told["evictions"].as_array().unwrap();
+        assert_eq!(evictions.len(), of.len(), "{told}");
+        for eviction in evictions {
+            assert!(eviction["attempts"].as_u64() >= Some(4), "{told}");
+            assert_eq!(eviction["attempts"], eviction["alike"], "{told}");
+        }
+        for tree in shown["trees"].as_array().unwrap() {
+            assert_ne!(tree["leaves"]["uniformity"]["verdict"], "too_uneven", "{tree}");
+        }
+        let text = world.good(&format!("view show {}", views(of)));
+        assert_eq!(text.contains("MORE than may collude"), too_many, "{text}");
+        assert!(text.contains("what servers sent to each other\n"), "{text}");
+        sent.extend(told["exchanges"].as_array().unwrap().clone());
+    }
+    // Both ends have counted the same.
+    let of = |from: u64, to: u64| {
+        let mut all = sent.iter().filter(|it| it["from"] == from && it["to"] == to);
+        (all.next().unwrap().clone(), all.next_back().unwrap().clone())
+    };
+    for (from, to) in [(2, 1), (1, 2), (3, 2), (1, 3), (5, 1)] {
+        let (one, other) = of(from, to);
+        assert_eq!(one, other);
+    }
+    let [one, client] = [view(&1), "client.view".to_owned()];
+    world.bad(&format!("view show {one} --parties 2"), 3, "recorded there as well");
+    world.bad(&format!("view show {one} --parties 6"), 3, "names some of 1 to 5");
+    world.bad(&format!("view show {one} {one}"), 3, "one of each server");
+    world.bad(&format!("view show {one} {client}"), 3, "one of each server");
+    // A client sees nothing of it, and what each server sees of the client.
+    let shown = world.json(&format!("view show {client} --parties 4,2 --json"));
+    let told = &shown["servers"];
+    assert_eq!(
+        (&told["shown"], &told["exchanges_recorded_of"]),
+        (&vec![2, 4].into(), &Value::Array(vec![]))
+    );
+    assert_eq!(trees(&shown), [101, 103]);
+    let text = world.good(&format!("view show {client}"));
+    assert!(text.contains("to each other is not recorded"), "{text}");
+    let lines = world.good(&format!("view export {client} --parties 4"));
+    let party = |line: &str| line.split(',').nth(10).unwrap().to_owned();
+    assert!(lines.lines().skip(1).all(|line| ["", "4"].contains(&&party(line)[..])));
+    let lines = world.good(&format!("view export {}", view(&2)));
+    for way in ["send", "receive"] {
+        let mut of_way = lines.lines().filter(|line| line.split(',').nth(2) == Some(way));
+        assert!(of_way.clone().count() > 40 && of_way.all(|line| party(line) == "2"), "{way}");
+    }
+    world.good("view show views-1/alice-disk-server1-1.view --svg one.svg");
+}
+
 #[test]
 fn what_is_on_some_of_the_servers_is_removed_and_no_server_is_left_out() {
     let world = World::new();
@@ -206,7 +312,6 @@ fn what_is_on_some_of_the_servers_is_removed_and_no_server_is_left_out() {
 
 #[test]
 fn a_server_without_room_is_full_and_one_whose_files_are_damaged_is_damaged() {
-    use rustix::process::{Pid, Resource, Rlimit, prlimit};
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");

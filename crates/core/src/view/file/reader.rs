@@ -6,13 +6,15 @@ use std::io::{BufRead, BufReader, Read};
 
 use super::ViewFileErrorKind::{NotAView, OutOfRange, TrailingBytes, Truncated, UnknownVersion};
 use super::{
-    END_TAG, MAGIC, TIME_TAG, VERSION, VERSION_WITHOUT_CAPABILITIES, VERSION_WITHOUT_TIMES,
-    ViewFileError, part_code,
+    END_TAG, MAGIC, RECEIVED_TAG, SENT_TAG, TIME_TAG, VERSION, VERSION_WITHOUT_CAPABILITIES,
+    VERSION_WITHOUT_SERVERS, VERSION_WITHOUT_TIMES, ViewFileError, part_code,
 };
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{Part, Piece, TreeId};
 use crate::store::Capabilities;
-use crate::view::{Event, Operation};
+use crate::view::{
+    Direction, Event, Exchange, Observed, Operation, TREES_OF_SERVER_MAX, ViewServers,
+};
 
 /// Starts to read a view file. Memory is bounded, whatever the bytes.
 ///
@@ -27,7 +29,7 @@ pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
     }
     let version = input.byte()?;
     let capabilities = match version {
-        VERSION | VERSION_WITHOUT_TIMES => Some(input.capabilities()?),
+        VERSION | VERSION_WITHOUT_SERVERS | VERSION_WITHOUT_TIMES => Some(input.capabilities()?),
         VERSION_WITHOUT_CAPABILITIES => None,
         _ => {
             return Err(ViewFileError::new(
@@ -40,14 +42,16 @@ pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
             ));
         }
     };
-    let micros = (version == VERSION).then_some(0);
-    Ok(ViewReader { input, capabilities, events: 0, last_trip: 0, micros, ended: false })
+    let servers = if version == VERSION { input.servers()? } else { None };
+    let micros = (version >= VERSION_WITHOUT_SERVERS).then_some(0);
+    Ok(ViewReader { input, capabilities, servers, events: 0, last_trip: 0, micros, ended: false })
 }
 
-/// The events of a view file, in order. The first error is the last item.
+/// The events of a view file, and messages between servers, in order. The first error is the last item.
 pub struct ViewReader<R> {
     input: Input<R>,
     capabilities: Option<Capabilities>,
+    servers: Option<ViewServers>,
     events: u64,
     last_trip: u64,
     /// When the latest event happened, if the file says such things.
@@ -56,15 +60,15 @@ pub struct ViewReader<R> {
 }
 
 impl<R: Read> Iterator for ViewReader<R> {
-    type Item = Result<Event, ViewFileError>;
+    type Item = Result<Observed, ViewFileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
             return None;
         }
-        let event = self.event().transpose();
-        self.ended = !matches!(event, Some(Ok(_)));
-        event
+        let observed = self.observed().transpose();
+        self.ended = !matches!(observed, Some(Ok(_)));
+        observed
     }
 }
 
@@ -74,14 +78,19 @@ impl<R: Read> ViewReader<R> {
         self.capabilities
     }
 
-    /// When the event that came last happened, in microseconds from the beginning of the recording. Files of the
+    /// Which servers hold shares of what the client keeps. None if storage is one place, or the file is of a version before 4, which does not say it.
+    pub fn servers(&self) -> Option<ViewServers> {
+        self.servers
+    }
+
+    /// When what came last happened, in microseconds from the beginning of the recording. Files of the
     /// versions 1 and 2 do not say it.
     pub fn micros(&self) -> Option<u64> {
         self.micros
     }
 
-    /// The next event, or `None` at a sound end.
-    fn event(&mut self) -> Result<Option<Event>, ViewFileError> {
+    /// What is next, or `None` at a sound end.
+    fn observed(&mut self) -> Result<Option<Observed>, ViewFileError> {
         let mut at = self.input.offset;
         let mut tag = self.input.byte()?;
         let is_timed = tag == TIME_TAG && self.micros.is_some();
@@ -93,25 +102,92 @@ impl<R: Read> ViewReader<R> {
         if tag == END_TAG && !is_timed {
             return self.end().map(|()| None);
         }
-        if tag > 0x0F {
-            return Err(out_of_range(at, format!("{tag:#04x} is no tag of an event")));
-        }
-        let operation = Operation::ALL[usize::from(tag & 3)];
-        let part = tag >> 2;
-        if (operation == Operation::Flush) != (part == part_code::NONE) {
-            return Err(out_of_range(at, "a flush has no piece, and everything else has one"));
-        }
+        let direction = match tag {
+            SENT_TAG => Some(Direction::Sent),
+            RECEIVED_TAG => Some(Direction::Received),
+            _ => None,
+        };
+        let servers = self.servers;
+        let observed = match (servers, direction) {
+            (Some(servers), Some(direction)) => {
+                let trip = self.trip(is_timed)?;
+                Observed::Exchange(self.exchange(trip, direction, servers)?)
+            }
+            _ if tag <= 0x0F => Observed::Event(self.event(at, tag, is_timed)?),
+            _ => return Err(out_of_range(at, format!("{tag:#04x} is no tag of an event"))),
+        };
+        self.last_trip = observed.trip();
+        self.events += 1;
+        Ok(Some(observed))
+    }
+
+    /// Of what is next, its running number.
+    fn trip(&mut self, is_timed: bool) -> Result<u64, ViewFileError> {
         let at = self.input.offset;
         let step = self.input.number()?;
         if is_timed && step == 0 && self.events > 0 {
             return Err(out_of_range(at, "a time stands within a trip"));
         }
-        let trip = self.last_trip.wrapping_add(step);
+        Ok(self.last_trip.wrapping_add(step))
+    }
+
+    /// What is behind the tag, which stands at `at`.
+    fn event(&mut self, at: u64, tag: u8, is_timed: bool) -> Result<Event, ViewFileError> {
+        let operation = Operation::ALL[usize::from(tag & 3)];
+        let part = tag >> 2;
+        if (operation == Operation::Flush) != (part == part_code::NONE) {
+            return Err(out_of_range(at, "a flush has no piece, and everything else has one"));
+        }
+        let trip = self.trip(is_timed)?;
         let piece = (part != part_code::NONE).then(|| self.piece(part)).transpose()?;
         let bytes = self.input.number()?;
-        self.last_trip = trip;
-        self.events += 1;
-        Ok(Some(Event { trip, operation, piece, bytes }))
+        Ok(Event { trip, operation, piece, bytes })
+    }
+
+    /// What is behind the number of the trip.
+    fn exchange(
+        &mut self,
+        trip: u64,
+        direction: Direction,
+        servers: ViewServers,
+    ) -> Result<Exchange, ViewFileError> {
+        let at = self.input.offset;
+        let [party, partner] = [self.input.byte()?, self.input.byte()?];
+        if !servers.watches(party) || !servers.has(partner) || party == partner {
+            let message = format!("server {party} and server {partner} are no two of this view");
+            return Err(out_of_range(at, message));
+        }
+        let at = self.input.offset;
+        let tree = self.input.byte()?;
+        if tree > TREES_OF_SERVER_MAX {
+            return Err(out_of_range(at, format!("no server has {tree} trees")));
+        }
+        let (eviction, attempt) = (self.input.number()?, self.input.number()?);
+        let round = self.input.byte()?;
+        let at = self.input.offset;
+        let part = self.input.number()?;
+        let part = u32::try_from(part)
+            .map_err(|_| out_of_range(at, format!("part {part} exceeds {}", u32::MAX)))?;
+        let at = self.input.offset;
+        let [shares, seeds] = [self.input.byte()?, self.input.byte()?];
+        if seeds > shares {
+            return Err(out_of_range(at, format!("of {shares} shares, {seeds} are seeds")));
+        }
+        let (tree, bytes) = (tree.checked_sub(1), self.input.number()?);
+        Ok(Exchange {
+            trip,
+            party,
+            direction,
+            partner,
+            tree,
+            eviction,
+            attempt,
+            round,
+            part,
+            shares,
+            seeds,
+            bytes,
+        })
     }
 
     fn pass_time(&mut self) -> Result<(), ViewFileError> {
@@ -214,6 +290,24 @@ impl<R: Read> Input<R> {
             );
             out_of_range(at, message)
         })
+    }
+
+    fn servers(&mut self) -> Result<Option<ViewServers>, ViewFileError> {
+        let at = self.offset;
+        let count = self.byte()?;
+        if count == 0 {
+            return Ok(None);
+        }
+        let [colluding, watched] = [self.byte()?, self.byte()?];
+        let servers =
+            ViewServers::new(count, colluding).and_then(|servers| servers.watching(watched));
+        let none = || {
+            let message = format!(
+                "{count} servers of which {colluding} may collude and {watched:#b} are watched are none that there can be"
+            );
+            out_of_range(at, message)
+        };
+        servers.map(Some).ok_or_else(none)
     }
 
     fn short(&mut self, field: &str) -> Result<u16, ViewFileError> {

@@ -2,13 +2,17 @@
 
 use alloc::format;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 use std::io::{self, Write};
 
-use super::{END_TAG, MAGIC, TIME_TAG, VERSION, part_code};
+use super::{END_TAG, MAGIC, RECEIVED_TAG, SENT_TAG, TIME_TAG, VERSION, part_code};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{Part, Piece};
 use crate::store::Capabilities;
-use crate::view::{Event, EventSink, Operation};
+use crate::view::{
+    Direction, Event, EventSink, Exchange, ExchangeSink, Operation, TREES_OF_SERVER_MAX,
+    ViewServers,
+};
 
 /// The last bucket of the deepest tree.
 const LAST_BUCKET: BucketId = BucketId((1 << (LEAF_LEVEL_MAX + 1)) - 2);
@@ -21,6 +25,7 @@ const LAST_BUCKET: BucketId = BucketId((1 << (LEAF_LEVEL_MAX + 1)) - 2);
 #[must_use = "a view file is complete only after `finish`"]
 pub struct FileSink<W> {
     out: W,
+    servers: Option<ViewServers>,
     events: u64,
     last_trip: u64,
     /// Microseconds from the beginning of the recording to now, and to what was said last.
@@ -32,11 +37,16 @@ pub struct FileSink<W> {
 }
 
 impl<W: Write> FileSink<W> {
-    /// Begins the file of a store that can do these.
-    pub fn new(out: W, capabilities: Capabilities) -> Self {
+    /// Begins the file of a store that can do these, and of these servers if there are several which hold shares.
+    pub fn new(out: W, capabilities: Capabilities, servers: Option<ViewServers>) -> Self {
         let mut record = [&MAGIC[..], &[VERSION]].concat();
         put_number(&mut record, u64::from(capabilities.bits()));
-        let mut sink = Self { out, events: 0, last_trip: 0, now: 0, said: 0, record, error: None };
+        match servers {
+            Some(these) => record.extend([these.count(), these.colluding(), these.watched()]),
+            None => record.push(0),
+        }
+        let (events, last_trip, now, said, error) = (0, 0, 0, 0, None);
+        let mut sink = Self { out, servers, events, last_trip, now, said, record, error };
         sink.put_record();
         sink
     }
@@ -51,7 +61,7 @@ impl<W: Write> FileSink<W> {
     ///
     /// # Errors
     /// The first error of any write, or an event that no file can hold: a bucket past the deepest
-    /// tree, or a flush with a piece.
+    /// tree, a flush with a piece, or a message between servers that there are not.
     pub fn finish(mut self) -> io::Result<W> {
         self.record.push(END_TAG);
         put_number(&mut self.record, self.events);
@@ -71,26 +81,42 @@ impl<W: Write> FileSink<W> {
     }
 }
 
-impl<W: Write> EventSink for FileSink<W> {
-    fn record(&mut self, event: &Event, _: &[u8]) {
-        let begins_trip = self.events == 0 || event.trip != self.last_trip;
+impl<W: Write> FileSink<W> {
+    /// Writes one thing, with its time in front if it begins a trip.
+    fn put(&mut self, trip: u64, what: &dyn Debug, encode: impl FnOnce(&mut Self) -> Option<()>) {
+        let begins_trip = self.events == 0 || trip != self.last_trip;
         if begins_trip && self.now > self.said {
             self.record.push(TIME_TAG);
             put_number(&mut self.record, self.now - self.said);
             self.said = self.now;
         }
-        if encode(event, self.last_trip, &mut self.record).is_none() {
+        if encode(self).is_none() {
             self.record.clear();
             self.error.get_or_insert_with(|| {
                 io::Error::new(
                     io::ErrorKind::InvalidInput,
-                    format!("no view file can hold event {}: {event:?}", self.events),
+                    format!("no view file can hold event {}: {what:?}", self.events),
                 )
             });
         }
         self.put_record();
-        self.last_trip = event.trip;
+        self.last_trip = trip;
         self.events += 1;
+    }
+}
+
+impl<W: Write> EventSink for FileSink<W> {
+    fn record(&mut self, event: &Event, _: &[u8]) {
+        self.put(event.trip, event, |sink| encode(event, sink.last_trip, &mut sink.record));
+    }
+}
+
+impl<W: Write> ExchangeSink for FileSink<W> {
+    fn exchanged(&mut self, exchange: &Exchange, _: &[u8]) {
+        self.put(exchange.trip, exchange, |sink| {
+            sink.servers.filter(|servers| exchange.is_between(*servers))?;
+            encode_exchange(exchange, sink.last_trip, &mut sink.record)
+        });
     }
 }
 
@@ -120,6 +146,29 @@ fn encode(event: &Event, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
         }
     }
     put_number(out, bytes);
+    Some(())
+}
+
+/// The same of a message between servers.
+fn encode_exchange(exchange: &Exchange, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
+    let Exchange {
+        trip, party, partner, tree, eviction, attempt, round, part, shares, seeds, ..
+    } = *exchange;
+    if tree.is_some_and(|tree| tree >= TREES_OF_SERVER_MAX) || seeds > shares {
+        return None;
+    }
+    out.push(match exchange.direction {
+        Direction::Sent => SENT_TAG,
+        Direction::Received => RECEIVED_TAG,
+    });
+    put_number(out, trip.wrapping_sub(last_trip));
+    out.extend([party, partner, tree.map_or(0, |tree| tree + 1)]);
+    put_number(out, eviction);
+    put_number(out, attempt);
+    out.push(round);
+    put_number(out, part.into());
+    out.extend([shares, seeds]);
+    put_number(out, exchange.bytes);
     Some(())
 }
 

@@ -6,44 +6,64 @@ use super::*;
 use crate::geometry::BucketId;
 use crate::pieces::{Part, Piece, TreeId};
 use crate::store::Capabilities;
-use crate::view::{Event, EventSink, Operation};
+use crate::view::{
+    Direction, Event, EventSink, Exchange, ExchangeSink, Observed, Operation, ViewServers,
+};
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq)]
 struct View {
     capabilities: Option<Capabilities>,
-    events: Vec<Event>,
+    servers: Option<ViewServers>,
+    events: Vec<Observed>,
     /// Of each event, if it says them.
     times: Option<Vec<u64>>,
 }
 
-/// How files start: those of versions 1 and 2, and those of stores of whole buckets and of parts.
-const STARTS: [&[u8]; 4] =
-    [b"OBLVIEW\x01", b"OBLVIEW\x02\x00", b"OBLVIEW\x03\x00", b"OBLVIEW\x03\x01"];
+/// How files start: those of versions 1 to 3, and those of stores of whole buckets, of parts, and of three servers.
+const STARTS: [&[u8]; 6] = [
+    b"OBLVIEW\x01",
+    b"OBLVIEW\x02\x00",
+    b"OBLVIEW\x03\x01",
+    b"OBLVIEW\x04\x00\x00",
+    b"OBLVIEW\x04\x01\x00",
+    b"OBLVIEW\x04\x01\x03\x01\x05",
+];
 
-/// The file of a view that says what the store could do, and when events happened.
+/// The first of them that is of the version that is written.
+const WRITTEN: usize = 3;
+
+/// The file of a view that says all that a file says today.
 fn to_bytes(view: &View) -> Vec<u8> {
-    let mut sink = FileSink::new(Vec::new(), view.capabilities.unwrap());
-    for (event, time) in view.events.iter().zip(view.times.as_ref().unwrap()) {
+    let mut sink = FileSink::new(Vec::new(), view.capabilities.unwrap(), view.servers);
+    for (observed, time) in view.events.iter().zip(view.times.as_ref().unwrap()) {
         sink.set_micros(*time);
-        sink.record(event, &[]);
+        put(&mut sink, observed);
     }
     sink.finish().unwrap()
 }
 
+fn put(sink: &mut impl ExchangeSink, observed: &Observed) {
+    match observed {
+        Observed::Event(event) => sink.record(event, &[]),
+        Observed::Exchange(exchange) => sink.exchanged(exchange, &[]),
+    }
+}
+
 /// What is before the first error, and the error.
 fn from_bytes(bytes: &[u8]) -> (View, Option<ViewFileError>) {
-    let mut view = View { capabilities: None, events: Vec::new(), times: None };
+    let mut view = View { capabilities: None, servers: None, events: Vec::new(), times: None };
     match read_view(bytes) {
         Err(error) => (view, Some(error)),
         Ok(mut reader) => {
             view.capabilities = reader.capabilities();
+            view.servers = reader.servers();
             view.times = reader.micros().map(|_| Vec::new());
             let error = loop {
                 match reader.next() {
                     None => break None,
                     Some(Err(error)) => break Some(error),
-                    Some(Ok(event)) => view.events.push(event),
+                    Some(Ok(observed)) => view.events.push(observed),
                 }
                 if let Some(times) = &mut view.times {
                     times.push(reader.micros().unwrap());
@@ -82,20 +102,69 @@ fn any_event() -> impl Strategy<Value = Event> {
     })
 }
 
+fn any_servers() -> impl Strategy<Value = ViewServers> {
+    (2u8..=7).prop_flat_map(|count| {
+        (1..count, 1..1u8 << count).prop_map(move |(colluding, watched)| {
+            ViewServers::new(count, colluding).unwrap().watching(watched).unwrap()
+        })
+    })
+}
+
+/// One of servers of which at least one is watched.
+fn any_exchange(servers: ViewServers) -> impl Strategy<Value = Exchange> {
+    let watched: Vec<u8> = (1..=7).filter(|party| servers.watches(*party)).collect();
+    let count = servers.count();
+    let parties = (prop::sample::select(watched), 1..count)
+        .prop_map(move |(party, apart)| (party, (party - 1 + apart) % count + 1));
+    let direction = prop_oneof![Just(Direction::Sent), Just(Direction::Received)];
+    let tree = prop::option::of(0u8..8);
+    let numbers = (any_number(), any_number(), any_number(), any_number());
+    let shape = (any::<u8>(), any::<u32>(), any::<u8>(), any::<u8>());
+    (parties, direction, tree, numbers, shape).prop_map(
+        |((party, partner), direction, tree, (trip, eviction, attempt, bytes), shape)| {
+            let (round, part, shares, seeds) = shape;
+            let (shares, seeds) = (shares.max(seeds), shares.min(seeds));
+            Exchange {
+                trip,
+                party,
+                direction,
+                partner,
+                tree,
+                eviction,
+                attempt,
+                round,
+                part,
+                shares,
+                seeds,
+                bytes,
+            }
+        },
+    )
+}
+
 fn any_view() -> impl Strategy<Value = View> {
     let capabilities = prop_oneof![Just(Capabilities::NONE), Just(Capabilities::PARTS)];
-    let passed = prop_oneof![Just(0), 0u64..300, any_number().prop_map(|number| number >> 8)];
-    let events = prop::collection::vec((any_event(), passed), 0..40);
-    (capabilities, events).prop_map(|(capabilities, events)| {
-        let (mut timed, mut times, mut micros): (Vec<Event>, _, _) = (Vec::new(), Vec::new(), 0);
-        for (event, passed) in events {
+    let passed = || prop_oneof![Just(0), 0u64..300, any_number().prop_map(|number| number >> 8)];
+    let events = move |observed| prop::collection::vec((observed, passed()), 0..40);
+    let called = || any_event().prop_map(Observed::Event);
+    let of_one = events(called().boxed()).prop_map(|events| (None, events));
+    let of_servers = any_servers().prop_flat_map(move |servers| {
+        let exchanged = any_exchange(servers).prop_map(Observed::Exchange);
+        let observed = prop_oneof![called(), exchanged].boxed();
+        events(observed).prop_map(move |events| (Some(servers), events))
+    });
+    let events = prop_oneof![of_one, of_servers];
+    (capabilities, events).prop_map(|(capabilities, (servers, events))| {
+        let (mut timed, mut times, mut micros): (Vec<Observed>, _, _) = (Vec::new(), Vec::new(), 0);
+        for (observed, passed) in events {
             // Within a trip, no time passes.
-            let is_new = timed.last().is_none_or(|last| last.trip != event.trip);
+            let is_new = timed.last().is_none_or(|last| last.trip() != observed.trip());
             micros += if is_new { passed } else { 0 };
-            timed.push(event);
+            timed.push(observed);
             times.push(micros);
         }
-        View { capabilities: Some(capabilities), events: timed, times: Some(times) }
+        let capabilities = Some(capabilities);
+        View { capabilities, servers, events: timed, times: Some(times) }
     })
 }
 
@@ -134,7 +203,7 @@ proptest! {
     #[test]
     fn foreign_bytes_are_a_view_or_refused_never_a_panic(
         start in 0..STARTS.len(),
-        body in prop::collection::vec(prop_oneof![3 => 0u8..16, 1 => any::<u8>()], 0..200),
+        body in prop::collection::vec(prop_oneof![3 => 0u8..18, 1 => any::<u8>()], 0..200),
         end in any::<bool>(),
     ) {
         let mut bytes = [STARTS[start], &body].concat();
@@ -143,13 +212,14 @@ proptest! {
         }
         let (view, error) = from_bytes(&bytes);
         match error {
-            None if start >= 2 => {
+            None if start >= WRITTEN => {
                 prop_assert!(view.times.is_some());
                 prop_assert_eq!(to_bytes(&view), bytes, "a view has exactly one file");
             }
             None => {
-                prop_assert!(view.times.is_none());
+                prop_assert_eq!(view.times.is_none(), start < 2);
                 prop_assert_eq!(view.capabilities.is_none(), start == 0);
+                prop_assert!(view.servers.is_none());
             }
             Some(error) => prop_assert!(error.offset() <= bytes.len() as u64),
         }
@@ -170,7 +240,7 @@ proptest! {
 }
 
 /// Events, and their bytes with those of the end, as versions without times have them.
-fn documented() -> (Vec<Event>, Vec<u8>) {
+fn documented() -> (Vec<Observed>, Vec<u8>) {
     let piece = |level, index, part| {
         Some(Piece { tree: TreeId(300), bucket: BucketId::new(level, index), part })
     };
@@ -185,18 +255,20 @@ fn documented() -> (Vec<Event>, Vec<u8>) {
         &[0x0F, 1, 0],
         &[0x80, 3],
     ];
-    (events.to_vec(), bytes.concat())
+    (events.map(Observed::Event).to_vec(), bytes.concat())
 }
 
 #[test]
 fn the_documented_bytes() {
     let (events, bytes) = documented();
-    let starts =
-        [(Capabilities::NONE, b"OBLVIEW\x03\x00"), (Capabilities::PARTS, b"OBLVIEW\x03\x01")];
+    let starts = [
+        (Capabilities::NONE, b"OBLVIEW\x04\x00\x00"),
+        (Capabilities::PARTS, b"OBLVIEW\x04\x01\x00"),
+    ];
     for (capabilities, start) in starts {
         let at = |micros: [u64; 3]| Some(micros.to_vec());
-        let view =
-            View { capabilities: Some(capabilities), events: events.clone(), times: at([0; 3]) };
+        let (capabilities, servers) = (Some(capabilities), None);
+        let view = View { capabilities, servers, events: events.clone(), times: at([0; 3]) };
         assert_eq!(to_bytes(&view), [&start[..], &bytes].concat());
 
         // The first trip has 16 bytes, and time passes before it and before the next.
@@ -209,20 +281,59 @@ fn the_documented_bytes() {
 }
 
 #[test]
-fn files_of_versions_1_and_2_are_read_and_do_not_say_when_events_happened() {
+fn the_documented_bytes_of_messages_between_servers() {
+    let servers = ViewServers::new(3, 1).unwrap().watching(0b010).unwrap();
+    let sent = Exchange {
+        trip: 2,
+        party: 2,
+        direction: Direction::Sent,
+        partner: 3,
+        tree: Some(0),
+        eviction: 300,
+        attempt: 301,
+        round: 4,
+        part: 130,
+        shares: 2,
+        seeds: 1,
+        bytes: 1000,
+    };
+    let received = Exchange { trip: 3, direction: Direction::Received, partner: 1, ..sent };
+    let received = Exchange { tree: None, round: 0, part: 3, shares: 0, seeds: 0, ..received };
+    let view = View {
+        capabilities: Some(Capabilities::PARTS),
+        servers: Some(servers),
+        events: [sent, received].map(Observed::Exchange).to_vec(),
+        times: Some(vec![0, 5]),
+    };
+    let expected = [
+        &b"OBLVIEW\x04\x01\x03\x01\x02"[..],
+        &[0x10, 2, 2, 3, 1, 0xAC, 0x02, 0xAD, 0x02, 4, 0x82, 0x01, 2, 1, 0xE8, 0x07],
+        &[0x81, 5],
+        &[0x11, 1, 2, 1, 0, 0xAC, 0x02, 0xAD, 0x02, 0, 3, 0, 0, 0xE8, 0x07],
+        &[0x80, 2],
+    ];
+    assert_eq!(to_bytes(&view), expected.concat());
+    assert_eq!(from_bytes(&expected.concat()).0, view);
+}
+
+#[test]
+fn files_of_versions_before_are_read_and_do_not_say_what_came_later() {
     let (events, bytes) = documented();
-    for (start, capabilities) in
-        [(&b"OBLVIEW\x01"[..], None), (&b"OBLVIEW\x02\x01"[..], Some(Capabilities::PARTS))]
-    {
+    let parts = Some(Capabilities::PARTS);
+    for (start, capabilities, times) in [
+        (&b"OBLVIEW\x01"[..], None, None),
+        (&b"OBLVIEW\x02\x01"[..], parts, None),
+        (&b"OBLVIEW\x03\x01"[..], parts, Some(vec![0; 3])),
+    ] {
         let (view, error) = from_bytes(&[start, &bytes].concat());
         assert!(error.is_none(), "{error:?}");
-        assert_eq!(view, View { capabilities, events: events.clone(), times: None });
+        assert_eq!(view, View { capabilities, servers: None, events: events.clone(), times });
     }
 }
 
 #[test]
 fn time_does_not_go_back() {
-    let mut sink = FileSink::new(Vec::new(), Capabilities::NONE);
+    let mut sink = FileSink::new(Vec::new(), Capabilities::NONE, None);
     for (trip, micros) in [(0, 7), (1, 3), (2, 8)] {
         sink.set_micros(micros);
         sink.record(&Event { trip, operation: Operation::Flush, piece: None, bytes: 0 }, &[]);
@@ -239,11 +350,11 @@ fn each_defect_has_its_kind_and_place() {
         (error.kind(), error.offset() as usize)
     };
     assert_eq!(kind_and_offset(b""), (Truncated, 0));
-    for version in [1, 2, 3] {
+    for version in [1, 2, 3, 4] {
         let foreign = [&b"OBLVIEX"[..], &[version, 0, 0x80, 0]].concat();
         assert_eq!(kind_and_offset(&foreign), (NotAView, 0));
     }
-    for version in [0, 4, u8::MAX] {
+    for version in [0, 5, u8::MAX] {
         let unknown = [&b"OBLVIEW"[..], &[version, 0, 0x80, 0]].concat();
         assert_eq!(kind_and_offset(&unknown), (UnknownVersion, 7));
     }
@@ -253,7 +364,7 @@ fn each_defect_has_its_kind_and_place() {
         ("a store that can do something past 32 bits", &[0x81, 0x80, 0x80, 0x80, 0x10]),
         ("a number longer than need be", &[0x81, 0x00]),
     ] {
-        for version in [2, 3] {
+        for version in [2, 3, 4] {
             let file = [&b"OBLVIEW"[..], &[version], capabilities, &[0x80, 0]].concat();
             assert_eq!(kind_and_offset(&file), (OutOfRange, 8), "{defect}");
         }
@@ -272,6 +383,8 @@ fn each_defect_has_its_kind_and_place() {
     ] {
         let file = [b"OBLVIEW\x03\x00", body].concat();
         assert_eq!(kind_and_offset(&file), (OutOfRange, 9 + offset), "{defect}");
+        let file = [b"OBLVIEW\x04\x00\x00", body].concat();
+        assert_eq!(kind_and_offset(&file), (OutOfRange, 10 + offset), "{defect}");
         // Versions before have no times.
         let at = body.iter().position(|byte| *byte == 0x81).unwrap();
         let file = [b"OBLVIEW\x02\x00", body].concat();
@@ -279,7 +392,7 @@ fn each_defect_has_its_kind_and_place() {
     }
 
     for (defect, body, offset) in [
-        ("no tag", &[0x10][..], 0),
+        ("no tag", &[0x12][..], 0),
         ("flush with a piece", &[0x03], 0),
         ("read without a piece", &[0x0D], 0),
         ("tree past 65,535", &[0x01, 0, 0x80, 0x80, 0x04], 2),
@@ -299,6 +412,50 @@ fn each_defect_has_its_kind_and_place() {
     }
 }
 
+/// Of three servers of which one and three are watched.
+#[test]
+fn each_defect_of_servers_and_their_messages_has_its_place() {
+    let refused = |bytes: &[u8]| {
+        let error = from_bytes(bytes).1.unwrap();
+        (error.kind() == ViewFileErrorKind::OutOfRange).then_some(error.offset() as usize)
+    };
+    for (defect, servers) in [
+        ("one server", &[1, 1, 0][..]),
+        ("eight", &[8, 1, 0]),
+        ("none may collude", &[3, 0, 0]),
+        ("all may", &[3, 3, 0]),
+        ("a fourth is watched", &[3, 1, 8]),
+    ] {
+        let file = [b"OBLVIEW\x04\x00", servers, &[0x80, 0]].concat();
+        assert_eq!(refused(&file), Some(9), "{defect}");
+    }
+    let start = STARTS.last().unwrap();
+    let sound = [0x10, 0, 1, 2, 1, 0, 0, 1, 0, 2, 1, 0];
+    assert!(from_bytes(&[start, &sound[..], &[0x80, 1]].concat()).1.is_none());
+    for (defect, at, byte, offset) in [
+        ("no tag", 0, 0x12, 0),
+        ("one that is not watched", 2, 2, 2),
+        ("no server", 2, 0, 2),
+        ("a fourth", 3, 4, 2),
+        ("to itself", 3, 1, 2),
+        ("the ninth tree", 4, 9, 4),
+        ("more seeds than shares", 10, 3, 9),
+    ] {
+        let mut body = sound;
+        body[at] = byte;
+        let file = [start, &body[..], &[0x80, 1]].concat();
+        assert_eq!(refused(&file), Some(start.len() + offset), "{defect}");
+    }
+    let long_part =
+        [&sound[..8], &[0x80, 0x80, 0x80, 0x80, 0x10], &sound[9..], &[0x80, 1]].concat();
+    assert_eq!(refused(&[start, &long_part[..]].concat()), Some(start.len() + 8));
+    // Storage that is one place has no such messages, and neither have versions before.
+    for start in &STARTS[..STARTS.len() - 1] {
+        let file = [start, &sound[..], &[0x80, 1]].concat();
+        assert_eq!(refused(&file), Some(start.len()));
+    }
+}
+
 #[test]
 fn events_that_no_reader_would_accept_are_errors_of_the_sink() {
     let piece = Piece { tree: TreeId(0), bucket: BucketId::ROOT, part: Part::Whole };
@@ -309,10 +466,39 @@ fn events_that_no_reader_would_accept_are_errors_of_the_sink() {
         Event { piece: Some(Piece { bucket: BucketId((1 << 41) - 1), ..piece }), ..sound },
         Event { piece: Some(Piece { bucket: BucketId(u64::MAX), ..piece }), ..sound },
     ] {
-        let mut sink = FileSink::new(Vec::new(), Capabilities::NONE);
+        let mut sink = FileSink::new(Vec::new(), Capabilities::NONE, None);
         sink.record(&event, &[]);
         sink.record(&sound, &[]);
         assert_eq!(sink.finish().unwrap_err().kind(), io::ErrorKind::InvalidInput, "{event:?}");
+    }
+    let servers = ViewServers::new(3, 1).unwrap().watching(1).unwrap();
+    let (direction, tree) = (Direction::Sent, Some(0));
+    let (trip, eviction, attempt, round, part, bytes) = (0, 0, 1, 1, 0, 5);
+    let sound = Exchange {
+        trip,
+        party: 1,
+        direction,
+        partner: 2,
+        tree,
+        eviction,
+        attempt,
+        round,
+        part,
+        shares: 1,
+        seeds: 0,
+        bytes,
+    };
+    for (exchange, servers) in [
+        (sound, None),
+        (Exchange { party: 2, partner: 1, ..sound }, Some(servers)),
+        (Exchange { partner: 4, ..sound }, Some(servers)),
+        (Exchange { partner: 1, ..sound }, Some(servers)),
+        (Exchange { tree: Some(8), ..sound }, Some(servers)),
+        (Exchange { seeds: 2, ..sound }, Some(servers)),
+    ] {
+        let mut sink = FileSink::new(Vec::new(), Capabilities::NONE, servers);
+        sink.exchanged(&exchange, &[]);
+        assert_eq!(sink.finish().unwrap_err().kind(), io::ErrorKind::InvalidInput, "{exchange:?}");
     }
 }
 
@@ -328,8 +514,8 @@ fn an_error_of_the_medium_comes_back_at_the_end() {
             Ok(())
         }
     }
-    for room in 0..17 {
-        let mut sink = FileSink::new(Full(room), Capabilities::NONE);
+    for room in 0..18 {
+        let mut sink = FileSink::new(Full(room), Capabilities::NONE, None);
         for trip in 0..2 {
             sink.record(&Event { trip, operation: Operation::Flush, piece: None, bytes: 0 }, &[]);
         }

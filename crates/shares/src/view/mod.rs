@@ -12,34 +12,39 @@
 //! | [`Fetch`](Request::Fetch), [`Put`](Request::Put) | a read or a write of each slot |
 //! | anything else | a read of the root's header |
 //!
-//! All servers that are asked at once share a trip. What servers send to each other does not pass here.
+//! All servers that are asked at once share a trip. What servers send to each other does not pass there: a [`WireRecorder`] watches one server, and
+//! has both.
 
+mod touched;
+mod wire;
+
+use oblivio_core::StoreError;
 use oblivio_core::durable::{Fact, FactValue, number_of};
 use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Part, Patience, Piece, ShareServers, TreeId,
+    Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, ShareServers, TreeId,
     TreeShape,
 };
-use oblivio_core::view::{EventSink, Operation, Recorder};
-use oblivio_core::{BucketId, Leaf, StoreError};
+use oblivio_core::view::{EventSink, Operation, Recorder, ViewServers, tree_of_party};
 
-use crate::message::{Request, Slots};
+pub use wire::{WireRecorder, servers_seen_by};
+
+use crate::message::Request;
 use crate::tree::HEIGHT_MAX;
+use touched::{Touched, header_of_root, touched};
 
 /// The tree of a view that stands for a server, counted from 0, and the data that it has.
 pub fn tree_of_server(server: usize) -> TreeId {
-    tree_in_server(server, 0)
+    tree_of_party(party(server), 0)
 }
 
-/// The same of any of the trees that it has.
-fn tree_in_server(server: usize, tree: u8) -> TreeId {
-    TreeId(FIRST_SERVER + SERVERS_MAX * u16::from(tree) + server as u16)
+/// The number of a server that is counted from 0.
+fn party(server: usize) -> u8 {
+    server as u8 + 1
 }
 
-/// Those before it are for records.
-const FIRST_SERVER: u16 = 100;
-
-/// There are fewer servers.
-const SERVERS_MAX: u16 = 10;
+/// What an array says of its servers, and of those that may collude.
+pub(crate) const SERVERS: &str = "servers";
+pub(crate) const COLLUDING: &str = "colluding";
 
 /// What an array says of the levels of its tree, and of those of its map if it has any.
 pub(crate) const LEVELS: &str = "levels";
@@ -56,8 +61,11 @@ pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
     Some([data].iter().chain(of_map.unwrap_or_default()).map(height).collect())
 }
 
-/// Pieces of one trip, with the bytes that moved for each.
-type Seen<'m> = Vec<(Piece, &'m [u8])>;
+/// The servers of an array with these facts, as its client sees them: not what they send to each other. None if it says nothing of them.
+pub fn servers_of(facts: &[Fact]) -> Option<ViewServers> {
+    let number = |name| u8::try_from(number_of(facts, name)?).ok();
+    ViewServers::new(number(SERVERS)?, number(COLLUDING)?)
+}
 
 /// Wraps a store over share servers, and tells a sink of every call. It changes nothing.
 pub struct ShareRecorder<S, K> {
@@ -77,60 +85,13 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
         Self { recorder: Recorder::new(store, sink), heights, known }
     }
 
-    /// What is recorded of a message to a server and of its answer: what is read, and what is written.
-    fn seen<'m>(&self, server: usize, message: &'m [u8], answer: &'m [u8]) -> [Seen<'m>; 2] {
+    /// What is recorded of a message to a server and of its answer.
+    fn touched<'m>(&self, server: usize, message: &'m [u8], answer: &'m [u8]) -> Touched<'m> {
         let Ok((tree, request)) = Request::decode_in(message) else {
-            let root =
-                Piece { tree: tree_of_server(server), bucket: BucketId::ROOT, part: Part::Header };
-            return [vec![(root, message)], Vec::new()];
+            return header_of_root(party(server), 0, message);
         };
         let height = self.heights.get(usize::from(tree)).copied().unwrap_or_default();
-        let piece = |bucket, part| Piece { tree: tree_in_server(server, tree), bucket, part };
-        let path = |leaf: Leaf, part| {
-            let path = (0..=height).map(move |level| BucketId::on_path(leaf, level));
-            path.map(|bucket| (piece(bucket, part), &[][..])).collect::<Vec<_>>()
-        };
-        let whole_path = |leaf| path(leaf, Part::Whole);
-        let slot = |bucket, slot| piece(bucket, Part::Slot(slot as u16));
-        // What is said of several slots is in the first.
-        let several = |Slots { bucket, first, count }, said| {
-            let mut slots: Vec<_> =
-                (first..first + count).map(|at| (slot(bucket, at), &[][..])).collect();
-            slots[0].1 = said;
-            slots
-        };
-        match request {
-            Request::Metadata { leaf, .. } => {
-                let mut headers = path(leaf, Part::Header);
-                headers.truncate(usize::from(height).max(1));
-                headers[0].1 = message;
-                if let Some(last) = headers.last_mut() {
-                    last.1 = answer;
-                }
-                [headers, Vec::new()]
-            }
-            Request::Select { select, .. } => {
-                let mut path = whole_path(select.leaf);
-                path[0].1 = message;
-                if let Some(leaf) = path.last_mut() {
-                    leaf.1 = answer;
-                }
-                [path, Vec::new()]
-            }
-            Request::Write { at, .. } => {
-                [Vec::new(), vec![(slot(BucketId::ROOT, at.written), message)]]
-            }
-            Request::Evict { evict, .. } => {
-                let leaves = 1 << height;
-                let mut path = whole_path(Leaf(evict.number % leaves));
-                let written = path.clone();
-                path[0].1 = message;
-                [path, written]
-            }
-            Request::Fetch { slots, .. } => [several(slots, answer), Vec::new()],
-            Request::Put { slots, .. } => [Vec::new(), several(slots, message)],
-            _ => [vec![(piece(BucketId::ROOT, Part::Header), message)], Vec::new()],
-        }
+        touched(party(server), (tree, height), &request, message, answer)
     }
 }
 
@@ -150,9 +111,9 @@ impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
                 Some(Some(Ok(answer))) => &answer[..],
                 _ => &[],
             };
-            let [reads, writes] = self.seen(server, message, answer);
-            read.extend(reads);
-            written.extend(writes);
+            let touched = self.touched(server, message, answer);
+            read.extend(touched.read);
+            written.extend(touched.written);
         }
         for (operation, pieces) in [(Operation::Read, read), (Operation::Write, written)] {
             if !pieces.is_empty() {

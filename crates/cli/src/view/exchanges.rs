@@ -1,0 +1,232 @@
+//! What servers sent to each other: how much, and whether each eviction looks like any other. Memory is bounded, whatever the view is.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use oblivio_core::view::{Direction, Exchange, tree_of_party};
+
+/// Messages from one server to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+}
+
+/// What some servers sent to each other and to the others, and got. Public.
+#[derive(Default)]
+pub(super) struct Exchanges {
+    /// From which to which.
+    pub(super) sent: BTreeMap<(u8, u8), Sent>,
+    /// Attempts of which more may come, by who saw them.
+    under_way: BTreeMap<(u8, u64), Attempt>,
+    /// How evictions looked, by who saw them and in which of its trees.
+    trees: BTreeMap<(u8, u8), OfTree>,
+    /// Attempts of which the server was never told.
+    pub(super) untold: u64,
+}
+
+/// How often evictions of a tree had each shape.
+#[derive(Default)]
+struct OfTree {
+    shapes: BTreeMap<Shape, u64>,
+    /// Those past [`SHAPES_MAX`].
+    others: u64,
+}
+
+/// An attempt to evict a path, as one server saw it.
+#[derive(Clone, Copy, Default)]
+struct Attempt {
+    tree: Option<u8>,
+    shape: Shape,
+}
+
+/// All that shows of an attempt but its order, which chance decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Shape {
+    messages: u64,
+    bytes: u64,
+    /// The sum of a digest of each message.
+    digest: u64,
+}
+
+/// Attempts of a server of which messages may still come, at most: an attempt begins when the one before is over, or was given up.
+const UNDER_WAY_MAX: usize = 8;
+
+/// Shapes that are told apart.
+const SHAPES_MAX: usize = 1000;
+
+/// How evictions of a tree look to a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Evictions {
+    pub(super) party: u8,
+    /// The tree of the view.
+    pub(super) tree: u16,
+    pub(super) attempts: u64,
+    /// As many of them look exactly alike: the most that do.
+    pub(super) alike: u64,
+    /// Of each that does.
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+}
+
+impl Exchanges {
+    /// The next one. It is counted where it was sent, or where it came if nobody shown has sent it.
+    pub(super) fn record(&mut self, exchange: &Exchange, shown: &[u8]) {
+        let (from, to) = exchange.from_to();
+        if exchange.direction == Direction::Sent || !shown.contains(&from) {
+            let sent = self.sent.entry((from, to)).or_default();
+            sent.messages += 1;
+            sent.bytes = sent.bytes.saturating_add(exchange.bytes);
+        }
+        let attempt = self.under_way.entry((exchange.party, exchange.attempt)).or_default();
+        attempt.tree = attempt.tree.or(exchange.tree);
+        attempt.shape.add(exchange);
+        self.end_attempts_of(exchange.party, UNDER_WAY_MAX);
+    }
+
+    /// The view has ended.
+    pub(super) fn end(&mut self) {
+        (1..=u8::MAX).for_each(|party| self.end_attempts_of(party, 0));
+    }
+
+    /// Of the attempts of a server, the oldest are over, until so many are left.
+    fn end_attempts_of(&mut self, party: u8, left: usize) {
+        let of_party = (party, 0)..=(party, u64::MAX);
+        while self.under_way.range(of_party.clone()).count() > left {
+            let Some((oldest, _)) = self.under_way.range(of_party.clone()).next() else { return };
+            let oldest = *oldest;
+            let Some(Attempt { tree, shape }) = self.under_way.remove(&oldest) else { return };
+            let Some(tree) = tree else {
+                self.untold += 1;
+                continue;
+            };
+            let OfTree { shapes, others } = self.trees.entry((party, tree)).or_default();
+            if shapes.len() < SHAPES_MAX || shapes.contains_key(&shape) {
+                *shapes.entry(shape).or_default() += 1;
+            } else {
+                *others += 1;
+            }
+        }
+    }
+
+    /// How evictions of each tree look to each server.
+    pub(super) fn evictions(&self) -> impl Iterator<Item = Evictions> {
+        self.trees.iter().filter_map(|((party, tree), OfTree { shapes, others })| {
+            let (shape, alike) = shapes.iter().max_by_key(|(_, count)| **count)?;
+            Some(Evictions {
+                party: *party,
+                tree: tree_of_party(*party, *tree).0,
+                attempts: shapes.values().sum::<u64>() + others,
+                alike: *alike,
+                messages: shape.messages,
+                bytes: shape.bytes,
+            })
+        })
+    }
+}
+
+impl Shape {
+    fn add(&mut self, exchange: &Exchange) {
+        let Exchange { direction, partner, round, part, shares, seeds, bytes, .. } = *exchange;
+        let mut hasher = DefaultHasher::new();
+        (direction, partner, round, part, shares, seeds, bytes).hash(&mut hasher);
+        self.messages += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.digest = self.digest.wrapping_add(hasher.finish());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(attempt: u64, round: u8, bytes: u64) -> Exchange {
+        Exchange {
+            trip: 0,
+            party: 1,
+            direction: Direction::Received,
+            partner: 2,
+            tree: Some(0),
+            eviction: attempt,
+            attempt,
+            round,
+            part: 0,
+            shares: 1,
+            seeds: 0,
+            bytes,
+        }
+    }
+
+    fn seen(messages: impl IntoIterator<Item = Exchange>, shown: &[u8]) -> Exchanges {
+        let mut exchanges = Exchanges::default();
+        messages.into_iter().for_each(|message| exchanges.record(&message, shown));
+        exchanges.end();
+        exchanges
+    }
+
+    #[test]
+    fn evictions_are_alike_in_whatever_order_their_messages_come() {
+        let rounds = |attempt: u64| {
+            let mut rounds = vec![1, 2, 3];
+            rounds.rotate_left(attempt as usize % 3);
+            rounds.into_iter().map(move |round| message(attempt, round, 100))
+        };
+        let evictions: Vec<_> = seen((1..=50).flat_map(rounds), &[1]).evictions().collect();
+        let expected =
+            Evictions { party: 1, tree: 100, attempts: 50, alike: 50, messages: 3, bytes: 300 };
+        assert_eq!(evictions, [expected]);
+    }
+
+    #[test]
+    fn an_eviction_that_looks_otherwise_is_told() {
+        for odd in [
+            message(7, 3, 99),
+            message(7, 4, 100),
+            Exchange { seeds: 1, ..message(7, 3, 100) },
+            Exchange { part: 1, ..message(7, 3, 100) },
+            Exchange { direction: Direction::Sent, ..message(7, 3, 100) },
+            Exchange { partner: 3, ..message(7, 3, 100) },
+        ] {
+            let usual =
+                (1..=20).flat_map(|attempt| (1..=2).map(move |it| message(attempt, it, 100)));
+            let last = (1..=20).map(|attempt| match attempt {
+                7 => odd,
+                _ => message(attempt, 3, 100),
+            });
+            let of_all = seen(usual.chain(last), &[1]).evictions().next().unwrap();
+            // What comes so late that others have begun is an attempt of its own.
+            assert!(of_all.alike < of_all.attempts, "{odd:?}");
+            let in_order = (1..=20).flat_map(|attempt| {
+                let last = if attempt == 7 { odd } else { message(attempt, 3, 100) };
+                [message(attempt, 1, 100), message(attempt, 2, 100), last]
+            });
+            let of_all = seen(in_order, &[1]).evictions().next().unwrap();
+            assert_eq!((of_all.alike, of_all.attempts), (19, 20), "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn what_both_ends_have_seen_is_counted_once() {
+        let received = message(1, 1, 100);
+        let sent = Exchange { party: 2, direction: Direction::Sent, partner: 1, ..received };
+        for (shown, messages) in [(&[1, 2][..], vec![received, sent]), (&[1], vec![received])] {
+            let exchanges = seen(messages, shown);
+            let expected = Sent { messages: 1, bytes: 100 };
+            assert_eq!(exchanges.sent, BTreeMap::from([((2, 1), expected)]));
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_attempts_there_are() {
+        let strange = (0..50_000u64).map(|n| message(n.wrapping_mul(0x9E37_79B9_7F4A_7C15), 1, n));
+        let mut exchanges = Exchanges::default();
+        for message in strange {
+            exchanges.record(&message, &[1]);
+            assert!(exchanges.under_way.len() <= UNDER_WAY_MAX);
+        }
+        exchanges.end();
+        assert!(exchanges.trees[&(1, 0)].shapes.len() <= SHAPES_MAX);
+        let of_all = exchanges.evictions().next().unwrap();
+        assert_eq!((of_all.alike, of_all.attempts), (1, 50_000));
+    }
+}

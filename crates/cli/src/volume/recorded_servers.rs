@@ -1,0 +1,87 @@
+//! `oblivio serve shares --record-views`: what passes a share server, a view file for each time that a volume is in use.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use oblivio_core::store::Capabilities;
+use oblivio_serve::buckets::{Computed, WatchVolumes};
+use oblivio_shares::host::Watcher;
+use oblivio_shares::view::{WireRecorder, servers_seen_by};
+use oblivio_wire::keys::{AllowedClient, PublicKey};
+
+use super::recording::Sink;
+use crate::error::CliError;
+use crate::files::{self, Kind, Output};
+
+/// Records to files in `folder`, which is made if it is missing. They are called `CLIENT-VOLUME-serverI-NUMBER.view`, where I is
+/// which of the volume's servers this one is.
+pub(super) fn record_to(
+    folder: &Path,
+    clients: &[AllowedClient],
+) -> Result<Box<WatchVolumes>, CliError> {
+    files::make_private_folder(folder)?;
+    let names: HashMap<PublicKey, String> =
+        clients.iter().map(|client| (client.key, client.name.clone())).collect();
+    let folder = folder.to_owned();
+    Ok(Box::new(move |computed: &Computed<'_>| {
+        let client = names.get(&computed.client).map_or("unknown", String::as_str);
+        let begun = Recorded::begin(&folder, client, computed).inspect_err(|error| {
+            tracing::warn!(volume = computed.name, %error, "what passes for a volume is not recorded");
+        });
+        begun.ok().map(|recorded| Arc::new(recorded) as Arc<dyn Watcher>)
+    }))
+}
+
+/// A file gets its name when nobody uses the volume any more.
+struct Recorded {
+    /// Until then.
+    under_way: Option<(WireRecorder<Sink>, Output)>,
+}
+
+impl Recorded {
+    fn begin(folder: &Path, client: &str, computed: &Computed<'_>) -> Result<Self, CliError> {
+        let setup = computed.trees.first();
+        let number = setup.map_or(0, |setup| setup.number);
+        let path = unused(folder, &format!("{client}-{}-server{number}", computed.name));
+        let output = Output::begin(&path, Kind::View)?;
+        let servers = setup.and_then(|setup| servers_seen_by(setup));
+        let sink = Sink::begin(&output, Capabilities::NONE, servers)?;
+        let recorder = WireRecorder::new(sink, computed.trees.iter().copied());
+        Ok(Self { under_way: Some((recorder, output)) })
+    }
+}
+
+/// A name in the folder that no file has.
+fn unused(folder: &Path, begins: &str) -> PathBuf {
+    let named = |number: u64| folder.join(format!("{begins}-{number}.view"));
+    (1..).map(named).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| named(0))
+}
+
+impl Watcher for Recorded {
+    fn asked(&self, message: &[u8]) {
+        self.under_way.iter().for_each(|(recorder, _)| recorder.asked(message));
+    }
+
+    fn answered(&self, message: &[u8], answer: &[u8]) {
+        self.under_way.iter().for_each(|(recorder, _)| recorder.answered(message, answer));
+    }
+
+    fn sent(&self, to: u8, dealt: &[u8]) {
+        self.under_way.iter().for_each(|(recorder, _)| recorder.sent(to, dealt));
+    }
+
+    fn received(&self, from: u8, dealt: &[u8]) {
+        self.under_way.iter().for_each(|(recorder, _)| recorder.received(from, dealt));
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        let Some((recorder, output)) = self.under_way.take() else { return };
+        if let Err(error) = recorder.into_sink().finish(output) {
+            tracing::warn!(%error, "what passed for a volume was not recorded");
+        }
+    }
+}

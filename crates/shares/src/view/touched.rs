@@ -1,0 +1,91 @@
+//! What a server touches for a message of its client, as a view records it.
+
+use oblivio_core::store::{Part, Piece, TreeId};
+use oblivio_core::view::tree_of_party;
+use oblivio_core::{BucketId, Leaf};
+
+use crate::message::{Request, Slots};
+
+/// Pieces of one trip, with the bytes that moved for each.
+pub(super) type Seen<'m> = Vec<(Piece, &'m [u8])>;
+
+/// What a server touches.
+#[derive(Default)]
+pub(super) struct Touched<'m> {
+    pub(super) read: Seen<'m>,
+    pub(super) written: Seen<'m>,
+}
+
+impl<'m> Touched<'m> {
+    fn reads(read: Seen<'m>) -> Self {
+        Self { read, written: Vec::new() }
+    }
+
+    fn writes(written: Seen<'m>) -> Self {
+        Self { read: Vec::new(), written }
+    }
+}
+
+/// A read of the root's header: there was a message, and it moves nothing of a tree.
+pub(super) fn header_of_root(party: u8, tree: u8, message: &[u8]) -> Touched<'_> {
+    let tree = tree_of_party(party, tree);
+    Touched::reads(vec![(Piece { tree, bucket: BucketId::ROOT, part: Part::Header }, message)])
+}
+
+/// What the server of this number touches for a request for one of its trees, which has so many levels below the root; and which bytes were the message and
+/// its answer, which is a share or nothing.
+pub(super) fn touched<'m>(
+    party: u8,
+    (tree, height): (u8, u8),
+    request: &Request,
+    message: &'m [u8],
+    answer: &'m [u8],
+) -> Touched<'m> {
+    let id: TreeId = tree_of_party(party, tree);
+    let piece = |bucket, part| Piece { tree: id, bucket, part };
+    let path = |leaf: Leaf, part| {
+        let path = (0..=height).map(move |level| BucketId::on_path(leaf, level));
+        path.map(|bucket| (piece(bucket, part), &[][..])).collect::<Seen<'_>>()
+    };
+    let whole_path = |leaf| path(leaf, Part::Whole);
+    let slot = |bucket, slot| piece(bucket, Part::Slot(slot as u16));
+    // What is said of several slots is in the first.
+    let several = |Slots { bucket, first, count }: &Slots, said| {
+        let mut slots: Seen<'_> =
+            (*first..first + count).map(|at| (slot(*bucket, at), &[][..])).collect();
+        slots.first_mut().into_iter().for_each(|first| first.1 = said);
+        slots
+    };
+    match request {
+        Request::Metadata { leaf, .. } => {
+            let mut headers = path(*leaf, Part::Header);
+            headers.truncate(usize::from(height).max(1));
+            headers[0].1 = message;
+            if let Some(last) = headers.last_mut() {
+                last.1 = answer;
+            }
+            Touched::reads(headers)
+        }
+        Request::Select { select, .. } => {
+            let mut path = whole_path(select.leaf);
+            path[0].1 = message;
+            if let Some(leaf) = path.last_mut() {
+                leaf.1 = answer;
+            }
+            Touched::reads(path)
+        }
+        Request::Write { at, .. } => {
+            Touched::writes(vec![(slot(BucketId::ROOT, at.written), message)])
+        }
+        Request::Evict { evict, .. } => {
+            let leaves = 1 << height;
+            let mut read = whole_path(Leaf(evict.number % leaves));
+            let written = read.clone();
+            read[0].1 = message;
+            Touched { read, written }
+        }
+        Request::Fetch { slots, .. } => Touched::reads(several(slots, answer)),
+        Request::Put { slots, .. } => Touched::writes(several(slots, message)),
+        _ => header_of_root(party, tree, message),
+    }
+}

@@ -1,0 +1,156 @@
+//! What passes a server, recorded there: what its client asks, and what it and the other servers send to each other.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oblivio_core::view::{Direction, Event, Exchange, ExchangeSink, Operation, ViewServers};
+
+use super::touched::{Seen, Touched, header_of_root, touched};
+use crate::host::Watcher;
+use crate::message::{Answer, Dealt, Request, Setup};
+use crate::sharing::Share;
+
+/// The servers of a view that one server of these records.
+pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
+    let count = setup.parties.servers() as u8;
+    ViewServers::new(count, setup.parties.colluding() as u8)?
+        .watching(1 << setup.number.checked_sub(1)?)
+}
+
+/// Watches one server and tells a sink of all that passes there: what its client asks is recorded as
+/// [`ShareRecorder`](super::ShareRecorder) records it, and each message between servers as an [`Exchange`].
+///
+/// What is refused is a read of the root's header, whatever was asked. An eviction is recorded when it is begun, before what is dealt in it, and
+/// everything else when it is answered.
+pub struct WireRecorder<K> {
+    party: u8,
+    state: Mutex<State<K>>,
+}
+
+struct State<K> {
+    sink: K,
+    trips: u64,
+    /// Of each tree, the levels below the root.
+    heights: Vec<u8>,
+    /// The latest attempt to evict a path, and in which tree.
+    begun: Option<(u64, u8)>,
+}
+
+impl<K: ExchangeSink> WireRecorder<K> {
+    /// Records from now on what passes the server that is set up so, its trees in their order.
+    pub fn new<'s>(sink: K, trees: impl IntoIterator<Item = &'s Setup>) -> Self {
+        let mut party = 1;
+        let heights = trees.into_iter().map(|setup| {
+            party = setup.number;
+            setup.tree.height()
+        });
+        let heights = heights.collect();
+        Self { party, state: Mutex::new(State { sink, trips: 0, heights, begun: None }) }
+    }
+
+    /// Ends the recording.
+    pub fn into_sink(self) -> K {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).sink
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<K>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exchanged(&self, direction: Direction, partner: u8, dealt: &[u8]) {
+        // What is no such message ends a link, and moves nothing.
+        let Ok(Dealt { number, attempt, tile, level, shares }) = Dealt::decode(dealt) else {
+            return;
+        };
+        let mut state = self.state();
+        let tree = state.begun.filter(|(begun, _)| *begun == attempt).map(|(_, tree)| tree);
+        let is_seed = |share: &&Share<u8>| matches!(share, Share::Drawn(_));
+        let exchange = Exchange {
+            trip: state.next_trip(),
+            party: self.party,
+            direction,
+            partner,
+            tree,
+            eviction: number,
+            attempt,
+            round: level,
+            part: tile,
+            shares: shares.len() as u8,
+            seeds: shares.iter().filter(is_seed).count() as u8,
+            bytes: dealt.len() as u64,
+        };
+        state.sink.exchanged(&exchange, dealt);
+    }
+}
+
+impl<K: ExchangeSink> State<K> {
+    fn next_trip(&mut self) -> u64 {
+        self.trips += 1;
+        self.trips - 1
+    }
+
+    fn touched(&mut self, Touched { read, written }: &Touched<'_>) {
+        self.call(Operation::Read, read);
+        self.call(Operation::Write, written);
+    }
+
+    fn call(&mut self, operation: Operation, pieces: &Seen<'_>) {
+        if pieces.is_empty() {
+            return;
+        }
+        let trip = self.next_trip();
+        for (piece, contents) in pieces {
+            let bytes = contents.len() as u64;
+            self.sink.record(&Event { trip, operation, piece: Some(*piece), bytes }, contents);
+        }
+    }
+
+    fn height(&self, tree: u8) -> u8 {
+        self.heights.get(usize::from(tree)).copied().unwrap_or_default()
+    }
+}
+
+impl<K: ExchangeSink + Send> Watcher for WireRecorder<K> {
+    fn asked(&self, message: &[u8]) {
+        let Ok((tree, request @ Request::Evict { .. })) = Request::decode_in(message) else {
+            return;
+        };
+        let mut state = self.state();
+        if let Request::Evict { evict, .. } = &request {
+            state.begun = Some((evict.attempt, tree));
+        }
+        let of = (tree, state.height(tree));
+        state.touched(&touched(self.party, of, &request, message, &[]));
+    }
+
+    fn answered(&self, message: &[u8], answer: &[u8]) {
+        let mut state = self.state();
+        let (tree, request) = match Request::decode_in(message) {
+            Ok((_, Request::Evict { .. })) => return,
+            Ok(decoded) => decoded,
+            Err(_) => {
+                state.touched(&header_of_root(self.party, 0, message));
+                return;
+            }
+        };
+        // What a client that does not keep to the protocol asks for may be anything, and is refused.
+        if matches!(Answer::decode(answer), Ok(Answer::Refused(_)) | Err(_)) {
+            state.touched(&header_of_root(self.party, tree, message));
+            return;
+        }
+        if let Request::Setup(setup) = &request
+            && usize::from(tree) == state.heights.len()
+        {
+            state.heights.push(setup.tree.height());
+        }
+        let of = (tree, state.height(tree));
+        state.touched(&touched(self.party, of, &request, message, answer));
+    }
+
+    fn sent(&self, to: u8, dealt: &[u8]) {
+        self.exchanged(Direction::Sent, to, dealt);
+    }
+
+    fn received(&self, from: u8, dealt: &[u8]) {
+        self.exchanged(Direction::Received, from, dealt);
+    }
+}

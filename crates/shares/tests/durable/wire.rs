@@ -1,0 +1,38 @@
+//! What passes a server, kept.
+
+use oblivio_core::view::{Event, EventSink, Exchange, ExchangeSink, ViewServers};
+use oblivio_shares::host::Host;
+use oblivio_shares::message::{Dealt, Setup};
+use oblivio_shares::view::servers_seen_by;
+
+/// Of one server.
+pub(crate) struct Wire {
+    pub(crate) servers: ViewServers,
+    pub(crate) trees: Vec<Setup>,
+    /// What its client asked.
+    pub(crate) calls: Vec<Event>,
+    /// What it and others dealt.
+    pub(crate) messages: Vec<(Exchange, Dealt<u8>)>,
+}
+
+impl Wire {
+    pub(crate) fn of(host: &Host) -> Self {
+        let servers = servers_seen_by(host.setup().unwrap()).unwrap();
+        let trees = host.setups().cloned().collect();
+        Self { servers, trees, calls: Vec::new(), messages: Vec::new() }
+    }
+}
+
+impl EventSink for Wire {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        assert_eq!(event.bytes, contents.len() as u64);
+        self.calls.push(*event);
+    }
+}
+
+impl ExchangeSink for Wire {
+    fn exchanged(&mut self, exchange: &Exchange, contents: &[u8]) {
+        assert_eq!(exchange.bytes, contents.len() as u64);
+        self.messages.push((*exchange, Dealt::decode(contents).unwrap()));
+    }
+}
