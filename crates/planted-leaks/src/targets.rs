@@ -108,6 +108,10 @@ pub(crate) const SHARES_COINS: TestTarget =
 pub(crate) const SHARES_DURABLE_VIEW: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "view" };
 
+/// What share servers see of each other, alone and together.
+pub(crate) const SHARES_DURABLE_PEERS: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "peers" };
+
 /// Servers of a volume that lie.
 pub(crate) const SHARES_DURABLE_TRUST: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "trust" };

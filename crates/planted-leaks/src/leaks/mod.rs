@@ -18,6 +18,7 @@ mod s3oram;
 mod scan;
 mod schedule;
 mod sealing;
+mod share_peers;
 mod shares;
 mod stripe;
 mod volume;
@@ -46,7 +47,7 @@ pub(crate) struct Edit {
 
 /// By what they are leaks of. Those of one crate stand together, so that little is built again from
 /// one to the next.
-const GROUPS: [&[Leak]; 21] = [
+const GROUPS: [&[Leak]; 22] = [
     flat::LEAKS,
     rotating::LEAKS,
     freecursive::LEAKS,
@@ -66,6 +67,7 @@ const GROUPS: [&[Leak]; 21] = [
     recursive_shares::LEAKS,
     s3oram::LEAKS,
     mapped_shares::LEAKS,
+    share_peers::LEAKS,
     watch::LEAKS,
     program::LEAKS,
 ];
