@@ -132,7 +132,7 @@ pub(crate) enum RunCommand {
     /// Is S³ORAM as fast as its paper states? Table 1 and Figs. 3 to 8, by a model, and the model beside real servers.
     ///
     /// Counts what an access takes, of S³ORAM as published and as it is here, of Path ORAM and Ring ORAM, and divides it by rates of links and disks and of this machine. Then it
-    /// starts three share servers, and times accesses and evictions on loopback and behind `lab relay`'s home link: that takes some minutes, and some GB of the folder.
+    /// starts share servers, and times accesses and evictions on loopback, of three, five and seven of them, and behind `lab relay`'s home link, of three: that takes some minutes, and some GB of the folder.
     #[command(
         after_help = "Examples:\n  oblivio lab run s3oram --quick\n  oblivio lab run s3oram --folder /srv/scratch\n\nWhat is measured depends on what else the machine does: spreads are shown."
     )]

@@ -21,7 +21,7 @@ pub(crate) fn run_s3oram(args: &S3oramArgs) -> Result<(), CliError> {
     let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
     let mut servers = match plan.shapes.is_empty() {
         true => None,
-        false => Some(ShareServers::start(&folder)?),
+        false => Some(ShareServers::start(&folder, plan.servers())?),
     };
     let load_before = load();
 

@@ -1,4 +1,4 @@
-//! Three share servers in this process, over sockets and TLS, with files in a folder that goes when they do.
+//! Share servers in this process, over sockets and TLS, with files in a folder that goes when they do.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -19,8 +19,6 @@ use tempfile::TempDir;
 
 use crate::clock::Stopwatch;
 
-const SERVERS: usize = 3;
-
 /// What the volume is called on each of them.
 const NAME: &str = "measured";
 
@@ -33,6 +31,8 @@ pub(crate) struct ShareServers {
     keys: Vec<PublicKey>,
     running: Vec<Running>,
     relays: Vec<RunningRelay>,
+    /// On how many of them the volume is that was made last, and how many of these may collude.
+    used: (u8, u8),
 }
 
 struct Running {
@@ -46,14 +46,14 @@ struct RunningRelay {
 }
 
 impl ShareServers {
-    /// Starts them, with a folder of their own in `folder`.
-    pub(crate) fn start(folder: &Path) -> Result<Self, LabError> {
+    /// Starts so many, with a folder of their own in `folder`.
+    pub(crate) fn start(folder: &Path, servers: usize) -> Result<Self, LabError> {
         let folder = tempfile::Builder::new().prefix("oblivio-shares").tempdir_in(folder);
         let folder = folder.map_err(no_servers)?;
         let client = SecretKey::generate().map_err(no_servers)?;
         client.write(&folder.path().join(CLIENT_KEY)).map_err(no_servers)?;
-        let addresses = free_addresses().map_err(no_servers)?;
-        let keys = (0..SERVERS).map(|_| SecretKey::generate()).collect::<Result<Vec<_>, _>>();
+        let addresses = free_addresses(servers).map_err(no_servers)?;
+        let keys = (0..servers).map(|_| SecretKey::generate()).collect::<Result<Vec<_>, _>>();
         let keys = keys.map_err(no_servers)?;
         let peers: Vec<_> = keys
             .iter()
@@ -65,8 +65,14 @@ impl ShareServers {
             })
             .collect();
         let public = keys.iter().map(SecretKey::public).collect();
-        let mut started =
-            Self { folder, addresses, keys: public, running: Vec::new(), relays: Vec::new() };
+        let mut started = Self {
+            folder,
+            addresses,
+            keys: public,
+            running: Vec::new(),
+            relays: Vec::new(),
+            used: (0, 0),
+        };
         for (number, key) in keys.into_iter().enumerate() {
             let folder = started.folder.path().join(number.to_string());
             std::fs::create_dir(&folder).map_err(no_servers)?;
@@ -91,15 +97,18 @@ impl ShareServers {
         Ok(started)
     }
 
+    /// Where the volume is, if its servers are reached there.
     fn location(&self, addresses: &[SocketAddr]) -> Result<Location, LabError> {
         let list = |each: Vec<String>| each.join(",");
-        let keys = self.keys.iter().map(|key| {
+        let (servers, colluding) = self.used;
+        let servers = usize::from(servers);
+        let keys = self.keys.iter().take(servers).map(|key| {
             let shown = key.to_string();
             shown.split_whitespace().last().unwrap_or_default().to_owned()
         });
         let url = format!(
-            "shares://{}/{NAME}?server={}&key={}",
-            list(addresses.iter().map(SocketAddr::to_string).collect()),
+            "shares://{}/{NAME}?server={}&key={}&collude={colluding}",
+            list(addresses.iter().take(servers).map(SocketAddr::to_string).collect()),
             list(keys.collect()),
             self.folder.path().join(CLIENT_KEY).display()
         );
@@ -117,7 +126,8 @@ impl ShareServers {
 }
 
 impl Servers for ShareServers {
-    fn create(&mut self) -> Result<AnyStore, LabError> {
+    fn create(&mut self, servers: u8, colluding: u8) -> Result<AnyStore, LabError> {
+        self.used = (servers, colluding);
         let location = self.location(&self.addresses)?;
         location.create(&[no_tree()], &StoreOptions::default()).map_err(no_servers)
     }
@@ -126,7 +136,7 @@ impl Servers for ShareServers {
         self.end_relays();
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let stopwatch = Arc::new(Stopwatch::start());
-        for to in &self.addresses {
+        for to in self.addresses.iter().take(self.used.0.into()) {
             let relay = match self.relays.first() {
                 None => Relay::bind(any_port, *to, link, None)?,
                 Some(first) => first.relay.beside(any_port, *to)?,
@@ -163,9 +173,9 @@ impl Drop for ShareServers {
 }
 
 /// All are there at once: so no two are the same.
-fn free_addresses() -> std::io::Result<Vec<SocketAddr>> {
+fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
     let listening: Vec<_> =
-        (0..SERVERS).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
     listening.iter().map(TcpListener::local_addr).collect()
 }
 
@@ -194,22 +204,36 @@ mod tests {
 
     /// The smallest tree that there can be of short blocks, on real servers and behind the link.
     #[test]
-    fn a_small_tree_is_measured_directly_and_behind_a_link_with_the_bytes_of_the_model() {
+    fn a_small_tree_is_measured_directly_and_behind_a_link_and_on_more_servers_with_the_bytes_of_the_model()
+     {
         let folder = tempfile::tempdir().unwrap();
-        let mut servers = ShareServers::start(folder.path()).unwrap();
-        let shape =
-            Shape { block_bytes: 4096, height: 1, slots: 74, accesses: 16, evictions: [1, 1] };
-        let plan = Plan { effort: Effort::QUICK, shapes: vec![shape] };
+        let mut servers = ShareServers::start(folder.path(), 5).unwrap();
+        let shape = Shape {
+            block_bytes: 4096,
+            height: 1,
+            slots: 74,
+            accesses: 16,
+            evictions: [1, 1],
+            servers: 3,
+            colluding: 1,
+        };
+        let of_five =
+            [1, 2].map(|colluding| Shape { servers: 5, colluding, evictions: [1, 0], ..shape });
+        let plan = Plan { effort: Effort::QUICK, shapes: [&[shape][..], &of_five].concat() };
+        assert_eq!(plan.servers(), 5);
         let stopwatch = Stopwatch::start();
         let clock: Clock = Arc::new(move || stopwatch.elapsed());
         let results = run(&plan, &clock, Some(&mut servers), &|_| ()).unwrap();
-        assert_eq!(results.measured.len(), 2);
+        assert_eq!(results.measured.len(), 4);
         for point in &results.measured {
+            let Shape { servers, colluding, .. } = point.shape;
+            // As many shares go up as are no seeds, and one comes down from each.
+            let [sent, answers] = [servers - colluding, servers].map(f64::from);
             assert_eq!((point.access.whole.count, point.eviction.whole.count), (15, 1));
-            // Two shares and two queries go up, but for the heads of messages.
+            // Shares of the block and of the query, but for the heads of messages.
             let [up, down] = point.access_bytes;
-            assert!((8_400.0..9_000.0).contains(&up), "{up}");
-            assert!((12_288.0..12_600.0).contains(&down), "{down}");
+            assert!((4_200.0 * sent..4_500.0 * sent + 100.0).contains(&up), "{up}");
+            assert!((4_096.0 * answers..4_200.0 * answers).contains(&down), "{down}");
         }
         let behind = &results.measured[1];
         // Two trips of 15 ms at least.
@@ -217,5 +241,6 @@ mod tests {
         let again = Results::from_json(&results.to_json().unwrap()).unwrap();
         assert_eq!(again.text(), results.text());
         assert!(results.text().contains("its write"));
+        assert!(results.text().contains("A 16, 5 servers of which 2 may collude | loopback"));
     }
 }

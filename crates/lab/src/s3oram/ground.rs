@@ -20,7 +20,7 @@ use crate::LabError;
 use crate::link::Link;
 use crate::links::SERVERS;
 
-/// Measured before anything that is compared with it.
+/// Measured before anything that is compared with it, with the servers of the tree that comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ground {
     /// All servers are asked something that takes no computing: how far they are. The median, in seconds.
@@ -51,11 +51,12 @@ impl Ground {
         folder: &Path,
         clock: &Clock,
     ) -> Result<Self, LabError> {
+        let count = servers.count();
         let mut median = |request: &Request, times: usize| {
             servers.take();
             for _ in 0..times {
                 let message = Some(request.encode());
-                let answered = servers.ask(vec![message; SERVERS as usize], Patience::Short);
+                let answered = servers.ask(vec![message; count], Patience::Short);
                 if let Some(Err(error)) = answered.into_iter().flatten().find(Result::is_err) {
                     return Err(LabError::from(oblivio_core::Error::from(error)));
                 }
@@ -66,7 +67,7 @@ impl Ground {
         let leaf = BucketId::new(tree.height(), 0);
         let slots = Slots { bucket: leaf, first: 0, count: 1 };
         let fetched = median(&Request::Fetch { at: Point::default(), slots }, FETCHES)?;
-        let bytes = SERVERS * slot_bytes as f64;
+        let bytes = (count * slot_bytes) as f64;
         let files = files(folder, clock).map_err(|error| {
             LabError::Output(format!("{}: {error}; choose another folder", folder.display()))
         })?;
@@ -81,8 +82,9 @@ impl Ground {
         })
     }
 
-    /// Servers here, reached directly or behind a link.
-    pub fn place(&self, behind: Option<Link>) -> Place {
+    /// So many servers here, reached directly or behind a link.
+    pub fn place(&self, behind: Option<Link>, servers: u8) -> Place {
+        let servers = f64::from(servers);
         let megabits = self.bytes_per_second * 8.0 / 1e6;
         let question_millis = self.question_seconds * 1e3;
         let link = match behind {
@@ -92,7 +94,7 @@ impl Ground {
             }
         };
         // All of them send at the same time.
-        let each = megabits / SERVERS;
+        let each = megabits / servers;
         Place {
             link,
             between: Link::new(each, each, question_millis),
@@ -102,7 +104,7 @@ impl Ground {
                 written_byte_seconds: self.written_byte_seconds,
                 sync_seconds: self.sync_seconds,
             },
-            processors: self.processors / SERVERS,
+            processors: self.processors / servers,
         }
     }
 }

@@ -74,6 +74,11 @@ impl Plan {
         Self { effort: Effort::QUICK, shapes: Vec::new() }
     }
 
+    /// Servers that it takes to measure all of it.
+    pub fn servers(&self) -> usize {
+        self.shapes.iter().map(|shape| shape.servers.into()).max().unwrap_or_default()
+    }
+
     /// Accesses to real servers.
     pub fn total_accesses(&self) -> u64 {
         self.shapes.iter().map(|shape| shape.total_accesses()).sum()
@@ -94,7 +99,14 @@ pub fn run(
     let model = Model::new(machine)?;
     let mut results = Results::new(machine, claims::claims(&model)?, figures::cells(&model)?);
     let Some(servers) = servers else { return Ok(results) };
-    let points = points::measure(&plan.shapes, HOME, servers, &machine.bytes, clock, progress)?;
+    let points = points::measure(
+        &plan.shapes,
+        HOME,
+        servers,
+        (&machine.bytes, plan.effort),
+        clock,
+        progress,
+    )?;
     if let Some(points) = points {
         results.ground = Some(points.ground);
         results.targets = targets::targets(&points.measured);

@@ -15,21 +15,21 @@ use super::Clock;
 use super::ground::Ground;
 use super::metered::{Asked, Metered};
 use super::place::Parts;
-use super::rates::Rates;
+use super::rates::{Effort, Rates};
 use super::spread::Spread;
-use super::work::{Works, shares};
+use super::work::{Sizes, THREE, Works, shares};
 use crate::LabError;
 use crate::link::Link;
 
-/// Three share servers on this machine: whoever runs the lab brings them.
+/// Share servers on this machine: whoever runs the lab brings them.
 pub trait Servers {
-    /// Makes a new volume on them, and reaches it directly.
+    /// Makes a new volume on so many of them, of which so many may collude, and reaches it directly.
     ///
     /// # Errors
     /// When that cannot be done.
-    fn create(&mut self) -> Result<AnyStore, LabError>;
+    fn create(&mut self, servers: u8, colluding: u8) -> Result<AnyStore, LabError>;
 
-    /// Reaches the volume that was made last behind a link, which all three share. Whoever has it open loses it.
+    /// Reaches the volume that was made last behind a link, which all servers share. Whoever has it open loses it.
     ///
     /// # Errors
     /// When that cannot be done.
@@ -56,18 +56,67 @@ pub struct Shape {
     pub slots: u16,
     /// The paper's *A*.
     pub accesses: u16,
-    /// Evictions that are timed: directly, and behind the link.
+    /// Evictions that are timed: directly, and behind the link. Where there are none, nothing is timed.
     pub evictions: [u64; 2],
+    /// The paper's *ℓ*. Results of earlier versions are of three servers.
+    #[serde(default = "three")]
+    pub servers: u8,
+    /// The paper's *t*.
+    #[serde(default = "one")]
+    pub colluding: u8,
+}
+
+fn three() -> u8 {
+    THREE.0
+}
+
+fn one() -> u8 {
+    THREE.1
 }
 
 impl Shape {
     /// The shapes for which times of the authors' implementation are known, and long blocks in long buckets. There, paths are evicted more often than need be, so that
     /// it does not take long until one is.
-    pub const FULL: [Self; 3] = [
-        Self { block_bytes: 128 << 10, height: 2, slots: 74, accesses: 16, evictions: [8, 3] },
-        Self { block_bytes: 4 << 10, height: 4, slots: 333, accesses: 176, evictions: [6, 2] },
-        Self { block_bytes: 128 << 10, height: 2, slots: 333, accesses: 44, evictions: [3, 1] },
+    pub const FULL: [Self; 9] = [
+        Self::LONG,
+        Self::SHORT,
+        Self { slots: 333, accesses: 44, evictions: [3, 1], ..Self::LONG },
+        Self::LONG.among(5, 1),
+        Self::LONG.among(5, 2),
+        Self::LONG.among(7, 3),
+        Self::SHORT.among(5, 1),
+        Self::SHORT.among(5, 2),
+        Self::SHORT.among(7, 3),
     ];
+
+    /// Long blocks, and short ones, on three servers.
+    const LONG: Self = Self {
+        block_bytes: 128 << 10,
+        height: 2,
+        slots: 74,
+        accesses: 16,
+        evictions: [8, 3],
+        servers: THREE.0,
+        colluding: THREE.1,
+    };
+    const SHORT: Self = Self {
+        block_bytes: 4 << 10,
+        height: 4,
+        slots: 333,
+        accesses: 176,
+        evictions: [6, 2],
+        ..Self::LONG
+    };
+
+    /// The same on more servers, reached directly alone, and not as often.
+    const fn among(self, servers: u8, colluding: u8) -> Self {
+        Self { servers, colluding, evictions: [4, 0], ..self }
+    }
+
+    /// How many servers there are, and how many may collude.
+    pub(super) fn sizes(self) -> Sizes {
+        (self.servers, self.colluding)
+    }
 
     /// Once all leaves hold something.
     fn warm_up(self) -> u64 {
@@ -86,7 +135,7 @@ impl Shape {
 
     fn params(self) -> Result<(S3OramParams, Tree), LabError> {
         let plan = |error: &dyn std::fmt::Display| LabError::Plan(error.to_string());
-        let parties = Parties::new(3, 1).map_err(|error| plan(&error))?;
+        let parties = Parties::new(self.servers, self.colluding).map_err(|error| plan(&error))?;
         let tree = Tree::new(self.height, self.preset()).map_err(|error| plan(&error))?;
         let params =
             S3OramParams::new(tree.blocks_max(), self.block_bytes, parties, self.preset())?;
@@ -155,7 +204,7 @@ pub(super) fn measure(
     shapes: &[Shape],
     link: Link,
     servers: &mut dyn Servers,
-    rates: &Rates,
+    (rates, effort): (&Rates, Effort),
     clock: &Clock,
     progress: &dyn Fn(u64),
 ) -> Result<Option<Points>, LabError> {
@@ -167,17 +216,19 @@ pub(super) fn measure(
             None => *ground.insert(timing.ground(servers.folder())?),
         };
         timing.samples(shape.warm_up())?;
+        let rates = rates.among(shape.sizes(), effort, clock)?;
         let [directly, behind] = shape.evictions;
-        for (evictions, link) in [(directly, None), (behind, Some(link))] {
+        let timed = [(directly, None), (behind, Some(link))];
+        for (evictions, link) in timed.into_iter().filter(|(evictions, _)| *evictions > 0) {
             if let Some(link) = link {
                 timing.metered.go_by(servers.behind(link)?);
                 // Not those that come with an opening.
                 timing.ask_nothing()?;
             }
             let samples = timing.samples(evictions)?;
-            let place = ground.place(link);
-            let works = shares(timing.tree, shape.block_bytes.into());
-            let modelled = [works.access, works.eviction].map(|work| place.parts(&work, rates));
+            let place = ground.place(link, shape.servers);
+            let works = shares(shape.sizes(), timing.tree, shape.block_bytes.into());
+            let modelled = [works.access, works.eviction].map(|work| place.parts(&work, &rates));
             measured.push(summed(*shape, link, &samples, modelled));
         }
         drop(timing);
@@ -211,7 +262,7 @@ impl<'p> Timing<'p> {
         progress: &'p dyn Fn(u64),
     ) -> Result<Self, LabError> {
         let (params, tree) = shape.params()?;
-        let metered = Metered::new(servers.create()?, clock.clone());
+        let metered = Metered::new(servers.create(shape.servers, shape.colluding)?, clock.clone());
         let mut coins = StdRng::seed_from_u64(1);
         let key = MasterKey::from_bytes([0; 32]);
         let store = Box::new(metered.another());
@@ -301,7 +352,8 @@ impl Measured {
     /// What is sent for all of it, by the model: up and down, of an access and of an eviction.
     pub(super) fn modelled_bytes(&self) -> Result<[[f64; 2]; 2], LabError> {
         let (_, tree) = self.shape.params()?;
-        let Works { access, eviction, .. } = shares(tree, self.shape.block_bytes.into());
+        let Works { access, eviction, .. } =
+            shares(self.shape.sizes(), tree, self.shape.block_bytes.into());
         Ok([access, eviction].map(|work| [work.up_bytes, work.down_bytes]))
     }
 }

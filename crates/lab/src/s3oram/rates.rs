@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Clock;
 use super::spread::Spread;
+use super::work::{Sizes, THREE};
 use crate::LabError;
 
 /// Elements a second.
@@ -20,9 +21,9 @@ pub struct Rates {
     pub inner: f64,
     /// Multiplied and added in a product with a matrix.
     pub matrix: f64,
-    /// Shared among three servers.
+    /// Shared among all servers.
     pub share: f64,
-    /// Recovered from what three servers have.
+    /// Recovered from what as many servers have as give back a product.
     pub recover: f64,
 }
 
@@ -76,7 +77,6 @@ impl Machine {
 }
 
 fn rates<F: Field>(effort: Effort, clock: &Clock) -> Result<Rates, LabError> {
-    let parties = Parties::new(3, 1).map_err(|error| LabError::Plan(error.to_string()))?;
     let mut coins = StdRng::seed_from_u64(1);
     let mut drawn = |count: usize| {
         let mut elements = vec![F::ZERO; count];
@@ -109,16 +109,49 @@ fn rates<F: Field>(effort: Effort, clock: &Clock) -> Result<Rates, LabError> {
     });
 
     let secret = &stored[..elements(SECRET_BYTES)];
+    let [share, recover] = of_sharing::<F>(THREE, secret, effort, clock)?;
+    Ok(Rates { inner, matrix, share, recover })
+}
+
+/// Elements a second that are shared among so many servers, and recovered from as many shares as give back a product.
+fn of_sharing<F: Field>(
+    (servers, colluding): Sizes,
+    secret: &[F::Element],
+    effort: Effort,
+    clock: &Clock,
+) -> Result<[f64; 2], LabError> {
+    let parties = Parties::new(servers, colluding);
+    let parties = parties.map_err(|error| LabError::Plan(error.to_string()))?;
     let mut turn = 0;
     let mut coins = StdRng::seed_from_u64(2);
     let shared = per_second(secret.len(), effort, clock, || {
         turn += 1;
         black_box(share::<F>(parties, secret, turn, &mut coins));
     });
+    let numbers: Vec<u8> = parties.numbers().take(parties.for_product()).collect();
+    let shares = vec![secret; numbers.len()];
     let recovered = per_second(secret.len(), effort, clock, || {
-        black_box(recover::<F>(&[1, 2, 3], &[secret, secret, secret]));
+        black_box(recover::<F>(&numbers, &shares));
     });
-    Ok(Rates { inner, matrix, share: shared, recover: recovered })
+    Ok([shared, recovered])
+}
+
+impl Rates {
+    /// The same of bytes that are shared among so many servers.
+    pub(super) fn among(
+        self,
+        sizes: Sizes,
+        effort: Effort,
+        clock: &Clock,
+    ) -> Result<Self, LabError> {
+        if sizes == THREE {
+            return Ok(self);
+        }
+        let mut secret = vec![0; SECRET_BYTES];
+        Gf256::draw(&mut StdRng::seed_from_u64(3), &mut secret);
+        let [share, recover] = of_sharing::<Gf256>(sizes, &secret, effort, clock)?;
+        Ok(Self { share, recover, ..self })
+    }
 }
 
 /// Does it over and over, and answers how many of the `elements` that it is each time are done in a second. That is short, and the median counts: others who take the processor

@@ -1,13 +1,17 @@
-//! Section 3.3: the position map in smaller trees on the same servers. The paper gives it no number; here it is counted, for trees that are evicted often.
+//! Section 3.3: the position map in smaller trees on the same servers. The paper gives it no number; here it is counted, for trees that are evicted often: of the library, where a
+//! write goes along with the question to the next tree, and of a volume, where each message is for one tree, all servers are asked for what slots say, and blocks of the map are sealed.
 
+use oblivio_core::durable::{Cost, DurableConfig};
+use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::recursive::{Levels, MapShape};
+use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
 
 use super::claim::{Claim, Says};
 use super::model::{DATABASE, HOME, KIB, Model};
 use super::place::{Disk, Place};
-use super::work::{Scheme, Work, Works, shares};
+use super::work::{Scheme, THREE, Work, Works, shares};
 use crate::LabError;
 use crate::link::FRAME_BYTES;
 
@@ -29,7 +33,8 @@ fn works(levels: &Levels) -> Works {
         accesses: Preset::LARGE.accesses.into(),
     };
     for level in levels.iter() {
-        let Works { access, eviction, .. } = shares(level.tree, level.slot_elements() as f64);
+        let Works { access, eviction, .. } =
+            shares(THREE, level.tree, level.slot_elements() as f64);
         let path_bytes = (level.tree.path_slots() * level.metadata_elements) as f64;
         let metadata = Work {
             down_bytes: METADATA_SERVERS * path_bytes + FRAME_BYTES,
@@ -50,6 +55,30 @@ fn works(levels: &Levels) -> Works {
     all
 }
 
+/// What an access to a volume costs on average, with the map on the client and in trees, as `plan` says it.
+fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2], LabError> {
+    let blocks = database_bytes / u64::from(block_bytes);
+    let parties = Parties::new(THREE.0, THREE.1);
+    let parties = parties.map_err(|error| LabError::Plan(error.to_string()))?;
+    let on_client = S3OramParams::new(blocks, block_bytes, parties, Preset::LARGE)?;
+    let in_trees = on_client.clone().with_map_in_trees(MapShape::default())?;
+    Ok([on_client.cost()?, in_trees.cost()?])
+}
+
+/// An access to a volume with its share of an eviction: servers and disks do what they do for the library, and messages are the volume's.
+fn of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<Work, LabError> {
+    let [before, cost] = costs_of_a_volume(database_bytes, block_bytes)?;
+    let without = Scheme::Large.works(database_bytes, block_bytes)?.mean();
+    let library = works(&levels(database_bytes, block_bytes)?).mean();
+    Ok(Work {
+        trips: without.trips + cost.trips_per_access - before.trips_per_access,
+        down_bytes: without.down_bytes + cost.read_bytes_per_access - before.read_bytes_per_access,
+        up_bytes: without.up_bytes + cost.written_bytes_per_access
+            - before.written_bytes_per_access,
+        ..library
+    })
+}
+
 /// What is said of it, and what it takes.
 pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
     let claim = |what: &str, unit: &str, says, ours, remark: String| Claim {
@@ -67,9 +96,19 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
         works(&levels(DATABASE, 128 * KIB)?).mean(),
         Scheme::Large.works(DATABASE, 128 * KIB)?.mean(),
     );
+    let volume = of_a_volume(DATABASE, 128 * KIB)?;
     let place = Place::paper(HOME, Disk::memory());
-    let [seconds, before] =
-        [with, without].map(|work| place.parts(&work, &model.machine.bytes).seconds());
+    let [seconds, before, of_volume] =
+        [with, without, volume].map(|work| place.parts(&work, &model.machine.bytes).seconds());
+    let more = |work: &Work| {
+        format!(
+            "{:.1} trips instead of {:.1}, {:.0} KB more up and {:.0} more down",
+            work.trips,
+            without.trips,
+            (work.up_bytes - without.up_bytes) / 1e3,
+            (work.down_bytes - without.down_bytes) / 1e3,
+        )
+    };
     Ok(vec![
         claim(
             "Map on the client, 16 TB in 512 KiB",
@@ -81,7 +120,7 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
             ),
         ),
         claim(
-            "S³ORAM here, Z 333 A 176, 40 GB in 128 KiB, home, in memory",
+            "The library, Z 333 A 176, 40 GB in 128 KiB, home, in memory",
             "s",
             None,
             seconds,
@@ -92,13 +131,24 @@ pub(super) fn claims(model: &Model) -> Result<Vec<Claim>, LabError> {
             "times",
             Some(Says::Above(1.0)),
             seconds / before,
+            format!("\"Might significantly increase the delay\": {}.", more(&with)),
+        ),
+        claim(
+            "A volume, the same",
+            "s",
+            None,
+            of_volume,
             format!(
-                "\"Might significantly increase the delay\": {:.1} trips instead of {:.1}, {:.0} KB more up and {:.0} more down.",
-                with.trips,
-                without.trips,
-                (with.up_bytes - without.up_bytes) / 1e3,
-                (with.down_bytes - without.down_bytes) / 1e3,
+                "{}: each message is for one tree, and all servers are asked what slots say.",
+                more(&volume)
             ),
+        ),
+        claim(
+            "The same, times as long as with the map on the client",
+            "times",
+            Some(Says::Above(1.0)),
+            of_volume / before,
+            "The library alone is a trip faster.".to_owned(),
         ),
     ])
 }
@@ -137,8 +187,28 @@ mod tests {
     #[test]
     fn recursion_takes_longer_and_keeps_little() {
         let claims = claims(&Model::new(machine()).unwrap()).unwrap();
-        let [kept, seconds, times] = &claims[..] else { panic!("three claims") };
+        let [kept, seconds, times, of_volume, times_of_volume] = &claims[..] else {
+            panic!("five claims")
+        };
         assert!(kept.ours.unwrap() < 1.0 && seconds.ours.unwrap() < 1.0);
         assert!((1.05..1.3).contains(&times.ours.unwrap()), "{times:?}");
+        // A trip of 15 ms more, and what slots say from three servers instead of two.
+        let longer = of_volume.ours.unwrap() - seconds.ours.unwrap();
+        assert!((0.015..0.05).contains(&longer), "{longer}");
+        assert!(times_of_volume.ours.unwrap() > times.ours.unwrap());
+    }
+
+    /// A volume needs three requests for each tree, and asks how far servers are before an eviction of each.
+    #[test]
+    fn a_volume_takes_six_trips_for_two_trees() {
+        let [before, cost] = costs_of_a_volume(DATABASE, 128 * KIB).unwrap();
+        assert!((before.trips_per_access - (2.0 + 2.0 / 176.0)).abs() < 1e-9, "{before:?}");
+        assert!((cost.trips_per_access - 2.0 * (3.0 + 4.0 / 176.0)).abs() < 1e-9, "{cost:?}");
+        let volume = of_a_volume(DATABASE, 128 * KIB).unwrap();
+        assert!((volume.trips - 6.0).abs() < 0.1, "{volume:?}");
+        // Without heads of messages, the model of a volume's accesses is that of `plan`.
+        let down = volume.down_bytes - cost.read_bytes_per_access;
+        let up = volume.up_bytes - cost.written_bytes_per_access;
+        assert!(down.abs() < 10.0 * FRAME_BYTES && up.abs() < 10.0 * FRAME_BYTES, "{down} {up}");
     }
 }

@@ -6,7 +6,7 @@ use super::Results;
 use super::claim::Claim;
 use super::figures::Cell;
 use super::ground::Ground;
-use super::points::{Measured, OFF_MAX, Timed};
+use super::points::{Measured, OFF_MAX, Shape, Timed};
 use super::spread::Spread;
 use super::work::Scheme;
 use crate::markdown;
@@ -152,14 +152,7 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
 |---|---|---|---|---:|---:|---:|---:|
 ";
     let rows = measured.iter().flat_map(|point| {
-        let shape = point.shape;
-        let tree = format!(
-            "{} KiB, H {}, Z {}, A {}",
-            shape.block_bytes >> 10,
-            shape.height,
-            shape.slots,
-            shape.accesses
-        );
+        let tree = tree_of(point.shape);
         let by = point
             .link
             .map_or("loopback".to_owned(), |link| link.name().unwrap_or("a link").to_owned());
@@ -176,7 +169,9 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
             .chain([eviction])
             .collect::<Vec<_>>()
     });
-    let bytes = measured.iter().filter(|point| point.link.is_some()).filter_map(|point| {
+    // Messages are as long behind a link as without.
+    let told = |point: &&Measured| point.link.is_some() || point.shape.evictions[1] == 0;
+    let bytes = measured.iter().filter(told).filter_map(|point| {
         let [access, eviction] = point.modelled_bytes().ok()?;
         let line = |what: &str, counted: [f64; 2], modelled: [f64; 2]| {
             format!(
@@ -184,11 +179,9 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
                 counted[0], counted[1], modelled[0], modelled[1]
             )
         };
-        let shape = point.shape;
         Some(format!(
-            "- {} KiB, Z {}: bytes of {}; of {}.\n",
-            shape.block_bytes >> 10,
-            shape.slots,
+            "- {}: bytes of {}; of {}.\n",
+            tree_of(point.shape),
             line("an access", point.access_bytes, access),
             line("an eviction", point.eviction_bytes, eviction)
         ))
@@ -200,7 +193,7 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
         .collect();
     let fitting = off.iter().filter(|timed| timed.fits()).count();
     format!(
-        "## Measured: three servers, TLS and files on this machine, which they share with the client\n\n{}\n\
+        "## Measured: servers, TLS and files on this machine, which they share with the client\n\n{}\n\
          {}The model is within {:.0} % of {fitting} of {} means. It knows this of the machine: a question takes {:.3} ms, {:.0} MB/s go through TLS and sockets, a server reads {:.0} and writes \
          {:.0} MB/s of files while the others do, a little is durable after {:.2} ms, {} processors.\n\n{}",
         markdown::table(HEAD, rows),
@@ -215,6 +208,16 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
         ground.processors,
         bytes.collect::<String>()
     )
+}
+
+/// A tree, and its servers if they are not three.
+fn tree_of(shape: Shape) -> String {
+    let Shape { block_bytes, height, slots, accesses, servers, colluding, .. } = shape;
+    let tree = format!("{} KiB, H {height}, Z {slots}, A {accesses}", block_bytes >> 10);
+    match servers {
+        3 => tree,
+        _ => format!("{tree}, {servers} servers of which {colluding} may collude"),
+    }
 }
 
 fn timed_cells(timed: &Timed) -> String {

@@ -9,6 +9,7 @@ pub(super) fn targets(measured: &[Measured]) -> Vec<Claim> {
         measured.iter().find(|it| {
             let shape = it.shape;
             it.link.is_none()
+                && shape.servers == 3
                 && (shape.block_bytes, shape.height, shape.slots) == (block_bytes, height, slots)
         })
     };
@@ -55,6 +56,8 @@ mod tests {
                 slots: 333,
                 accesses: 176,
                 evictions: [1, 1],
+                servers: 3,
+                colluding: 1,
             },
             link,
             access: timed(read),

@@ -71,6 +71,12 @@ pub struct Works {
     pub accesses: f64,
 }
 
+/// How many servers there are, and how many may collude.
+pub(super) type Sizes = (u8, u8);
+
+/// Those of the paper's evaluation.
+pub(super) const THREE: Sizes = (3, 1);
+
 /// Of Ring ORAM: blocks of a bucket, dummies of one, accesses for an eviction.
 const RING: [f64; 3] = [16.0, 25.0, 20.0];
 
@@ -99,7 +105,9 @@ impl Scheme {
                 Works::of_traffic(&ring(levels, self.reshuffles(), block_bytes))
             }
             Self::Published => published(Self::tree(self, blocks)?, block_bytes),
-            Self::Large | Self::Small => shares(Self::tree(self, blocks)?, block_bytes.into()),
+            Self::Large | Self::Small => {
+                shares(THREE, Self::tree(self, blocks)?, block_bytes.into())
+            }
         })
     }
 
@@ -200,10 +208,10 @@ pub(super) fn ring(levels: u32, reshuffles: f64, block_bytes: u32) -> Traffic {
     }
 }
 
-/// What the client of an S³ORAM sends and gets: as in [`links`](crate::links).
-fn sent(tree: Tree, slot_bytes: f64, form: Shares) -> Works {
+/// What the client of an S³ORAM on so many servers sends and gets: as in [`links`](crate::links).
+fn sent(servers: f64, tree: Tree, slot_bytes: f64, form: Shares) -> Works {
     let access = Work {
-        down_bytes: SERVERS * slot_bytes + 2.0 * FRAME_BYTES,
+        down_bytes: servers * slot_bytes + 2.0 * FRAME_BYTES,
         up_bytes: form.query_bytes(tree) + form.sent * slot_bytes + 2.0 * FRAME_BYTES,
         trips: 2.0,
         ..Work::default()
@@ -223,7 +231,7 @@ fn published(tree: Tree, block_bytes: u32) -> Works {
     let block_bytes = f64::from(block_bytes);
     let (height, slots) = (f64::from(tree.height()), tree.slots() as f64);
     let (path_slots, elements) = (tree.path_slots() as f64, block_bytes / form.element_bytes);
-    let Works { access, eviction, accesses } = sent(tree, block_bytes, form);
+    let Works { access, eviction, accesses } = sent(SERVERS, tree, block_bytes, form);
     let made = height + 1.0;
     Works {
         access: Work {
@@ -251,11 +259,13 @@ fn published(tree: Tree, block_bytes: u32) -> Works {
 
 /// A tree that has been evicted often. Its servers read what holds something: of the buckets between root and leaves every second one, and of the root half of its blocks on
 /// average. Sources are not read again, and destinations that go on are not written.
-pub(super) fn shares(tree: Tree, block_bytes: f64) -> Works {
-    let form = Shares::OURS;
+pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) -> Works {
+    let (servers, colluding) = (f64::from(servers), f64::from(colluding));
+    // What is drawn from a seed need not be sent.
+    let form = Shares { sent: servers - colluding, ..Shares::OURS };
     let slot_bytes = block_bytes + BLOCK_SEAL_BYTES as f64;
     let (height, slots) = (f64::from(tree.height()), tree.slots() as f64);
-    let Works { access, eviction, accesses } = sent(tree, slot_bytes, form);
+    let Works { access, eviction, accesses } = sent(servers, tree, slot_bytes, form);
     let read_slots = accesses / 2.0 + (height - 1.0) / 2.0 * slots + slots;
     let made = height + 1.0;
     // Children of the root get the blocks that are there, and not as many as it has room for.
@@ -274,8 +284,8 @@ pub(super) fn shares(tree: Tree, block_bytes: f64) -> Works {
         eviction: Work {
             // Before it, how far servers are is asked.
             trips: 2.0,
-            // One of two shares is a seed.
-            between_bytes: made * slots * slot_bytes,
+            // Of the shares for the others, as many are seeds as may collude.
+            between_bytes: (servers - 1.0 - colluding) * made * slots * slot_bytes,
             hops: height,
             disk_read_bytes: (accesses + (height + 1.0) * slots) * slot_bytes,
             disk_written_bytes: (height + 1.0) * slots * slot_bytes,
@@ -347,7 +357,7 @@ mod tests {
     #[test]
     fn a_small_tree_does_what_can_be_counted_by_hand() {
         let tree = Tree::new(2, Preset { slots: 3, accesses: 2 }).unwrap();
-        let Works { access, eviction, accesses } = shares(tree, 4.0);
+        let Works { access, eviction, accesses } = shares(THREE, tree, 4.0);
         let slot = 4.0 + BLOCK_SEAL_BYTES as f64;
         near(access.down_bytes, 3.0 * slot + 64.0, 1e-9);
         near(access.up_bytes, 2.0 * (9.0 + slot) + 64.0, 1e-9);
