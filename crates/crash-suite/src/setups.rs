@@ -5,7 +5,7 @@ use oblivio_testkit::crash::{FailedSync, Life, Loss, Ran};
 use oblivio_volume::SyncMoves;
 
 use crate::remote::Remote;
-use crate::shares::{Patience, Servers};
+use crate::shares::{OnSilence, Servers};
 
 /// A volume with a name.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(crate) enum Storage {
     /// On a bucket server.
     Remote,
     /// On so many share servers.
-    Shared { servers: u8, patience: Patience },
+    Shared { servers: u8, on_silence: OnSilence },
 }
 
 impl Setup {
@@ -36,8 +36,8 @@ impl Setup {
                 let server = Remote::new(seed);
                 volume.run_over(lives, |store| server.reach(&store, &volume.shapes()))
             }
-            Storage::Shared { servers, patience } => {
-                let servers = Servers::new(seed, servers, patience);
+            Storage::Shared { servers, on_silence } => {
+                let servers = Servers::new(seed, servers, on_silence);
                 let ran = volume.run_over(lives, |store| Ok(servers.reach(store)))?;
                 servers.check()?;
                 Ok(ran)
@@ -47,15 +47,15 @@ impl Setup {
 }
 
 /// Accesses take longer where servers compute: there are fewer.
-fn shared(name: &'static str, servers: u8, patience: Patience, volume: SmallVolume) -> Setup {
+fn shared(name: &'static str, servers: u8, on_silence: OnSilence, volume: SmallVolume) -> Setup {
     let scheme = SmallScheme::Shares { servers, has_map_in_trees: false };
     let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..volume };
-    Setup { name, volume, storage: Storage::Shared { servers, patience } }
+    Setup { name, volume, storage: Storage::Shared { servers, on_silence } }
 }
 
 /// The same with its position map in a tree of its own.
-fn recursive(name: &'static str, patience: Patience, volume: SmallVolume) -> Setup {
-    let setup = shared(name, 3, patience, volume);
+fn recursive(name: &'static str, on_silence: OnSilence, volume: SmallVolume) -> Setup {
+    let setup = shared(name, 3, on_silence, volume);
     let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: true };
     Setup { volume: SmallVolume { scheme, ..setup.volume }, ..setup }
 }
@@ -247,13 +247,13 @@ pub(crate) fn setups() -> Vec<Setup> {
         remote("remote-map-in-tree", common.with_map_in_tree()),
         remote("remote-range", SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..common }),
         remote("remote-fixed-rate", SmallVolume { device: scheduled(8, 5), ..common }),
-        shared("shares", 3, Patience::None, common),
-        shared("shares-asked-again", 3, Patience::AsksAgain, common),
-        shared("shares-fixed-rate", 3, Patience::None, fixed_rate),
-        recursive("shares-recursive", Patience::None, common),
-        recursive("shares-recursive-asked-again", Patience::AsksAgain, raw),
-        shared("shares-five", 5, Patience::None, common),
-        shared("shares-five-asked-again", 5, Patience::AsksAgain, raw),
+        shared("shares", 3, OnSilence::GivesUp, common),
+        shared("shares-asked-again", 3, OnSilence::AsksAgain, common),
+        shared("shares-fixed-rate", 3, OnSilence::GivesUp, fixed_rate),
+        recursive("shares-recursive", OnSilence::GivesUp, common),
+        recursive("shares-recursive-asked-again", OnSilence::AsksAgain, raw),
+        shared("shares-five", 5, OnSilence::GivesUp, common),
+        shared("shares-five-asked-again", 5, OnSilence::AsksAgain, raw),
         setup(
             "small-stash",
             SmallVolume { stash_blocks_max: 3, sync_moves: SyncMoves::AtFlush, ..common },

@@ -29,14 +29,14 @@ use self::folder::OnDisk;
 use self::heard::{Dealer, Heard};
 use self::links::{Links, Others, lock};
 
-/// A client with patience asks so often.
+/// A client that asks again does so as often.
 const TRIES_MAX: usize = 10;
 
 /// What a client does when a server does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
+pub(crate) enum OnSilence {
     /// It gives up.
-    None,
+    GivesUp,
     /// It asks the same again, so that nobody notices.
     AsksAgain,
 }
@@ -47,7 +47,7 @@ pub(crate) struct Servers(Arc<Mutex<Machines>>);
 
 struct Machines {
     servers: Vec<Server>,
-    patience: Patience,
+    on_silence: OnSilence,
     heard: Arc<Mutex<Heard>>,
     /// Since the first client came.
     links: Option<Arc<Links>>,
@@ -110,7 +110,7 @@ impl Server {
         world: &World,
         links: &Links,
         message: &[u8],
-        patience: Patience,
+        on_silence: OnSilence,
     ) -> Result<Vec<u8>, Silence> {
         let done = Answer::Done.encode();
         for _ in 0..TRIES_MAX {
@@ -119,7 +119,7 @@ impl Server {
                 links.end(self.number);
             }
             match answer {
-                Err(Silence::Died) if patience == Patience::AsksAgain => {}
+                Err(Silence::Died) if on_silence == OnSilence::AsksAgain => {}
                 answer => return answer,
             }
         }
@@ -128,7 +128,7 @@ impl Server {
 }
 
 impl Servers {
-    pub(crate) fn new(seed: u64, count: u8, patience: Patience) -> Self {
+    pub(crate) fn new(seed: u64, count: u8, on_silence: OnSilence) -> Self {
         let server = |number: u8| {
             let mut coins = StdRng::seed_from_u64(seed << 8 | u64::from(number));
             let draw_seed = Box::new(move || coins.random());
@@ -137,7 +137,7 @@ impl Servers {
         let servers = (1..=count).map(server).collect();
         let heard = Arc::default();
         let (links, asked, is_stuck) = (None, 0, false);
-        let machines = Machines { servers, patience, heard, links, asked, is_stuck };
+        let machines = Machines { servers, on_silence, heard, links, asked, is_stuck };
         Self(Arc::new(Mutex::new(machines)))
     }
 
@@ -163,7 +163,7 @@ impl Servers {
 struct Client<'w> {
     world: &'w World,
     run: u64,
-    patience: Patience,
+    on_silence: OnSilence,
 }
 
 impl Client<'_> {
@@ -171,8 +171,8 @@ impl Client<'_> {
         self.world.is_off() || self.world.run() != self.run
     }
 
-    fn has_patience(&self) -> bool {
-        self.patience == Patience::AsksAgain && !self.is_off()
+    fn asks_again(&self) -> bool {
+        self.on_silence == OnSilence::AsksAgain && !self.is_off()
     }
 
     /// Sends to a server. Answers whether it has arrived, and if the answer can come back.
@@ -183,7 +183,7 @@ impl Client<'_> {
                 Fate::Lost => (),
                 arrived => return Some(arrived),
             }
-            if !self.has_patience() {
+            if !self.asks_again() {
                 break;
             }
         }
@@ -221,8 +221,8 @@ impl Machines {
         run: u64,
         messages: Vec<Option<Vec<u8>>>,
     ) -> Vec<Option<Answered>> {
-        let (patience, links) = (self.patience, self.links(world));
-        let client = Client { world, run, patience };
+        let (on_silence, links) = (self.on_silence, self.links(world));
+        let client = Client { world, run, on_silence };
         let decode = |message: &Option<Vec<u8>>| Request::decode_in(message.as_ref()?).ok();
         let requests: Vec<_> = messages.iter().map(decode).collect();
         if !client.is_off() {
@@ -239,7 +239,7 @@ impl Machines {
             false => messages.iter().map(|_| None).collect(),
         };
         for i in order {
-            let is_left = answers[i].is_none() && (!is_eviction || client.has_patience());
+            let is_left = answers[i].is_none() && (!is_eviction || client.asks_again());
             if is_left && let Some(message) = &messages[i] {
                 answers[i] = Some(self.exchange(&client, &links, i, message));
             } else if answers[i].is_none() {
@@ -269,7 +269,7 @@ impl Machines {
                     return Err(StoreError::new(StoreErrorKind::Failed, why));
                 }
             }
-            if !client.has_patience() {
+            if !client.asks_again() {
                 break;
             }
         }
@@ -291,13 +291,13 @@ impl Machines {
         // Who was not told deals nothing: the others do not wait here as long as they would.
         let untold = self.servers.iter().zip(&arrived).filter(|(_, arrived)| arrived.is_none());
         untold.for_each(|(server, _)| links.end(server.number));
-        let (world, patience) = (client.world, client.patience);
+        let (world, on_silence) = (client.world, client.on_silence);
         let work = self.servers.iter_mut().zip(messages).zip(&arrived);
         let mut done: Vec<Option<Result<Vec<u8>, Silence>>> = thread::scope(|scope| {
             let threads: Vec<_> = work
                 .map(|((server, message), arrived)| {
                     let message = message.as_ref().filter(|_| arrived.is_some())?;
-                    let work = move || server.answer_in_eviction(world, links, message, patience);
+                    let work = move || server.answer_in_eviction(world, links, message, on_silence);
                     Some(scope.spawn(work))
                 })
                 .collect();
@@ -404,7 +404,7 @@ mod tests {
     fn check(are_same: bool) -> Result<(), Loss> {
         let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: false };
         let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..SmallVolume::default() };
-        let servers = Servers::new(1, 3, Patience::None);
+        let servers = Servers::new(1, 3, OnSilence::GivesUp);
         for server in lock(&servers.0).servers.iter_mut().filter(|_| are_same) {
             let seed = [server.number; 32];
             server.draw_seed = Box::new(move || seed);
