@@ -2,7 +2,10 @@
 //! them it shows if some do not.
 //!
 //! The paper takes servers to do what they are told, and needs 2*t* + 1 answers. With *e* answers more than that, up to *e* wrong ones are noticed, and up to *e* / 2
-//! are corrected: the servers that gave them are named. This is not in the paper.
+//! are corrected, but no more than *e* − *t*: the servers that gave them are named. This is not in the paper.
+//!
+//! Two words of the code differ in *e* + 1 places. So *t* servers that lie together can come as near to another word as *e* + 1 − *t* answers of others are: if so many were
+//! corrected, these would be named. Up to *e* − *t*, whoever is named has lied.
 
 use crate::field::Field;
 use crate::sharing::{Parties, recover, value};
@@ -53,9 +56,10 @@ pub(crate) fn decode_from<F: Field>(
     {
         return Err(NoBlock::NotAnswers);
     }
-    let correctable = (numbers.len() - enough) / 2;
     // There are seven servers at most: all choices are a few. The fewest liars come first.
-    for liars in (0..=correctable).flat_map(|count| choices(numbers.len(), count)) {
+    for liars in (0..=correctable(parties, enough, numbers.len()))
+        .flat_map(|count| choices(numbers.len(), count))
+    {
         let honest: Vec<usize> = (0..numbers.len()).filter(|i| !liars.contains(i)).collect();
         if fit_each_other::<F>(&honest, numbers, answers, enough) {
             let used = &honest[..enough];
@@ -65,6 +69,12 @@ pub(crate) fn decode_from<F: Field>(
         }
     }
     Err(NoBlock::Contradict)
+}
+
+/// How many wrong answers are corrected of so many, of which some are enough.
+pub(crate) fn correctable(parties: Parties, enough: usize, answers: usize) -> usize {
+    let more = answers.saturating_sub(enough);
+    (more / 2).min(more.saturating_sub(parties.colluding()))
 }
 
 /// Whether the polynomial through the first of them goes through all.
@@ -131,7 +141,7 @@ mod tests {
                             elements.iter_mut().for_each(|it| *it = F::add(*it, F::ONE));
                         }
                         let decoded = decode::<F>(parties, &numbers, &answers, ELEMENTS);
-                        if wrong.len() <= more / 2 {
+                        if wrong.len() <= correctable(parties, parties.for_product(), count) {
                             let liars = wrong.iter().map(|i| numbers[*i]).collect();
                             assert_eq!(decoded, Ok(Recovered { block: block.clone(), liars }));
                         } else {
@@ -147,6 +157,47 @@ mod tests {
     #[test]
     fn wrong_answers_are_noticed_and_corrected_as_far_as_there_are_more_than_needed() {
         over_all_fields!(liars_are_named_as_far_as_there_are_answers);
+    }
+
+    /// As many as may collude add what differs between two words of the code, in their own places: all but one of the places in which it does are theirs, or fewer.
+    #[test]
+    fn no_honest_server_is_named_however_those_lie_that_may_collude() {
+        use crate::field::Gf256;
+        let add = |to: &mut [u8], more: &[u8]| Gf256::add_multiple(to, Gf256::ONE, more);
+        for parties in all_parties() {
+            let (_, answers) = product::<Gf256>(parties);
+            let numbers: Vec<_> = parties.numbers().collect();
+            let (servers, all_zeros) = (parties.servers(), vec![0; ELEMENTS]);
+            for enough in [parties.colluding() + 1, parties.for_product()] {
+                // A word that is zero in as many places as can be: all but the last of those that fix it.
+                for nonzero in choices(servers, servers - enough + 1) {
+                    let mut fixed: Vec<_> = (0..servers).filter(|i| !nonzero.contains(i)).collect();
+                    fixed.push(nonzero[0]);
+                    let (of, ones) = (fixed.iter().map(|i| numbers[*i]), vec![1; ELEMENTS]);
+                    let of: Vec<_> = of.collect();
+                    let values: Vec<&[u8]> = fixed
+                        .iter()
+                        .map(|i| if *i == nonzero[0] { &ones[..] } else { &all_zeros[..] })
+                        .collect();
+                    let word = numbers.iter().map(|at| value::<Gf256>(&of, &values, *at).unwrap());
+                    let word: Vec<_> = word.collect();
+                    for liars in choices(servers, parties.colluding()) {
+                        // Of degree t are the shares of zeros, for example.
+                        let mut said = if enough == parties.for_product() {
+                            answers.clone()
+                        } else {
+                            vec![all_zeros.clone(); servers]
+                        };
+                        liars.iter().for_each(|liar| add(&mut said[*liar], &word[*liar]));
+                        let decoded =
+                            decode_from::<Gf256>(parties, enough, &numbers, &said, ELEMENTS);
+                        let named = decoded.map(|it| it.liars).unwrap_or_default();
+                        let have_lied = |number: &u8| liars.contains(&(usize::from(*number) - 1));
+                        assert!(named.iter().all(have_lied), "{parties:?}: {liars:?}, {named:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -170,6 +170,12 @@ impl Tree {
         level == self.height || through_the_one_above & ((1 << level) - 1) != index
     }
 
+    /// All buckets, the root first.
+    pub fn buckets(self) -> impl Iterator<Item = BucketId> {
+        let levels = 0..=self.height;
+        levels.flat_map(|level| (0..1 << level).map(move |at| BucketId::new(level, at)))
+    }
+
     /// The buckets of each step of that eviction, from the root on.
     pub fn triplets(self, number: u64) -> impl Iterator<Item = Triplet> {
         let leaf = self.evicted(number);

@@ -16,7 +16,7 @@ use super::parts::Parts;
 use super::servers::{self, ask, ask_some};
 use super::standing::{self, Standing, Told, is_old};
 use super::{impossible, invalid};
-use crate::answers::{NoBlock, Recovered};
+use crate::answers::{NoBlock, Recovered, correctable};
 use crate::client::ClientError;
 use crate::message::{Point, Request};
 use crate::sharing::Seed;
@@ -254,7 +254,7 @@ impl ShareArray {
     /// An error about blocks that are not what they have to be.
     pub(super) fn corrupt(&self, what: &str) -> Error {
         let (wrong, parties): (Vec<_>, _) = (self.wrong_answers().collect(), self.params.parties);
-        let is_named = parties.servers() > parties.for_product();
+        let is_named = correctable(parties, parties.for_product(), parties.servers()) > 0;
         let who = if is_named { "" } else { " Of so few servers, nobody can tell which." };
         let before = if wrong.is_empty() {
             String::new()

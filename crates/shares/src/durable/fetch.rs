@@ -1,13 +1,16 @@
 //! Shares of slots, as servers hold them: several slots at once.
 
+use std::ops::Range;
+
 use oblivio_core::StoreError;
 use oblivio_core::store::ShareServers;
+use zeroize::Zeroizing;
 
 use super::servers::{self, ask_some};
-use crate::answers::{NoBlock, Recovered, decode_from};
+use crate::answers::{NoBlock, Recovered, choices, decode_from};
 use crate::field::Gf256;
 use crate::message::{Point, Request, Slots};
-use crate::sharing::{Parties, share_of_another};
+use crate::sharing::{Parties, recover, share_of_another};
 
 /// Shares of slots that some servers have answered.
 pub(super) struct Fetched {
@@ -57,6 +60,31 @@ impl Fetched {
         let shares: Vec<_> = self.slot(place).into_iter().map(<[u8]>::to_vec).collect();
         let enough = parties.colluding() + 1;
         decode_from::<Gf256>(parties, enough, &self.numbers, &shares, self.slot_bytes)
+    }
+
+    /// Whose shares of that slot are wrong, in some bytes of it: those that do not fit a few others that are enough, and give something sound. None if no few do.
+    ///
+    /// As many as may collude cannot make another look wrong: they do not know what its share is, and so not what theirs give with it.
+    pub(super) fn wrong(
+        &self,
+        parties: Parties,
+        place: usize,
+        bytes: &Range<usize>,
+        is_sound: impl Fn(&[u8]) -> bool,
+    ) -> Option<Vec<u8>> {
+        let shares: Vec<_> = self.slot(place).iter().map(|share| &share[bytes.clone()]).collect();
+        choices(self.numbers.len(), parties.colluding() + 1).into_iter().find_map(|few| {
+            let (numbers, of_few): (Vec<_>, Vec<_>) =
+                few.iter().map(|i| (self.numbers[*i], shares[*i])).unzip();
+            let block = Zeroizing::new(recover::<Gf256>(&numbers, &of_few)?);
+            let fits = |number, share: &[u8]| {
+                share_of_another::<Gf256>(&numbers, &of_few, number).as_deref() == Some(share)
+            };
+            is_sound(&block).then(|| {
+                let all = self.numbers.iter().copied().zip(&shares);
+                all.filter(|(number, share)| !fits(*number, share)).map(|(it, _)| it).collect()
+            })
+        })
     }
 
     /// The share that another server has to have of that slot, of which some have lied; none if the others are too few.

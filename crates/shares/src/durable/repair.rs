@@ -13,7 +13,7 @@ use super::params::S3OramParams;
 use super::servers::{self, ask_some};
 use super::share_tree::ShareTree;
 use super::standing::{Standing, Told, before, sound, steps};
-use super::walk::{buckets, slots};
+use super::walk::slots;
 use super::{impossible, invalid};
 use crate::message::{Point, Request, Slots};
 use crate::sharing::Share;
@@ -85,7 +85,7 @@ fn each_run(
 ) -> Result<(), Error> {
     let slot_bytes = tree.fetched_bytes();
     let at_once = Slots::at_once(slot_bytes);
-    for (done, bucket) in (1..).zip(buckets(tree.tree)) {
+    for (done, bucket) in (1..).zip(tree.tree.buckets()) {
         for run in Slots::runs(bucket, slots(tree.tree, at, bucket), at_once) {
             let mut fetched = fetch(servers, sources, at, run, slot_bytes);
             let failed = std::mem::take(&mut fetched.failed);

@@ -32,11 +32,6 @@ pub(super) fn does_not_fit(server: &str) -> Error {
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// All buckets, the root first.
-pub(super) fn buckets(tree: Tree) -> impl Iterator<Item = BucketId> {
-    (0..=tree.height()).flat_map(|level| (0..1 << level).map(move |at| BucketId::new(level, at)))
-}
-
 /// How many slots of a bucket may hold something at a point. The others are zeros, or nothing that counts. Public.
 pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
     if bucket == BucketId::ROOT {
@@ -47,7 +42,7 @@ pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
 
 /// The buckets of which some slots may hold something at a point, the root first.
 pub(super) fn buckets_with_slots(tree: Tree, at: Point) -> impl Iterator<Item = BucketId> {
-    buckets(tree).filter(move |bucket| slots(tree, at, *bucket) > 0)
+    tree.buckets().filter(move |bucket| slots(tree, at, *bucket) > 0)
 }
 
 impl ShareArray {
@@ -113,12 +108,15 @@ impl ShareArray {
         place: usize,
         address: Option<u64>,
     ) -> Result<(), Error> {
-        let Ok(decoded) = fetched.decoded(self.params.parties, place) else {
-            return Err(self.corrupt(DO_NOT_FIT));
+        let (parties, all) = (self.params.parties, 0..self.params.slot_bytes());
+        let decoded = fetched.decoded(parties, place).ok();
+        let Some(decoded) = decoded.filter(|decoded| decoded.liars.is_empty()) else {
+            let wrong = fetched.wrong(parties, place, &all, |it| is_sealed(&self.sealer, it));
+            return Err(match wrong.as_deref() {
+                Some([wrong, ..]) => does_not_fit(&self.servers()?.name(usize::from(*wrong) - 1)),
+                _ => self.corrupt(DO_NOT_FIT),
+            });
         };
-        if let Some(liar) = decoded.liars.first() {
-            return Err(does_not_fit(&self.servers()?.name(usize::from(*liar) - 1)));
-        }
         let opened = address.map(|_| self.sealer.open(&decoded.block));
         if opened.is_some_and(|it| it.map(|it| it.name()) != self.known.name(address)) {
             return Err(self.corrupt("a block is not what was written"));
@@ -178,6 +176,11 @@ impl ShareArray {
         }
         Ok(Salvage::new(blocks, found, Bits::new(blocks), live))
     }
+}
+
+/// Whether it is what some slot holds: a block, or zeros.
+pub(super) fn is_sealed(sealer: &BlockSealer, held: &[u8]) -> bool {
+    held.iter().all(|byte| *byte == 0) || sealer.open(held).is_some()
 }
 
 /// The block that some of the shares give; none in it if they give zeros.
@@ -264,7 +267,7 @@ mod tests {
             let mut holds = std::collections::HashSet::new();
             for evictions in 0..100 {
                 let at = Point { evictions, written: 3 };
-                for bucket in buckets(tree) {
+                for bucket in tree.buckets() {
                     let expected = match bucket.level() {
                         0 => 3,
                         _ if holds.contains(&bucket) => tree.slots(),

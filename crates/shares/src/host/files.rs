@@ -5,7 +5,7 @@ use std::io;
 use oblivio_core::Leaf;
 
 use super::folder::{Folder, ShareFile};
-use super::marks::{Marks, bytes_of_pages};
+use super::marks::{Marked, Marks, bytes_of_pages};
 use super::places::{File, Place, place, slots_of_file};
 use super::record::{HEAD_BYTES, RECORD_BYTES, Record, sum};
 use crate::message::{Point, Setup};
@@ -89,6 +89,10 @@ impl Files {
                 marks.write_again(at)?;
             }
         }
+        // A new tree may be one that is put where it is, and has not adopted its point.
+        if let (false, Some(marks)) = (self.is_new(), self.marks()) {
+            marks.remove_later(at)?;
+        }
         if number > 0 {
             self.root.write_at(self.record.offset(), &self.record.encode())?;
         }
@@ -103,18 +107,28 @@ impl Files {
         }
         let is_torn = self.sum_of_last_block(at)? != self.record.block_sum;
         let has_all_marks = match self.marks() {
-            Some(marks) => marks.are_whole(at)?,
+            Some(marks) => marks.are_whole(at, self.record.query_sum)?,
             None => true,
         };
         if is_torn || !has_all_marks {
             self.record.at.written -= 1;
-            self.record.block_sum = self.sum_of_last_block(self.record.at)?;
+            self.record = self.with_sums(self.record)?;
         }
         Ok(())
     }
 
+    /// A record of a point to which the server goes back or that it adopts, with the sums of what was written last there.
+    pub(super) fn with_sums(&self, record: Record) -> io::Result<Record> {
+        let write = match self.marks() {
+            Some(marks) => marks.write_before(record.at)?,
+            None => None,
+        };
+        let query_sum = write.map_or(0, Marked::query_sum);
+        Ok(Record { block_sum: self.sum_of_last_block(record.at)?, query_sum, ..record })
+    }
+
     /// The checksum of the block that is the last of the root at this point.
-    pub(super) fn sum_of_last_block(&self, at: Point) -> io::Result<u32> {
+    fn sum_of_last_block(&self, at: Point) -> io::Result<u32> {
         let Some(last) = at.written.checked_sub(1) else { return Ok(0) };
         Ok(sum(&self.block_of_root(at.evictions, last)?))
     }
@@ -167,11 +181,21 @@ impl Files {
         Bucket { file, offset: self.offset(place), slots, block_bytes }
     }
 
-    /// Puts a block into the slot of the root that is next at this point, and keeps that it is there.
-    pub(super) fn write_block(&mut self, at: Point, block: &[u8]) -> io::Result<()> {
+    /// Whether nothing was done with it yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.record.at == Point::default() && self.record.attempt == 0
+    }
+
+    /// Puts a block into the slot of the root that is next at this point, and keeps that it is there, with what was marked before.
+    pub(super) fn write_block(
+        &mut self,
+        at: Point,
+        block: &[u8],
+        query_sum: u32,
+    ) -> io::Result<()> {
         self.root.write_at(self.offset_in_root(at.evictions, at.written), block)?;
         let at = Point { written: at.written + 1, ..at };
-        self.keep(Record { at, block_sum: sum(block), ..self.record })
+        self.keep(Record { at, block_sum: sum(block), query_sum, ..self.record })
     }
 
     /// Makes buckets durable that were written.

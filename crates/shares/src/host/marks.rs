@@ -1,14 +1,20 @@
 //! The marks of blocks that were taken, where slots say whose they are (ADR 17): of each bucket a page with a share for each slot, behind the root.
 //!
 //! ```text
-//! page = evictions 8 ‖ blocks in the root 4 ‖ leaf 8 ‖ Z marks ‖ CRC-32 4
+//! page = evictions 8 ‖ blocks in the root 4 ‖ leaf 8 ‖ sum of the query 4 ‖ Z marks ‖ CRC-32 4
 //! ```
-//! A page says after which write or eviction it holds, and to which path that write was. Each bucket has two places: a page is put where the
+//! A page says after which write or eviction it holds, and which write that was: to which path, and with which query. Each bucket has two places: a page is put where the
 //! one does not lie that held before. So the state before is always there, for a client that asks the same again, and for a server that goes back;
 //! and of two pages that are whole, the later one counts that is not later than the server is.
 //!
 //! Pages are made durable with the record of the write, in one sync. So some may be torn that the record takes for granted: then the write has not been acknowledged, and is
-//! forgotten, as one whose block is torn. Which pages those are is in that of the root, which every write makes.
+//! forgotten, as one whose block is torn. Which pages those are is in that of the root, which every write makes; and the record says with which query.
+//!
+//! # Another write in its place
+//! A client whose directory was set back may make another write at a point to which this server has come already. No page of the first may count then:
+//! - **Where the page of the root tells of the first**, its other pages are removed, and that is durable, before any is written of the second. That of the root is the last to go.
+//! - **Where a crash has torn that page**, nobody knows which others there are. So a server that opens its files removes all pages that are later than it is.
+//! - **Where some pages of the second are durable and others are not**, those of the first are not taken for them: they have another query, though it may be to the same path.
 
 use std::io;
 
@@ -21,7 +27,7 @@ use crate::field::{Field, Gf256};
 use crate::message::Point;
 use crate::tree::Tree;
 
-const HEADER_BYTES: usize = 8 + 4 + 8;
+const HEADER_BYTES: usize = 8 + 4 + 8 + 4;
 const SUM_BYTES: usize = 4;
 
 /// The pages of a server.
@@ -36,9 +42,29 @@ pub(super) struct Marks<'f> {
 struct Page {
     /// The write or the eviction after which it holds.
     at: Point,
-    /// The path of that write.
-    leaf: Leaf,
+    write: Marked,
     marks: Vec<u8>,
+}
+
+/// Which write has made a page, of those that there can be at one point. An eviction has zeros, and so has what was put into a new server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Marked {
+    leaf: Leaf,
+    query_sum: u32,
+}
+
+impl Marked {
+    const NOTHING: Self = Self { leaf: Leaf(0), query_sum: 0 };
+
+    /// By a write to this path, after this query.
+    pub(super) fn of(leaf: Leaf, query: &[u8]) -> Self {
+        Self { leaf, query_sum: sum(query) }
+    }
+
+    /// What the record says of it.
+    pub(super) fn query_sum(self) -> u32 {
+        self.query_sum
+    }
 }
 
 fn page_bytes(tree: Tree) -> u64 {
@@ -58,10 +84,11 @@ impl Marks<'_> {
         Ok(latest.map_or_else(|| vec![0; self.tree.slots()], |page| page.marks.clone()))
     }
 
-    /// Adds a query to those of its path, for the write after this point. They are durable with the record of it.
+    /// Adds a query to those of its path, for the write after this point. They are durable with the record of it. What [another](Self::take_back_another) has marked is gone.
     pub(super) fn add(&self, at: Point, leaf: Leaf, query: &[u8]) -> io::Result<()> {
         let after = Point { written: at.written + 1, ..at };
-        self.take_back_another(after, leaf)?;
+        let write = Marked::of(leaf, query);
+        // The root is first: from then on its page tells of the others.
         for (bucket, taken) in self.tree.path(leaf).zip(query.chunks(self.tree.slots())) {
             if !self.has_page(bucket, at.evictions) {
                 continue;
@@ -70,54 +97,70 @@ impl Marks<'_> {
             let held = if bucket == BucketId::ROOT { at.written } else { taken.len() };
             let mut marks = self.of(bucket, at)?;
             Gf256::add_multiple(&mut marks[..held], Gf256::ONE, &taken[..held]);
-            self.put(bucket, Some(at), &Page { at: after, leaf, marks })?;
+            self.put(bucket, Some(at), &Page { at: after, write, marks })?;
         }
         Ok(())
     }
 
-    /// A write that is done again may be another one, of a client whose directory was set back. What the first has marked does not count then.
-    fn take_back_another(&self, after: Point, leaf: Leaf) -> io::Result<()> {
-        let Some(another) = self.path_of(after)?.filter(|another| *another != leaf) else {
-            return Ok(());
+    /// Removes what another write has marked than this one, after the same point. Answers whether it did: that has to be durable before anything else is written.
+    pub(super) fn take_back_another(&self, at: Point, write: Marked) -> io::Result<bool> {
+        let after = Point { written: at.written + 1, ..at };
+        let Some(another) = self.write_before(after)?.filter(|another| *another != write) else {
+            return Ok(false);
         };
-        for bucket in self.tree.path(another) {
-            for (place, page) in self.pages(bucket)?.into_iter().enumerate() {
-                if page.is_some_and(|page| page.at == after) {
-                    let nothing = vec![0; page_bytes(self.tree) as usize];
-                    self.file.write_at(self.offset_of(bucket, place), &nothing)?;
-                }
+        let others = self.tree.path(another.leaf).filter(|bucket| *bucket != BucketId::ROOT);
+        for bucket in others {
+            self.remove(bucket, |page| page.at == after)?;
+        }
+        Ok(true)
+    }
+
+    /// Removes what writes and evictions have marked that do not count at this point, where the server is.
+    pub(super) fn remove_later(&self, at: Point) -> io::Result<()> {
+        for bucket in self.tree.buckets().filter(|bucket| self.has_page(*bucket, at.evictions)) {
+            self.remove(bucket, |page| page.at > at)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&self, bucket: BucketId, which: impl Fn(&Page) -> bool) -> io::Result<()> {
+        for (place, page) in self.pages(bucket)?.iter().enumerate() {
+            if page.as_ref().is_some_and(&which) {
+                let nothing = vec![0; page_bytes(self.tree) as usize];
+                self.file.write_at(self.offset_of(bucket, place), &nothing)?;
             }
         }
         Ok(())
     }
 
-    /// To which path the write was after which servers are at this point; none if the page of the root that says it is torn.
-    fn path_of(&self, at: Point) -> io::Result<Option<Leaf>> {
+    /// The write after which servers are at this point; none if the page of the root that says it is torn.
+    pub(super) fn write_before(&self, at: Point) -> io::Result<Option<Marked>> {
         let pages = self.pages(BucketId::ROOT)?;
-        Ok(pages.into_iter().flatten().find(|page| page.at == at).map(|page| page.leaf))
+        Ok(pages.into_iter().flatten().find(|page| page.at == at).map(|page| page.write))
     }
 
-    /// Whether all that the write has marked after which the server is at this point is there.
-    pub(super) fn are_whole(&self, at: Point) -> io::Result<bool> {
-        Ok(self.places_of_write(at)?.is_some())
+    /// Whether all is there that the write has marked after which the server is at this point, and whose query has this sum.
+    pub(super) fn are_whole(&self, at: Point, query_sum: u32) -> io::Result<bool> {
+        let Some(write) = self.write_before(at)? else { return Ok(false) };
+        Ok(write.query_sum == query_sum && self.places_of(at, write)?.is_some())
     }
 
     /// Writes those pages again.
     pub(super) fn write_again(&self, at: Point) -> io::Result<()> {
-        for (offset, page) in self.places_of_write(at)?.unwrap_or_default() {
+        let Some(write) = self.write_before(at)? else { return Ok(()) };
+        for (offset, page) in self.places_of(at, write)?.unwrap_or_default() {
             self.file.write_at(offset, &page.encode())?;
         }
         Ok(())
     }
 
-    /// The pages that the write has made after which the server is at this point; none if some of them are torn.
-    fn places_of_write(&self, at: Point) -> io::Result<Option<Vec<(u64, Page)>>> {
-        let Some(leaf) = self.path_of(at)? else { return Ok(None) };
+    /// The pages that the write has made after which the server is at this point; none if some of them are torn, or another's.
+    fn places_of(&self, at: Point, write: Marked) -> io::Result<Option<Vec<(u64, Page)>>> {
         let mut found = Vec::new();
-        for bucket in self.tree.path(leaf).filter(|it| self.has_page(*it, at.evictions)) {
+        for bucket in self.tree.path(write.leaf).filter(|it| self.has_page(*it, at.evictions)) {
             let pages = self.pages(bucket)?.into_iter().enumerate();
-            let page = pages.filter_map(|(place, page)| Some((place, page?)));
-            match page.into_iter().find(|(_, page)| page.at == at) {
+            let mut pages = pages.filter_map(|(place, page)| Some((place, page?)));
+            match pages.find(|(_, page)| page.at == at && page.write == write) {
                 Some((place, page)) => found.push((self.offset_of(bucket, place), page)),
                 None => return Ok(None),
             }
@@ -128,8 +171,8 @@ impl Marks<'_> {
     /// Makes those of all buckets that an eviction makes. The sibling of the first step is a copy of the root. All else is made of blocks that were not taken.
     pub(super) fn evict(&self, before: Point) -> io::Result<()> {
         let number = before.evictions;
-        let page =
-            |marks| Page { at: Point { evictions: number + 1, written: 0 }, leaf: Leaf(0), marks };
+        let at = Point { evictions: number + 1, written: 0 };
+        let page = |marks| Page { at, write: Marked::NOTHING, marks };
         let of_nothing = page(vec![0; self.tree.slots()]);
         for triplet in self.tree.triplets(number) {
             if triplet.is_last {
@@ -156,7 +199,7 @@ impl Marks<'_> {
         let mut marks = self.of(bucket, at)?;
         marks[first..first + loaded.len()].copy_from_slice(loaded);
         let before = at.written.checked_sub(1).map(|written| Point { written, ..at });
-        self.put(bucket, before, &Page { at, leaf: Leaf(0), marks })
+        self.put(bucket, before, &Page { at, write: Marked::NOTHING, marks })
     }
 
     /// Buckets that hold nothing have none, but for the root. That includes leaves to which no eviction has come yet, though they have a place.
@@ -196,10 +239,11 @@ fn latest(pages: &[Option<Page>; 2], at: Point) -> Option<usize> {
 
 impl Page {
     fn encode(&self) -> Vec<u8> {
-        let Self { at, leaf, marks } = self;
+        let Self { at, write: Marked { leaf, query_sum }, marks } = self;
         let mut bytes = at.evictions.to_le_bytes().to_vec();
         bytes.extend((at.written as u32).to_le_bytes());
         bytes.extend(leaf.0.to_le_bytes());
+        bytes.extend(query_sum.to_le_bytes());
         bytes.extend(marks);
         bytes.extend(sum(&bytes).to_le_bytes());
         bytes
@@ -213,8 +257,8 @@ impl Page {
         }
         let mut fields = Fields::of(fields);
         let at = Point { evictions: fields.u64().ok()?, written: fields.u32().ok()? as usize };
-        let leaf = Leaf(fields.u64().ok()?);
+        let write = Marked { leaf: Leaf(fields.u64().ok()?), query_sum: fields.u32().ok()? };
         let marks = fields.bytes(slots).ok()?.to_vec();
-        Some(Self { at, leaf, marks })
+        Some(Self { at, write, marks })
     }
 }

@@ -4,7 +4,8 @@
 
 use oblivio_core::{BucketId, Leaf};
 
-use super::files::{Files, Part};
+use super::files::{Asked, Files, Part};
+use super::marks::Marked;
 use super::unusable;
 use crate::field::{Field, Gf256};
 use crate::message::{Point, Refusal, Setup, Slots};
@@ -35,13 +36,21 @@ impl Files {
         Ok(said)
     }
 
-    /// The write after this point takes what was selected before it. The marks are durable with its record.
-    pub(super) fn mark_what_was_taken(&self, at: Point) -> Result<(), Refusal> {
-        let Some(marks) = self.marks() else { return Ok(()) };
-        let Some(asked) = self.asked.as_ref().filter(|asked| asked.at == at) else {
+    /// The write after this point takes what was selected before it. The marks are durable with its record, which says the sum of the query that is answered here: zero, if slots do not say
+    /// whose they are.
+    pub(super) fn mark_what_was_taken(&mut self, at: Point) -> Result<u32, Refusal> {
+        let Some(marks) = self.marks() else { return Ok(0) };
+        let Some(Asked { leaf, query, .. }) = self.asked.as_ref().filter(|it| it.at == at) else {
             return Err("a block is selected before one is written".into());
         };
-        marks.add(at, asked.leaf, &asked.query).map_err(unusable)
+        let write = Marked::of(*leaf, query);
+        if marks.take_back_another(at, write).map_err(unusable)? {
+            self.sync_bucket(BucketId::ROOT).map_err(unusable)?;
+        }
+        if let (Some(marks), Some(Asked { leaf, query, .. })) = (self.marks(), &self.asked) {
+            marks.add(at, *leaf, query).map_err(unusable)?;
+        }
+        Ok(write.query_sum())
     }
 
     /// Slots as they are fetched and put: each has its mark behind it.

@@ -33,6 +33,8 @@ pub(super) struct Record {
     pub(super) attempt: u64,
     /// Of the block that was written last, if there is one in the root.
     pub(super) block_sum: u32,
+    /// Of the query that was marked with it, if slots say whose they are.
+    pub(super) query_sum: u32,
 }
 
 impl Record {
@@ -43,7 +45,7 @@ impl Record {
 
     /// As it is kept.
     pub(super) fn encode(&self) -> [u8; RECORD_BYTES] {
-        let Self { number, at, written_before, attempt, block_sum } = self;
+        let Self { number, at, written_before, attempt, block_sum, query_sum } = self;
         let mut bytes = MAGIC.to_vec();
         bytes.extend(number.to_le_bytes());
         bytes.extend(at.evictions.to_le_bytes());
@@ -52,7 +54,7 @@ impl Record {
         bytes.extend(written_before.to_le_bytes());
         bytes.extend(attempt.to_le_bytes());
         bytes.extend(block_sum.to_le_bytes());
-        bytes.resize(RECORD_BYTES - 4, 0);
+        bytes.extend(query_sum.to_le_bytes());
         bytes.extend(sum(&bytes).to_le_bytes());
         let mut record = [0; RECORD_BYTES];
         record.copy_from_slice(&bytes);
@@ -77,6 +79,7 @@ impl Record {
                 .map(|written| written as usize),
             attempt: fields.u64().ok()?,
             block_sum: fields.u32().ok()?,
+            query_sum: fields.u32().ok()?,
         })
     }
 
@@ -100,7 +103,8 @@ mod tests {
 
     fn record(number: u64) -> Record {
         let at = Point { evictions: 7, written: 3 };
-        Record { number, at, written_before: Some(9), attempt: 8, block_sum: 0xdead_beef }
+        let (block_sum, query_sum) = (0xdead_beef, 0xfeed_bacc);
+        Record { number, at, written_before: Some(9), attempt: 8, block_sum, query_sum }
     }
 
     #[test]

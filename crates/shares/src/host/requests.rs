@@ -41,8 +41,8 @@ impl Files {
             return Err("the root is full, and has to be evicted first".into());
         }
         let block = elements(block, self.setup.block_bytes)?;
-        self.mark_what_was_taken(at)?;
-        self.write_block(at, &block).map_err(unusable)
+        let query_sum = self.mark_what_was_taken(at)?;
+        self.write_block(at, &block, query_sum).map_err(unusable)
     }
 
     /// Expanded, once all are found to be sound.
@@ -82,9 +82,9 @@ impl Files {
             );
         };
         // What the root holds from before is whole: its last block is not looked at again.
-        let at = Point { evictions, written };
-        let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
-        self.keep(Record { at, block_sum, ..self.record }).map_err(unusable)
+        let record = Record { at: Point { evictions, written }, ..self.record };
+        let record = self.with_sums(record).map_err(unusable)?;
+        self.keep(record).map_err(unusable)
     }
 
     pub(super) fn check_slots(&self, Slots { bucket, first, count }: Slots) -> Result<(), Refusal> {
@@ -112,8 +112,7 @@ impl Files {
 
     /// Before anything else was done.
     pub(super) fn check_new(&self) -> Result<(), Refusal> {
-        let is_new = self.record.at == Point::default() && self.record.attempt == 0;
-        is_new
+        self.is_new()
             .then_some(())
             .ok_or_else(|| "the tree has been used: shares can only be put into a new one".into())
     }
@@ -144,8 +143,8 @@ impl Files {
             return Err("no root holds so many blocks".into());
         }
         self.sync_buckets().map_err(unusable)?;
-        let block_sum = self.sum_of_last_block(at).map_err(unusable)?;
-        let record = Record { at, block_sum, written_before: None, ..self.record };
+        let record = Record { at, written_before: None, ..self.record };
+        let record = self.with_sums(record).map_err(unusable)?;
         self.keep(record).map_err(unusable)
     }
 }

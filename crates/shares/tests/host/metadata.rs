@@ -9,7 +9,7 @@ use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, HostEpoch, Point, Request, Select, Setup, Slots};
 use oblivio_shares::recursive::{
-    AccessError, Answers, Ask, Asked, InProcess, Levels, MapShape, RecursiveClient, Servers,
+    AccessError, Answers, Ask, Asked, InProcess, Level, Levels, MapShape, RecursiveClient, Servers,
 };
 use oblivio_shares::sharing::{Parties, Share, recover};
 use oblivio_shares::tree::Preset;
@@ -183,44 +183,98 @@ fn slots_on_files_say_what_those_in_memory_say() {
     assert_eq!(both.compared, 150 * 3 * 2 + 150 / 6 * 3 * 2);
 }
 
-/// A write that is done again, of a client whose directory was set back, may be another one: what the first has marked does not count.
-#[test]
-fn another_write_in_its_place_takes_back_what_the_first_has_marked() {
+/// Servers in whose trees all leaves hold something, and how far they are.
+fn used() -> (Both, Point) {
     let parties = Parties::new(3, 1).unwrap();
     let mut both = Both::new(parties);
     let mut client = RecursiveClient::<Gf256>::new(parties, levels()).unwrap();
     let mut coins = StdRng::seed_from_u64(3);
-    (0..20).for_each(|i| drop(client.access(i, None, &mut both, &mut coins).unwrap()));
-    let (at, tree) = (both.at(0), levels().iter().next().unwrap().tree);
-    let said = |both: &mut Both, at| {
-        let leaves = (0..tree.leaves()).map(Leaf);
-        let all = leaves.map(|leaf| both.ask(0, 0, &Request::Metadata { at, leaf }));
-        all.collect::<Vec<_>>()
-    };
-    let before = said(&mut both, at);
-    let write = |both: &mut Both, leaf: u64, query: u8| {
-        let query = Share::Computed(vec![query; tree.path_slots()]);
-        let select = Select { leaf: Leaf(leaf), query };
-        let selected = both.ask(0, 0, &Request::Select { at, select });
-        assert!(matches!(selected, Answer::Share(_)), "{selected:?}");
-        let block = Share::Computed(vec![0; levels().iter().next().unwrap().slot_elements()]);
-        assert_eq!(both.ask(0, 0, &Request::Write { at, block }), Answer::Done);
-    };
-    write(&mut both, 1, 7);
-    write(&mut both, 1, 7);
+    (0..56).for_each(|i| drop(client.access(i % 40, None, &mut both, &mut coins).unwrap()));
+    let at = both.at(0);
+    (both, at)
+}
+
+fn data() -> Level {
+    *levels().iter().next().unwrap()
+}
+
+impl Both {
+    /// What slots of all paths of the data say, on the first server.
+    fn said(&mut self, at: Point) -> Vec<Answer> {
+        let leaves = (0..data().tree.leaves()).map(Leaf);
+        leaves.map(|leaf| self.ask(0, 0, &Request::Metadata { at, leaf })).collect()
+    }
+
+    /// Selects on a path with shares that are all the same, and writes a block of them. Answers whether the first server has done both.
+    fn writes(&mut self, at: Point, leaf: u64, query: u8) -> bool {
+        let Level { tree, .. } = data();
+        let select =
+            Select { leaf: Leaf(leaf), query: Share::Computed(vec![query; tree.path_slots()]) };
+        let selected = self.ask(0, 0, &Request::Select { at, select });
+        let block = Share::Computed(vec![query; data().slot_elements()]);
+        let written = self.ask(0, 0, &Request::Write { at, block });
+        matches!(selected, Answer::Share(_)) && written == Answer::Done
+    }
+
+    fn loses_power(&mut self) {
+        self.disks[0].loses_power(&mut self.coins);
+        self.hosts[0] = open(&self.disks[0], &mut self.coins);
+    }
+}
+
+/// A write that is done again, of a client whose directory was set back, may be another one: what the first has marked does not count.
+#[test]
+fn another_write_in_its_place_takes_back_what_the_first_has_marked() {
+    let (mut both, at) = used();
+    let before = both.said(at);
+    assert!(both.writes(at, 1, 7));
+    assert!(both.writes(at, 1, 7));
     let after = Point { written: at.written + 1, ..at };
-    let one = said(&mut both, after);
+    let one = both.said(after);
     assert_ne!(one, before);
     // What was before is still told.
-    assert_eq!(said(&mut both, at), before);
-    write(&mut both, 0, 0);
-    assert_eq!(said(&mut both, after), before);
-    write(&mut both, 1, 7);
-    assert_eq!(said(&mut both, after), one);
+    assert_eq!(both.said(at), before);
+    assert!(both.writes(at, 0, 0));
+    assert_eq!(both.said(after), before);
+    assert!(both.writes(at, 1, 7));
+    assert_eq!(both.said(after), one);
     // It is there after a loss of power, too.
-    both.disks[0].loses_power(&mut both.coins);
-    both.hosts[0] = open(&both.disks[0], &mut both.coins);
-    assert_eq!(said(&mut both, after), one);
+    both.loses_power();
+    assert_eq!(both.said(after), one);
+}
+
+/// Whatever was durable of the one and of the other when the server lost its power: also if both were to one path, and if nothing tells any more where the first has marked.
+#[test]
+fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
+    let writes = [(0, 7), (1, 9), (1, 3), (data().tree.leaves() - 1, 5)];
+    let alone = writes.map(|(leaf, query)| {
+        let (mut both, at) = used();
+        assert!(both.writes(at, leaf, query));
+        both.said(Point { written: at.written + 1, ..at })
+    });
+    let (mut both, at) = used();
+    let (after, before) = (Point { written: at.written + 1, ..at }, both.said(at));
+    let mut choices = StdRng::seed_from_u64(4);
+    let (mut died, mut was_there) = (0, 0);
+    for _ in 0..2000 {
+        for _ in 0..choices.random_range(1..4) {
+            both.disks[0].dies_after(choices.random_range(1..18));
+            let (leaf, query) = writes[choices.random_range(0..writes.len())];
+            died += usize::from(!both.writes(at, leaf, query));
+            both.loses_power();
+            // One of them is there, or none.
+            if both.at(0) == after {
+                was_there += 1;
+                assert!(alone.contains(&both.said(after)));
+            }
+            assert_eq!(both.said(at), before);
+        }
+        let last = choices.random_range(0..writes.len());
+        assert!(both.writes(at, writes[last].0, writes[last].1));
+        assert_eq!(both.said(after), alone[last]);
+        assert_eq!(both.said(at), before);
+    }
+    assert!(died > 200 && was_there > 200, "{died} {was_there}");
 }
 
 #[test]

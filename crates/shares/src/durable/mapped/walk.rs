@@ -9,7 +9,8 @@ use super::super::fetch::{Fetched, fetch};
 use super::super::parts::BRING_BACK;
 use super::super::servers;
 use super::super::walk::{
-    DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, does_not_fit, most_servers, slots,
+    DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, does_not_fit, is_sealed,
+    most_servers, slots,
 };
 use super::access::name;
 use super::array::MappedArray;
@@ -87,13 +88,11 @@ impl MappedArray {
                     return Err(servers::failure(&servers, fetched.failed, BRING_BACK));
                 }
                 for place in 0..run.count {
-                    let decoded =
-                        fetched.decoded(parties, place).map_err(|_| self.corrupt(DO_NOT_FIT))?;
+                    let decoded = fetched.decoded(parties, place).ok();
+                    let Some(decoded) = decoded.filter(|decoded| decoded.liars.is_empty()) else {
+                        return Err(self.not_fitting(tree, &fetched, place));
+                    };
                     let slot = Zeroizing::new(decoded.block);
-                    if let Some(liar) = decoded.liars.first() {
-                        let servers = self.servers(tree)?;
-                        return Err(does_not_fit(&servers.name(usize::from(*liar) - 1)));
-                    }
                     let Some(Found { address, mapped, block }) =
                         self.block_in(tree, bucket, &slot)?
                     else {
@@ -107,6 +106,21 @@ impl MappedArray {
             progress(*read);
         }
         Ok([found, told])
+    }
+
+    /// What is wrong where shares of a slot do not fit each other. It is said whose, if the seal of its block tells: what slots say before that is not sealed.
+    fn not_fitting(&mut self, tree: usize, fetched: &Fetched, place: usize) -> Error {
+        let level = *self.levels.level(tree);
+        let sealed = level.metadata_elements..level.slot_elements();
+        let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);
+        let wrong = fetched.wrong(self.params.parties, place, &sealed, is_sound);
+        match wrong.as_deref() {
+            Some([wrong, ..]) => match self.servers(tree) {
+                Ok(servers) => does_not_fit(&servers.name(usize::from(*wrong) - 1)),
+                Err(error) => error,
+            },
+            _ => self.corrupt(DO_NOT_FIT),
+        }
     }
 
     /// What a block of the map tells of blocks of the tree after it.
