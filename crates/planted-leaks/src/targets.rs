@@ -128,6 +128,10 @@ pub(crate) const SHARES_DURABLE: TestTarget =
 pub(crate) const SHARES_MAPPED: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "mapped" };
 
+/// What servers see of such a volume.
+pub(crate) const SHARES_MAPPED_VIEW: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "mapped_view" };
+
 /// What slots say of themselves on share servers over files.
 pub(crate) const SHARES_HOST_METADATA: TestTarget =
     TestTarget { package: "oblivio-shares", program: "host", module: "metadata" };

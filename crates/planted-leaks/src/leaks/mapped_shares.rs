@@ -1,7 +1,9 @@
 //! Leaks and losses of volumes on share servers whose position map is in smaller trees: queries that are sent again, marks that have to be durable, and what an access asks of each tree.
 
 use super::{Edit, Leak};
-use crate::targets::{SHARES_HOST_METADATA, SHARES_MAPPED};
+use crate::targets::{
+    SHARES_DURABLE_TRUST, SHARES_HOST_METADATA, SHARES_MAPPED, SHARES_MAPPED_VIEW,
+};
 
 const ACCESS: &str = "shares/src/durable/mapped/access.rs";
 const ARRAY: &str = "shares/src/durable/mapped/array.rs";
@@ -20,6 +22,15 @@ const SET_BACK: &str = "a_check_finds_servers_that_are_set_back_alike";
 const SAID: &str = "slots_on_files_say_what_those_in_memory_say";
 const ANOTHER: &str = "another_write_in_its_place_takes_back_what_the_first_has_marked";
 
+const TORN: &str = "no_mark_of_another_write_is_left_wherever_a_server_dies";
+const LIES: &str = "a_disk_that_lies_about_the_last_write_of_any_tree_loses_nothing";
+const KNOW: &str = "a_directory_is_old_if_servers_know_more_of_any_tree";
+const MATRICES: &str =
+    "matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_same";
+const SAME: &str = "copies_with_other_plans_share_the_same_matrices_differently";
+const OLDER: &str = "an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it";
+const PATIENCE: &str = "only_what_may_take_long_is_waited_for_long";
+
 const QUERY: &str = "let mut coins = self.coins_of(step, tree, &query_as_bytes(position, shown));";
 
 pub(super) const LEAKS: &[Leak] = &[
@@ -37,7 +48,7 @@ pub(super) const LEAKS: &[Leak] = &[
             ChaCha20Rng::from_seed(seed)
         };",
         }],
-        found_by: &[SHARES_MAPPED.tests(&[AGAIN])],
+        found_by: &[SHARES_MAPPED_VIEW.tests(&[AGAIN])],
     },
     Leak {
         name: "mapped-salt-is-not-used",
@@ -47,7 +58,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "[&step.salt[..], &[tree as u8], shared].concat()",
             replacement: "[&[step.number as u8, tree as u8], shared].concat()",
         }],
-        found_by: &[SHARES_MAPPED.tests(&[COPIES])],
+        found_by: &[SHARES_MAPPED_VIEW.tests(&[COPIES])],
     },
     Leak {
         name: "mapped-asks-twice-where-nothing-is",
@@ -62,7 +73,7 @@ pub(super) const LEAKS: &[Leak] = &[
             self.answers(tree, again, bytes)?;
         }",
         }],
-        found_by: &[SHARES_MAPPED.tests(&[SHAPE])],
+        found_by: &[SHARES_MAPPED_VIEW.tests(&[SHAPE])],
     },
     Leak {
         name: "mapped-path-of-nothing-is-one-of-few",
@@ -72,7 +83,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "Draw { instead, to }",
             replacement: "Draw { instead: oblivio_core::Leaf(instead.0 & !1), to }",
         }],
-        found_by: &[SHARES_MAPPED.tests(&[LEAVES])],
+        found_by: &[SHARES_MAPPED_VIEW.tests(&[LEAVES])],
     },
     Leak {
         name: "mapped-blocks-go-to-half-of-the-paths",
@@ -82,7 +93,7 @@ pub(super) const LEAKS: &[Leak] = &[
             find: "Draw { instead, to }",
             replacement: "Draw { instead, to: oblivio_core::Leaf(to.0 & !1) }",
         }],
-        found_by: &[SHARES_MAPPED.tests(&[LEAVES])],
+        found_by: &[SHARES_MAPPED_VIEW.tests(&[LEAVES])],
     },
     Leak {
         name: "mapped-marks-are-not-kept",
@@ -150,11 +161,55 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "mapped-another-write-adds-to-the-marks-of-the-first",
         shows: "nothing, and spoils what a directory that was set back goes on with",
         edits: &[Edit {
-            file: MARKS,
-            find: "self.take_back_another(after, leaf)?;",
-            replacement: "",
+            file: HOST,
+            find: "if marks.take_back_another(at, write).map_err(unusable)? {",
+            replacement: "if false {
+            marks.take_back_another(at, write).map_err(unusable)?;",
         }],
         found_by: &[SHARES_HOST_METADATA.tests(&[ANOTHER])],
+    },
+    Leak {
+        name: "mapped-marks-of-the-first-are-removed-with-the-second-write",
+        shows: "nothing, and spoils what a directory that was set back goes on with, if a server loses its power just then",
+        edits: &[Edit {
+            file: HOST,
+            find: "self.sync_bucket(BucketId::ROOT).map_err(unusable)?;
+        }
+        if let",
+            replacement: "}
+        if let",
+        }],
+        found_by: &[SHARES_HOST_METADATA.tests(&[TORN])],
+    },
+    Leak {
+        name: "mapped-marks-of-what-was-forgotten-are-left",
+        shows: "nothing, and spoils what a directory that was set back goes on with, if a server has lost its power before",
+        edits: &[Edit {
+            file: "shares/src/host/files.rs",
+            find: "marks.remove_later(at)?;",
+            replacement: "let _ = marks;",
+        }],
+        found_by: &[SHARES_HOST_METADATA.tests(&[TORN])],
+    },
+    Leak {
+        name: "mapped-marks-of-another-query-are-taken-for-those-of-this",
+        shows: "nothing, and makes marks of two sharings where two writes are to one path and a server loses its power",
+        edits: &[Edit {
+            file: MARKS,
+            find: "Self { leaf, query_sum: sum(query) }",
+            replacement: "Self { leaf, query_sum: query.len() as u32 }",
+        }],
+        found_by: &[SHARES_HOST_METADATA.tests(&[TORN])],
+    },
+    Leak {
+        name: "mapped-record-does-not-say-which-marks-are-its",
+        shows: "nothing, and takes the marks of one write for those of another where a server loses its power",
+        edits: &[Edit {
+            file: MARKS,
+            find: "write.query_sum == query_sum && ",
+            replacement: "(write.query_sum == query_sum || true) && ",
+        }],
+        found_by: &[SHARES_HOST_METADATA.tests(&[TORN])],
     },
     Leak {
         name: "mapped-server-that-was-started-again-is-not-asked-again",
@@ -175,5 +230,72 @@ pub(super) const LEAKS: &[Leak] = &[
             replacement: "if found.blocks > expected.blocks + self.params.blocks {",
         }],
         found_by: &[SHARES_MAPPED.tests(&[SET_BACK])],
+    },
+    Leak {
+        name: "mapped-access-counts-once-the-data-have-it",
+        shows: "nothing, and ends a volume if a disk says too early that a block of the map is durable",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "done.iter().position(|done| at >= *done)",
+            replacement: "done.iter().take(1).position(|done| at >= *done)",
+        }],
+        found_by: &[SHARES_MAPPED.tests(&[LIES])],
+    },
+    Leak {
+        name: "mapped-access-is-made-again-in-all-trees",
+        shows: "nothing, and ends a volume if a disk says too early that a block of the map is durable, and the data are evicted",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "self.access_on_servers(lacking, step, op)?;",
+            replacement: "let _ = lacking;
+            self.access_on_servers(0, step, op)?;",
+        }],
+        found_by: &[SHARES_MAPPED.tests(&[LIES])],
+    },
+    Leak {
+        name: "mapped-directory-is-old-by-the-data-alone",
+        shows: "paths of the map again, for another access, if a directory was set back by one that was cut off",
+        edits: &[Edit {
+            file: "shares/src/durable/mapped/look.rs",
+            find: "is_any_old |= is_old(",
+            replacement: "is_any_old |= tree == 0 && is_old(",
+        }],
+        found_by: &[SHARES_MAPPED.tests(&[KNOW])],
+    },
+    Leak {
+        name: "mapped-matrices-are-shared-from-the-plan-alone",
+        shows: "by how much the matrices of two copies of a client differ, if servers tell them different things",
+        edits: &[Edit {
+            file: "shares/src/durable/mapped/evict.rs",
+            find: "next.matrices().iter().for_each(|matrix| what_is_next.extend_from_slice(matrix));",
+            replacement: "",
+        }],
+        found_by: &[SHARES_MAPPED_VIEW.tests(&[MATRICES])],
+    },
+    Leak {
+        name: "mapped-plans-are-not-mixed-in",
+        shows: "whether two copies of a client move the same in an eviction",
+        edits: &[Edit { file: ARRAY, find: "self.mix_in(plan.section())?;", replacement: "" }],
+        found_by: &[SHARES_MAPPED_VIEW.tests(&[SAME])],
+    },
+    Leak {
+        name: "mapped-older-versions-count",
+        shows: "nothing, and takes an older block for the last if all servers show it",
+        edits: &[Edit {
+            file: ACCESS,
+            find: "opened.name() == name(tree, Some(address), mapped.write)",
+            replacement: "opened.name() == name(tree, Some(address), opened.name().number) || mapped.write == u64::MAX",
+        }],
+        found_by: &[SHARES_DURABLE_TRUST.tests(&[OLDER])],
+    },
+    Leak {
+        name: "mapped-what-slots-say-is-waited-for-as-evictions",
+        shows: "nothing, and lets one server hold each access for 20 minutes",
+        edits: &[Edit {
+            file: "shares/src/durable/servers.rs",
+            find: "matches!(request, Request::Evict { .. } |",
+            replacement: "matches!(request, Request::Evict { .. } | Request::Metadata { .. } |",
+        }],
+        found_by: &[SHARES_DURABLE_TRUST.tests(&[PATIENCE])],
     },
 ];

@@ -18,8 +18,8 @@ pub(crate) struct Plan<E: Zeroize> {
     pub(super) matrices: Vec<Zeroizing<Vec<E>>>,
 }
 
-#[cfg(test)]
 impl<E: Zeroize> Plan<E> {
+    /// All that is shared of it.
     pub(crate) fn matrices(&self) -> &[Zeroizing<Vec<E>>] {
         &self.matrices
     }

@@ -6,6 +6,7 @@
 mod disk;
 mod loaded;
 mod mapped;
+mod mapped_view;
 mod missing;
 mod owner;
 mod peers;

@@ -39,6 +39,12 @@ pub(crate) struct Owner {
     pub(crate) coins: StdRng,
 }
 
+/// Both kinds of arrays: with the position map on the client, and in trees.
+pub(crate) const KINDS: [fn(Parties, u64) -> Owner; 2] = [Owner::new, Owner::in_trees];
+
+/// At the end of the root's file are two pages of marks of each of 31 buckets, the root's first: 24 bytes before the marks, and 4 behind. In [`Owner::in_trees`].
+pub(crate) const MARK_PAGES_BYTES: usize = 31 * 2 * (24 + PRESET.slots as usize + 4);
+
 pub(crate) fn params(parties: Parties) -> S3OramParams {
     S3OramParams::new(BLOCKS, BLOCK_BYTES as u32, parties, PRESET).unwrap()
 }

@@ -188,10 +188,6 @@ impl World {
         Others { from: i as u8 + 1, mailboxes, disks: self.disks.clone() }
     }
 
-    fn answer(&mut self, i: usize, request: &Request) -> Answer {
-        self.answer_in(i, 0, request)
-    }
-
     fn answer_in(&mut self, i: usize, tree: u8, request: &Request) -> Answer {
         if matches!(request, Request::Write { .. }) && mem::take(&mut self.forgets[i]) {
             return Answer::Done;
@@ -280,11 +276,16 @@ impl World {
 
     /// How far each is.
     pub(crate) fn points(&mut self) -> Vec<Point> {
+        self.points_in(0)
+    }
+
+    /// The same of one of the trees.
+    pub(crate) fn points_in(&mut self, tree: u8) -> Vec<Point> {
         let at = |answer| match answer {
             Answer::Epoch(epoch) => epoch.at,
             other => panic!("{other:?}"),
         };
-        (0..self.hosts.len()).map(|i| at(self.answer(i, &Request::Epoch))).collect()
+        (0..self.hosts.len()).map(|i| at(self.answer_in(i, tree, &Request::Epoch))).collect()
     }
 }
 

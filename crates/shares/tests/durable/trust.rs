@@ -3,11 +3,13 @@
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
 use oblivio_core::store::{Patience, ShareServers};
-use oblivio_shares::message::{Point, Request};
+use oblivio_shares::field::Gf256;
+use oblivio_shares::message::{Point, Request, Setup};
+use oblivio_shares::sharing::Share;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::owner::{BLOCK_BYTES, Owner};
+use crate::owner::{BLOCK_BYTES, KINDS, Owner};
 use crate::parties;
 
 /// An array of which one server lies, and what comes of an access.
@@ -57,13 +59,14 @@ fn of_five_servers_one_that_lies_is_named_and_corrected() {
 #[test]
 fn a_server_that_is_set_back_is_named_and_so_is_one_that_runs_ahead() {
     let point = |evictions, written| Point { evictions, written };
-    for (claim, expected) in [
+    let claims = [
         (point(0, 3), "server 2: it is set back"),
         (point(9, 0), "server 2: it says that it is further"),
         (point(u64::MAX, 0), "server 2: it answers something else"),
         (point(2, 77), "server 2: it says that it is where no server can be"),
-    ] {
-        let mut owner = Owner::new(parties(3, 1), 3);
+    ];
+    for (of_kind, (claim, expected)) in KINDS.iter().flat_map(|kind| claims.map(|it| (kind, it))) {
+        let mut owner = of_kind(parties(3, 1), 3);
         for i in 0..11 {
             owner.write(i, 5).unwrap();
         }
@@ -112,11 +115,13 @@ fn servers_that_were_all_set_back_are_refused() {
 #[test]
 fn servers_are_looked_at_before_the_first_access() {
     let point = |evictions, written| Point { evictions, written };
-    for (claims, expected) in [
+    let claims = [
         (vec![Some(point(0, 1)), None, None], ErrorKind::StoreRolledBack),
         (vec![Some(point(2, 4)); 3], ErrorKind::StateRolledBack),
-    ] {
-        let mut owner = Owner::new(parties(3, 1), 5);
+    ];
+    let all = KINDS.iter().flat_map(|kind| claims.clone().map(|it| (kind, it)));
+    for (of_kind, (claims, expected)) in all {
+        let mut owner = of_kind(parties(3, 1), 5);
         (0..11).for_each(|i| owner.write(i, 5).unwrap());
         owner.checkpoint().unwrap();
         let (mut array, _) = owner.restored();
@@ -180,6 +185,17 @@ fn only_what_may_take_long_is_waited_for_long() {
     all_are(&accesses, |it| matches!(it, Request::Meet), Patience::Long);
     // A server may be in an eviction whose client was lost.
     all_are(&opening, |it| *it == Request::Epoch, Patience::Long);
+    // With the map in trees, what slots say is asked as well.
+    let mut owner = Owner::in_trees(parties(3, 1), 5);
+    (0..3).for_each(|i| owner.write(i, 5).unwrap());
+    let accesses = std::mem::take(&mut owner.servers.world().patience);
+    owner.write(3, 5).unwrap();
+    let full = std::mem::take(&mut owner.servers.world().patience);
+    for asked in [accesses, full] {
+        all_are(&asked, |it| matches!(it, Request::Metadata { .. }), Patience::Short);
+        all_are(&asked, |it| matches!(it, Request::Select { .. }), Patience::Short);
+        all_are(&asked, |it| matches!(it, Request::Write { .. }), Patience::Short);
+    }
 }
 
 #[test]
@@ -195,7 +211,8 @@ fn a_share_that_is_damaged_is_found() {
     }
     let error = owner.array.check(&mut |_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
-    assert!(error.to_string().contains("do not fit each other"), "{error}");
+    // Of three servers, the seals of blocks tell.
+    assert!(error.to_string().contains("a share of server 2 does not fit"), "{error}");
 }
 
 #[test]
@@ -211,33 +228,50 @@ fn a_server_that_is_missing_is_named() {
     owner.read_all();
 }
 
-/// An array whose servers all show, for a block that was written twice, what they were sent first. All but one may be there.
-fn with_an_older_block(servers: u8, missing: Option<usize>) -> Owner {
-    let mut owner = Owner::new(parties(servers, 1), 9);
+/// An array whose servers all show, for a block that was written twice, what they were sent first, but for what slots say of it. All but one may be there.
+fn with_an_older_block(mut owner: Owner, missing: Option<usize>) -> Owner {
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = true);
     owner.write(5, 1).unwrap();
     owner.write(5, 2).unwrap();
-    let again = |seen: &Vec<Request>| {
-        let writes = seen.iter().filter_map(|request| match request {
-            Request::Write { at, block } => Some((*at, block.clone())),
-            _ => None,
-        });
-        // One that is missing is asked once at most.
-        let [(_, first), (at, _)] = <[_; 2]>::try_from(writes.collect::<Vec<_>>()).ok()?;
-        Some(Request::Write { at, block: first }.encode())
+    let slot = |share: &Share<u8>, setup: &Setup| {
+        share.clone().into_elements::<Gf256>(setup.block_bytes).unwrap()
     };
-    let again = owner.servers.world().seen.iter().map(again).collect();
+    let again = |(seen, seen_in): (&Vec<Request>, &Vec<u8>)| {
+        let of_data = seen.iter().zip(seen_in).filter(|(_, tree)| **tree == 0);
+        let (mut setup, mut writes) = (None, Vec::new());
+        for (request, _) in of_data {
+            match request {
+                Request::Setup(it) => setup = Some(it),
+                Request::Write { at, block } => writes.push((*at, block)),
+                _ => (),
+            }
+        }
+        // One that is missing is asked once at most.
+        let ([(_, first), (at, second)], setup) = (<[_; 2]>::try_from(writes).ok()?, setup?);
+        let said = setup.metadata_bytes;
+        let block = [&slot(second, setup)[..said], &slot(first, setup)[said..]].concat();
+        Some(Request::Write { at, block: Share::Computed(block) }.encode())
+    };
+    let world = owner.servers.world();
+    let again = world.seen.iter().zip(&world.seen_in).map(again).collect();
+    let servers = world.hosts.len();
+    drop(world);
     let answered = owner.servers.ask(again, Patience::Short);
     let done = answered.into_iter().flatten().filter(Result::is_ok);
-    assert_eq!(done.count(), usize::from(servers) - missing.iter().count());
+    assert_eq!(done.count(), servers - missing.iter().count());
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = false);
     owner
 }
 
 #[test]
 fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() {
-    let of_three = || with_an_older_block(3, None);
-    assert_eq!(of_three().read(5).unwrap_err().kind(), ErrorKind::Corrupt);
+    for of_kind in KINDS {
+        let of_three = || with_an_older_block(of_kind(parties(3, 1), 9), None);
+        let error = of_three().read(5).unwrap_err();
+        assert!(error.to_string().contains("not what was written"), "{error}");
+        assert_eq!(of_three().array.check(&mut |_| ()).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+    let of_three = || with_an_older_block(Owner::new(parties(3, 1), 9), None);
     let error = of_three().array.check(&mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("not what was written"), "{error}");
     let mut found = Vec::new();
@@ -245,7 +279,8 @@ fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() 
     of_three().array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
     assert!(found.is_empty(), "{found:?}");
     // Nor does a server get it that was missing.
-    let error = with_an_older_block(5, Some(4)).read(6).unwrap_err();
+    let of_five = Owner::new(parties(5, 1), 9);
+    let error = with_an_older_block(of_five, Some(4)).read(6).unwrap_err();
     assert!(error.to_string().contains("a server lacks is not what was written"), "{error}");
 }
 

@@ -12,7 +12,7 @@ use oblivio_testkit::statistics::{Verdicts, uniformity};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::owner::{BLOCK_BYTES, BLOCKS, Owner};
+use crate::owner::{BLOCK_BYTES, BLOCKS, KINDS, Owner, PRESET};
 use crate::{parties, step};
 
 /// So many that chance can be told from what is not.
@@ -90,33 +90,45 @@ fn leaves_are_uniform_whatever_the_owner_does() {
 /// After a crash, servers see again what they have seen, and else what was drawn for another access.
 #[test]
 fn nothing_is_shown_twice_but_the_access_that_was_under_way() {
-    let mut owner = Owner::new(parties(3, 1), 3);
-    let mut choices = StdRng::seed_from_u64(4);
-    for _ in 0..300 {
-        let at = owner.servers.world().asked + choices.random_range(1..12);
-        let does = (0..3).map(|_| choices.random()).collect();
-        owner.servers.world().stop = Some((at, does));
-        for _ in 0..3 {
-            if step(&mut owner, &mut choices).is_err() {
-                break;
+    // An access with the map in trees is asked in three times as many messages, and more.
+    for (of_kind, messages, crashes) in [(KINDS[0], 12, 300), (KINDS[1], 40, 150)] {
+        let mut owner = of_kind(parties(3, 1), 3);
+        let mut choices = StdRng::seed_from_u64(4);
+        for _ in 0..crashes {
+            let at = owner.servers.world().asked + choices.random_range(1..messages);
+            let does = (0..3).map(|_| choices.random()).collect();
+            owner.servers.world().stop = Some((at, does));
+            for _ in 0..3 {
+                if step(&mut owner, &mut choices).is_err() {
+                    break;
+                }
             }
+            owner.servers.connect();
+            owner.reopen().unwrap();
         }
-        owner.servers.connect();
-        owner.reopen().unwrap();
-    }
-    let mut shown = HashMap::new();
-    let mut latest = Point::default();
-    let mut again = 0;
-    for request in &owner.servers.world().seen[0] {
-        if let Request::Select { at, select } = request {
-            assert!(*at >= latest, "an access is made again that others came after");
-            latest = *at;
-            let before = shown.insert(*at, select.leaf);
-            assert!(before.is_none_or(|leaf| leaf == select.leaf), "another path is shown");
+        let mut shown = HashMap::new();
+        let mut latest = [Point::default(); 3];
+        let mut again = 0;
+        let world = owner.servers.world();
+        for (request, tree) in world.seen[0].iter().zip(&world.seen_in[0]) {
+            let (at, leaf) = match request {
+                Request::Select { at, select } => (*at, select.leaf),
+                // What slots say is asked of two paths before an eviction, which counters say.
+                Request::Metadata { at, leaf } if at.written < PRESET.accesses.into() => {
+                    (*at, *leaf)
+                }
+                _ => continue,
+            };
+            let latest = &mut latest[usize::from(*tree)];
+            assert!(at >= *latest, "an access is made again that others came after");
+            *latest = at;
+            let kind = std::mem::discriminant(request);
+            let before = shown.insert((kind, *tree, at), leaf);
+            assert!(before.is_none_or(|before| before == leaf), "another path is shown");
             again += usize::from(before.is_some());
         }
+        assert!(again > 20, "{again}");
     }
-    assert!(again > 20, "{again}");
 }
 
 /// The seeds that a server is sent for what the client shares, and how often each came.
@@ -142,8 +154,8 @@ fn seeds(requests: &[Request]) -> HashMap<[u8; 32], usize> {
 #[test]
 fn no_seed_is_drawn_twice() {
     let mut all: HashMap<[u8; 32], usize> = HashMap::new();
-    for seed in [5, 6] {
-        let mut owner = Owner::new(parties(3, 1), seed);
+    for (of_kind, seed) in KINDS.into_iter().flat_map(|kind| [(kind, 5), (kind, 6)]) {
+        let mut owner = of_kind(parties(3, 1), seed);
         for i in 0..200 {
             let want = if i % 3 == 0 { Want::Nothing } else { Want::Block(i % BLOCKS) };
             owner.access(&[(want, None)]).unwrap();

@@ -59,9 +59,10 @@ impl MappedArray {
     pub(super) fn access(&mut self, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
         let number = self.known.accesses();
         let done = self.look()?;
-        // The data are written last. What the log tells of, and all servers have, is not done again.
-        if self.known.point_after(number) >= done[0] {
-            self.access_on_servers(step, op)?;
+        // The data are written last. But a server whose disk said too early that all is durable can lack the write of another tree, alone.
+        let at = self.known.point_after(number);
+        if let Some(lacking) = done.iter().position(|done| at >= *done) {
+            self.access_on_servers(lacking, step, op)?;
         }
         let is_written = step.address.is_some() && !matches!(op, Op::Read(_));
         self.known.access(step, is_written);
@@ -75,8 +76,13 @@ impl MappedArray {
         Ok(())
     }
 
-    /// What servers do of it.
-    fn access_on_servers(&mut self, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
+    /// What servers do of it, in the trees from the last of the map to this one: those before it have it, and may be evicted since. A tree is evicted after those before it, so none of these is.
+    fn access_on_servers(
+        &mut self,
+        lacking: usize,
+        step: &Step,
+        op: &mut Op<'_>,
+    ) -> Result<(), Error> {
         let number = self.known.accesses();
         if number >= WRITES_MAX {
             return Err(impossible("a volume has 2^48 accesses at most: copy it to a new one"));
@@ -84,7 +90,7 @@ impl MappedArray {
         let at = self.known.point_after(number);
         let addresses = step.address.map(|address| self.known.addresses(address));
         let mut mapped = step.address.and_then(|address| self.known.mapped(address));
-        for (tree, draw) in step.draws.iter().enumerate().rev() {
+        for (tree, draw) in step.draws.iter().enumerate().skip(lacking).rev() {
             let [address, entry] = match &addresses {
                 Some(addresses) => addresses[tree].map(Some),
                 None => [None; 2],

@@ -92,7 +92,7 @@ impl MappedArray {
     }
 
     /// What is drawn from now on follows from this, too: copies of this client that go on with something else share otherwise.
-    fn mix_in(&mut self, what_is_next: &[u8]) -> Result<(), Error> {
+    pub(super) fn mix_in(&mut self, what_is_next: &[u8]) -> Result<(), Error> {
         let mut mixed = WipedBytes::zeros(size_of::<Seed>());
         drawn(&mut self.coins)?.fill_bytes(&mut mixed);
         mixed.extend_from_slice(what_is_next);

@@ -1,5 +1,6 @@
 //! The eviction of one of the trees: what it moves follows from what slots of two paths say.
 
+use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf};
 
 use super::super::access::drawn;
@@ -85,12 +86,17 @@ impl Evicts for OfMapped<'_> {
             Ok(said) => said,
             Err(failed) => return Ok(Err(failed)),
         };
+        let next = match self.array.trees[self.tree].next_eviction([&path, &beside]) {
+            Ok(next) => next,
+            Err(error @ ClientError::Overflow(_)) => return Err(overflow(error)),
+            Err(error) => return Err(self.array.corrupt(&error.to_string())),
+        };
+        // The plan does not say what is moved: servers do, and to copies of this client they may say different things.
+        let mut what_is_next = WipedBytes::default();
+        what_is_next.push(self.tree as u8);
+        next.matrices().iter().for_each(|matrix| what_is_next.extend_from_slice(matrix));
+        self.array.mix_in(&what_is_next)?;
         let MappedArray { trees, coins, .. } = &mut *self.array;
-        let of_tree = &mut trees[self.tree];
-        match of_tree.next_eviction([&path, &beside]) {
-            Ok(next) => Ok(Ok(of_tree.eviction_shares(&next, attempt, drawn(coins)?))),
-            Err(error @ ClientError::Overflow(_)) => Err(overflow(error)),
-            Err(error) => Err(self.array.corrupt(&error.to_string())),
-        }
+        Ok(Ok(trees[self.tree].eviction_shares(&next, attempt, drawn(coins)?)))
     }
 }

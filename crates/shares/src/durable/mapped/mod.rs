@@ -11,7 +11,7 @@
 //! as authentic and as fresh as the block that it is in, and that follows from its own entry, up to what the client keeps.
 //!
 //! # Going back
-//! A plan says what was drawn: of each tree the leaf to which the block goes, and the one that is shown if the block is nowhere. What a block of the map says is in no log. An access counts once the data, which are written last, have it on all servers. Until then it is done again from its beginning,
+//! A plan says what was drawn: of each tree the leaf to which the block goes, and the one that is shown if the block is nowhere. What a block of the map says is in no log. An access counts once all trees have it on all servers. Until then it is done again from its beginning to the first tree that lacks it: the data, which are written last, unless a disk has lied about a sync,
 //! at the same point of each tree: servers that are a write further answer as if they were not, so what they answer is the same, and so is what they are sent. Queries, too, have the same shares
 //! each time, because servers add them to the marks of what was taken. They are drawn from a seed that follows from the salt of the plan, and from what is asked: if a server lies the second time, and the client asks for another slot, no share of it is one of the first query.
 //!
