@@ -254,7 +254,7 @@ impl From<SimError> for CliError {
             {
                 Self::Input(refused.to_string())
             }
-            SimError::Engine(_) => Self::Engine(error.to_string()),
+            SimError::Engine(_) | SimError::Command(_) => Self::Engine(error.to_string()),
             SimError::Output(_) => Self::Output(error.to_string()),
         }
     }

@@ -11,6 +11,8 @@ pub enum SimError {
     Spec(String),
     /// The engine refused.
     Engine(oblivio_core::Error),
+    /// A command of DRAM that breaks its rules: a defect of the simulator, which only a run that checks commands can find.
+    Command(String),
     /// What is to go on was not saved, or is damaged. The message says why.
     Saved(String),
     /// What was made cannot be written to where it should go.
@@ -23,6 +25,10 @@ impl fmt::Display for SimError {
             Self::Trace(message) | Self::Spec(message) | Self::Saved(message) => {
                 f.write_str(message)
             }
+            Self::Command(message) => write!(
+                f,
+                "a command of DRAM is illegal, which is a defect of the simulator: {message}"
+            ),
             Self::Engine(error) => write!(f, "the engine refused: {error}"),
             Self::Output(error) => write!(f, "the output cannot be written: {error}"),
         }

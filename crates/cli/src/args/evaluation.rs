@@ -36,6 +36,13 @@ pub(crate) struct EvaluationArgs {
     pub(crate) switches: SwitchArgs,
     #[command(flatten)]
     pub(crate) requests: RequestArgs,
+    /// Make no run: only the figures of those that are recorded in --output, which need no traces.
+    #[arg(long, conflicts_with_all = ["traces", "trees", "jobs"])]
+    pub(crate) recorded: bool,
+    /// Hold each command of DRAM against its rules, anew and apart from what sends them; an illegal one ends the evaluation.
+    /// Results are the same, and records say how many commands were checked; runs take several times as long.
+    #[arg(long)]
+    pub(crate) check_commands: bool,
     /// Where the records of runs and the figures go. Made if missing. Runs that are recorded there are not
     /// made again.
     #[arg(long, value_name = "DIR", default_value = "lab-results/evaluation")]

@@ -103,7 +103,7 @@ mod tests {
     fn keys_become_switches_and_other_words_stay() {
         for (said, typed) in [
             ("set fetch_room to 1, or", "set --fetch-room to 1, or"),
-            ("plb_ways = 3: must divide plb_blocks", "--plb-ways = 3: must divide plb_blocks"),
+            ("plb_ways = 3: must divide the 16", "--plb-ways = 3: must divide the 16"),
             ("leave context_switch out", "leave --context-switch out"),
             ("my_fan_out", "my_fan_out"),
             ("", ""),

@@ -21,7 +21,8 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
     } else {
         (blocks::Plan::full(), evaluation::Plan::full())
     };
-    let evaluation_plan = evaluation::Plan { seed: runs.seed, ..evaluation_plan };
+    let evaluation_plan = evaluation::Plan { seed: runs.seed, ..evaluation_plan }
+        .with_machines_of(&chosen.evaluation)?;
     let blocks_plan = blocks::Plan { seed: runs.seed, ..blocks_plan };
     let programs = runs::programs(runs)?;
     let page = OutputDir::prepare(output)?.path("report.html");

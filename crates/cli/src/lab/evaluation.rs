@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oblivio_lab::evaluation::{
-    Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, figures, run,
+    Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, figures, kept_runs, run,
 };
 use oblivio_lab::{LabError, Trees};
 use oblivio_sim::system::SystemSpec;
@@ -24,6 +24,9 @@ const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 pub(crate) fn run_evaluation(args: &EvaluationArgs) -> Result<(), CliError> {
     let manifests = manifests(args)?;
     let plan = plan(args).with_machines_of(&manifests)?;
+    if args.recorded {
+        return recorded(&plan, &manifests, args)?.print(args.runs.json);
+    }
     let programs = runs::programs(&args.runs)?;
     check_switches(&plan, &default_plan(args).switches, &manifests, &programs)?;
     let trees = args.trees.as_deref().map(TreesDir::prepare).transpose()?;
@@ -67,6 +70,23 @@ pub(super) fn make(
     let host = Here::<RunRecord>::new(file, "records");
     let records = run(plan, &wanted, programs, &kept, *jobs, &host, trees)?;
     let figures = figures(manifests, plan, programs, &records)?;
+    runs::keep(figures, &output_dir, &host, records.len())
+}
+
+/// The figures of runs that are recorded, and nothing else.
+fn recorded(plan: &Plan, manifests: &[Manifest], args: &EvaluationArgs) -> Result<Made, CliError> {
+    let output_dir = OutputDir::prepare(&args.output)?;
+    output_dir.refuse_directory(FIGURES_FILE)?;
+    let (file, kept) = RunsFile::open::<RunRecord>(&output_dir)?;
+    let programs = Programs::of_runs(&kept);
+    let (records, missing) = kept_runs(plan, &plan.runs(manifests, &programs)?, &kept)?;
+    if missing > 0 {
+        output::remark(&format!(
+            "{missing} runs of these figures are not recorded: what needs them is left open"
+        ));
+    }
+    let host = Here::<RunRecord>::new(file, "records");
+    let figures = figures(manifests, plan, &programs, &records)?;
     runs::keep(figures, &output_dir, &host, records.len())
 }
 
@@ -134,5 +154,6 @@ fn plan(args: &EvaluationArgs) -> Plan {
         llc_warm_up: args.fill_llc.unwrap_or(plan.scale.llc_warm_up),
     };
     let switches = args.switches.switches(&args.requests, plan.switches.llc_bytes);
-    Plan { scale, switches, seed: args.runs.seed, ..plan }
+    let checks_commands = args.check_commands;
+    Plan { scale, switches, seed: args.runs.seed, checks_commands, ..plan }
 }

@@ -205,3 +205,47 @@ fn a_figure_and_its_machines_come_from_files() {
     fs::write(dir.path().join("my-figure.toml"), " ".repeat((1 << 20) + 1)).unwrap();
     assert!(bad(&dir, RUN, 3).contains("more than 1048576 bytes"));
 }
+
+#[test]
+fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
+    let dir = TempDir::new().unwrap();
+    let fig11 = SMALL.replace("made", "fig11");
+    good(&dir, &fig11);
+    let (runs, figures) = (text(&dir, "results.jsonl"), text(&dir, "figures.json"));
+    let recorded = format!("{fig11} --recorded");
+    // The samples are what it was made with, and that is not known of a record.
+    let said = good(&dir, &recorded);
+    assert!(said.contains("| mcf ") && said.contains("42 runs"), "{said}");
+    let again = text(&dir, "figures.json");
+    let without_origin = |text: &str| {
+        let lines = text.lines().filter(|line| !line.contains("\"origin\""));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(without_origin(&again), without_origin(&figures));
+    assert_eq!(text(&dir, "results.jsonl"), runs);
+
+    let some: String = runs.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    fs::write(file(&dir, "results.jsonl"), &some).unwrap();
+    let remark = oblivio(&dir, &recorded).2;
+    assert!(remark.contains("1 runs of these figures are not recorded"), "{remark}");
+    assert_eq!(text(&dir, "results.jsonl"), some);
+    assert!(bad(&dir, &format!("{recorded} --traces out"), 2).contains("--traces"));
+}
+
+#[test]
+fn commands_of_dram_are_checked_where_that_is_asked_for() {
+    let dir = TempDir::new().unwrap();
+    let fig14 = SMALL.replace("made", "fig14");
+    good(&dir, &fig14);
+    let runs = text(&dir, "results.jsonl");
+    assert!(!runs.contains("checked_commands"));
+    good(&dir, &format!("{fig14} --check-commands"));
+    let with_checked = text(&dir, "results.jsonl");
+    let checked: Vec<Value> = with_checked
+        .lines()
+        .skip(runs.lines().count())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(checked.len(), runs.lines().count());
+    assert!(checked.iter().all(|run| run["checked_commands"].as_u64().unwrap() > 1000));
+}

@@ -61,12 +61,16 @@ fn as_it_is() -> Vec<Setting> {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 35] = [
+const FILES: [(&str, &str); 43] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
+    ("slowdown-requests.toml", include_str!("../../manifests/slowdown-requests.toml")),
+    ("slowdown-real.toml", include_str!("../../manifests/slowdown-real.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
     ("unpaced.toml", include_str!("../../manifests/unpaced.toml")),
     ("fig11.toml", include_str!("../../manifests/fig11.toml")),
+    ("fig11-paths.toml", include_str!("../../manifests/fig11-paths.toml")),
+    ("fig11-paths-one-by-one.toml", include_str!("../../manifests/fig11-paths-one-by-one.toml")),
     ("fig12.toml", include_str!("../../manifests/fig12.toml")),
     ("fig14.toml", include_str!("../../manifests/fig14.toml")),
     ("fig15.toml", include_str!("../../manifests/fig15.toml")),
@@ -83,8 +87,12 @@ const FILES: [(&str, &str); 35] = [
     ("cells.toml", include_str!("../../manifests/cells.toml")),
     ("depth.toml", include_str!("../../manifests/depth.toml")),
     ("initial.toml", include_str!("../../manifests/initial.toml")),
+    ("old.toml", include_str!("../../manifests/old.toml")),
+    ("age.toml", include_str!("../../manifests/age.toml")),
     ("in-order.toml", include_str!("../../manifests/in-order.toml")),
     ("in-order-paths.toml", include_str!("../../manifests/in-order-paths.toml")),
+    ("rho-rules.toml", include_str!("../../manifests/rho-rules.toml")),
+    ("rho-small-tree.toml", include_str!("../../manifests/rho-small-tree.toml")),
     ("real.toml", include_str!("../../manifests/real.toml")),
     ("real-one-channel.toml", include_str!("../../manifests/real-one-channel.toml")),
     ("pages.toml", include_str!("../../manifests/pages.toml")),
@@ -270,6 +278,7 @@ impl Manifest {
         if self.settings.len() > 1 && self.plot.labels != Axis::Settings {
             return Err("several settings are shown as labels = \"settings\" alone".to_owned());
         }
+        self.settings.iter().try_for_each(Setting::check)?;
         self.plot.check(&self.variants)?;
         self.stated.iter().try_for_each(|number| number.check(&shown))
     }

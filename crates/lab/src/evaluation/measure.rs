@@ -51,6 +51,8 @@ pub enum Measure {
     /// Cycles of that variant over those of this one, for the same records: more is better. A warm-up ends
     /// some records earlier or later on one machine than on another, so all is counted for each record.
     SpeedOver(String),
+    /// The speed of that variant over this one: cycles of this one over those of that one, for the same records.
+    SpeedOf(String),
     /// Cycles without those of background evictions, over all cycles of that variant.
     TimeWithoutEvictionsOver(String),
     /// Cycles of background evictions, over all cycles of that variant.
@@ -149,6 +151,7 @@ impl Measure {
     pub fn reference(&self) -> Option<&str> {
         match self {
             Self::SpeedOver(over)
+            | Self::SpeedOf(over)
             | Self::TimeWithoutEvictionsOver(over)
             | Self::EvictionTimeOver(over)
             | Self::PositionMapOver(over)
@@ -198,6 +201,7 @@ impl Measure {
             Self::SpeedOver(_) => {
                 ratio_for_each((reference.cycles, reference.records), (run.cycles, run.records))
             }
+            Self::SpeedOf(_) => over(run.cycles, reference.cycles),
             Self::TimeWithoutEvictionsOver(_) => {
                 over(run.cycles.saturating_sub(evicting), reference.cycles)
             }

@@ -23,6 +23,7 @@ mod run;
 mod setting;
 mod stated_number;
 mod switch_words;
+mod switches;
 #[cfg(test)]
 mod tests;
 mod tiny;
@@ -37,11 +38,12 @@ pub(crate) use placed::checksum;
 pub use plan::{Plan, Run};
 pub use plotted::{Axis, NamedMeasure, Plotted};
 pub use record::{RunRecord, Scale};
-pub use run::run;
+pub use run::{kept_runs, run};
 pub use setting::Setting;
 pub use stated_number::{NumberReading, StatedNumber};
 pub(crate) use switch_words::initial_words;
-pub use variants::{Pages, Switches, VARIANTS, Variant};
+pub use switches::{Pages, Switches};
+pub use variants::{VARIANTS, Variant};
 pub use workloads::{MADE, MIX, PROGRAMS, Programs, RANDOM, REAL, SJENG, make, place};
 
 /// How the command line calls this experiment.

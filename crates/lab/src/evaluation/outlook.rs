@@ -49,7 +49,9 @@ pub(super) fn outlook(
         let mut alike = kept.iter().filter(|record| record.key == key).peekable();
         let is_kept = alike.peek().is_some() && {
             let trace = traces.checksum(run, lines_of(&spec, run))?;
-            alike.any(|record| record.is_same_run(&key, trace, plan.seed, &spec))
+            alike.any(|record| {
+                record.is_same_run(&key, trace, plan.seed, &spec) && record.is_checked_as(plan)
+            })
         };
         if !is_kept {
             left.push(run);

@@ -8,8 +8,10 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::setting::Setting;
+use super::switches::Switches;
 use super::variants::{Kind, Variant};
 use crate::LabError;
+use crate::paper::PAPER_LEAF_LEVEL;
 
 /// More than any manifest needs.
 const MACHINES_MAX: usize = 64;
@@ -87,6 +89,17 @@ impl OwnMachine {
                                    leave them to the settings of the figure";
                     return Err(wrong(set.as_ref().map_or(at, |set| set.span().start), message));
                 }
+                if let Some(set) = set {
+                    let at = set.span().start;
+                    setting.check().map_err(|message| wrong(at, &message))?;
+                    if !changes(variant, &setting) {
+                        let message = format!(
+                            "set changes nothing of {}: leave it out, or set what that machine has",
+                            variant.name
+                        );
+                        return Err(wrong(at, &message));
+                    }
+                }
                 Ok(Kind::Set(variant, setting.into()))
             }
             (_, None, Some(set)) => Err(wrong(
@@ -96,6 +109,23 @@ impl OwnMachine {
             _ => Err(wrong(at, "say where it is from: spec = \"FILE\", or of = \"MACHINE\"")),
         }
     }
+}
+
+/// Whether `variant` is another machine with `set` than without it, in any evaluation: whatever a key says, it is not what one of
+/// two evaluations has that have nothing in common.
+fn changes(variant: &Variant, set: &Setting) -> bool {
+    [Switches::PAPER, Switches::UNLIKE_PAPER].iter().any(|switches| {
+        let made = |switches: &Switches| {
+            let switches = variant.switches(switches);
+            let spec = variant.spec(PAPER_LEAF_LEVEL, &switches).ok();
+            let has_small_tree = spec
+                .as_ref()
+                .is_some_and(|spec| spec.oram.as_ref().is_some_and(|oram| oram.rho.is_some()));
+            let beside = (switches.pages, has_small_tree && switches.fills_small_tree);
+            (spec.map(SystemSpec::without_unused), beside)
+        };
+        made(&set.of(switches)) != made(switches)
+    })
 }
 
 fn check_name(name: &str) -> Result<(), &'static str> {

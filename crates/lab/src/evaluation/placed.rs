@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use oblivio_sim::trace::{Kind, Record};
 
 use super::plan::{Plan, Run};
-use super::variants::Pages;
+use super::switches::Pages;
 use super::workloads::Programs;
 use crate::LabError;
 

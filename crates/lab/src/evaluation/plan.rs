@@ -10,7 +10,8 @@ use super::manifest::Manifest;
 use super::record::Scale;
 use super::setting::Setting;
 use super::stated_number::StatedNumber;
-use super::variants::{Switches, Variant, levels_saved};
+use super::switches::Switches;
+use super::variants::{Variant, levels_saved};
 use super::workloads::{self, Programs, REAL};
 use crate::LabError;
 use crate::kept_studies::initial_name;
@@ -28,6 +29,8 @@ pub struct Plan {
     pub machines: Vec<Variant>,
     /// Whether stated numbers are taken under their readings too: that is as many runs again.
     pub with_readings: bool,
+    /// Whether each command of DRAM is held against its rules. What comes out is the same, and takes longer.
+    pub checks_commands: bool,
 }
 
 /// One machine under one workload.
@@ -69,7 +72,7 @@ impl Plan {
     pub fn new(leaf_level: u8, records: u64) -> Self {
         let scale = Scale { leaf_level, records, warm_up: records / 4, llc_warm_up: 0 };
         let (switches, machines) = (Switches::PAPER, Vec::new());
-        Self { scale, switches, seed: 1, machines, with_readings: true }
+        Self { scale, switches, seed: 1, machines, with_readings: true, checks_commands: false }
     }
 
     /// The same with the machines that `figures` have of their own.

@@ -4,6 +4,7 @@ use oblivio_sim::MODEL;
 use oblivio_sim::system::{Outcome, SystemSpec};
 use serde::{Deserialize, Serialize};
 
+use super::plan::Plan;
 use crate::records::first_model;
 
 /// How large and how long.
@@ -56,6 +57,9 @@ pub struct RunRecord {
     pub spec: SystemSpec,
     /// What came out, without the warm-up.
     pub outcome: Outcome,
+    /// How many commands of DRAM were held against its rules, and were legal. Nothing: they were not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked_commands: Option<u64>,
     /// The [model](oblivio_sim::MODEL) of the simulator: what another one made is not used again.
     #[serde(default = "first_model")]
     pub model: u32,
@@ -78,5 +82,10 @@ impl RunRecord {
     ) -> bool {
         let run = (self.key.as_str(), self.trace, self.initial_seed, &self.spec, self.model);
         run == (key, trace, Some(initial_seed), spec, MODEL)
+    }
+
+    /// Whether its commands were checked, if `plan` wants that.
+    pub(super) fn is_checked_as(&self, plan: &Plan) -> bool {
+        self.checked_commands.is_some() || !plan.checks_commands
     }
 }

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 
-use oblivio_sim::MODEL;
 use oblivio_sim::controller::{InitialOram, OramSpec};
 use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
+use oblivio_sim::{MODEL, SimError};
 
 use super::outlook::outlook;
 use super::placed::PlacedTraces;
@@ -50,6 +50,35 @@ pub fn run(
     workers::run_all(runs, jobs, |run| one(plan, run, &traces, kept, host, &studies))
 }
 
+/// Of `runs`, those that are among `kept`, whatever traces they were made with: what a figure needs that is made without any. In
+/// the second place how many are not there.
+///
+/// # Errors
+/// [`LabError::Input`] if a run is there with more than one trace, since a figure would not say which it shows.
+pub fn kept_runs(
+    plan: &Plan,
+    runs: &[Run],
+    kept: &[RunRecord],
+) -> Result<(Vec<RunRecord>, usize), LabError> {
+    let mut found: Vec<RunRecord> = Vec::new();
+    for run in runs {
+        let (spec, key) = (plan.spec(run)?, plan.key(run));
+        let is_same = |record: &&RunRecord| {
+            record.is_same_run(&key, record.trace, plan.seed, &spec) && record.is_checked_as(plan)
+        };
+        let mut same = kept.iter().filter(is_same);
+        let first = same.next();
+        if same.any(|other| Some(other.trace) != first.map(|first| first.trace)) {
+            return Err(LabError::Input(format!(
+                "{key} is there with more than one trace: leave the runs of one recording there"
+            )));
+        }
+        found.extend(first.cloned());
+    }
+    let missing = runs.len() - found.len();
+    Ok((found, missing))
+}
+
 fn one(
     plan: &Plan,
     run: &Run,
@@ -62,8 +91,10 @@ fn one(
     let (spec, key, seed) = (plan.spec(run)?, plan.key(run), plan.seed_of(&run.workload));
     let lines = lines_of(&spec, run);
     let checksum = traces.checksum(run, lines)?;
-    if let Some(same) = kept.iter().find(|kept| kept.is_same_run(&key, checksum, plan.seed, &spec))
-    {
+    let is_same = |kept: &&RunRecord| {
+        kept.is_same_run(&key, checksum, plan.seed, &spec) && kept.is_checked_as(plan)
+    };
+    if let Some(same) = kept.iter().find(is_same) {
         host.made(scale.timed_records());
         return Ok(same.clone());
     }
@@ -74,8 +105,15 @@ fn one(
         records: scale.warm_up,
     };
     let initial = initial(&spec, plan.seed, studies)?;
-    let outcome =
-        system::run_from(&spec, initial, traces.records(run, lines)?, warm_up, seed, &progress)?;
+    let records = traces.records(run, lines)?;
+    let (outcome, checked_commands) = if plan.checks_commands {
+        let (outcome, commands) =
+            system::run_checked(&spec, initial, records, warm_up, seed, &progress)
+                .map_err(|error| named(error, &key))?;
+        (outcome, Some(commands))
+    } else {
+        (system::run_from(&spec, initial, records, warm_up, seed, &progress)?, None)
+    };
     progress.records(scale.timed_records());
     let record = RunRecord {
         key,
@@ -87,6 +125,7 @@ fn one(
         initial_seed: Some(plan.seed),
         spec,
         outcome,
+        checked_commands,
         model: MODEL,
         seconds: host.seconds() - start,
         machine: host.machine().to_owned(),
@@ -94,6 +133,14 @@ fn one(
     };
     host.keep(&record)?;
     Ok(record)
+}
+
+/// Of an illegal command it is said which run sent it.
+fn named(error: SimError, key: &str) -> SimError {
+    match error {
+        SimError::Command(what) => SimError::Command(format!("{key}: {what}")),
+        other => other,
+    }
 }
 
 /// What the ORAM holds at first: the same under all workloads, whose requests have seeds of their own.

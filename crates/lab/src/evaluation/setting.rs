@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::named_settings;
 use super::plan::Plan;
-use super::variants::{Pages, Switches};
+use super::switches::{Pages, Switches};
 
 /// Some of the [`Switches`], the size of the tree, and the length of the warm-up. What is not said is as in the evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -76,6 +76,23 @@ impl Setting {
         // The name of a setting with a name is no matter of who is like it.
         let like = self.like.as_ref().map(|like| Self { name: None, ..Self::clone(like) });
         of_machine == *self && like.is_none_or(|like| like.is_of_machine())
+    }
+
+    /// Refuses what no machine can be, also where one has no use for it.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let none = [
+            (
+                self.tree_top_ways == Some(0),
+                "tree-top-ways = 0: a set of the S-Stash has one block at least",
+            ),
+            (
+                self.context_switch == Some(0),
+                "context-switch = 0: a program that never runs is never switched out; leave it out for one that runs \
+                 to its end",
+            ),
+        ];
+        let wrong = none.into_iter().find(|(is_none, _)| *is_none);
+        wrong.map_or(Ok(()), |(_, message)| Err(message.to_owned()))
     }
 
     /// By how many levels the tree is higher than that of the evaluation.
@@ -198,6 +215,16 @@ mod tests {
         assert!(is_of_machine("like = \"one-channel\"\nplb-ways = 4"));
         for text in ["levels = 1", "warm-ups = 2", "name = \"x\"", "like = \"two-levels-lower\""] {
             assert!(!is_of_machine(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_machine_can_be_is_refused() {
+        let check = |text: &str| toml::from_str::<Setting>(text).unwrap().check();
+        assert_eq!(check("tree-top-ways = 1\ncontext-switch = 1"), Ok(()));
+        for key in ["tree-top-ways", "context-switch"] {
+            let said = check(&format!("{key} = 0")).unwrap_err();
+            assert!(said.starts_with(&format!("{key} = 0: ")), "{said}");
         }
     }
 

@@ -39,7 +39,9 @@ pub struct StatedNumber {
     pub fitted: bool,
     /// Why ours differs, or what was fitted.
     pub why: Option<String>,
-    /// The id of the figure whose experiment shows why.
+    /// What a reader must know where ours agrees: for which trees that holds, say.
+    pub limits: Option<String>,
+    /// The id of the figure whose experiment shows why, or shows the limits.
     pub shown_by: Option<String>,
 }
 
@@ -125,6 +127,7 @@ impl StatedNumber {
             if name.is_empty() || readings[..number].iter().any(|other| other.name == *name) {
                 return Err(format!("{what}: give each reading a name of its own"));
             }
+            setting.check().map_err(|message| format!("{what}: {message}"))?;
             if setting.name.is_some() {
                 return Err(format!(
                     "{what}: a reading is called by its own name: leave that of its setting out"

@@ -3,7 +3,7 @@
 use oblivio_sim::controller::{Initial, Pace, WriteMarks};
 use oblivio_sim::system::Layout;
 
-use super::variants::{Pages, Switches};
+use super::switches::{Pages, Switches};
 
 impl Switches {
     /// What no paper says, whatever it is here, and what is not as in Table I.

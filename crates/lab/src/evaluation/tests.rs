@@ -47,6 +47,7 @@ fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
         readings: Vec::new(),
         fitted: false,
         why: None,
+        limits: None,
         shown_by: None,
     }
 }
@@ -139,6 +140,65 @@ fn the_same_seed_gives_the_same_records_on_any_number_of_threads_and_from_their_
     assert_eq!((kept.records, kept.whole_bytes), (once.clone(), file.len()));
     let (other, _) = evaluate(&Plan { seed: 2, ..small() }, &[manifest()], &[], 2);
     assert_ne!(once[0].outcome, other[0].outcome);
+}
+
+/// What is checked is said, and what is not checked does not count as it.
+#[test]
+fn commands_are_checked_where_that_is_asked_for_and_records_say_so() {
+    let checking = Plan { checks_commands: true, ..small() };
+    let (plain, host) = evaluate(&small(), &[manifest()], &[], 1);
+    assert!(plain.iter().all(|record| record.checked_commands.is_none()));
+    assert!(!host.file.into_inner().unwrap().contains("checked_commands"));
+    let (checked, host) = evaluate(&checking, &[manifest()], &plain, 2);
+    assert_eq!(host.file.into_inner().unwrap().lines().count(), plain.len());
+    assert!(host.foreseen.into_inner().unwrap()[0].starts_with("6 runs, of which 0 are kept"));
+    for (plain, checked) in plain.iter().zip(&checked) {
+        let dram = checked.outcome.memory.dram;
+        assert!(checked.checked_commands.unwrap() > dram.lines() + dram.activates);
+        let same = RunRecord { checked_commands: None, ..checked.clone() };
+        assert_eq!(untimed(&[same]), untimed(std::slice::from_ref(plain)));
+    }
+    for plan in [small(), checking] {
+        let (again, host) = evaluate(&plan, &[manifest()], &checked, 2);
+        assert_eq!((again, host.file.into_inner().unwrap().as_str()), (checked.clone(), ""));
+    }
+}
+
+/// A figure of what is recorded needs no trace, and is the same.
+#[test]
+fn figures_of_recorded_runs_need_no_traces() {
+    // Room for the pages of the samples.
+    let scale = Scale { leaf_level: 16, records: 200, ..small().scale };
+    let plan = Plan { scale, ..small() };
+    let workloads = vec!["gcc".to_owned(), MIX.to_owned()];
+    let mut manifest = Manifest { workloads, ..manifest() };
+    let (records, _) = evaluate(&plan, std::slice::from_ref(&manifest), &[], 2);
+    let programs = Programs::of_runs(&records);
+    let wanted = plan.runs(std::slice::from_ref(&manifest), &programs).unwrap();
+    let (kept, missing) = kept_runs(&plan, &wanted, &records).unwrap();
+    assert_eq!((kept.len(), missing), (records.len(), 0));
+    let bars = |figure: Figure| figure.plot;
+    let of = |programs: &Programs, manifest: &Manifest| {
+        bars(figures(std::slice::from_ref(manifest), &plan, programs, &kept).unwrap().remove(0))
+    };
+    assert_eq!(of(&programs, &manifest), bars(figure(&plan, &manifest, &records)));
+
+    // What is not recorded is counted, and left out.
+    manifest.variants.push("ir-stash".to_owned());
+    let wanted = plan.runs(std::slice::from_ref(&manifest), &programs).unwrap();
+    assert_eq!(kept_runs(&plan, &wanted, &records).unwrap().1, 2);
+    manifest.workloads = vec!["lbm".to_owned()];
+    assert!(plan.runs(&[manifest], &programs).is_err());
+    // Runs of two recordings, of which a figure would not say which it shows; and of another machine, which are none.
+    let with_other = |change: fn(RunRecord) -> RunRecord| {
+        let other = change(records[0].clone());
+        records.iter().cloned().chain([other]).collect::<Vec<_>>()
+    };
+    let two = with_other(|record| RunRecord { trace: !record.trace, ..record });
+    let error = kept_runs(&plan, &wanted, &two).unwrap_err().to_string();
+    assert!(error.contains("more than one trace"), "{error}");
+    let other = with_other(|record| RunRecord { model: 0, trace: 1, ..record });
+    assert_eq!(kept_runs(&plan, &wanted, &other).unwrap().0, kept);
 }
 
 #[test]
@@ -318,7 +378,7 @@ fn committed(results: &str) -> (Vec<RunRecord>, Plan, Programs) {
     let kept = Kept::<RunRecord>::read(&path, &std::fs::read(&path).unwrap()).unwrap().records;
     let plan = Plan::full();
     let scale = Scale { records: 40_000, warm_up: 10_000, ..plan.scale };
-    let plan = Plan { scale, ..plan };
+    let plan = Plan { scale, ..plan }.with_machines_of(&Manifest::all().unwrap()).unwrap();
     let trace = Programs::samples().unwrap().program("gcc").unwrap().clone();
     let named = |name: &str| (name.to_owned(), trace.clone());
     let programs =
@@ -328,7 +388,7 @@ fn committed(results: &str) -> (Vec<RunRecord>, Plan, Programs) {
 
 #[test]
 fn what_was_recorded_for_the_figures_is_still_what_would_run() {
-    for results in ["evaluation", "evaluation-parts"] {
+    for results in ["evaluation", "evaluation-parts", "evaluation-why"] {
         let (kept, plan, programs) = committed(results);
         let runs = plan.runs(&Manifest::all().unwrap(), &programs).unwrap();
         let mut found = 0;
@@ -346,14 +406,32 @@ fn what_was_recorded_for_the_figures_is_still_what_would_run() {
     }
 }
 
-/// It needs no run of its own.
+/// No committed figure says anything but what the committed runs give.
 #[test]
-fn the_committed_figure_of_energies_follows_from_the_runs_of_the_evaluation() {
+fn the_committed_figures_follow_from_the_committed_runs() {
+    let path = |file: &str| format!("{}/results/{file}", env!("CARGO_MANIFEST_DIR"));
+    for results in ["evaluation", "evaluation-why"] {
+        let (kept, plan, _) = committed(results);
+        let drawn = std::fs::read_to_string(path(&format!("{results}/figures.json"))).unwrap();
+        let drawn = report::read(&drawn).unwrap();
+        let ids: Vec<_> = drawn.iter().map(|figure| figure.id.clone()).collect();
+        let manifests = Manifest::chosen(&ids).unwrap();
+        let programs = Programs::of_runs(&kept);
+        let wanted = plan.runs(&manifests, &programs).unwrap();
+        let (records, missing) = kept_runs(&plan, &wanted, &kept).unwrap();
+        assert_eq!(missing, 0, "{results}");
+        let made = figures(&manifests, &plan, &programs, &records).unwrap();
+        for made in &made {
+            let drawn = drawn.iter().find(|figure| figure.id == made.id).unwrap();
+            assert_eq!(section(made), section(drawn), "{results}");
+        }
+    }
+    // Energies need no run of their own.
     let (kept, plan, programs) = committed("evaluation");
     let energy = Manifest::chosen(&["energy".to_owned()]).unwrap();
     let made = figures(&energy, &plan, &programs, &kept).unwrap().remove(0);
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/results/evaluation-parts/figures.json");
-    let drawn = report::read(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let drawn = std::fs::read_to_string(path("evaluation-parts/figures.json")).unwrap();
+    let drawn = report::read(&drawn).unwrap();
     let drawn = drawn.iter().find(|figure| figure.id == "energy").unwrap();
     assert_eq!(section(&made), section(drawn));
 }

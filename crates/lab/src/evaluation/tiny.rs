@@ -9,7 +9,7 @@ use oblivio_sim::processor::ProcessorSpec;
 use oblivio_sim::system::{Layout, SystemSpec};
 use oblivio_sim::{Cycle, LINE_BYTES};
 
-use super::variants::Switches;
+use super::switches::Switches;
 use crate::LabError;
 
 /// Which of the two that Table II compares, or the baseline of section V-E.

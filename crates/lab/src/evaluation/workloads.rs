@@ -11,7 +11,8 @@ use oblivio_sim::workload::Workload;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::variants::Pages;
+use super::record::RunRecord;
+use super::switches::Pages;
 use crate::LabError;
 
 /// The programs of IR-ORAM, Table II.
@@ -80,10 +81,15 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.into_iter().chain([MIX]).chain(MADE).chain([SJENG]).chain(REAL).chain(RANDOM)
 }
 
+/// What traces are called that somebody recorded.
+const RECORDED: &str = "recorded traces";
+
 /// The traces of programs that are at hand.
 #[derive(Clone, Debug)]
 pub struct Programs {
     traces: Vec<(&'static str, Trace)>,
+    /// Workloads of which there are runs, whose traces need not be there.
+    ran: Vec<String>,
     /// What they are, for readers of a figure.
     pub(crate) what: String,
 }
@@ -96,7 +102,8 @@ impl Programs {
     pub fn samples() -> Result<Self, LabError> {
         let read = |(name, file): (&'static str, &[u8])| Ok((name, Trace::read(name, file)?));
         let traces = SAMPLES.into_iter().map(read).collect::<Result<_, LabError>>()?;
-        Ok(Self { traces, what: "the samples, the first 3000 records of each program".to_owned() })
+        let what = "the samples, the first 3000 records of each program".to_owned();
+        Ok(Self { traces, ran: Vec::new(), what })
     }
 
     /// The program whose trace a file called `name` is, if traces of it are of use: one of [`PROGRAMS`], [`SJENG`] or
@@ -114,12 +121,24 @@ impl Programs {
         let known = |(name, trace): (String, Trace)| Some((Self::known(&name)?, trace));
         Self {
             traces: traces.into_iter().filter_map(known).collect(),
-            what: "recorded traces".to_owned(),
+            ran: Vec::new(),
+            what: RECORDED.to_owned(),
         }
+    }
+
+    /// None, in place of those that `runs` were made with: for figures of these alone.
+    pub fn of_runs(runs: &[RunRecord]) -> Self {
+        let mut ran: Vec<_> = runs.iter().map(|run| run.workload.clone()).collect();
+        ran.sort_unstable();
+        ran.dedup();
+        Self { traces: Vec::new(), ran, what: RECORDED.to_owned() }
     }
 
     /// Whether there is everything that `workload` is made of.
     pub fn has(&self, workload: &str) -> bool {
+        if self.ran.iter().any(|ran| ran == workload) {
+            return true;
+        }
         match workload {
             MIX => MIXED.iter().all(|program| self.program(program).is_some()),
             made if is_made(made) => true,

@@ -32,7 +32,10 @@ pub struct Stated {
     /// Why ours differs, or what was fitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The id of the figure whose experiment shows why.
+    /// What a reader of a verdict that agrees must know: for which trees it holds, say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<String>,
+    /// The id of the figure whose experiment shows why, or shows the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<String>,
     /// Where it is drawn. Nothing: it stands in the table alone.
@@ -113,6 +116,7 @@ impl Stated {
             readings: Vec::new(),
             fitted: false,
             why: None,
+            limits: None,
             shown_by: None,
             place: None,
         }

@@ -32,7 +32,7 @@ pub(super) fn note(stated: &Stated) -> String {
     let verdict = stated.verdict();
     let reading = stated.reading().filter(|_| verdict == Verdict::AgreesUnderReading);
     let said = match (verdict, reading) {
-        (Verdict::Agrees, _) => stated.taken.clone(),
+        (Verdict::Agrees, _) => with_limits(stated, stated.taken.clone()),
         (Verdict::Open, _) => {
             stated.of.map(|[ours, all]| format!("no verdict: ours is of {ours} of {all} programs"))
         }
@@ -42,7 +42,8 @@ pub(super) fn note(stated: &Stated) -> String {
         (_, Some(reading)) => {
             let ours = reading.ours.map_or_else(String::new, short);
             let tried = 1 + stated.readings.len();
-            Some(format!("{}: {ours}, one of {tried} that were tried", reading.name))
+            let agrees = format!("{}: {ours}, one of {tried} that were tried", reading.name);
+            with_limits(stated, Some(agrees))
         }
         _ => stated.why.clone(),
     };
@@ -57,6 +58,12 @@ pub(super) fn note(stated: &Stated) -> String {
         (None, _) => others,
         (Some(said), _) => format!("{said} ({others})"),
     }
+}
+
+/// What is said of a number that agrees, and for what it holds.
+fn with_limits(stated: &Stated, said: Option<String>) -> Option<String> {
+    let parts: Vec<_> = said.into_iter().chain(stated.limits.clone()).collect();
+    (!parts.is_empty()).then(|| parts.join(". "))
 }
 
 /// How the verdict on a figure is shown. One of which a paper says nothing in numbers has none.
@@ -142,10 +149,17 @@ mod tests {
             note(&reading),
             "one channel: 1.05, one of 4 that were tried (arithmetic mean; geometric mean: 1.2; two channels: not run)"
         );
-        let bad = Stated { paper: 7.0, ..reading.clone() };
+        let young = Stated { limits: Some("For young trees".to_owned()), ..reading.clone() };
+        assert!(
+            note(&young)
+                .starts_with("one channel: 1.05, one of 4 that were tried. For young trees (")
+        );
+        let bad = Stated { paper: 7.0, limits: young.limits.clone(), ..reading.clone() };
         let others =
             "(arithmetic mean; geometric mean: 1.2; one channel: 1.05; two channels: not run)";
         assert_eq!(note(&bad), format!("four channels hide it {others}"));
+        let limited = Stated { ours: Some(1.0), ..young };
+        assert!(note(&limited).starts_with("arithmetic mean. For young trees ("));
         let good = Stated { ours: Some(1.0), ..reading };
         assert_eq!(
             note(&good),

@@ -1,6 +1,7 @@
 //! What a memory is to the processor in front of it.
 
 use super::outcome::MemoryTally;
+use super::watched::Watched;
 use crate::cache::Victim;
 use crate::controller::LastLevel;
 use crate::processor::{FetchId, Processor};
@@ -39,6 +40,9 @@ pub(super) trait Memory {
 
     /// What it did.
     fn tally(&self) -> MemoryTally;
+
+    /// Who watches its DRAM.
+    fn watched(&self) -> &Watched;
 }
 
 impl<Records: Iterator<Item = Record>> LastLevel for Processor<Records> {

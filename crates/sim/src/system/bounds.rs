@@ -33,6 +33,10 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
         Pace::Free => 0,
         Pace::StartToStart(cycles) | Pace::Gap(cycles) | Pace::WhenIdle(cycles) => cycles,
     };
+    if controller.context_switch == Some(0) {
+        let message = "context_switch = 0: a program that never runs is never switched out: must be 1 at least";
+        return Err(SimError::Spec(message.to_owned()));
+    }
     let mut bounded = vec![
         ("channels", spec.channels.into(), 64),
         ("header_lines", spec.header_lines, 64),
@@ -75,7 +79,7 @@ pub(super) fn check(spec: &SystemSpec) -> Result<(), SimError> {
     }
     let plb = oram.as_ref().map(|oram| (oram.plb_blocks, oram.plb_ways));
     if let Some((blocks, ways)) = plb.filter(|(blocks, ways)| *ways == 0 || blocks % ways != 0) {
-        let message = format!("plb_ways = {ways}: must divide plb_blocks, which is {blocks}");
+        let message = format!("plb_ways = {ways}: must divide the {blocks} blocks of the PLB");
         return Err(SimError::Spec(message));
     }
     match bounded.into_iter().find(|(_, number, most)| number > most) {

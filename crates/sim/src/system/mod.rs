@@ -16,6 +16,7 @@ mod oram;
 mod outcome;
 mod plain;
 mod spec;
+mod watched;
 
 #[cfg(test)]
 mod tests;
@@ -26,12 +27,14 @@ pub use spec::{Layout, SystemSpec};
 use std::collections::VecDeque;
 
 use crate::controller::InitialOram;
+use crate::dram::checker::Checker;
 use crate::processor::{Next, Processor, Request};
 use crate::trace::Record;
 use crate::{Cycle, SimError};
 use behind::Memory;
 use oram::OramMemory;
 use plain::PlainMemory;
+use watched::Watched;
 
 /// How a run goes on.
 pub trait Progress {
@@ -85,12 +88,43 @@ pub fn run_from(
     seed: u64,
     progress: &impl Progress,
 ) -> Result<Outcome, SimError> {
+    let watched = Watched::default();
+    Ok(run_watched(spec, initial, records, warm_up, seed, progress, watched)?.0)
+}
+
+/// As [`run_from`], with each command of DRAM, those of the warm-up included, held against the rules of the DRAM by a
+/// [`Checker`]. The outcome is the same, and takes some times as long. Beside it stands how many commands were checked.
+///
+/// # Errors
+/// Those of [`run_from`], and [`SimError::Command`] at the first command that is illegal.
+pub fn run_checked(
+    spec: &SystemSpec,
+    initial: InitialOram,
+    records: impl IntoIterator<Item = Record>,
+    warm_up: WarmUp,
+    seed: u64,
+    progress: &impl Progress,
+) -> Result<(Outcome, u64), SimError> {
+    let watched = Watched::by(Some(Checker::new(&spec.dram, spec.channels)));
+    let (outcome, checked) = run_watched(spec, initial, records, warm_up, seed, progress, watched)?;
+    Ok((outcome, checked.unwrap_or_default()))
+}
+
+fn run_watched(
+    spec: &SystemSpec,
+    initial: InitialOram,
+    records: impl IntoIterator<Item = Record>,
+    warm_up: WarmUp,
+    seed: u64,
+    progress: &impl Progress,
+    watched: Watched,
+) -> Result<(Outcome, Option<u64>), SimError> {
     let mut records = records.into_iter().fuse();
     let mut bring = |ahead: &mut VecDeque<Record>| {
         ahead.extend(records.by_ref().take(RECORDS_BROUGHT));
     };
     let records = Records { bring: &mut bring, ahead: VecDeque::new() };
-    run_any(spec, initial, records, warm_up, seed, progress)
+    run_any(spec, initial, records, warm_up, seed, progress, watched)
 }
 
 /// The machine does not depend on the kind of records: it is compiled once.
@@ -101,15 +135,16 @@ fn run_any(
     warm_up: WarmUp,
     seed: u64,
     progress: &dyn Progress,
-) -> Result<Outcome, SimError> {
+    watched: Watched,
+) -> Result<(Outcome, Option<u64>), SimError> {
     spec.check()?;
     match &spec.oram {
         Some(oram) => {
-            let memory = OramMemory::new(spec, oram, initial, seed)?;
+            let memory = OramMemory::new(spec, oram, initial, seed, watched)?;
             Machine::new(spec, records, warm_up, memory)?.run(warm_up.records, progress)
         }
         None => {
-            let memory = PlainMemory::new(spec)?;
+            let memory = PlainMemory::new(spec, watched)?;
             Machine::new(spec, records, warm_up, memory)?.run(warm_up.records, progress)
         }
     }
@@ -162,7 +197,12 @@ impl<'r, M: Memory> Machine<'r, M> {
         Ok(Self { processor, memory })
     }
 
-    fn run(mut self, warm_up: u64, progress: &dyn Progress) -> Result<Outcome, SimError> {
+    /// What came out, and how many commands of DRAM were checked, if they are.
+    fn run(
+        mut self,
+        warm_up: u64,
+        progress: &dyn Progress,
+    ) -> Result<(Outcome, Option<u64>), SimError> {
         progress.records(0);
         let mut before = Outcome::default();
         if warm_up > 0 {
@@ -182,7 +222,7 @@ impl<'r, M: Memory> Machine<'r, M> {
                         let after = self.outcome(at);
                         // Nothing is counted of a trace that ends in the warm-up.
                         let before = if after.records > warm_up { before } else { after.clone() };
-                        return Ok(after.since(&before));
+                        return Ok((after.since(&before), self.memory.watched().checked()));
                     }
                     // Memory has done all that it does before: its next event is later.
                     Next::Marked { at } => {
@@ -210,6 +250,7 @@ impl<'r, M: Memory> Machine<'r, M> {
                     ));
                 }
             }
+            self.memory.watched().verdict()?;
             let done = self.processor.tally().records();
             if done >= reported + RECORDS_AT_ONCE {
                 reported = done;

@@ -7,19 +7,20 @@ use oblivio_core::geometry::{BucketId, Leaf};
 use super::behind::Memory;
 use super::outcome::MemoryTally;
 use super::spec::{Clocks, Layout, SystemSpec};
+use super::watched::Watched;
 use crate::cache::Victim;
 use crate::controller::{
     Bus, Controller, InitialOram, OramSpec, PathAccess, PathTimes, Told, Writes,
 };
 use crate::dram::layout::{BucketLines, Order};
-use crate::dram::{Completion, Dram, DramTally, Observer, Request};
+use crate::dram::{Completion, Dram, Observer, Request};
 use crate::processor::{FetchId, Processor};
 use crate::trace::{Kind, Record};
 use crate::{Cycle, SimError};
 
 /// The controller, and what it has to tell the processor.
 pub(super) struct OramMemory {
-    controller: Controller<DramBus<DramTally>, FetchId>,
+    controller: Controller<DramBus<Watched>, FetchId>,
     told: Vec<Told<FetchId>>,
     paths_stop_retirement: bool,
 }
@@ -30,8 +31,9 @@ impl OramMemory {
         oram: &OramSpec,
         initial: InitialOram,
         seed: u64,
+        watched: Watched,
     ) -> Result<Self, SimError> {
-        let bus = DramBus::new(spec, oram, DramTally::default())?;
+        let bus = DramBus::new(spec, oram, watched)?;
         let controller = Controller::new(oram, &spec.controller, bus, initial, seed)?;
         let paths_stop_retirement = spec.processor.paths_stop_retirement;
         Ok(Self { controller, told: Vec::new(), paths_stop_retirement })
@@ -95,8 +97,11 @@ impl Memory for OramMemory {
     }
 
     fn tally(&self) -> MemoryTally {
-        let dram = *self.controller.bus().dram.observer();
-        MemoryTally { controller: Some(self.controller.tally()), dram }
+        MemoryTally { controller: Some(self.controller.tally()), dram: self.watched().tally() }
+    }
+
+    fn watched(&self) -> &Watched {
+        self.controller.bus().dram.observer()
     }
 }
 

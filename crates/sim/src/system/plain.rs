@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use super::behind::Memory;
 use super::outcome::MemoryTally;
 use super::spec::{Clocks, SystemSpec};
+use super::watched::Watched;
 use crate::cache::Victim;
-use crate::dram::{Completion, Dram, DramTally, Request};
+use crate::dram::{Completion, Dram, Request};
 use crate::processor::{FetchId, Processor};
 use crate::trace::{Kind, Record};
 use crate::{Cycle, SimError};
 
 pub(super) struct PlainMemory {
-    dram: Dram<DramTally>,
+    dram: Dram<Watched>,
     clocks: Clocks,
     latency: Cycle,
     /// Whom a request is for; nobody for a write-back.
@@ -22,9 +23,9 @@ pub(super) struct PlainMemory {
 }
 
 impl PlainMemory {
-    pub(super) fn new(spec: &SystemSpec) -> Result<Self, SimError> {
+    pub(super) fn new(spec: &SystemSpec, watched: Watched) -> Result<Self, SimError> {
         Ok(Self {
-            dram: Dram::observed(&spec.dram, spec.channels, DramTally::default())?,
+            dram: Dram::observed(&spec.dram, spec.channels, watched)?,
             clocks: spec.clocks(),
             latency: spec.memory_latency,
             readers: HashMap::new(),
@@ -92,6 +93,10 @@ impl Memory for PlainMemory {
     }
 
     fn tally(&self) -> MemoryTally {
-        MemoryTally { controller: None, dram: *self.dram.observer() }
+        MemoryTally { controller: None, dram: self.watched().tally() }
+    }
+
+    fn watched(&self) -> &Watched {
+        self.dram.observer()
     }
 }

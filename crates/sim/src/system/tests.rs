@@ -17,7 +17,7 @@ use crate::trace::Kind;
 const LEAF_LEVEL: u8 = 12;
 
 /// Reads and writes of a hot and a cold part of memory.
-fn trace(records: usize, seed: u64) -> Vec<Record> {
+pub(super) fn trace(records: usize, seed: u64) -> Vec<Record> {
     let mut coins = StdRng::seed_from_u64(seed);
     let blocks = 4 << LEAF_LEVEL;
     let record = |_| {
@@ -32,13 +32,13 @@ fn trace(records: usize, seed: u64) -> Vec<Record> {
 }
 
 /// A small machine: an LLC of 256 lines.
-fn machine(oram: Option<OramSpec>) -> SystemSpec {
+pub(super) fn machine(oram: Option<OramSpec>) -> SystemSpec {
     let mut spec = SystemSpec { oram, ..SystemSpec::paper(LEAF_LEVEL).unwrap() };
     spec.processor.llc_bytes = 16 << 10;
     spec
 }
 
-fn machines() -> Vec<SystemSpec> {
+pub(super) fn machines() -> Vec<SystemSpec> {
     let paper = OramSpec::paper(LEAF_LEVEL);
     let in_sets = OramSpec { tree_top_levels: 5, tree_top_ways: Some(4), ..paper.clone() };
     let small = RhoSpec { blocks: 512, small_per_main: 2, old_copy: OldCopy::TakenOut };
@@ -90,7 +90,7 @@ fn switched() -> SystemSpec {
 }
 
 /// A warm-up that takes time.
-fn timed(records: u64) -> WarmUp {
+pub(super) fn timed(records: u64) -> WarmUp {
     WarmUp { records, ..WarmUp::default() }
 }
 

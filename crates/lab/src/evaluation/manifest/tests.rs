@@ -16,12 +16,12 @@ fn all_manifests_are_good_and_called_by_their_files() {
     for (manifest, (file, _)) in all.iter().zip(FILES) {
         assert_eq!(format!("{}.toml", manifest.id), file);
     }
-    assert_eq!(Manifest::chosen(&["fig12".to_owned()]).unwrap(), [all[5].clone()]);
+    assert_eq!(Manifest::chosen(&["fig12".to_owned()]).unwrap(), [all[9].clone()]);
     let unasked = Manifest::chosen(&[]).unwrap();
     assert!(unasked.len() > 15 && unasked.iter().all(|figure| !figure.overnight));
     assert!(Manifest::chosen(&["cells".to_owned()]).unwrap()[0].overnight);
     let error = Manifest::chosen(&["fig7".to_owned()]).unwrap_err().to_string();
-    assert!(error.contains("no figure fig7: choose from slowdown, fig02"), "{error}");
+    assert!(error.contains("no figure fig7: choose from slowdown, slowdown-requests"), "{error}");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn what_is_no_manifest_is_refused_with_its_file_and_line() {
 #[test]
 fn a_reason_is_shown_by_a_figure_that_there_is() {
     let fig11 = |id: &str| {
-        let text = GOOD.replace("shown-by = \"fig11\"", &format!("shown-by = {id:?}"));
+        let text = GOOD.replace("shown-by = \"fig11-paths\"", &format!("shown-by = {id:?}"));
         Manifest::parse("fig11.toml", &text).unwrap()
     };
     for id in ["near", "fig03", "fig11"] {
@@ -109,5 +109,8 @@ fn a_reason_is_shown_by_a_figure_that_there_is() {
     Manifest::check_shown_by(&[fig11("own"), own]).unwrap();
     let error = Manifest::check_shown_by(&[fig11("own")]).unwrap_err().to_string();
     assert!(error.contains("fig11: IR-Stash and IR-Alloc, mean"), "{error}");
-    assert!(error.contains("\"own\" is no figure: choose from slowdown, fig02"), "{error}");
+    assert!(
+        error.contains("\"own\" is no figure: choose from slowdown, slowdown-requests"),
+        "{error}"
+    );
 }

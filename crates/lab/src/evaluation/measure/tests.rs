@@ -27,6 +27,7 @@ fn ran(outcome: Outcome) -> RunRecord {
         initial_seed: None,
         spec: SystemSpec::paper(12).unwrap(),
         outcome,
+        checked_commands: None,
         model: oblivio_sim::MODEL,
         seconds: 1.0,
         machine: String::new(),
@@ -59,6 +60,7 @@ fn measures_by_hand() {
     let run = outcome(800, [50, 12, 4, 20, 14], 200);
     let of = |measure: Measure| number(&measure, &[(&run, &baseline)], Mean::Arithmetic).unwrap();
     assert_eq!(of(over(Measure::SpeedOver)), 1.25);
+    assert_eq!(of(over(Measure::SpeedOf)), 0.8);
     assert_eq!(of(over(Measure::TimeWithoutEvictionsOver)), 0.6);
     assert_eq!(of(over(Measure::EvictionTimeOver)), 0.2);
     assert_eq!(of(over(Measure::PositionMapOver)), 0.5);

@@ -126,3 +126,34 @@ fn a_machine_of_a_file_whose_tree_is_another_one_is_said_to_have_it() {
                     not 13, and it holds 16384 lines and not 32768. What is held against it compares trees, too.";
     assert!(said(&other) && other.iter().any(|said| said == expected), "{other:?}");
 }
+
+#[test]
+fn a_set_that_changes_nothing_is_refused_with_its_line() {
+    let with = |of: &str, set: &str| {
+        let text = FIGURE.replace("of = \"ir-alloc-1\"", &format!("of = \"{of}\""));
+        read(&text.replace("set = { channels = 1, fan-out = 8 }", &format!("set = {set}")))
+    };
+    for (of, set) in [
+        ("baseline", "{ tree-top-ways = 8 }"),
+        ("none", "{ pace = \"free\", layout = \"heap\", plb-ways = 4 }"),
+        ("ir-stash", "{ fills-small-tree = true }"),
+        ("llc-d", "{ fetch-on-write-miss = true }"),
+        ("baseline", "{}"),
+    ] {
+        let error = with(of, set).unwrap_err().to_string();
+        let expected = format!("mine.toml, line 11: machine narrow: set changes nothing of {of}");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    // What an evaluation has is no matter: another one has something else.
+    for (of, set) in [
+        ("ir-stash", "{ tree-top-ways = 4 }"),
+        ("baseline", "{ channels = 4 }"),
+        ("baseline", "{ pages = \"scattered\" }"),
+        ("rho", "{ fills-small-tree = true }"),
+        ("none", "{ channels = 1, plb-ways = 4 }"),
+    ] {
+        assert!(with(of, set).is_ok(), "{of} {set}");
+    }
+    let error = with("baseline", "{ context-switch = 0 }").unwrap_err().to_string();
+    assert!(error.starts_with("mine.toml, line 11: machine narrow: context-switch = 0"), "{error}");
+}

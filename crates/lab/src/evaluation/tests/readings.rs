@@ -243,7 +243,9 @@ fn the_other_mean_of_a_stack_is_said() {
 fn a_figure_says_its_switches_in_words() {
     let origin = |id: &str| {
         let manifest = Manifest::chosen(&[id.to_owned()]).unwrap().remove(0);
-        figure(&Plan::full(), &manifest, &[]).origin
+        let manifests = std::slice::from_ref(&manifest);
+        let plan = Plan::full().with_machines_of(manifests).unwrap();
+        figure(&plan, &manifest, &[]).origin
     };
     for manifest in Manifest::all().unwrap() {
         let origin = origin(&manifest.id);

@@ -5,12 +5,16 @@ use super::*;
 /// Of each figure: how many runs it asks for, and a sum of their names and seeds, and of what is called by what name. A run is
 /// named by all that it depends on. The runs are those of the committed results. A figure that is meant to change gets
 /// another sum here, and its runs are made again.
-const RESOLVED: [(&str, usize, u32); 35] = [
+const RESOLVED: [(&str, usize, u32); 43] = [
     ("slowdown", 84, 714406952),
+    ("slowdown-requests", 84, 4044833960),
+    ("slowdown-real", 10, 3519576821),
     ("fig02", 182, 1454465360),
     ("fig10", 848, 4043367895),
     ("unpaced", 70, 2881883336),
     ("fig11", 102, 1006152476),
+    ("fig11-paths", 28, 1709782345),
+    ("fig11-paths-one-by-one", 28, 2852813076),
     ("fig12", 196, 782011549),
     ("fig14", 88, 4279734541),
     ("fig15", 112, 1837414721),
@@ -27,8 +31,12 @@ const RESOLVED: [(&str, usize, u32); 35] = [
     ("cells", 2016, 955222669),
     ("depth", 12, 4106605753),
     ("initial", 140, 1046721852),
+    ("old", 126, 308410654),
+    ("age", 72, 2892016854),
     ("in-order", 252, 4181074656),
     ("in-order-paths", 28, 1821641127),
+    ("rho-rules", 70, 3985819051),
+    ("rho-small-tree", 70, 1328000732),
     ("real", 40, 1485508364),
     ("real-one-channel", 40, 338786532),
     ("pages", 16, 2191923172),

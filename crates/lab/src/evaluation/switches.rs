@@ -1,0 +1,196 @@
+//! What the machines of an evaluation have in common, and the names of it in those of runs.
+
+use oblivio_sim::controller::{Initial, Pace, WriteMarks};
+use oblivio_sim::system::Layout;
+use serde::Deserialize;
+
+/// What the paper does not say, or may be doubted: the same for all machines of an evaluation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switches {
+    /// When paths start.
+    pub pace: Pace,
+    /// Positions in a position-map block.
+    pub fan_out: u64,
+    /// Channels of DRAM.
+    pub channels: u32,
+    /// Bytes of the LLC.
+    pub llc_bytes: u64,
+    /// Whether a write that misses the LLC fetches its line first. With delayed remapping it always does.
+    pub fetch_on_write_miss: bool,
+    /// How trees lie in DRAM.
+    pub layout: Layout,
+    /// What the ORAM holds before the first request.
+    pub initial: Initial,
+    /// How many lines the processor may fetch at once.
+    pub fetch_room: u64,
+    /// Whether each path stops retirement until it is read.
+    pub paths_stop_retirement: bool,
+    /// Whether DRAM answers the reads of evictions and dummies from the queue of their writes.
+    pub write_queue_answers: bool,
+    /// When write-backs come before reads.
+    pub write_marks: WriteMarks,
+    /// Where the pages of programs lie.
+    pub pages: Pages,
+    /// Places in the PLB for each block of the position map.
+    pub plb_ways: u16,
+    /// Blocks in a set of the S-Stash, where there is one.
+    pub tree_top_ways: u16,
+    /// Blocks that may stay in the stash.
+    pub stash_blocks: usize,
+    /// Whether caches on the chip, but for the LLC, shrink with the tree. If not, they are those of Table I.
+    pub shrinks_chip: bool,
+    /// Levels that the client keeps, counted from those that it has otherwise.
+    pub tree_top: i8,
+    /// For how many cycles the program runs until it is switched out, if it is.
+    pub context_switch: Option<u64>,
+    /// Lines of a block, a power of two: a tree in which each has several is as much lower.
+    pub block_lines: u64,
+    /// Whether all positions are on the chip, and no position map is in the tree.
+    pub positions_on_chip: bool,
+    /// Whether the records that fill the LLC fill the small tree of Rho too. If not, that is empty at first.
+    pub fills_small_tree: bool,
+}
+
+/// Where the pages of programs lie in the protected space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pages {
+    /// At random: what a system does that has run for long.
+    Scattered,
+    /// One after the other, as they are first touched: what a fresh system does.
+    InOrder,
+    /// Where their addresses say, counted round the space.
+    AsIs,
+}
+
+impl Switches {
+    /// Table I, and what is the default where it says nothing.
+    pub const PAPER: Self = Self {
+        pace: Pace::DEFAULT,
+        fan_out: 16,
+        channels: 4,
+        llc_bytes: 2 << 20,
+        fetch_on_write_miss: false,
+        layout: Layout::Balanced,
+        initial: Initial::Placed,
+        fetch_room: 16,
+        paths_stop_retirement: false,
+        write_queue_answers: false,
+        write_marks: WriteMarks { high: 40, low: 20 },
+        pages: Pages::Scattered,
+        plb_ways: 1,
+        tree_top_ways: 4,
+        stash_blocks: 100,
+        shrinks_chip: true,
+        tree_top: 0,
+        context_switch: None,
+        block_lines: 1,
+        positions_on_chip: false,
+        fills_small_tree: false,
+    };
+
+    /// None of them as in [`Self::PAPER`].
+    pub(super) const UNLIKE_PAPER: Self = Self {
+        pace: Pace::StartToStart(5000),
+        fan_out: 32,
+        channels: 1,
+        llc_bytes: 1 << 20,
+        fetch_on_write_miss: true,
+        layout: Layout::Heap,
+        initial: Initial::Empty,
+        fetch_room: 1,
+        paths_stop_retirement: true,
+        write_queue_answers: true,
+        write_marks: WriteMarks { high: 1, low: 0 },
+        pages: Pages::AsIs,
+        plb_ways: 2,
+        tree_top_ways: 8,
+        stash_blocks: 200,
+        shrinks_chip: false,
+        tree_top: -1,
+        context_switch: Some(1_000_000),
+        block_lines: 2,
+        positions_on_chip: true,
+        fills_small_tree: true,
+    };
+
+    /// All of them in a word, for the names of runs.
+    pub(super) fn key(&self) -> String {
+        let Self { pace, fan_out, channels, llc_bytes, layout, initial, .. } = self;
+        let pace = match pace {
+            Pace::Free => "free".to_owned(),
+            Pace::StartToStart(cycles) => format!("start-to-start-{cycles}"),
+            Pace::Gap(cycles) => format!("gap-{cycles}"),
+            Pace::WhenIdle(cycles) => format!("when-idle-{cycles}"),
+        };
+        let (layout, initial) =
+            (format!("{layout:?}").to_lowercase(), format!("{initial:?}").to_lowercase());
+        let unusual = self.unusual().concat();
+        format!("{pace},x{fan_out},{channels}ch,{llc_bytes}b,{layout},{initial}{unusual}")
+    }
+
+    /// What is not as in [`Self::PAPER`], of that which few figures touch.
+    fn unusual(&self) -> [String; 15] {
+        let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
+        let Self { tree_top_ways, stash_blocks, .. } = self;
+        let WriteMarks { high, low } = self.write_marks;
+        let if_set = |is_set: bool, name: String| if is_set { name } else { String::new() };
+        [
+            if_set(*fetch_on_write_miss, ",fetch".to_owned()),
+            if_set(*fetch_room != Self::PAPER.fetch_room, format!(",room{fetch_room}")),
+            if_set(self.paths_stop_retirement, ",stops".to_owned()),
+            if_set(self.write_queue_answers, ",queue".to_owned()),
+            if_set(self.write_marks != Self::PAPER.write_marks, format!(",marks{high}-{low}")),
+            match pages {
+                Pages::Scattered => String::new(),
+                Pages::InOrder => ",in-order".to_owned(),
+                Pages::AsIs => ",as-is".to_owned(),
+            },
+            if_set(*plb_ways != Self::PAPER.plb_ways, format!(",plb{plb_ways}")),
+            if_set(*tree_top_ways != Self::PAPER.tree_top_ways, format!(",{tree_top_ways}ways")),
+            if_set(*stash_blocks != Self::PAPER.stash_blocks, format!(",stash{stash_blocks}")),
+            if_set(!self.shrinks_chip, ",whole-chip".to_owned()),
+            if_set(self.tree_top != 0, format!(",top{:+}", self.tree_top)),
+            self.context_switch.map_or_else(String::new, |cycles| format!(",switched{cycles}")),
+            if_set(self.block_lines != 1, format!(",{}lines", self.block_lines)),
+            if_set(self.positions_on_chip, ",all-positions".to_owned()),
+            if_set(self.fills_small_tree, ",small-tree".to_owned()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_of_a_run_says_what_is_unusual() {
+        let usual = Switches::PAPER.key();
+        assert_eq!(usual, "gap-250,x16,4ch,2097152b,balanced,placed");
+        let unusual = Switches {
+            fetch_on_write_miss: true,
+            fetch_room: 8,
+            paths_stop_retirement: true,
+            write_queue_answers: true,
+            write_marks: WriteMarks { high: 1, low: 0 },
+            pages: Pages::InOrder,
+            plb_ways: 4,
+            tree_top_ways: 16,
+            stash_blocks: 300,
+            shrinks_chip: false,
+            tree_top: -2,
+            context_switch: Some(7),
+            block_lines: 4,
+            positions_on_chip: true,
+            fills_small_tree: true,
+            ..Switches::PAPER
+        };
+        assert_eq!(
+            unusual.key(),
+            usual.clone()
+                + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions,small-tree"
+        );
+        let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
+        assert_eq!(as_is.key(), usual + ",as-is");
+    }
+}

@@ -1,0 +1,103 @@
+//! Who watches the DRAM of a machine: it counts commands, and holds each against the rules if it is told to.
+
+use crate::SimError;
+use crate::dram::checker::Checker;
+use crate::dram::{Command, DramTally, Observer};
+
+/// Sees each command, from the first of the warm-up on.
+#[derive(Default)]
+pub(super) struct Watched {
+    tally: DramTally,
+    checker: Option<Checker>,
+}
+
+impl Watched {
+    /// One that holds commands against what `checker` knows, if there is one. That takes some times as long as the
+    /// simulation itself.
+    pub(super) fn by(checker: Option<Checker>) -> Self {
+        Self { tally: DramTally::default(), checker }
+    }
+
+    pub(super) fn tally(&self) -> DramTally {
+        self.tally
+    }
+
+    /// How many commands were held against the rules, if they are.
+    pub(super) fn checked(&self) -> Option<u64> {
+        self.checker.as_ref().map(Checker::commands)
+    }
+
+    /// Whether all commands so far are legal, or were not checked.
+    ///
+    /// # Errors
+    /// [`SimError::Command`], which names the first that is not.
+    pub(super) fn verdict(&self) -> Result<(), SimError> {
+        self.checker.as_ref().map_or(Ok(()), Checker::verdict).map_err(SimError::Command)
+    }
+}
+
+impl Observer for Watched {
+    #[inline]
+    fn observe(&mut self, command: Command) {
+        self.tally.observe(command);
+        if let Some(checker) = &mut self.checker {
+            checker.observe(command);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{machine, machines, timed, trace};
+    use super::super::{run, run_checked, run_watched};
+    use super::*;
+    use crate::controller::InitialOram;
+    use crate::dram::DramSpec;
+    use crate::system::SystemSpec;
+
+    /// All machines, with one without an ORAM.
+    fn all() -> Vec<SystemSpec> {
+        machines().into_iter().chain([machine(None)]).collect()
+    }
+
+    #[test]
+    fn a_checked_run_has_the_same_outcome_and_counts_its_commands() {
+        for spec in all() {
+            let records = || trace(600, 1);
+            let plain = run(&spec, records(), timed(100), 1, &()).unwrap();
+            let initial = InitialOram::Seed(1);
+            let (checked, commands) =
+                run_checked(&spec, initial, records(), timed(100), 1, &()).unwrap();
+            assert_eq!(checked, plain, "{spec:?}");
+            let dram = plain.memory.dram;
+            // Those of the warm-up are checked as well.
+            assert!(commands > dram.lines() + dram.activates, "{commands} of {dram:?}");
+        }
+    }
+
+    /// DRAM that is faster than its rules allow: the checker knows another one.
+    #[test]
+    fn a_run_ends_at_its_first_illegal_command_and_names_it() {
+        let slower = |change: fn(&mut DramSpec)| {
+            let mut dram = DramSpec::built_in("DDR3-1600").unwrap();
+            change(&mut dram);
+            dram
+        };
+        let rules: [(&str, fn(&mut DramSpec)); 4] = [
+            ("tRCD", |dram| dram.timing.rcd += 1),
+            ("tRP", |dram| dram.timing.rp += 1),
+            ("tCCD", |dram| dram.timing.ccd += 1),
+            ("tREFI", |dram| dram.timing.refi /= 4),
+        ];
+        for ((rule, change), spec) in
+            rules.into_iter().flat_map(|rule| all().into_iter().map(move |spec| (rule, spec)))
+        {
+            let watched = Watched::by(Some(Checker::new(&slower(change), spec.channels)));
+            let (initial, records) = (InitialOram::Seed(1), trace(2000, 1));
+            let error =
+                run_watched(&spec, initial, records, timed(0), 1, &(), watched).unwrap_err();
+            assert!(matches!(error, SimError::Command(_)), "{error}");
+            assert!(error.to_string().contains(rule), "{rule}: {error}");
+        }
+    }
+}
