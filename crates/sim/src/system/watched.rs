@@ -75,15 +75,17 @@ mod tests {
         }
     }
 
+    type Change = fn(&mut DramSpec);
+
     /// DRAM that is faster than its rules allow: the checker knows another one.
     #[test]
     fn a_run_ends_at_its_first_illegal_command_and_names_it() {
-        let slower = |change: fn(&mut DramSpec)| {
+        let slower = |change: Change| {
             let mut dram = DramSpec::built_in("DDR3-1600").unwrap();
             change(&mut dram);
             dram
         };
-        let rules: [(&str, fn(&mut DramSpec)); 4] = [
+        let rules: [(&str, Change); 4] = [
             ("tRCD", |dram| dram.timing.rcd += 1),
             ("tRP", |dram| dram.timing.rp += 1),
             ("tCCD", |dram| dram.timing.ccd += 1),
