@@ -209,7 +209,7 @@ fn a_figure_and_its_machines_come_from_files() {
 #[test]
 fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
     let dir = TempDir::new().unwrap();
-    let fig11 = SMALL.replace("made", "fig11");
+    let fig11 = SMALL.replace("made", "fig11").replace("12", "16");
     good(&dir, &fig11);
     let (runs, figures) = (text(&dir, "results.jsonl"), text(&dir, "figures.json"));
     let recorded = format!("{fig11} --recorded");
@@ -235,7 +235,7 @@ fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
 #[test]
 fn commands_of_dram_are_checked_where_that_is_asked_for() {
     let dir = TempDir::new().unwrap();
-    let fig14 = SMALL.replace("made", "fig14");
+    let fig14 = SMALL.replace("made", "fig14").replace("12", "16");
     good(&dir, &fig14);
     let runs = text(&dir, "results.jsonl");
     assert!(!runs.contains("checked_commands"));
@@ -247,5 +247,8 @@ fn commands_of_dram_are_checked_where_that_is_asked_for() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(checked.len(), runs.lines().count());
-    assert!(checked.iter().all(|run| run["checked_commands"].as_u64().unwrap() > 1000));
+    let commands: Vec<_> =
+        checked.iter().map(|run| run["checked_commands"].as_u64().unwrap()).collect();
+    // A program that fits its caches asks for little.
+    assert!(commands.iter().sum::<u64>() > 100_000, "{commands:?}");
 }

@@ -246,6 +246,16 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_never_runs_is_refused() {
+        let mut spec = small();
+        spec.controller.context_switch = Some(1);
+        spec.check().unwrap();
+        spec.controller.context_switch = Some(0);
+        let error = spec.check().unwrap_err().to_string();
+        assert!(error.starts_with("context_switch = 0: "), "{error}");
+    }
+
+    #[test]
     fn what_a_machine_without_oram_does_not_use_changes_nothing_that_comes_out() {
         let plain = SystemSpec { oram: None, ..small() };
         let mut other = plain.clone();
