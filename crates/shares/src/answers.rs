@@ -5,7 +5,8 @@
 //! are corrected, but no more than *e* − *t*: the servers that gave them are named. This is not in the paper.
 //!
 //! Two words of the code differ in *e* + 1 places. So *t* servers that lie together can come as near to another word as *e* + 1 − *t* answers of others are: if so many were
-//! corrected, these would be named. Up to *e* − *t*, whoever is named has lied.
+//! corrected, these would be named. Up to *e* − *t*, the answer of whoever is named is wrong: it has lied, its shares are damaged, or another has dealt it wrong
+//! ones in an eviction.
 
 use crate::field::Field;
 use crate::sharing::{Parties, recover, value};

@@ -109,7 +109,8 @@ impl Called {
     }
 }
 
-/// AES-128 before the others: what goes over the link was sealed before, and AES-256 takes a fifth longer.
+/// AES-128 before the others: AES-256 takes a fifth longer. Buckets were sealed before they are sent. Shares, queries and matrices were not, and
+/// on the link nothing else covers them: 128 bits do.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider

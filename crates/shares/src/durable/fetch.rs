@@ -62,9 +62,12 @@ impl Fetched {
         decode_from::<Gf256>(parties, enough, &self.numbers, &shares, self.slot_bytes)
     }
 
-    /// Whose shares of that slot are wrong, in some bytes of it: those that do not fit a few others that are enough, and give something sound. None if no few do.
+    /// Whose shares of that slot are wrong, in some bytes of it, as far as that can be told. None if no few servers that are enough hold something
+    /// sound, or too few have answered.
     ///
-    /// As many as may collude cannot make another look wrong: they do not know what its share is, and so not what theirs give with it.
+    /// A few servers hold something sound also if some of them lie: shares of another polynomial that gives the same block can be added to those
+    /// that are right without knowing either. Then others do not fit. So those alone are named who do not fit any few that hold something
+    /// sound: among these few are some that are all honest, and whoever fits them is named by nobody.
     pub(super) fn wrong(
         &self,
         parties: Parties,
@@ -72,8 +75,13 @@ impl Fetched {
         bytes: &Range<usize>,
         is_sound: impl Fn(&[u8]) -> bool,
     ) -> Option<Vec<u8>> {
+        // Else nobody honest might be among any few.
+        if self.numbers.len() < parties.for_product() {
+            return None;
+        }
         let shares: Vec<_> = self.slot(place).iter().map(|share| &share[bytes.clone()]).collect();
-        choices(self.numbers.len(), parties.colluding() + 1).into_iter().find_map(|few| {
+        let few = choices(self.numbers.len(), parties.colluding() + 1).into_iter();
+        let do_not_fit = few.filter_map(|few| {
             let (numbers, of_few): (Vec<_>, Vec<_>) =
                 few.iter().map(|i| (self.numbers[*i], shares[*i])).unzip();
             let block = Zeroizing::new(recover::<Gf256>(&numbers, &of_few)?);
@@ -82,8 +90,13 @@ impl Fetched {
             };
             is_sound(&block).then(|| {
                 let all = self.numbers.iter().copied().zip(&shares);
-                all.filter(|(number, share)| !fits(*number, share)).map(|(it, _)| it).collect()
+                let wrong = all.filter(|(number, share)| !fits(*number, share));
+                wrong.map(|(number, _)| number).collect::<Vec<_>>()
             })
+        });
+        do_not_fit.reduce(|mut wrong, other| {
+            wrong.retain(|number| other.contains(number));
+            wrong
         })
     }
 
@@ -100,5 +113,58 @@ impl Fetched {
         let (numbers, shares): (Vec<_>, Vec<_>) = honest.take(parties.colluding() + 1).unzip();
         let is_enough = numbers.len() > parties.colluding();
         is_enough.then(|| share_of_another::<Gf256>(&numbers, &shares, number)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::Field;
+    use crate::field::tests::drawn;
+    use crate::sharing::tests::{all_parties, shared};
+
+    const BYTES: usize = 24;
+
+    fn fetched(shares: Vec<Vec<u8>>) -> Fetched {
+        let numbers = (1..).take(shares.len()).collect();
+        Fetched { numbers, shares, slot_bytes: BYTES, failed: Vec::new() }
+    }
+
+    /// They add what is nothing at the block and at one honest server, and so is sound with it.
+    #[test]
+    fn no_honest_server_is_named_whatever_as_many_as_may_collude_add() {
+        let block = drawn::<Gf256>(1, BYTES);
+        for parties in all_parties() {
+            let (servers, colluding) = (parties.servers(), parties.colluding());
+            for liars in choices(servers, colluding) {
+                for spared in 0..servers {
+                    let mut shares = shared::<Gf256>(parties, &block, 3);
+                    for i in &liars {
+                        let (x, zero) = (*i as u8 + 1, spared as u8 + 1);
+                        // Of degree 2; with t = 1 it can be no more than a multiple of the number.
+                        let more = if colluding > 1 { Gf256::multiply(x, x ^ zero) } else { x };
+                        shares[*i].iter_mut().for_each(|byte| *byte ^= more);
+                    }
+                    let is_sound = |held: &[u8]| held == block;
+                    let wrong = fetched(shares).wrong(parties, 0, &(0..BYTES), is_sound);
+                    let named = wrong.expect("honest servers are enough");
+                    assert!(named.iter().all(|number| liars.contains(&(*number as usize - 1))));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_alone_has_a_wrong_share_is_named() {
+        let block = drawn::<Gf256>(1, BYTES);
+        for parties in all_parties() {
+            for liar in 0..parties.servers() {
+                let mut shares = shared::<Gf256>(parties, &block, 3);
+                shares[liar][5] ^= 1;
+                let is_sound = |held: &[u8]| held == block;
+                let wrong = fetched(shares).wrong(parties, 0, &(0..BYTES), is_sound);
+                assert_eq!(wrong, Some(vec![liar as u8 + 1]));
+            }
+        }
     }
 }
