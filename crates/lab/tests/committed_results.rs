@@ -13,6 +13,7 @@ use oblivio_lab::raw_traffic;
 use oblivio_lab::report::{self, Figure, Plot, Verdict};
 use oblivio_lab::stash_study::{Plan, StashRecord, Study};
 use oblivio_lab::techniques::{self, Results};
+use serde::de::DeserializeOwned;
 
 #[test]
 fn the_stash_study_in_the_documentation_is_the_committed_one() {
@@ -124,15 +125,11 @@ fn the_techniques_in_the_documentation_are_the_committed_ones() {
 
 #[test]
 fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
-    let runs = include_bytes!("../results/evaluation/results.jsonl");
-    let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
-    assert_eq!(kept.whole_bytes, runs.len());
-    assert!(kept.records.iter().all(|run| run.scale.records == 40_000), "one scale");
-    let figures = report::read(include_str!("../results/evaluation/figures.json")).unwrap();
-    let text = include_str!("../results/evaluation/report.md");
-    for figure in &figures {
-        assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
-    }
+    let figures = figures_of_one_scale(
+        include_bytes!("../results/evaluation/results.jsonl"),
+        include_str!("../results/evaluation/figures.json"),
+        include_str!("../results/evaluation/report.md"),
+    );
     assert_stated_in_the_documentation(&figures);
     assert_settings_in_the_documentation(&figures, "cells");
     for manifest in Manifest::all().unwrap() {
@@ -143,15 +140,11 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
 /// They are of a second recording of the programs, so they are apart.
 #[test]
 fn the_experiments_of_one_change_have_their_runs_and_their_numbers_are_in_the_documentation() {
-    let runs = include_bytes!("../results/evaluation-why/results.jsonl");
-    let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
-    assert_eq!(kept.whole_bytes, runs.len());
-    assert!(kept.records.iter().all(|run| run.scale.records == 40_000), "one scale");
-    let figures = report::read(include_str!("../results/evaluation-why/figures.json")).unwrap();
-    let text = include_str!("../results/evaluation-why/report.md");
-    for figure in &figures {
-        assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
-    }
+    let figures = figures_of_one_scale(
+        include_bytes!("../results/evaluation-why/results.jsonl"),
+        include_str!("../results/evaluation-why/figures.json"),
+        include_str!("../results/evaluation-why/report.md"),
+    );
     for id in ["old", "age", "slowdown-requests", "rho-small-tree"] {
         assert_settings_in_the_documentation(&figures, id);
     }
@@ -161,35 +154,30 @@ fn the_experiments_of_one_change_have_their_runs_and_their_numbers_are_in_the_do
 #[test]
 fn the_figures_beside_fig_10_ran_with_their_commands_checked() {
     let runs = include_bytes!("../results/evaluation-checked/results.jsonl");
-    let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
-    assert_eq!(kept.whole_bytes, runs.len());
-    assert!(kept.records.iter().all(|run| run.checked_commands.is_some_and(|count| count > 0)));
+    let kept: Vec<RunRecord> = whole(runs);
+    assert!(kept.iter().all(|run| run.checked_commands.is_some_and(|count| count > 0)));
     let ids = ["requests", "plb", "cells", "in-order", "in-order-paths"].map(str::to_owned);
     for figure in Manifest::chosen(&ids).unwrap() {
         for machine in figure.variant_names() {
             for workload in ["gcc", "mcf", "lbm", "xz"] {
                 let ran = |run: &RunRecord| run.variant == machine && run.workload == workload;
                 let is_shown = figure.workload_names().contains(&workload);
-                assert!(!is_shown || kept.records.iter().any(ran), "{machine} {workload}");
+                assert!(!is_shown || kept.iter().any(ran), "{machine} {workload}");
             }
         }
     }
     for workload in ["mix", "store-stream", "403.gcc", "458.sjeng"] {
-        assert!(kept.records.iter().any(|run| run.workload == workload), "{workload}");
+        assert!(kept.iter().any(|run| run.workload == workload), "{workload}");
     }
 }
 
 #[test]
 fn the_smaller_experiments_have_their_runs_and_their_numbers_are_in_the_documentation() {
-    let runs = include_bytes!("../results/evaluation-parts/results.jsonl");
-    let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
-    assert_eq!(kept.whole_bytes, runs.len());
-    assert!(kept.records.iter().all(|run| run.scale.records == 40_000), "one scale");
-    let figures = report::read(include_str!("../results/evaluation-parts/figures.json")).unwrap();
-    let text = include_str!("../results/evaluation-parts/report.md");
-    for figure in &figures {
-        assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
-    }
+    let figures = figures_of_one_scale(
+        include_bytes!("../results/evaluation-parts/results.jsonl"),
+        include_str!("../results/evaluation-parts/figures.json"),
+        include_str!("../results/evaluation-parts/report.md"),
+    );
     assert_stated_in_the_documentation(&figures);
     for manifest in Manifest::all().unwrap() {
         assert_has_the_reasons(&figures, &manifest.id, &manifest.reasons);
@@ -215,11 +203,11 @@ fn fig_16_and_the_figure_of_tiny_oram_have_their_runs_and_their_reports() {
             3 * 7,
         ),
     ] {
-        let kept = Kept::<RunRecord>::read("results.jsonl", runs).unwrap();
-        assert_eq!((kept.whole_bytes, kept.records.len()), (runs.len(), count));
+        let kept: Vec<RunRecord> = whole(runs);
+        assert_eq!(kept.len(), count);
         let manifest = Manifest::chosen(&[id.to_owned()]).unwrap().remove(0);
         let machines = manifest.variant_names();
-        assert!(kept.records.iter().all(|run| machines.contains(&run.variant.as_str())));
+        assert!(kept.iter().all(|run| machines.contains(&run.variant.as_str())));
         let figures = report::read(figures).unwrap();
         assert_eq!((figures.len(), &*figures[0].id), (1, id));
         assert!(text.contains(&report::section(&figures[0])), "expected {id}");
@@ -229,9 +217,8 @@ fn fig_16_and_the_figure_of_tiny_oram_have_their_runs_and_their_reports() {
 #[test]
 fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
     let runs = include_bytes!("../results/blocks/results.jsonl");
-    let kept = Kept::<BlocksRecord>::read("results.jsonl", runs).unwrap();
-    assert_eq!(kept.whole_bytes, runs.len());
-    assert!(kept.records.iter().all(|run| run.spec.leaf_level() == 24), "the paper's tree");
+    let kept: Vec<BlocksRecord> = whole(runs);
+    assert!(kept.iter().all(|run| run.spec.leaf_level() == 24), "the paper's tree");
     let figures = report::read(include_str!("../results/blocks/figures.json")).unwrap();
     assert_stated_in_the_documentation(&figures);
     for figure in blocks::FIGURES {
@@ -243,9 +230,8 @@ fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
 #[test]
 fn the_blocks_in_other_settings_have_their_runs_and_their_numbers_are_in_the_documentation() {
     let runs = include_bytes!("../results/blocks-settings/results.jsonl");
-    let kept = Kept::<BlocksRecord>::read("results.jsonl", runs).unwrap();
-    assert_eq!(kept.whole_bytes, runs.len());
-    assert!(kept.records.iter().all(|run| run.spec.leaf_level() == 20));
+    let kept: Vec<BlocksRecord> = whole(runs);
+    assert!(kept.iter().all(|run| run.spec.leaf_level() == 20));
     let figures = report::read(include_str!("../results/blocks-settings/figures.json")).unwrap();
     assert_stated_in_the_documentation(&figures);
     for figure in blocks::FIGURES {
@@ -270,13 +256,30 @@ fn the_deep_stash_study_in_the_documentation_is_the_committed_one() {
     let study =
         Study::from_json(include_str!("../results/stash-study-deep/stash-study.json")).unwrap();
     let runs = include_bytes!("../results/stash-study-deep/stash-study.jsonl");
-    let kept = Kept::<StashRecord>::read("stash-study.jsonl", runs).unwrap();
-    assert_eq!(kept.whole_bytes, runs.len());
+    let kept: Vec<StashRecord> = whole(runs);
     let made: usize = study.results.iter().map(|result| result.runs.len()).sum();
-    assert_eq!(kept.records.len(), made);
+    assert_eq!(kept.len(), made);
     assert_eq!(study.plan, Plan::deep());
     let documentation = include_str!("../../../docs/stash-study.md");
     assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
+}
+
+/// The runs that a file of them has. It ends with a whole one.
+fn whole<R: DeserializeOwned>(runs: &[u8]) -> Vec<R> {
+    let kept = Kept::read("results.jsonl", runs).expect("all lines are runs");
+    assert_eq!(kept.whole_bytes, runs.len());
+    kept.records
+}
+
+/// The figures of an evaluation whose runs are all of one scale. Its report has them all.
+fn figures_of_one_scale(runs: &[u8], figures: &str, text: &str) -> Vec<Figure> {
+    let kept: Vec<RunRecord> = whole(runs);
+    assert!(kept.iter().all(|run| run.scale.records == 40_000), "one scale");
+    let figures = report::read(figures).expect("they are figures");
+    for figure in &figures {
+        assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
+    }
+    figures
 }
 
 /// A committed figure that differs gives the reasons that a new run would give.

@@ -2,9 +2,14 @@
 //!
 //! For each message of a hundred KiB, the system would be asked for pages, and they would be given back: that takes longer than to encrypt it.
 
+use std::io::{self, Read};
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+use crate::frame::receive_body;
 
 /// All of them.
 #[derive(Default)]
@@ -18,7 +23,7 @@ struct Kept {
 }
 
 /// What they take together, besides the memory of messages, at most.
-pub const SPARE_BYTES_MAX: usize = 8 << 20;
+const SPARE_BYTES_MAX: usize = 8 << 20;
 
 /// A longer one is not worth keeping: what it takes is next to nothing beside the time that so long a message takes.
 const SPARE_BUFFER_BYTES_MAX: usize = 1 << 20;
@@ -31,8 +36,18 @@ impl Spare {
         buffer
     }
 
+    /// The body of a message that has so many bytes, in one of them until it is dropped. It is put over what was there: nothing is zeroed before.
+    ///
+    /// # Errors
+    /// Those of [`receive_body`].
+    pub fn receive(self: &Arc<Self>, stream: &mut impl Read, bytes: usize) -> io::Result<Bytes> {
+        let mut buffer = self.take_used();
+        receive_body(stream, bytes, &mut buffer)?;
+        Ok(Bytes::from_owner(buffer).slice(..bytes))
+    }
+
     /// One that holds what was in it before, until it is dropped: for whoever writes over it.
-    pub fn take_used(self: &Arc<Self>) -> Buffer {
+    fn take_used(self: &Arc<Self>) -> Buffer {
         let bytes = self.kept().buffers.pop().unwrap_or_default();
         Buffer { had: bytes.capacity(), bytes, spare: self.clone() }
     }
@@ -105,6 +120,8 @@ mod tests {
         drop(again);
         spare.take().extend([7; 1000]);
         assert_eq!(spare.take_used()[..], [7; 1000]);
+        assert_eq!(spare.receive(&mut &[8; 20][..], 9).unwrap()[..], [8; 9]);
+        assert!(spare.receive(&mut &[8; 20][..], 21).is_err(), "nothing of before is in a message");
         spare.take().resize(SPARE_BUFFER_BYTES_MAX + 1, 0);
         assert_eq!(kept(), 0);
         let mut many: Vec<_> = (0..20).map(|_| spare.take()).collect();

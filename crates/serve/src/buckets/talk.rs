@@ -83,9 +83,7 @@ impl<'s> Talk<'s> {
         grant(bytes as u64 * COPIES_OF_A_MESSAGE);
         self.link.reader.limit(Some(limits.message_within))?;
         // Not before: nothing is kept for whoever says nothing.
-        let mut message = self.service.spare.take_used();
-        frame::receive_body(&mut self.link.reader, bytes, &mut message)?;
-        let message = Bytes::from_owner(message).slice(..bytes);
+        let message = self.service.spare.receive(&mut self.link.reader, bytes)?;
         self.seat.pulse.heard();
         self.service.metrics.received_bytes.add((frame::LENGTH_BYTES + bytes) as u64);
         Ok((!self.service.admission.is_stopped()).then_some(message))

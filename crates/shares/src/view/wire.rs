@@ -19,8 +19,8 @@ pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
 /// Watches one server and tells a sink of all that passes there: what its client asks is recorded as
 /// [`ShareRecorder`](super::ShareRecorder) records it, and each message between servers as an [`Exchange`].
 ///
-/// What is refused is a read of the root's header, whatever was asked. An eviction is recorded when it is begun, before what is dealt in it, and
-/// everything else when it is answered.
+/// An eviction is recorded when it is asked for, before what is dealt in it, and so also if it is refused. Everything else is recorded when it is answered:
+/// what is refused is a read of the root's header, whatever was asked.
 pub struct WireRecorder<K> {
     party: u8,
     state: Mutex<State<K>>,

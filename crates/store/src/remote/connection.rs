@@ -86,9 +86,7 @@ fn next(
 ) -> io::Result<Option<Bytes>> {
     reader.limit(Some(within))?;
     let Some(bytes) = frame::receive_length(reader, MESSAGE_BYTES_MAX)? else { return Ok(None) };
-    let mut buffer = spare.take_used();
-    frame::receive_body(reader, bytes, &mut buffer)?;
-    Ok(Some(Bytes::from_owner(buffer).slice(..bytes)))
+    spare.receive(reader, bytes).map(Some)
 }
 
 /// What people are told of a link on which nothing comes.

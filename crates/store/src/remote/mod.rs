@@ -429,16 +429,15 @@ impl RemoteStore {
         for (piece, bytes) in trip.iter().zip(lengths) {
             let written = kept.find(piece, offset_in_bucket(places, piece), *bytes);
             let found = if written.is_some() { None } else { prefetched.find(piece) };
-            let start = match &found {
-                Some(found) if Some(found.number) == number => found.start,
-                _ => answer.len() + buffer.len(),
-            };
-            spans.push(Span { start, bytes: *bytes });
-            if start >= answer.len() {
-                match written.or_else(|| found.map(|found| found.bytes(*bytes))) {
-                    Some(here) => buffer.extend(here),
-                    None => buffer.resize(buffer.len() + bytes, 0),
-                }
+            let in_answer = found.as_ref().filter(|found| Some(found.number) == number);
+            if let Some(found) = in_answer {
+                spans.push(Span { start: found.start, bytes: *bytes });
+                continue;
+            }
+            spans.push(Span { start: answer.len() + buffer.len(), bytes: *bytes });
+            match written.or_else(|| found.map(|found| found.bytes(*bytes))) {
+                Some(here) => buffer.extend(here),
+                None => buffer.resize(buffer.len() + bytes, 0),
             }
         }
     }
