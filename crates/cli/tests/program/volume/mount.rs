@@ -325,19 +325,37 @@ fn an_unmount_of_what_never_was_mounted_says_so() {
     fs::create_dir(world.path("mnt")).unwrap();
     fs::write(world.path("words"), "Vollmond-Kaktus-7193\n").unwrap();
     world.good("create slow.obl --size 4M --passphrase-file words --unlock-millis 1");
-    let line = "mount slow.obl mnt --passphrase-command 'touch asked; sleep 60'";
-    let mut mount = hearing_signals(&common::command(&world.path(""), line)).spawn().unwrap();
-    wait_until("it asks", || world.path("asked").exists());
-    kill_process(Pid::from_child(&mount), Signal::INT).unwrap();
-    assert_eq!(wait(&mut mount), None);
-    let said = world.good("umount mnt");
+    let said = umount_of_what_is_left(&world, || {
+        let line = "mount slow.obl mnt --passphrase-command 'touch asked; sleep 60'";
+        let mut mount = hearing_signals(&common::command(&world.path(""), line)).spawn().unwrap();
+        wait_until("it asks", || world.path("asked").exists());
+        fs::remove_file(world.path("asked")).unwrap();
+        kill_process(Pid::from_child(&mount), Signal::INT).unwrap();
+        assert_eq!(wait(&mut mount), None);
+    });
     assert!(said.contains("nothing is mounted on mnt"), "{said}");
     world.bad("umount mnt", 3, "no volume is mounted on");
 
     // One that was killed with it mounted has left something.
-    let mut mount = Mount::new(&world, "--raw");
-    mount.child.kill().unwrap();
-    mount.child.wait().unwrap();
-    let said = world.good("umount mnt");
+    let said = umount_of_what_is_left(&world, || {
+        let mut mount = Mount::new(&world, "--raw");
+        mount.child.kill().unwrap();
+        mount.child.wait().unwrap();
+    });
     assert!(said.contains("had died"), "{said}");
+}
+
+/// What `umount mnt` says once `leave` has left a process's record behind. Whoever mounts anything at that
+/// moment, as other tests do, takes the record away first: then it is left once more.
+fn umount_of_what_is_left(world: &World, leave: impl Fn()) -> String {
+    const TIMES_MAX: u32 = 20;
+    for _ in 0..TIMES_MAX {
+        leave();
+        let (code, said, complaint) = oblivio(world.path(""), "umount mnt");
+        if code == 0 {
+            return said;
+        }
+        assert!(complaint.contains("no volume is mounted on"), "{complaint}");
+    }
+    panic!("others have always been faster");
 }
