@@ -62,7 +62,7 @@ impl Caller {
         // The key says who the server is. Its name is not looked at, and not sent.
         let name = ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into());
         let connection = ClientConnection::new(self.0.clone(), name).map_err(unusable)?;
-        let (mut link, _) = shake_hands(connection.into(), stream, within)?;
+        let (mut link, _) = shake_hands(connection.into(), stream, within, Sends::BesideReading)?;
         // In TLS 1.3 a client is done before the server has looked at its key.
         let mut said = [0];
         link.reader.limit(Some(within))?;
@@ -100,7 +100,7 @@ impl Called {
     pub fn answer(&self, stream: TcpStream, within: Duration) -> io::Result<(Link, PublicKey)> {
         let connection = ServerConnection::new(self.0.clone()).map_err(unusable)?;
         let told = stream.try_clone()?;
-        let met = shake_hands(connection.into(), stream, within);
+        let met = shake_hands(connection.into(), stream, within, Sends::InTurn);
         let (mut link, peer) = met.inspect_err(|_| leave(&told))?;
         let peer = peer.ok_or_else(|| io::Error::from(ErrorKind::PermissionDenied))?;
         link.writer.write_all(&[LET_IN])?;
@@ -306,6 +306,7 @@ fn shake_hands(
     mut connection: Connection,
     stream: TcpStream,
     within: Duration,
+    sends: Sends,
 ) -> io::Result<(Link, Option<PublicKey>)> {
     stream.set_nodelay(true)?;
     // Whoever takes nothing for so long is gone.
@@ -314,7 +315,7 @@ fn shake_hands(
     connection.set_buffer_limit(None);
     let shared = Arc::new(Shared {
         connection: Mutex::new(connection),
-        sender: Mutex::new(Sender { stream: stream.try_clone()?, records: Vec::new() }),
+        sender: Mutex::new(Sender { stream: stream.try_clone()?, sends, records: Vec::new() }),
     });
     let buffer = vec![0; READ_BYTES].into();
     let mut reader =
@@ -342,8 +343,19 @@ struct Shared {
 
 struct Sender {
     stream: TcpStream,
-    /// What is being sent. Its memory is kept for what is sent next.
+    sends: Sends,
+    /// The copy. Its memory is kept for what is sent next.
     records: Vec<u8>,
+}
+
+/// How what was encrypted goes to the system.
+#[derive(Clone, Copy)]
+enum Sends {
+    /// From a copy: whoever reads meanwhile goes on while the system takes it.
+    BesideReading,
+    /// From where it was encrypted: whoever would read meanwhile waits. Of two that are linked, one at most may send so. If both waited for the
+    /// other to read, neither would.
+    InTurn,
 }
 
 impl Shared {
@@ -355,10 +367,28 @@ impl Shared {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what waits: so many bytes before they were encrypted, and what TLS itself has to say. Nobody waits for the connection while the
-    /// system takes it.
+    /// Sends what waits: so many bytes before they were encrypted, and what TLS itself has to say.
     fn send_what_waits(&self, sender: &mut Sender, bytes: usize) -> io::Result<()> {
-        let Sender { stream, records } = sender;
+        match sender.sends {
+            Sends::BesideReading => self.send_a_copy(sender, bytes),
+            Sends::InTurn => self.send_in_place(&mut sender.stream),
+        }
+    }
+
+    fn send_in_place(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let mut connection = self.connection();
+        while connection.wants_write() {
+            match connection.write_tls(stream) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                Ok(_) | Err(_) => (),
+            }
+        }
+        Ok(())
+    }
+
+    fn send_a_copy(&self, sender: &mut Sender, bytes: usize) -> io::Result<()> {
+        let Sender { stream, records, .. } = sender;
         records.clear();
         // With what each record has around it: it would grow to twice as much as is ever sent at once.
         records.reserve_exact(bytes + bytes / 512 + 1024);
@@ -518,8 +548,8 @@ mod tests {
         let (link, answered) = meet(&me, server.public(), &server, &allowed);
         let (mut link, (mut theirs, peer)) = (link.unwrap(), answered.unwrap());
         assert_eq!(peer, me.public());
-        // A megabyte each way at once: nobody waits for the other to read first.
-        let data: Vec<u8> = (0..1u32 << 20).map(|i| (i * 7 % 251) as u8).collect();
+        // More each way at once than the system keeps for those who do not read: nobody waits for the other to read first.
+        let data: Vec<u8> = (0..16u32 << 20).map(|i| (i % 251) as u8).collect();
         thread::scope(|scope| {
             for half in [&mut link.writer, &mut theirs.writer] {
                 let data = &data;
