@@ -4,9 +4,9 @@
 //! somebody waits for that flush, and not only until it is answered: so which buckets are here follows from the calls alone, which
 //! are public.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use oblivio_core::BucketId;
 use oblivio_core::store::{Part, Piece, TreeId};
 
@@ -14,7 +14,7 @@ use super::frames::WriteFrames;
 
 #[derive(Default)]
 pub(super) struct Kept {
-    /// Buckets of which the latest write was one of the whole bucket.
+    /// Buckets of which the latest write was one of the whole bucket. Nobody but this client says which they are.
     buckets: HashMap<(TreeId, BucketId), Bucket>,
     /// Flushes that were asked for.
     flushes: u64,

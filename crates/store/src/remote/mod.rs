@@ -399,8 +399,9 @@ impl RemoteStore {
         self.session.ask(Awaited::Data { bytes }, &Frame::of(&request))
     }
 
-    /// Waits for what was prefetched of a trip. Nothing is held of a request that has failed.
-    fn take_prefetched(&mut self, trip: &[Piece]) -> Result<(), StoreError> {
+    /// Waits for what was prefetched of a trip. Nothing is held of a request that has failed. Answers whether none has.
+    fn take_prefetched(&mut self, trip: &[Piece]) -> Result<bool, StoreError> {
+        let mut all_came = true;
         for piece in trip.iter().filter(|piece| !self.kept.has(piece)) {
             let number = self.prefetched.request(piece);
             let Some(number) = number.filter(|number| self.prefetched.lacks_answer(*number)) else {
@@ -410,10 +411,13 @@ impl RemoteStore {
                 Ok(answer) => self.prefetched.answered(number, answer),
                 Err(error) if self.session.has_failed() => return Err(error),
                 // Another of its pieces may be to blame: this trip asks by itself.
-                Err(_) => self.prefetched.forget_read(number),
+                Err(_) => {
+                    self.prefetched.forget_read(number);
+                    all_came = false;
+                }
             }
         }
-        Ok(())
+        Ok(all_came)
     }
 
     /// Lays out the frames of a trip, and fills in what is at hand. What lies in the answer to which the first announced piece belongs
@@ -529,10 +533,12 @@ impl BucketStore for RemoteStore {
         let lengths = self.lengths(pieces)?;
         let missing = self.not_at_hand(pieces);
         let mut asked = self.ask_for(pieces, &lengths, &missing);
-        let outcome = self.take_prefetched(pieces).and_then(|()| {
-            let mut not_brought = self.not_at_hand(pieces);
-            not_brought.retain(|i| missing.binary_search(i).is_err());
-            asked.extend(self.ask_for(pieces, &lengths, &not_brought));
+        let outcome = self.take_prefetched(pieces).and_then(|all_came| {
+            if !all_came {
+                let mut not_brought = self.not_at_hand(pieces);
+                not_brought.retain(|i| missing.binary_search(i).is_err());
+                asked.extend(self.ask_for(pieces, &lengths, &not_brought));
+            }
             self.place_what_is_at_hand(pieces, &lengths);
             self.place_what_comes(&asked)
         });

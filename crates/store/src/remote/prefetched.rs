@@ -2,10 +2,11 @@
 //!
 //! Which they are follows from the calls alone, and not from when answers come: so does what is asked for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::mem;
 
 use bytes::Bytes;
+use foldhash::{HashMap, HashMapExt as _};
 use oblivio_core::BucketId;
 use oblivio_core::store::{Part, Piece, TreeId};
 
@@ -16,6 +17,7 @@ pub(crate) const PREFETCHED_BYTES_MAX: usize = 32 << 20;
 pub(super) struct Prefetched {
     /// By the number of the request: the first is the oldest.
     reads: BTreeMap<u64, Read>,
+    /// With a hash that takes little time: nobody but this client says which they are, so nobody else makes them collide.
     pieces: HashMap<(TreeId, BucketId), Vec<Held>>,
     /// Of all reads.
     bytes: usize,
