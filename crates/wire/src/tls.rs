@@ -297,7 +297,7 @@ fn leave(mut stream: &TcpStream) {
 }
 
 /// Bytes that are read from the system at once.
-const READ_BYTES: usize = 64 << 10;
+const READ_BYTES: usize = 256 << 10;
 
 /// Bytes that are encrypted before they are sent, at most.
 const WRITE_BYTES: usize = 256 << 10;
