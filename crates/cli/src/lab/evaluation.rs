@@ -75,14 +75,22 @@ pub(super) fn make(
 
 /// The figures of runs that are recorded, and nothing else.
 fn recorded(plan: &Plan, manifests: &[Manifest], args: &EvaluationArgs) -> Result<Made, CliError> {
+    if !args.output.is_dir() {
+        let output = args.output.display();
+        let message = format!(
+            "{output} is no directory with recorded runs: name that of an evaluation with --output"
+        );
+        return Err(CliError::Input(message));
+    }
     let output_dir = OutputDir::prepare(&args.output)?;
     output_dir.refuse_directory(FIGURES_FILE)?;
     let (file, kept) = RunsFile::open::<RunRecord>(&output_dir)?;
     let programs = Programs::of_runs(&kept);
     let (records, missing) = kept_runs(plan, &plan.runs(manifests, &programs)?, &kept)?;
     if missing > 0 {
+        let runs = if missing == 1 { "1 run" } else { &format!("{missing} runs") };
         output::remark(&format!(
-            "{missing} runs of these figures are not recorded: what needs them is left open"
+            "not recorded of these figures: {runs}. What needs them is left open"
         ));
     }
     let host = Here::<RunRecord>::new(file, "records");

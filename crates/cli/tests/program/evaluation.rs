@@ -227,9 +227,14 @@ fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
     let some: String = runs.lines().skip(1).map(|line| format!("{line}\n")).collect();
     fs::write(file(&dir, "results.jsonl"), &some).unwrap();
     let remark = oblivio(&dir, &recorded).2;
-    assert!(remark.contains("1 runs of these figures are not recorded"), "{remark}");
+    assert!(remark.contains("not recorded of these figures: 1 run. What"), "{remark}");
     assert_eq!(text(&dir, "results.jsonl"), some);
     assert!(bad(&dir, &format!("{recorded} --traces out"), 2).contains("--traces"));
+    let mistyped = format!("{recorded} --output elsewhere");
+    assert!(
+        bad(&dir, &mistyped.replace("--output out ", ""), 3).contains("elsewhere is no directory")
+    );
+    assert!(!dir.path().join("elsewhere").exists());
 }
 
 #[test]

@@ -61,11 +61,12 @@ fn as_it_is() -> Vec<Setting> {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 43] = [
+const FILES: [(&str, &str); 46] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("slowdown-requests.toml", include_str!("../../manifests/slowdown-requests.toml")),
     ("slowdown-real.toml", include_str!("../../manifests/slowdown-real.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
+    ("fig02-real.toml", include_str!("../../manifests/fig02-real.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
     ("unpaced.toml", include_str!("../../manifests/unpaced.toml")),
     ("fig11.toml", include_str!("../../manifests/fig11.toml")),
@@ -84,8 +85,10 @@ const FILES: [(&str, &str); 43] = [
     ("fetches.toml", include_str!("../../manifests/fetches.toml")),
     ("requests.toml", include_str!("../../manifests/requests.toml")),
     ("plb.toml", include_str!("../../manifests/plb.toml")),
+    ("plb-paths.toml", include_str!("../../manifests/plb-paths.toml")),
     ("cells.toml", include_str!("../../manifests/cells.toml")),
     ("depth.toml", include_str!("../../manifests/depth.toml")),
+    ("depth-lower.toml", include_str!("../../manifests/depth-lower.toml")),
     ("initial.toml", include_str!("../../manifests/initial.toml")),
     ("old.toml", include_str!("../../manifests/old.toml")),
     ("age.toml", include_str!("../../manifests/age.toml")),

@@ -11,6 +11,7 @@ use super::outlook::outlook;
 use super::placed::PlacedTraces;
 use super::plan::{Plan, Run};
 use super::record::RunRecord;
+use super::switches::Pages;
 use super::workloads::Programs;
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
@@ -54,13 +55,15 @@ pub fn run(
 /// the second place how many are not there.
 ///
 /// # Errors
-/// [`LabError::Input`] if a run is there with more than one trace, since a figure would not say which it shows.
+/// [`LabError::Input`] if a run is there with more than one trace, or those of one program that lies in the same lines are of more
+/// than one, since a figure would not say which it shows.
 pub fn kept_runs(
     plan: &Plan,
     runs: &[Run],
     kept: &[RunRecord],
 ) -> Result<(Vec<RunRecord>, usize), LabError> {
     let mut found: Vec<RunRecord> = Vec::new();
+    let mut traces: Vec<((&str, u64, Pages), u32)> = Vec::new();
     for run in runs {
         let (spec, key) = (plan.spec(run)?, plan.key(run));
         let is_same = |record: &&RunRecord| {
@@ -73,7 +76,19 @@ pub fn kept_runs(
                 "{key} is there with more than one trace: leave the runs of one recording there"
             )));
         }
-        found.extend(first.cloned());
+        let Some(first) = first else { continue };
+        let placed = (run.workload.as_str(), lines_of(&spec, run), run.switches.pages);
+        match traces.iter().find(|(of, _)| *of == placed) {
+            Some((_, trace)) if *trace != first.trace => {
+                return Err(LabError::Input(format!(
+                    "{key} is of another trace of {} than other runs: leave the runs of one recording there",
+                    run.workload
+                )));
+            }
+            Some(_) => {}
+            None => traces.push((placed, first.trace)),
+        }
+        found.push(first.clone());
     }
     let missing = runs.len() - found.len();
     Ok((found, missing))

@@ -197,6 +197,13 @@ fn figures_of_recorded_runs_need_no_traces() {
     let two = with_other(|record| RunRecord { trace: !record.trace, ..record });
     let error = kept_runs(&plan, &wanted, &two).unwrap_err().to_string();
     assert!(error.contains("more than one trace"), "{error}");
+    let mixed = records.iter().map(|record| {
+        let is_other = record.key == records[0].key;
+        let trace = if is_other { !record.trace } else { record.trace };
+        RunRecord { trace, ..record.clone() }
+    });
+    let error = kept_runs(&plan, &wanted, &mixed.collect::<Vec<_>>()).unwrap_err().to_string();
+    assert!(error.contains("another trace of"), "{error}");
     let other = with_other(|record| RunRecord { model: 0, trace: 1, ..record });
     assert_eq!(kept_runs(&plan, &wanted, &other).unwrap().0, kept);
 }

@@ -49,9 +49,9 @@ impl Maker<'_> {
     pub(super) fn origin(&self) -> Result<String, LabError> {
         let records = self.plan.scale.records;
         let warm_up = self.plan.warm_up(self.first_setting())?;
-        let switches = match self.manifest.settings.as_slice() {
-            [one] => one.of(&self.plan.switches),
-            _ => self.plan.switches.clone(),
+        let switches = match self.manifest.settings.first() {
+            Some(first) => first.of(&self.plan.switches),
+            None => self.plan.switches.clone(),
         };
         let machines = self.of_each_machine(|machine| {
             let words = machine.words(&switches);
@@ -61,8 +61,10 @@ impl Maker<'_> {
             0 => String::new(),
             records => format!(" ({records} before them fill the LLC alone)"),
         };
-        let but_for =
-            if self.manifest.settings.len() > 1 { ", but for what labels say" } else { "" };
+        let but_for = match self.manifest.settings.len() {
+            0 | 1 => "",
+            _ => " (the first setting; the others but for what labels say)",
+        };
         let mut versions: Vec<_> =
             self.records.iter().map(|record| record.version.as_str()).collect();
         versions.sort_unstable();

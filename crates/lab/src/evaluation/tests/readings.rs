@@ -257,6 +257,12 @@ fn a_figure_says_its_switches_in_words() {
     assert!(origin("near").contains("KiB of LLC: 64 and not 2048"));
     let settings = origin("settings");
     assert!(settings.contains("but for what labels say") && settings.contains("250 cycles after"));
+    // What all settings have and no label says.
+    let old = origin("old");
+    assert!(
+        old.contains("fetches at once: 1;") && old.contains("each path stops retirement"),
+        "{old}"
+    );
 }
 
 #[test]
