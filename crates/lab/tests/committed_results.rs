@@ -7,7 +7,7 @@ use oblivio_lab::alloc_search::{
     Search, TimeJudge, VolumeTree, profile_beside_ir_stash, sized_profile,
 };
 use oblivio_lab::blocks::{self, BlocksRecord};
-use oblivio_lab::evaluation::{Manifest, RunRecord};
+use oblivio_lab::evaluation::{self, Manifest, Programs, RunRecord, Scale, Switches, kept_runs};
 use oblivio_lab::links;
 use oblivio_lab::raw_traffic;
 use oblivio_lab::report::{self, Figure, Plot, Verdict};
@@ -169,6 +169,15 @@ fn the_figures_beside_fig_10_ran_with_their_commands_checked() {
     for workload in ["mix", "store-stream", "403.gcc", "458.sjeng"] {
         assert!(kept.iter().any(|run| run.workload == workload), "{workload}");
     }
+    // Under all of their settings.
+    let scale = Scale { leaf_level: 20, records: 200, warm_up: 50, llc_warm_up: 60_000 };
+    let switches = Switches { shrinks_chip: false, ..evaluation::Plan::full().switches };
+    let plan =
+        evaluation::Plan { scale, switches, checks_commands: true, ..evaluation::Plan::full() };
+    let figures = Manifest::chosen(&ids).unwrap();
+    let wanted = plan.runs(&figures, &Programs::of_runs(&kept)).unwrap();
+    let (found, missing) = kept_runs(&plan, &wanted, &kept).unwrap();
+    assert_eq!((found.len(), missing), (kept.len(), 0));
 }
 
 #[test]
