@@ -15,6 +15,9 @@ use super::recording::Sink;
 use crate::error::CliError;
 use crate::files::{self, Kind, Output};
 
+/// A client or another server that does not keep to the protocol can make a recording as long as it likes. One that is longer is given up: some 100 million messages.
+const VIEW_BYTES_MAX: u64 = 2 << 30;
+
 /// Records to files in `folder`, which is made if it is missing. They are called `CLIENT-VOLUME-serverI-NUMBER.view`, where I is
 /// which of the volume's servers this one is.
 pub(super) fn record_to(
@@ -47,7 +50,7 @@ impl Recorded {
         let path = unused(folder, &format!("{client}-{}-server{number}", computed.name));
         let output = Output::begin(&path, Kind::View)?;
         let servers = setup.and_then(|setup| servers_seen_by(setup));
-        let sink = Sink::begin(&output, Capabilities::NONE, servers)?;
+        let sink = Sink::begin(&output, Capabilities::NONE, servers)?.with_room(VIEW_BYTES_MAX);
         let recorder = WireRecorder::new(sink, computed.trees.iter().copied());
         Ok(Self { under_way: Some((recorder, output)) })
     }

@@ -37,6 +37,11 @@ impl Sink {
         Ok(Self { file, clock: Stopwatch::start(), trips: 0 })
     }
 
+    /// The file has so many bytes more at most: see [`FileSink::with_room`].
+    pub(super) fn with_room(self, bytes: u64) -> Self {
+        Self { file: self.file.with_room(bytes), ..self }
+    }
+
     /// Ends the recording, and names its file.
     pub(super) fn finish(self, output: Output) -> Result<(), CliError> {
         self.file.finish().map(drop).map_err(|error| output.failed(&error))?;

@@ -72,9 +72,6 @@ impl Mailbox {
     /// # Errors
     /// When it is nothing that is dealt, or too much at once: its link is to be ended.
     pub fn take(&self, from: u8, message: &[u8]) -> Result<(), Unwanted> {
-        if let Some(watcher) = self.watcher() {
-            watcher.received(from, message);
-        }
         let Dealt { number, attempt, tile, level, shares } =
             Dealt::decode(message).map_err(|_| Unwanted)?;
         let bytes = |share: &Share<u8>| match share {
@@ -88,6 +85,7 @@ impl Mailbox {
             return Err(Unwanted);
         }
         let attempt = Attempt { attempt, number };
+        let watcher = self.watcher();
         let mut boxes = self.boxes();
         let begun = boxes.begun;
         let own = boxes.of.get_mut(usize::from(from)).ok_or(Unwanted)?;
@@ -107,6 +105,10 @@ impl Mailbox {
         }
         if own.portions.len() == PORTIONS_MAX {
             return Err(Unwanted);
+        }
+        // Not before: what is thrown away is for nobody to keep either. It is told before it is used.
+        if let Some(watcher) = &watcher {
+            watcher.received(from, message);
         }
         own.portions.insert((tile, level), shares);
         drop(boxes);
@@ -129,7 +131,7 @@ impl Mailbox {
         }
     }
 
-    /// From now on, this one is told of all that comes, as long as the server keeps it.
+    /// From now on, this one is told of all that is taken, as long as the server keeps it.
     pub(super) fn watch(&self, watcher: &Arc<dyn Watcher>) {
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::downgrade(watcher));
@@ -307,6 +309,46 @@ mod tests {
         assert_eq!([(2, 2), (3, 1)].map(wait_long), [Err(Missing::Lost); 2]);
         assert_eq!(wait(&mailbox, 2, 5), Err(Missing::Late));
         assert_eq!(wait(&mailbox, 2, 10), Err(Missing::Late));
+    }
+
+    /// Counts what has been received.
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Watcher for Counting {
+        fn asked(&self, _: &[u8]) {}
+        fn answered(&self, _: &[u8], _: &[u8]) {}
+        fn sent(&self, _: u8, _: &[u8]) {}
+        fn received(&self, _: u8, _: &[u8]) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_watcher_is_told_of_what_is_taken_and_of_nothing_that_is_thrown_away() {
+        let mailbox = Mailbox::default();
+        let counting = Arc::new(Counting::default());
+        let watcher: Arc<dyn Watcher> = counting.clone();
+        mailbox.watch(&watcher);
+        mailbox.begin(Attempt { attempt: 5, number: 0 });
+        mailbox.take(2, &dealt(5, 0, 1)).unwrap();
+        // Of an attempt that was given up, the same again, from nobody, and nothing that is dealt.
+        for _ in 0..3 {
+            mailbox.take(2, &dealt(4, 0, 1)).unwrap();
+            mailbox.take(2, &dealt(5, 0, 1)).unwrap();
+            assert_eq!(mailbox.take(200, &dealt(5, 0, 1)), Err(Unwanted));
+            assert_eq!(mailbox.take(2, b"nothing"), Err(Unwanted));
+        }
+        mailbox.limit(1000);
+        let shares = vec![Share::Computed(vec![1; 1001])];
+        let long = Dealt { number: 0, attempt: 5, tile: 1, level: 1, shares }.encode();
+        assert_eq!(mailbox.take(2, &long), Err(Unwanted));
+        assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+        for tile in 1..=PORTIONS_MAX as u32 {
+            let is_taken = mailbox.take(2, &dealt(5, tile, 1)).is_ok();
+            assert_eq!(is_taken, tile < PORTIONS_MAX as u32);
+        }
+        assert_eq!(counting.0.load(Ordering::Relaxed), PORTIONS_MAX);
     }
 
     #[test]

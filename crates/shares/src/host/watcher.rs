@@ -15,7 +15,8 @@ pub trait Watcher: Send + Sync {
     /// Something was dealt to the server of this number, and is on its way.
     fn sent(&self, to: u8, dealt: &[u8]);
 
-    /// Something that the server of this number has dealt has come.
+    /// Something that the server of this number has dealt has come, and is taken. What is thrown away as it comes (too long, once more, of an attempt that was given
+    /// up) is not told: another server could say as much of it as it likes.
     fn received(&self, from: u8, dealt: &[u8]);
 }
 

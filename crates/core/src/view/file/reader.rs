@@ -202,7 +202,12 @@ impl<R: Read> ViewReader<R> {
     }
 
     fn piece(&mut self, part: u8) -> Result<Piece, ViewFileError> {
+        let at = self.input.offset;
         let tree = TreeId(self.input.short("tree")?);
+        if self.servers.is_some_and(|servers| !servers.have_tree(tree)) {
+            let message = format!("tree {} is of no server of this view", tree.0);
+            return Err(out_of_range(at, message));
+        }
         let at = self.input.offset;
         let level = self.input.byte()?;
         if level > LEAF_LEVEL_MAX {

@@ -31,6 +31,8 @@ pub struct FileSink<W> {
     /// Microseconds from the beginning of the recording to now, and to what was said last.
     now: u64,
     said: u64,
+    /// What may still be written.
+    room: u64,
     /// The event being encoded.
     record: Vec<u8>,
     error: Option<io::Error>,
@@ -45,10 +47,16 @@ impl<W: Write> FileSink<W> {
             Some(these) => record.extend([these.count(), these.colluding(), these.watched()]),
             None => record.push(0),
         }
-        let (events, last_trip, now, said, error) = (0, 0, 0, 0, None);
-        let mut sink = Self { out, servers, events, last_trip, now, said, record, error };
+        let (events, last_trip, now, said, room, error) = (0, 0, 0, 0, u64::MAX, None);
+        let mut sink = Self { out, servers, events, last_trip, now, said, room, record, error };
         sink.put_record();
         sink
+    }
+
+    /// Writes so many bytes at most from now on: for whoever records what others can make as long as they like. An event past them is an error of [`Self::finish`],
+    /// because a file that says less than there was says something wrong.
+    pub fn with_room(self, bytes: u64) -> Self {
+        Self { room: bytes, ..self }
     }
 
     /// Says that what is recorded from now on happens so many microseconds after the beginning of the recording. A time
@@ -60,7 +68,7 @@ impl<W: Write> FileSink<W> {
     /// Ends the file and hands back what it was written to, flushed.
     ///
     /// # Errors
-    /// The first error of any write, or an event that no file can hold: a bucket past the deepest
+    /// The first error of any write, an event for which there is [no room](Self::with_room), or one that no file can hold: a bucket past the deepest
     /// tree, a flush with a piece, or a message between servers that there are not.
     pub fn finish(mut self) -> io::Result<W> {
         self.record.push(END_TAG);
@@ -75,7 +83,16 @@ impl<W: Write> FileSink<W> {
     /// Writes what has been encoded, unless something failed before.
     fn put_record(&mut self) {
         if self.error.is_none() {
-            self.error = self.out.write_all(&self.record).err();
+            let room = self.room.checked_sub(self.record.len() as u64);
+            self.error = match room {
+                Some(_) => self.out.write_all(&self.record).err(),
+                None => {
+                    let message =
+                        format!("it is longer than it may be, after {} events", self.events);
+                    Some(io::Error::new(io::ErrorKind::FileTooLarge, message))
+                }
+            };
+            self.room = room.unwrap_or(0);
         }
         self.record.clear();
     }

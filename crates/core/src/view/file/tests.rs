@@ -522,3 +522,22 @@ fn an_error_of_the_medium_comes_back_at_the_end() {
         assert_eq!(sink.finish().err().unwrap().kind(), io::ErrorKind::StorageFull, "{room}");
     }
 }
+
+#[test]
+fn a_file_with_too_little_room_is_an_error_at_the_end() {
+    // What is written behind the start: three bytes an event, and two for the end.
+    let written = |events: u64, room: u64| {
+        let sink = FileSink::new(Vec::new(), Capabilities::NONE, None);
+        let mut sink = sink.with_room(room);
+        for trip in 0..events {
+            sink.record(&Event { trip, operation: Operation::Flush, piece: None, bytes: 0 }, &[]);
+        }
+        sink.finish().map(|bytes| bytes.len())
+    };
+    assert_eq!(written(1000, u64::MAX).unwrap(), 10 + 3000 + 3);
+    for (events, room) in [(0, 1), (1, 4), (2, 5), (1000, 300), (1000, 3002)] {
+        let error = written(events, room).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge, "{events} in {room}");
+    }
+    assert_eq!([(0, 2), (1, 5), (2, 8)].map(|it| written(it.0, it.1).unwrap()), [12, 15, 18]);
+}
