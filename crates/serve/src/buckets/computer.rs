@@ -55,6 +55,8 @@ struct Work {
     host: Host,
     /// There are some once it is set up.
     lines: Option<Lines>,
+    /// Whoever may want to watch it was asked.
+    is_offered: bool,
 }
 
 struct Inlet {
@@ -94,12 +96,14 @@ impl Computer {
     ) -> Result<Vec<u8>, Refusal> {
         let mut work = self.work_when_free(goes_on);
         may_ask()?;
-        let Work { host, lines } = self.opened(&mut work, place)?;
+        let Work { host, lines, is_offered } = self.opened(&mut work, place)?;
         let computing = service.computing()?;
         if lines.is_none() && host.setup().is_some() {
             *lines = Some(Lines::new(host, whose, computing));
         }
-        computing.watch(host, whose);
+        if !*is_offered {
+            *is_offered = computing.offer(host, whose);
+        }
         lines.iter().for_each(Lines::begin);
         let is_given_up = AtomicBool::new(false);
         let dealing = Dealing { lines: lines.as_ref(), service, goes_on, is_given_up };
@@ -235,7 +239,7 @@ impl Computer {
                 connected: BTreeMap::new(),
             };
             *self.inlet() = Some(inlet);
-            *work = Some(Work { host, lines: None });
+            *work = Some(Work { host, lines: None, is_offered: false });
         }
         work.as_mut().ok_or_else(Refusal::computes_nothing)
     }

@@ -23,7 +23,8 @@ pub struct Computed<'v> {
     pub trees: Vec<&'v Setup>,
 }
 
-/// Says who is told of all that passes for a volume, if anybody is.
+/// Says who is told of all that passes for a volume, if anybody is. It is asked once for each time that a volume is in use: whoever cannot watch from the beginning does not watch
+/// later either, because what he sees would lack its beginning.
 pub type WatchVolumes = dyn Fn(&Computed<'_>) -> Option<Arc<dyn Watcher>> + Send + Sync;
 
 /// All of them, and what all volumes share of it.
@@ -74,17 +75,18 @@ impl Computing {
         Ok(Self { own, others, memory, threads, watch })
     }
 
-    /// Has what passes for a volume watched, if it is to be, and is not yet.
-    pub(super) fn watch(&self, host: &mut Host, whose: &Whose) {
-        if host.is_watched() || host.setup().is_none() {
-            return;
+    /// Has what passes for a volume watched, if it is to be. Answers whether that was asked: of a server that is not set up, nobody is asked yet.
+    pub(super) fn offer(&self, host: &mut Host, whose: &Whose) -> bool {
+        if host.setup().is_none() {
+            return false;
         }
-        let Some(watch) = self.watch.get() else { return };
+        let Some(watch) = self.watch.get() else { return true };
         let trees = host.setups().collect();
         let computed = Computed { client: whose.client, name: &whose.name, trees };
         if let Some(watcher) = watch(&computed) {
             host.watch(watcher);
         }
+        true
     }
 
     /// Who may call as one of them.

@@ -100,11 +100,6 @@ impl Host {
         self.watcher = Some(watcher);
     }
 
-    /// Whether somebody watches.
-    pub fn is_watched(&self) -> bool {
-        self.watcher.is_some()
-    }
-
     /// Bytes that the files of such a server can take for a tree.
     pub fn file_bytes(setup: &Setup) -> u64 {
         [File::Root, File::Siblings, File::Leaves]

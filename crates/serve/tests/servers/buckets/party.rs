@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
-use oblivio_serve::buckets::{BucketLimits, BucketServer, BucketServerHandle, BucketServerOptions};
+use oblivio_serve::buckets::{
+    BucketLimits, BucketServer, BucketServerHandle, BucketServerOptions, WatchVolumes,
+};
 use oblivio_wire::keys::{AllowedClient, PeerServer, PublicKey, SecretKey};
 use oblivio_wire::link::Link;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
@@ -86,6 +88,18 @@ impl Server {
         (key, address): (SecretKey, SocketAddr),
         peers: Option<Vec<PeerServer>>,
     ) -> Self {
+        Self::start_watched(folder, clients, limits, (key, address), peers, None)
+    }
+
+    /// The same, and what passes for volumes is watched.
+    pub(super) fn start_watched(
+        folder: &Path,
+        clients: &[&Someone],
+        limits: BucketLimits,
+        (key, address): (SecretKey, SocketAddr),
+        peers: Option<Vec<PeerServer>>,
+        watch: Option<Box<WatchVolumes>>,
+    ) -> Self {
         let public = key.public();
         let clients = clients.iter().map(|someone| AllowedClient {
             key: someone.key.public(),
@@ -100,6 +114,7 @@ impl Server {
             limits,
         };
         let server = BucketServer::bind(address, options).unwrap();
+        watch.into_iter().for_each(|watch| server.watch_volumes(watch));
         let (address, handle) = (server.address(), server.handle());
         let run = move || server.run().unwrap();
         let running = Some(thread::Builder::new().spawn(run).unwrap());

@@ -1,11 +1,13 @@
 //! Servers that compute: who may ask them, and who may deal.
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::store::{Answered, Patience};
-use oblivio_serve::buckets::BucketLimits;
+use oblivio_serve::buckets::{BucketLimits, WatchVolumes};
 use oblivio_shares::client::Client as ShareClient;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{
@@ -295,6 +297,46 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
         panic!("no epoch")
     };
     assert!(!epoch.is_set_up);
+}
+
+/// A recorder that finds no room is not asked at every request whether it has some now: what it would see then lacks the beginning.
+#[test]
+fn whoever_cannot_watch_is_asked_once_while_a_volume_is_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let [own, one, other] = ["server", "one", "other"].map(Someone::called);
+    let keys = [&own, &one, &other].map(|it| it.key.public().bytes()).to_vec();
+    let peers = [&one, &other].map(|it| at(it.key.public(), any_address())).to_vec();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let asks = asked.clone();
+    let watch: Box<WatchVolumes> = Box::new(move |computed| {
+        assert_eq!(computed.name, "disk");
+        asks.fetch_add(1, Ordering::Relaxed);
+        None
+    });
+    let address = "127.0.0.1:0".parse().unwrap();
+    let (limits, watch) = (BucketLimits::default(), Some(watch));
+    let server = Server::start_watched(
+        folder.path(),
+        &[&alice],
+        limits,
+        (own.key, address),
+        Some(peers),
+        watch,
+    );
+    let (mut client, _) = server.open(&alice, "disk", create());
+    let (parties, tree) = (Parties::new(3, 1).unwrap(), Tree::new(3, PRESET).unwrap());
+    let setup =
+        Setup { number: 1, parties, tree, block_bytes: BLOCK_BYTES, metadata_bytes: 0, keys };
+    assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup)), ShareAnswer::Done);
+    assert_eq!(asked.load(Ordering::Relaxed), 0, "it is nothing yet that could be watched");
+    for _ in 0..3 {
+        assert!(matches!(
+            answer_of(&mut client, &ShareRequest::Epoch),
+            ShareAnswer::Epoch(HostEpoch { is_set_up: true, .. })
+        ));
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
 
 /// Asks all servers of a store at once. All have to do it.
