@@ -55,6 +55,11 @@ impl ViewServers {
         (1..=self.count).contains(&party)
     }
 
+    /// Whether a tree can be one of their view: one of theirs, or one of those before them, which are for records.
+    pub fn have_tree(self, tree: TreeId) -> bool {
+        tree.0 < FIRST_SERVER || party_of_tree(tree).is_some_and(|(party, _)| self.has(party))
+    }
+
     /// Whether the view has what this one and other servers sent to each other.
     pub fn watches(self, party: u8) -> bool {
         self.has(party) && self.watched >> (party - 1) & 1 == 1
@@ -176,6 +181,11 @@ mod tests {
             [0, 1, 2, 3, 4].map(|party| servers.watches(party)),
             [false, true, false, true, false]
         );
+        let [low, high] = [0, 3].map(|tree| tree_of_party(3, tree));
+        assert!([TreeId(0), TreeId(99), low, high].iter().all(|tree| servers.have_tree(*tree)));
+        let foreign =
+            [tree_of_party(4, 0), tree_of_party(7, 7), TreeId(107), TreeId(180), TreeId(u16::MAX)];
+        assert!(foreign.iter().all(|tree| !servers.have_tree(*tree)));
         let most = ViewServers::new(7, 3).unwrap();
         assert!(most.watching(0x80).is_none() && most.watching(0x7F).is_some());
     }

@@ -69,7 +69,7 @@ impl<W: Write> FileSink<W> {
     ///
     /// # Errors
     /// The first error of any write, an event for which there is [no room](Self::with_room), or one that no file can hold: a bucket past the deepest
-    /// tree, a flush with a piece, or a message between servers that there are not.
+    /// tree, a flush with a piece, a message between servers that there are not, or a tree of one.
     pub fn finish(mut self) -> io::Result<W> {
         self.record.push(END_TAG);
         put_number(&mut self.record, self.events);
@@ -124,7 +124,11 @@ impl<W: Write> FileSink<W> {
 
 impl<W: Write> EventSink for FileSink<W> {
     fn record(&mut self, event: &Event, _: &[u8]) {
-        self.put(event.trip, event, |sink| encode(event, sink.last_trip, &mut sink.record));
+        self.put(event.trip, event, |sink| {
+            let has_tree = |piece: Piece| sink.servers.is_none_or(|it| it.have_tree(piece.tree));
+            event.piece.is_none_or(has_tree).then_some(())?;
+            encode(event, sink.last_trip, &mut sink.record)
+        });
     }
 }
 

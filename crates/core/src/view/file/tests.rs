@@ -8,6 +8,7 @@ use crate::pieces::{Part, Piece, TreeId};
 use crate::store::Capabilities;
 use crate::view::{
     Direction, Event, EventSink, Exchange, ExchangeSink, Observed, Operation, ViewServers,
+    party_of_tree, tree_of_party,
 };
 
 /// What a file says.
@@ -80,11 +81,23 @@ fn any_number() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0u32..64).prop_map(|(bits, shift)| bits >> shift)
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
+/// Of a tree that a view of these servers can have.
+fn any_tree(servers: Option<ViewServers>) -> BoxedStrategy<u16> {
+    match servers {
+        None => any::<u16>().boxed(),
+        Some(servers) => {
+            let of_one = (1..=servers.count(), 0u8..8);
+            prop_oneof![0u16..100, of_one.prop_map(|(party, tree)| tree_of_party(party, tree).0)]
+                .boxed()
+        }
+    }
+}
+
+fn any_event(servers: Option<ViewServers>) -> impl Strategy<Value = Event> {
     let part =
         prop_oneof![Just(Part::Whole), Just(Part::Header), any::<u16>().prop_map(Part::Slot),];
     let piece =
-        (any::<u16>(), 0u8..=40, any::<u64>(), part).prop_map(|(tree, level, index, part)| {
+        (any_tree(servers), 0u8..=40, any::<u64>(), part).prop_map(|(tree, level, index, part)| {
             let bucket = BucketId::new(level, index & ((1 << level) - 1));
             Piece { tree: TreeId(tree), bucket, part }
         });
@@ -146,11 +159,11 @@ fn any_view() -> impl Strategy<Value = View> {
     let capabilities = prop_oneof![Just(Capabilities::NONE), Just(Capabilities::PARTS)];
     let passed = || prop_oneof![Just(0), 0u64..300, any_number().prop_map(|number| number >> 8)];
     let events = move |observed| prop::collection::vec((observed, passed()), 0..40);
-    let called = || any_event().prop_map(Observed::Event);
-    let of_one = events(called().boxed()).prop_map(|events| (None, events));
+    let called = |servers| any_event(servers).prop_map(Observed::Event);
+    let of_one = events(called(None).boxed()).prop_map(|events| (None, events));
     let of_servers = any_servers().prop_flat_map(move |servers| {
         let exchanged = any_exchange(servers).prop_map(Observed::Exchange);
-        let observed = prop_oneof![called(), exchanged].boxed();
+        let observed = prop_oneof![called(Some(servers)), exchanged].boxed();
         events(observed).prop_map(move |events| (Some(servers), events))
     });
     let events = prop_oneof![of_one, of_servers];
@@ -222,6 +235,42 @@ proptest! {
                 prop_assert!(view.servers.is_none());
             }
             Some(error) => prop_assert!(error.offset() <= bytes.len() as u64),
+        }
+    }
+
+    /// Whatever the bytes, nothing is handed on of a server that there is not: it would be shown for nobody.
+    #[test]
+    fn trees_of_no_server_are_refused(
+        servers in any_servers(),
+        tree in prop_oneof![80u16..200, any::<u16>()],
+        mut rest in prop::collection::vec(any::<u8>(), 0..20),
+    ) {
+        let start = [servers.count(), servers.colluding(), servers.watched()];
+        let [low, high] = [tree as u8 & 0x7F | 0x80, (tree >> 7) as u8 & 0x7F | 0x80];
+        // A read of the root of that tree. Then anything.
+        let mut event = vec![0x01, 0, low, high, (tree >> 14) as u8];
+        while event.last() == Some(&0) && event.len() > 3 {
+            event.pop();
+            *event.last_mut().unwrap() &= 0x7F;
+        }
+        event.extend([0, 0, 0]);
+        let bytes = [b"OBLVIEW\x04\x00", &start[..], &event, &rest].concat();
+        let (view, error) = from_bytes(&bytes);
+        let stands_for = party_of_tree(TreeId(tree)).filter(|(party, _)| servers.has(*party));
+        if tree < 100 || stands_for.is_some() {
+            prop_assert!(!view.events.is_empty());
+        } else {
+            prop_assert!(view.events.is_empty());
+            let error = error.unwrap();
+            prop_assert_eq!((error.kind(), error.offset()), (ViewFileErrorKind::OutOfRange, 14));
+        }
+        // And of what comes behind something sound.
+        rest.splice(0..0, [0x0F, 1, 0]);
+        for observed in from_bytes(&[b"OBLVIEW\x04\x00", &start[..], &rest].concat()).0.events {
+            if let Observed::Event(Event { piece: Some(piece), .. }) = observed {
+                let of = party_of_tree(piece.tree).is_some_and(|(party, _)| servers.has(party));
+                prop_assert!(piece.tree.0 < 100 || of);
+            }
         }
     }
 
@@ -488,6 +537,13 @@ fn events_that_no_reader_would_accept_are_errors_of_the_sink() {
         seeds: 0,
         bytes,
     };
+    for tree in [tree_of_party(4, 0), TreeId(107), TreeId(180)] {
+        let piece = Some(Piece { tree, bucket: BucketId::ROOT, part: Part::Header });
+        let event = Event { trip: 0, operation: Operation::Read, piece, bytes: 0 };
+        let mut sink = FileSink::new(Vec::new(), Capabilities::NONE, Some(servers));
+        sink.record(&event, &[]);
+        assert_eq!(sink.finish().unwrap_err().kind(), io::ErrorKind::InvalidInput, "{tree:?}");
+    }
     for (exchange, servers) in [
         (sound, None),
         (Exchange { party: 2, partner: 1, ..sound }, Some(servers)),
