@@ -274,6 +274,9 @@ fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
     let mut seed = [0; 32];
     let drawn = SysRng.try_fill_bytes(&mut seed).map_err(io::Error::other);
     drawn.and_then(|()| Host::open(folder, seed)).map_err(|cause| {
+        if cause.kind() == io::ErrorKind::Unsupported {
+            return Refusal::new(FailureKind::Refused, cause.to_string());
+        }
         let refusal = Refusal::io("open the shares of a volume", &cause);
         match refusal.kind {
             FailureKind::Damaged => {

@@ -7,6 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `folder` | files, which whoever runs the server brings |
+//! | `kept` | what the server is, and how its marks are written |
 //! | `places` | where in them a bucket lies |
 //! | `record` | how far the server is |
 //! | `files` | reading and writing of slots |
@@ -21,6 +22,7 @@
 mod evict;
 mod files;
 mod folder;
+mod kept;
 mod mailbox;
 mod marks;
 mod metadata;
@@ -74,8 +76,7 @@ impl Host {
         while trees.len() < TREES_MAX.into()
             && let Some(bytes) = folder.read(&name_in(trees.len(), SETUP))?
         {
-            let damaged = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-            let setup = Setup::decode(&bytes).map_err(damaged)?;
+            let setup = kept::decode(&bytes)?;
             trees.push(Files::open(&*folder, trees.len(), setup, false)?);
         }
         let (coins, mailbox) = (ChaCha20Rng::from_seed(seed), Arc::default());
@@ -223,7 +224,7 @@ impl Host {
             return Err("the trees of a volume are set up one after the other".into());
         }
         check(&setup)?;
-        let bytes = setup.encode();
+        let bytes = kept::encode(&setup);
         let files = Files::open(&*self.folder, tree, setup, true).map_err(unusable)?;
         // Without this there is no server: it is last.
         self.folder.keep(&name_in(tree, SETUP), &bytes).map_err(unusable)?;
