@@ -254,8 +254,9 @@ impl ShareArray {
     /// An error about blocks that are not what they have to be.
     pub(super) fn corrupt(&self, what: &str) -> Error {
         let (wrong, parties): (Vec<_>, _) = (self.wrong_answers().collect(), self.params.parties);
-        let is_named = correctable(parties, parties.for_product(), parties.servers()) > 0;
-        let who = if is_named { "" } else { " Of so few servers, nobody can tell which." };
+        // Whoever is missing has not answered.
+        let is_named = correctable(parties, parties.for_product(), self.parts.count()) > 0;
+        let who = if is_named { "" } else { " Of so few answers, nobody can tell which." };
         let before = if wrong.is_empty() {
             String::new()
         } else {

@@ -56,6 +56,27 @@ fn of_five_servers_one_that_lies_is_named_and_corrected() {
     assert!(error.contains("server 4 (60 times)"), "{error}");
 }
 
+/// A server that is missing does not answer: what counts is how many do.
+#[test]
+fn of_five_servers_of_which_one_is_missing_nobody_can_tell_which_lies() {
+    for (missing, told) in [(&[][..], false), (&[0], true), (&[0, 1], true)] {
+        let mut owner = Owner::new(parties(5, 1), 2);
+        for i in 0..20 {
+            owner.write(i, i as u8).unwrap();
+        }
+        // One liar is corrected as long as all are there, and two contradict each other.
+        let liars = if missing.is_empty() { 2..4 } else { 3..4 };
+        let mut world = owner.servers.world();
+        missing.iter().for_each(|server| world.missing[*server] = true);
+        liars.for_each(|server| world.lying[server] = true);
+        drop(world);
+        let error = owner.access(&[(Want::Block(2), None)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        let said = error.to_string();
+        assert_eq!(said.contains("Of so few answers, nobody can tell which"), told, "{said}");
+    }
+}
+
 #[test]
 fn a_server_that_is_set_back_is_named_and_so_is_one_that_runs_ahead() {
     let point = |evictions, written| Point { evictions, written };

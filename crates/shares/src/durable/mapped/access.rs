@@ -273,7 +273,7 @@ impl MappedArray {
         Error::new(
             ErrorKind::Corrupt,
             format!(
-                "{what}: one of them lies, or its shares are damaged. Nothing of it was used. Of so few servers, nobody can tell which."
+                "{what}: one of them lies, or its shares are damaged. Nothing of it was used. Of so few answers, nobody can tell which."
             ),
         )
     }
