@@ -113,4 +113,23 @@ mod tests {
         let long = vec![0; MESSAGE_BYTES_MAX + 1];
         assert_eq!(send(&mut stream, &long).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
+
+    /// Whoever announces a long message and sends none of it costs no memory, also where there was a shorter one before.
+    #[test]
+    fn memory_is_taken_as_bytes_come_also_where_some_is_left() {
+        let announced = 1 << 20;
+        let all: Vec<u8> = (0..announced).map(|i| (i * 7 % 251) as u8).collect();
+        for used in [0, 1000, BYTES_BEFORE_ANY, 300_000] {
+            for came in [0, 10, 1000, BYTES_BEFORE_ANY, 300_000, 700_000, announced - 1] {
+                let mut buffer = vec![1; used];
+                let error = receive_body(&mut &all[..came], announced, &mut buffer).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+                let most = used.max(BYTES_BEFORE_ANY).max(2 * came);
+                assert!(buffer.capacity() <= most, "{used} {came}: {}", buffer.capacity());
+            }
+            let mut buffer = vec![1; used];
+            receive_body(&mut &all[..], announced, &mut buffer).unwrap();
+            assert!(buffer == all);
+        }
+    }
 }

@@ -578,6 +578,37 @@ mod tests {
         assert!(answered.is_err());
     }
 
+    /// The client says in which order it wants them, and the server goes by that.
+    #[test]
+    fn links_take_aes_128_where_both_have_it() {
+        let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
+        let Caller(calls) = Caller::new(&me, server.public()).unwrap();
+        let Called(called) = Called::new(&server, [me.public()]).unwrap();
+        let name = ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into());
+        let mut calls: Connection = ClientConnection::new(calls, name).unwrap().into();
+        let mut called: Connection = ServerConnection::new(called).unwrap().into();
+        let said = |from: &mut Connection, to: &mut Connection| {
+            let mut said = Vec::new();
+            while from.wants_write() {
+                from.write_tls(&mut said).unwrap();
+            }
+            let mut rest = &said[..];
+            while !rest.is_empty() {
+                to.read_tls(&mut rest).unwrap();
+                to.process_new_packets().unwrap();
+            }
+        };
+        for _ in 0..2 {
+            said(&mut calls, &mut called);
+            said(&mut called, &mut calls);
+        }
+        for side in [&calls, &called] {
+            assert!(!side.is_handshaking());
+            let suite = side.negotiated_cipher_suite().map(|suite| suite.suite());
+            assert_eq!(suite, Some(CipherSuite::TLS13_AES_128_GCM_SHA256));
+        }
+    }
+
     #[test]
     fn what_is_written_piece_by_piece_waits_for_the_flush() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());

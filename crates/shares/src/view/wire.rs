@@ -154,3 +154,69 @@ impl<K: ExchangeSink + Send> Watcher for WireRecorder<K> {
         self.exchanged(Direction::Received, from, dealt);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use oblivio_core::store::Part;
+    use oblivio_core::view::EventSink;
+
+    use super::*;
+    use crate::message::bytes::in_tree;
+    use crate::message::{Evict, Refusal};
+    use crate::sharing::Parties;
+    use crate::tree::{Preset, Tree};
+
+    /// Trees of messages, and parts of calls.
+    #[derive(Default)]
+    struct Seen {
+        trees: Vec<Option<u8>>,
+        parts: Vec<(Operation, Part)>,
+    }
+
+    impl EventSink for Seen {
+        fn record(&mut self, event: &Event, _: &[u8]) {
+            self.parts.extend(event.piece.map(|piece| (event.operation, piece.part)));
+        }
+    }
+
+    impl ExchangeSink for Seen {
+        fn exchanged(&mut self, exchange: &Exchange, _: &[u8]) {
+            self.trees.push(exchange.tree);
+        }
+    }
+
+    #[test]
+    fn a_refused_eviction_is_one_and_what_is_dealt_for_it_has_its_tree() {
+        let setup = Setup {
+            number: 1,
+            parties: Parties::new(3, 1).unwrap(),
+            tree: Tree::new(1, Preset { slots: 4, accesses: 2 }).unwrap(),
+            block_bytes: 16,
+            metadata_bytes: 0,
+            keys: vec![[1; 32]; 3],
+        };
+        let recorder = WireRecorder::new(Seen::default(), [&setup, &setup]);
+        let eviction = |tree, attempt| {
+            let evict = Evict { number: 0, attempt, matrices: Vec::new() };
+            in_tree(tree, Request::Evict { evict, dealers: vec![1, 2, 3] }.encode())
+        };
+        let dealt =
+            |attempt| Dealt { number: 0, attempt, tile: 0, level: 1, shares: Vec::new() }.encode();
+        let refused = Answer::Refused(Refusal::from("another server is not there")).encode();
+        recorder.received(2, &dealt(5));
+        recorder.asked(&eviction(1, 5));
+        recorder.sent(2, &dealt(5));
+        recorder.answered(&eviction(1, 5), &refused);
+        // It was on its way.
+        recorder.received(3, &dealt(5));
+        recorder.asked(&eviction(0, 6));
+        recorder.received(2, &dealt(5));
+        recorder.received(2, &dealt(6));
+        recorder.answered(&eviction(0, 6), &Answer::Done.encode());
+        let Seen { trees, parts } = recorder.into_sink();
+        assert_eq!(trees, [None, Some(1), Some(1), None, Some(0)]);
+        let path = |operation| [(operation, Part::Whole); 2];
+        let of_one = [path(Operation::Read), path(Operation::Write)].concat();
+        assert_eq!(parts, [&of_one[..], &of_one].concat());
+    }
+}

@@ -277,6 +277,37 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
     assert!(died > 200 && was_there > 200, "{died} {was_there}");
 }
 
+/// They are later than a new server is, which removes what is later than it if it has been at work.
+#[test]
+fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
+    let (mut both, at) = used();
+    let expected = both.said(at);
+    let tree = data().tree;
+    let setup = both.hosts[0].setup().unwrap().clone();
+    let mut held = Vec::new();
+    for bucket in (0..2 * tree.leaves() - 1).map(BucketId) {
+        let count = if bucket == BucketId::ROOT { at.written } else { tree.slots() };
+        let slots = Slots { bucket, first: 0, count };
+        match both.ask(0, 0, &Request::Fetch { at, slots }) {
+            Answer::Share(share) if share.iter().any(|byte| *byte != 0) => {
+                held.push((slots, share))
+            }
+            Answer::Share(_) => (),
+            other => panic!("{other:?}"),
+        }
+    }
+    both.disks[0] = Disk::default();
+    both.loses_power();
+    assert_eq!(both.ask(0, 0, &Request::Setup(setup)), Answer::Done);
+    for (slots, share) in held {
+        let share = Share::Computed(share);
+        assert_eq!(both.ask(0, 0, &Request::Put { at, slots, share }), Answer::Done);
+        both.loses_power();
+    }
+    assert_eq!(both.ask(0, 0, &Request::Adopt { at }), Answer::Done);
+    assert_eq!(both.said(at), expected);
+}
+
 #[test]
 fn what_does_not_fit_is_refused_and_nothing_has_changed() {
     let parties = Parties::new(3, 1).unwrap();
