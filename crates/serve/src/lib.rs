@@ -30,6 +30,8 @@
 //! was written survives a crash, and whether changed bytes are noticed, is up to the disk; servers pass on what it says. They
 //! hide nothing either: who watches a socket sees which offsets are asked for.
 //!
+//! Whoever embeds [`buckets`] leaves `SIGPIPE` ignored, as Rust programs have it: a client that goes in the middle of an answer is an error, and no signal.
+//!
 //! There are no features. The program `oblivio` is made of this, and `docs/threat-model.md` of the repository says what each server promises.
 
 pub mod buckets;

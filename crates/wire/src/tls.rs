@@ -353,8 +353,8 @@ struct Sender {
 enum Sends {
     /// From a copy: whoever reads meanwhile goes on while the system takes it.
     BesideReading,
-    /// From where it was encrypted: whoever would read meanwhile waits. Of two that are linked, one at most may send so. If both waited for the
-    /// other to read, neither would.
+    /// From where it was encrypted: whoever would read meanwhile waits. For a side that reads and sends by one thread. Of two that are linked, one at
+    /// most may send so. If both waited for the other to read, neither would.
     InTurn,
 }
 
@@ -422,10 +422,11 @@ impl TlsReader {
         let mut connection = self.shared.connection();
         self.taken += connection.read_tls(&mut rest)?;
         let outcome = connection.process_new_packets().map(drop).map_err(broken);
-        let has_answer = connection.wants_write();
+        // Without an error there is nothing to say, and what waits is somebody's who is about to send it: whoever reads must not be stuck in that.
+        let says_why = outcome.is_err() && connection.wants_write();
         drop(connection);
-        if has_answer {
-            // Whoever sends meanwhile sends it as well. After an error, it says why.
+        if says_why {
+            // Whoever sends meanwhile may send it as well.
             match self.shared.sender.try_lock() {
                 Ok(mut sender) => self.shared.send_what_waits(&mut sender, 0)?,
                 Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => (),
@@ -517,7 +518,10 @@ impl LinkWriter for TlsWriter {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
+    use std::os::fd::AsFd;
     use std::thread;
+
+    use rustix::net::sockopt;
 
     use super::*;
 
@@ -534,9 +538,21 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let caller = Caller::new(client, expected).unwrap();
         let called = Called::new(server, allowed.iter().copied()).unwrap();
+        // The system keeps little for those who do not read.
+        let keep_little = |socket: &dyn AsFd| {
+            sockopt::set_socket_send_buffer_size(socket, 16 << 10).unwrap();
+            sockopt::set_socket_recv_buffer_size(socket, 16 << 10).unwrap();
+        };
+        keep_little(&listener);
         thread::scope(|scope| {
-            let answered = scope.spawn(move || called.answer(listener.accept().unwrap().0, SOON));
-            let link = caller.call(TcpStream::connect(address).unwrap(), SOON);
+            let answered = scope.spawn(move || {
+                let stream = listener.accept().unwrap().0;
+                keep_little(&stream);
+                called.answer(stream, SOON)
+            });
+            let stream = TcpStream::connect(address).unwrap();
+            keep_little(&stream);
+            let link = caller.call(stream, SOON);
             (link, answered.join().unwrap())
         })
     }
@@ -549,7 +565,7 @@ mod tests {
         let (mut link, (mut theirs, peer)) = (link.unwrap(), answered.unwrap());
         assert_eq!(peer, me.public());
         // More each way at once than the system keeps for those who do not read: nobody waits for the other to read first.
-        let data: Vec<u8> = (0..16u32 << 20).map(|i| (i % 251) as u8).collect();
+        let data: Vec<u8> = (0..1u32 << 20).map(|i| (i * 7 % 251) as u8).collect();
         thread::scope(|scope| {
             for half in [&mut link.writer, &mut theirs.writer] {
                 let data = &data;
@@ -624,6 +640,56 @@ mod tests {
         reader.limit(Some(SOON)).unwrap();
         reader.read_exact(&mut came).unwrap();
         assert_eq!(&came, b"length and message");
+    }
+
+    /// A client and a server.
+    fn pair() -> [Link; 2] {
+        let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
+        let (link, answered) = meet(&me, server.public(), &server, &[me.public()]);
+        [link.unwrap(), answered.unwrap().0]
+    }
+
+    /// Whoever reads would be stuck in it, and the other side with him if that does not read before it has sent.
+    #[test]
+    fn whoever_reads_sends_nothing_of_what_another_has_written() {
+        for swapped in [false, true] {
+            let [mut one, mut other] = pair();
+            if swapped {
+                std::mem::swap(&mut one, &mut other);
+            }
+            one.writer.write_all(b"not yet").unwrap();
+            other.writer.write_all(b"!").unwrap();
+            other.writer.flush().unwrap();
+            one.reader.read_exact(&mut [0]).unwrap();
+            other.reader.limit(Some(Duration::from_millis(50))).unwrap();
+            let early = other.reader.read(&mut [0; 7]).unwrap_err().kind();
+            assert!([ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&early), "{early}");
+        }
+    }
+
+    #[test]
+    fn an_end_waits_for_nobody_who_takes_nothing() {
+        for swapped in [false, true] {
+            let [mut one, mut other] = pair();
+            if swapped {
+                std::mem::swap(&mut one, &mut other);
+            }
+            // It takes no more than the system keeps.
+            one.writer.write_all(&[7; 200 << 10]).unwrap();
+            let begun = Moment::now();
+            one.writer.close();
+            assert!(begun.after(Duration::from_secs(2)).left().is_some());
+            drop(other);
+        }
+    }
+
+    #[test]
+    fn what_is_sent_on_a_link_that_has_ended_is_an_error() {
+        for mut link in pair() {
+            link.reader.close();
+            link.writer.write_all(b"too late").unwrap();
+            assert!(link.writer.flush().is_err());
+        }
     }
 
     /// Shows the public key of somebody else, and has its own private one.
