@@ -214,7 +214,7 @@ pub(super) fn candidates(
     })
 }
 
-/// Where most servers are in a tree, and which are there; none if they are too few to give back anything. What keeps others from it is damage.
+/// Where most servers are in a tree, and which answer for that point; none if they are too few to give back anything. What keeps others from it is damage.
 pub(super) fn most_servers(
     servers: &mut dyn ShareServers,
     parties: Parties,
@@ -242,12 +242,20 @@ pub(super) fn most_servers(
         damaged(&servers::failure(servers, failed, OTHERS_ARE_READ));
     }
     let enough = parties.colluding() + 1;
-    let found = most.filter(|most| at(*most) >= enough);
+    // A server that is a write further still answers what it held before.
+    let answers = |wanted: Point, at: Option<Point>| {
+        let further = Point { written: wanted.written + 1, ..wanted };
+        at == Some(wanted) || at == Some(further)
+    };
+    let is_enough =
+        |wanted: &Point| points.iter().filter(|at| answers(*wanted, **at)).count() >= enough;
+    let further_back = || points.iter().flatten().copied().filter(is_enough).max();
+    let found = most.filter(is_enough).or_else(further_back);
     if found.is_none() {
         let message = "too few share servers are where others are: nothing is read from them";
         damaged(&Error::new(ErrorKind::Corrupt, message));
     }
-    found.map(|most| (most, points.iter().map(|at| *at == Some(most)).collect()))
+    found.map(|found| (found, points.iter().map(|at| answers(found, *at)).collect()))
 }
 
 fn point(epoch: Option<&HostEpoch>) -> Option<Point> {

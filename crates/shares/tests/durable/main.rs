@@ -24,7 +24,7 @@ use oblivio_shares::sharing::Parties;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use owner::{BLOCK_BYTES, BLOCKS, Owner, PRESET};
+use owner::{BLOCK_BYTES, BLOCKS, KINDS, Owner, PRESET};
 
 fn parties(servers: u8, colluding: u8) -> Parties {
     Parties::new(servers, colluding).unwrap()
@@ -293,6 +293,47 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     assert!(damage > 0, "a server is missing");
     assert_eq!(array.fate(&salvage, 3), Fate::Found);
     assert_eq!(array.fate(&salvage, 4), Fate::Empty);
+}
+
+/// The client and one server are gone in the middle of an access, which of the two others one has carried out.
+#[test]
+fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_apart() {
+    for of_kind in KINDS {
+        let (mut apart, mut trip) = (0, 1);
+        loop {
+            let mut owner = of_kind(parties(3, 1), 8);
+            (0..49).for_each(|i| owner.write(i % 48, i as u8).unwrap());
+            owner.checkpoint().unwrap();
+            let before = owner.expected.clone();
+            let at = owner.servers.world().asked + trip;
+            owner.servers.world().stop = Some((at, vec![true, false, false]));
+            if owner.write(7, 0xee).is_ok() {
+                break;
+            }
+            owner.servers.connect();
+            owner.servers.world().missing[2] = true;
+            let mut world = owner.servers.world();
+            let trees = world.hosts[0].setups().count() as u8;
+            let points: Vec<_> = (0..trees).map(|tree| world.points_in(tree)).collect();
+            drop(world);
+            apart += u32::from(points.iter().any(|points| points[0] != points[1]));
+            let (mut array, _) = owner.restored();
+            let (mut found, mut damage) = (std::collections::HashMap::new(), Vec::new());
+            let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
+            let mut damaged = |error: &oblivio_core::Error| damage.push(error.to_string());
+            let salvage = array.salvage(&mut each, &mut damaged, &mut |_| ()).unwrap();
+            assert!(
+                (0..48).all(|address| array.fate(&salvage, address) == Fate::Found),
+                "trip {trip}, {points:?}: {damage:?}"
+            );
+            // What was under way is there or not.
+            let last = found.insert(7, before[&7].clone()).unwrap();
+            assert!([&before[&7], &owner.expected[&7]].contains(&&last));
+            assert_eq!(found, before);
+            trip += 1;
+        }
+        assert!(apart > 0, "after {trip} trips");
+    }
 }
 
 /// It is not for the one that reads what is left to pass it over: who reads it is told which server holds something old.
