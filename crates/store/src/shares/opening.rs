@@ -24,7 +24,16 @@ impl SharedStore {
         options: RemoteOptions,
     ) -> Result<Self, OpenError> {
         check(&servers, colluding)?;
-        let made = at_once(&servers, |dial| RemoteStore::create(dial, shapes, options.clone()));
+        // Of several clients that make a volume of one name at once, one makes it: whoever comes second to the server with the least key has made nothing anywhere.
+        let Some((first, server)) = servers.iter().enumerate().min_by_key(|(_, it)| it.key) else {
+            return Err(OpenError::new(OpenErrorKind::WrongMembers, "no servers are named"));
+        };
+        let create = |dial| RemoteStore::create(dial, shapes, options.clone());
+        let made_first = create((server.dialing)())
+            .map_err(|error| error.of(&name(first + 1, &server.address)))?;
+        let others = servers.iter().enumerate().filter(|(at, _)| *at != first);
+        let mut made = at_once(others.map(|(_, server)| server), create);
+        made.insert(first, Ok(made_first));
         let (mut stores, mut failure) = (Vec::new(), None);
         for (made, called) in made.into_iter().zip(names(&servers)) {
             match made {
@@ -227,8 +236,8 @@ impl SharedStore {
 }
 
 /// Does something with every server, on a thread for each: one that does not answer keeps nobody waiting for the others.
-fn at_once<T: Send>(
-    servers: &[ShareServer],
+fn at_once<'s, T: Send>(
+    servers: impl IntoIterator<Item = &'s ShareServer>,
     act: impl Fn(Box<dyn crate::Dial>) -> Result<T, OpenError> + Sync,
 ) -> Vec<Result<T, OpenError>> {
     thread::scope(|scope| {
@@ -236,7 +245,7 @@ fn at_once<T: Send>(
             let (dial, act) = ((server.dialing)(), &act);
             thread::Builder::new().spawn_scoped(scope, move || act(dial))
         };
-        let begun: Vec<_> = servers.iter().map(begin).collect();
+        let begun: Vec<_> = servers.into_iter().map(begin).collect();
         let ended = begun.into_iter().map(|begun| {
             let thread =
                 begun.map_err(|cause| OpenError::io("start a thread for each server", cause))?;

@@ -34,7 +34,7 @@ pub(super) struct ShareServers {
 }
 
 impl ShareServers {
-    fn new(world: &World, servers: usize, more: &'static str) -> Self {
+    pub(super) fn new(world: &World, servers: usize, more: &'static str) -> Self {
         Self::with_quota(world, servers, more, "")
     }
 
@@ -71,7 +71,7 @@ impl ShareServers {
         all
     }
 
-    fn folder(world: &World, server: usize) -> PathBuf {
+    pub(super) fn folder(world: &World, server: usize) -> PathBuf {
         world.path(format!("shares-{}", server + 1))
     }
 

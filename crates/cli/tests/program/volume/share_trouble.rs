@@ -1,0 +1,71 @@
+//! What becomes of a volume on share servers when a file of one is all zeros, and when two make it at once.
+
+use std::fs;
+use std::thread;
+
+use super::shares::{SMALL, ShareServers};
+use super::world::{MIB, World, bytes};
+use crate::common;
+
+/// Whichever file it is: the message names the server and says what to do, that helps, and nothing wrong is read.
+#[test]
+fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    fs::write(world.path("data"), bytes(5, MIB / 4)).unwrap();
+    world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
+    let check = format!("check {volume}");
+    let repair = format!("shares repair {volume} --server 2");
+    // With zeros in front, a server is a new one; otherwise the shares do not fit those of others, and a repair has to be told that it is this server.
+    for (file, code, is_told) in
+        [("root", 8, false), ("setup", 7, false), ("siblings", 7, true), ("leaves", 7, true)]
+    {
+        servers.kill(1);
+        let path = ShareServers::folder(&world, 1).join("alice/disk/shares").join(file);
+        let length = fs::metadata(&path).unwrap().len();
+        fs::File::create(&path).unwrap().set_len(length).unwrap();
+        servers.start(&world, 1);
+        let (found, _, said) = common::oblivio(world.path(""), &check);
+        assert_eq!(found, code, "{file}: {said}");
+        for expected in ["server 2", "oblivio shares repair"] {
+            assert!(said.contains(expected), "{file}: {said}");
+        }
+        if is_told {
+            world.bad(&repair, 3, "--anyway");
+            world.good(&format!("{repair} --anyway"));
+            // What was noticed is kept in mind until somebody says that it is over.
+            world.bad(&check, 7, "--after-tampering");
+            world.good(&format!("{check} --after-tampering"));
+        } else {
+            world.good(&repair);
+            world.good(&check);
+        }
+        world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
+    }
+}
+
+#[test]
+fn of_two_who_make_a_volume_at_once_one_does() {
+    let world = World::new();
+    let servers = ShareServers::new(&world, 3, "");
+    for round in 0..8 {
+        let volume = servers.volume(&format!("disk-{round}"));
+        let create = |state: usize| {
+            let state = format!("state-{round}-{state}");
+            let command = format!("create {volume} --size 256K {SMALL} --state {state}");
+            (state, common::oblivio(world.path(""), &command))
+        };
+        let mut made: Vec<_> = thread::scope(|scope| {
+            let create = &create;
+            let begun = [0, 1].map(|state| scope.spawn(move || create(state)));
+            begun.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        made.sort_by_key(|(_, (code, ..))| *code);
+        let [(owner, (done, ..)), (_, (code, _, said))] = &made[..] else { panic!("two") };
+        assert_eq!((*done, *code), (0, 3), "{made:?}");
+        assert!(said.contains("choose another name"), "{said}");
+        world.good(&format!("check {volume} --state {owner}"));
+    }
+}
