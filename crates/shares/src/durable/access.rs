@@ -5,21 +5,20 @@ use oblivio_core::durable::AnyStore;
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::{BlockName, BlockSealer};
 use oblivio_core::store::ShareServers;
-use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, ErrorKind, StoreError};
-use rand_core::{CryptoRng, Rng, SeedableRng};
+use rand_core::SeedableRng;
 use zeroize::Zeroizing;
 
+use super::coins::{EraCoins, drawn};
+use super::invalid;
 use super::known::{Known, NOTHING, Step};
 use super::params::S3OramParams;
 use super::parts::Parts;
 use super::servers::{self, ask, ask_some};
 use super::standing::{self, Standing, Told, is_old};
-use super::{impossible, invalid};
 use crate::answers::{NoBlock, Recovered, correctable};
 use crate::client::ClientError;
 use crate::message::{Point, Request};
-use crate::sharing::Seed;
 
 /// An S³ORAM of a volume.
 pub(super) struct ShareArray {
@@ -28,7 +27,7 @@ pub(super) struct ShareArray {
     pub(super) sealer: BlockSealer,
     pub(super) known: Known,
     /// What shares are drawn from, since an era began.
-    pub(super) coins: Option<ChaCha20Rng>,
+    pub(super) coins: EraCoins,
     /// Accesses of the state that the client could go back to.
     pub(super) kept: u64,
     /// How many accesses the servers may have seen, as far as the directory knows.
@@ -46,20 +45,9 @@ pub(super) struct ShareArray {
 }
 
 impl ShareArray {
-    /// Draws what shares are drawn from, from now on.
-    pub(super) fn draw_coins(&mut self, coins: &mut dyn CryptoRng) {
-        let mut seed = Zeroizing::new(Seed::default());
-        coins.fill_bytes(&mut *seed);
-        self.coins = Some(ChaCha20Rng::from_seed(*seed));
-    }
-
-    /// What is drawn from now on follows from this, too: copies of this client that go on with something else share otherwise.
+    /// See [`EraCoins::mix_in`].
     pub(super) fn mix_in(&mut self, what_is_next: &[u8]) -> Result<(), Error> {
-        let mut mixed = WipedBytes::zeros(size_of::<Seed>());
-        drawn(&mut self.coins)?.fill_bytes(&mut mixed);
-        mixed.extend_from_slice(what_is_next);
-        self.coins = Some(ChaCha20Rng::from_seed(*self.sealer.seed(&mixed)));
-        Ok(())
+        self.coins.mix_in(&self.sealer, what_is_next)
     }
 
     /// The servers.
@@ -290,9 +278,4 @@ fn query_turn(access: u64) -> u64 {
 /// At which turn its block is.
 fn write_turn(access: u64) -> u64 {
     2 * access + 1
-}
-
-/// The coins of an era.
-pub(super) fn drawn(coins: &mut Option<ChaCha20Rng>) -> Result<&mut ChaCha20Rng, Error> {
-    coins.as_mut().ok_or_else(|| impossible("an era has to begin before anything is shared"))
 }

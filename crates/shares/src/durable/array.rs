@@ -17,6 +17,7 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::access::ShareArray;
+use super::coins::EraCoins;
 use super::known::{Known, SALT_BYTES, Step};
 use super::params::S3OramParams;
 use super::parts::Parts;
@@ -67,7 +68,7 @@ impl ShareArray {
             store,
             sealer,
             known,
-            coins: None,
+            coins: EraCoins::default(),
             kept: accesses,
             seen_max: accesses,
             done: None,
@@ -230,7 +231,7 @@ impl Durable for ShareArray {
     /// The seal needs none, because its nonces follow from what is sealed. What shares are drawn from is drawn anew: a client that comes back, and copies of one, do not
     /// share alike.
     fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
-        self.draw_coins(coins);
+        self.coins.draw(coins);
     }
 
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {

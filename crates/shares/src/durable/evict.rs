@@ -8,7 +8,8 @@
 use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};
 
-use super::access::{ShareArray, drawn};
+use super::access::ShareArray;
+use super::coins::drawn;
 use super::in_tree::InTree;
 use super::known::overflow;
 use super::parts::{Part, Parts};

@@ -40,6 +40,7 @@
 //! | `parts` | which servers take part, and why others do not |
 //! | `fetch` | shares of slots, as servers hold them |
 //! | `access` | one access |
+//! | `coins` | what shares are drawn from |
 //! | `catch_up` | what servers lack that were missing |
 //! | `evict` | an eviction, until all servers are through with it |
 //! | `walk` | all slots of all servers: checking and salvage |
@@ -49,6 +50,7 @@
 mod access;
 mod array;
 mod catch_up;
+mod coins;
 mod config;
 mod evict;
 mod fetch;

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use chacha20::ChaCha20Rng;
 use oblivio_core::durable::section::{check_range, strange};
 use oblivio_core::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
 use oblivio_core::error::check_sound;
@@ -11,12 +10,10 @@ use oblivio_core::pieces::TreeId;
 use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::store::BucketStore;
-use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, MasterKey};
-use rand_core::{CryptoRng, Rng, SeedableRng};
-use zeroize::Zeroizing;
+use rand_core::CryptoRng;
 
-use super::super::access::drawn;
+use super::super::coins::EraCoins;
 use super::super::params::S3OramParams;
 use super::super::servers;
 use super::super::walk::buckets_with_slots;
@@ -27,7 +24,6 @@ use crate::field::Gf256;
 use crate::message::Point;
 use crate::recursive::Levels;
 use crate::recursive::mapped_tree::MappedTree;
-use crate::sharing::Seed;
 
 /// An S³ORAM of a volume, with its position map in smaller trees.
 pub(in crate::durable) struct MappedArray {
@@ -39,7 +35,7 @@ pub(in crate::durable) struct MappedArray {
     pub(super) sealer: BlockSealer,
     pub(super) known: Known,
     /// From what the matrices of evictions are shared, since an era began.
-    pub(super) coins: Option<ChaCha20Rng>,
+    pub(in crate::durable) coins: EraCoins,
     /// Accesses of the state that the client could go back to.
     pub(super) kept: u64,
     /// How many accesses the servers may have seen, as far as the directory knows.
@@ -75,7 +71,7 @@ impl MappedArray {
             store,
             sealer,
             known,
-            coins: None,
+            coins: EraCoins::default(),
             kept: accesses,
             seen_max: accesses,
             done: None,
@@ -84,20 +80,9 @@ impl MappedArray {
         })
     }
 
-    /// Draws what is shared in evictions from, from now on.
-    pub(in crate::durable) fn draw_coins(&mut self, coins: &mut dyn CryptoRng) {
-        let mut seed = Zeroizing::new(Seed::default());
-        coins.fill_bytes(&mut *seed);
-        self.coins = Some(ChaCha20Rng::from_seed(*seed));
-    }
-
-    /// What is drawn from now on follows from this, too: copies of this client that go on with something else share otherwise.
+    /// See [`EraCoins::mix_in`].
     pub(super) fn mix_in(&mut self, what_is_next: &[u8]) -> Result<(), Error> {
-        let mut mixed = WipedBytes::zeros(size_of::<Seed>());
-        drawn(&mut self.coins)?.fill_bytes(&mut mixed);
-        mixed.extend_from_slice(what_is_next);
-        self.coins = Some(ChaCha20Rng::from_seed(*self.sealer.seed(&mixed)));
-        Ok(())
+        self.coins.mix_in(&self.sealer, what_is_next)
     }
 
     fn accesses_left(&self) -> u64 {
@@ -239,7 +224,7 @@ impl Durable for MappedArray {
 
     /// As without trees of the map: the seal needs none, and what matrices are shared from is drawn anew.
     fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
-        self.draw_coins(coins);
+        self.coins.draw(coins);
     }
 
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {

@@ -2,8 +2,9 @@
 
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf};
+use zeroize::Zeroizing;
 
-use super::super::access::drawn;
+use super::super::coins::drawn;
 use super::super::evict::{Evicts, Failed};
 use super::super::in_tree::InTree;
 use super::super::known::overflow;
@@ -92,11 +93,32 @@ impl Evicts for OfMapped<'_> {
             Err(error) => return Err(self.array.corrupt(&error.to_string())),
         };
         // The plan does not say what is moved: servers do, and to copies of this client they may say different things.
-        let mut what_is_next = WipedBytes::default();
-        what_is_next.push(self.tree as u8);
-        next.matrices().iter().for_each(|matrix| what_is_next.extend_from_slice(matrix));
-        self.array.mix_in(&what_is_next)?;
+        self.array.mix_in(&what_is_next(self.tree, next.matrices()))?;
         let MappedArray { trees, coins, .. } = &mut *self.array;
         Ok(Ok(trees[self.tree].eviction_shares(&next, attempt, drawn(coins)?)))
+    }
+}
+
+/// Of which tree, and what is moved: trees of one shape may move the same.
+fn what_is_next(tree: usize, matrices: &[Zeroizing<Vec<u8>>]) -> WipedBytes {
+    let mut next = WipedBytes::default();
+    next.push(tree as u8);
+    matrices.iter().for_each(|matrix| next.extend_from_slice(matrix));
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coins_of_an_eviction_follow_from_the_tree_and_all_matrices() {
+        let next = |tree, bytes: [u8; 2]| {
+            what_is_next(tree, &bytes.map(|byte| Zeroizing::new(vec![byte; 4]))).to_vec()
+        };
+        let all = [next(0, [1, 2]), next(1, [1, 2]), next(0, [2, 2]), next(0, [1, 1])];
+        for (at, one) in all.iter().enumerate() {
+            assert!(all.iter().skip(at + 1).all(|other| other != one), "{at}");
+        }
     }
 }
