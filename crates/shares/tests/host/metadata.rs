@@ -305,7 +305,7 @@ fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
         both.loses_power();
     }
     assert_eq!(both.ask(0, 0, &Request::Adopt { at }), Answer::Done);
-    assert_eq!(both.said(at), expected);
+    assert!(both.said(at) == expected);
 }
 
 #[test]
