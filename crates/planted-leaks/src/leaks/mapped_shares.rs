@@ -44,7 +44,7 @@ pub(super) const LEAKS: &[Leak] = &[
             use rand_core::Rng;
             let _ = query_as_bytes(position, shown);
             let mut seed = [0; 32];
-            super::super::access::drawn(&mut self.coins)?.fill_bytes(&mut seed);
+            super::super::coins::drawn(&mut self.coins)?.fill_bytes(&mut seed);
             ChaCha20Rng::from_seed(seed)
         };",
         }],
