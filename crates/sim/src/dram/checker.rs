@@ -4,7 +4,8 @@
 //! that are close enough to matter. That is slow and plain on purpose.
 //!
 //! Refreshes may be late: at each moment a rank may lack [`LATE_REFRESHES`] of those that should have
-//! been, one each tREFI from clock 0 on. (JESD79-3 lets a controller postpone 8.)
+//! been, one each tREFI from clock 0 on. (JESD79-3 lets a controller postpone 8.) A channel that gets no other commands needs them too,
+//! so they are counted in all channels whenever time has passed in all.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -62,7 +63,7 @@ impl Checker {
             rules.check_pair(*old, new)?;
         }
         rules.check_activates(&past.recent, new)?;
-        rules.check_refreshes(past, new)?;
+        rules.check_refreshes(past, new.clock)?;
         past.remember(new, rules.horizon());
         Ok(())
     }
@@ -74,6 +75,18 @@ impl Observer for Checker {
         if self.violation.is_none() {
             self.violation = self.check(command).err().map(|what| format!("{command:?}: {what}"));
         }
+    }
+
+    fn passed(&mut self, clock: Clock) {
+        if self.violation.is_some() {
+            return;
+        }
+        let rules = Rules(&self.spec);
+        let wrong = (0..).zip(&self.channels).find_map(|(number, past)| {
+            let what = rules.check_refreshes(past, clock).err()?;
+            Some(format!("clock {clock}, channel {number}: {what}"))
+        });
+        self.violation = wrong;
     }
 }
 
@@ -195,10 +208,11 @@ impl Rules<'_> {
         }
     }
 
-    fn check_refreshes(&self, past: &Past, new: Command) -> Result<(), String> {
+    /// That no rank of a channel lacks too many at `clock`.
+    fn check_refreshes(&self, past: &Past, clock: Clock) -> Result<(), String> {
         for rank in 0..self.0.ranks {
             let refreshes = past.refreshes.get(&rank).copied().unwrap_or_default();
-            let should = new.clock / Clock::from(self.0.timing.refi);
+            let should = clock / Clock::from(self.0.timing.refi);
             if refreshes + LATE_REFRESHES < should {
                 return Err(format!(
                     "tREFI: rank {rank} was refreshed {refreshes} times instead of {should}"
@@ -255,6 +269,22 @@ mod tests {
             let found = verdict(&wrong).unwrap_err();
             assert!(found.contains(says), "{wrong:?}: {found}");
         }
+    }
+
+    #[test]
+    fn a_channel_without_commands_is_refreshed_as_well() {
+        let spec = DramSpec::built_in("DDR3-1600").unwrap();
+        let mut checker = Checker::new(&spec, 2);
+        for (rank, clock) in [(0, 6000), (1, 6100)] {
+            let kind = Refresh;
+            checker.observe(Command { clock, channel: 0, rank, bank: 0, row: 0, kind });
+        }
+        checker.passed(2 * 6240 - 1);
+        assert_eq!(checker.verdict(), Ok(()));
+        checker.passed(2 * 6240);
+        let found = checker.verdict().unwrap_err();
+        let said = "clock 12480, channel 1: tREFI: rank 0 was refreshed 0 times instead of 2";
+        assert_eq!(found, said);
     }
 
     #[test]

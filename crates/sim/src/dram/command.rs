@@ -38,6 +38,12 @@ pub struct Command {
 pub trait Observer {
     /// A command was sent.
     fn observe(&mut self, command: Command);
+
+    /// In all channels, whatever had to be sent until `clock` was sent. Most do not care.
+    #[inline]
+    fn passed(&mut self, clock: Clock) {
+        let _ = clock;
+    }
 }
 
 /// Nobody listens.

@@ -135,6 +135,7 @@ impl<O: Observer> Dram<O> {
         for channel in &mut self.channels {
             channel.run_until(clock, &mut self.observer);
         }
+        self.observer.passed(clock);
         self.take_done(clock, done);
     }
 

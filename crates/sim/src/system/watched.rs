@@ -2,7 +2,7 @@
 
 use crate::SimError;
 use crate::dram::checker::Checker;
-use crate::dram::{Command, DramTally, Observer};
+use crate::dram::{Clock, Command, DramTally, Observer};
 
 /// Sees each command, from the first of the warm-up on.
 #[derive(Default)]
@@ -42,6 +42,13 @@ impl Observer for Watched {
         self.tally.observe(command);
         if let Some(checker) = &mut self.checker {
             checker.observe(command);
+        }
+    }
+
+    #[inline]
+    fn passed(&mut self, clock: Clock) {
+        if let Some(checker) = &mut self.checker {
+            checker.passed(clock);
         }
     }
 }

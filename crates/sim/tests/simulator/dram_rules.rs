@@ -1,7 +1,7 @@
 //! The scheduler of DRAM against the checker, which knows the rules and nothing else.
 
 use oblivio_sim::dram::checker::Checker;
-use oblivio_sim::dram::{Clock, Completion, Dram, DramSpec, Request, Timing};
+use oblivio_sim::dram::{Clock, Command, Completion, Dram, DramSpec, Observer, Request, Timing};
 use oblivio_sim::trace::Kind;
 use proptest::prelude::*;
 
@@ -274,5 +274,34 @@ fn a_rank_that_is_refreshed_a_clock_too_seldom_is_caught_in_time() {
         // After so many it is one more interval late than the ranks' taking turns explains.
         dram.run_until((3 * refi + 10) * refi, &mut Vec::new());
         assert_eq!(dram.observer().verdict().is_err_and(|what| what.contains("tREFI")), caught);
+    }
+}
+
+/// A checker to which one channel never comes.
+struct Deaf(Checker);
+
+impl Observer for Deaf {
+    fn observe(&mut self, command: Command) {
+        if command.channel == 0 {
+            self.0.observe(command);
+        }
+    }
+
+    fn passed(&mut self, clock: Clock) {
+        self.0.passed(clock);
+    }
+}
+
+#[test]
+fn a_channel_that_is_never_refreshed_is_caught_though_nothing_is_sent_to_it() {
+    let spec = DramSpec::built_in("DDR3-1600").unwrap();
+    let refi = Clock::from(spec.timing.refi);
+    for channels in [1, 2] {
+        let deaf = Deaf(Checker::new(&spec, channels));
+        let mut dram = Dram::observed(&spec, channels, deaf).unwrap();
+        dram.run_until(3 * refi, &mut Vec::new());
+        let verdict = dram.observer().0.verdict();
+        let is_caught = verdict.is_err_and(|what| what.contains("channel 1: tREFI"));
+        assert_eq!(is_caught, channels == 2);
     }
 }
