@@ -37,7 +37,7 @@ pub use choice::chosen;
 pub use error::LabError;
 pub use oblivio_sim::trace::Trace;
 pub use oblivio_sim::workload::Workload;
-pub use records::{Host, Kept, Trees, line_of};
+pub use records::{Host, Kept, Trees, counted_runs, line_of};
 
 /// What the command line lists.
 pub struct Experiment {

@@ -38,6 +38,11 @@ pub trait Host<R>: Sync {
     fn version(&self) -> &str;
 }
 
+/// So many runs, in words: "1 run", "9 runs".
+pub fn counted_runs(count: usize) -> String {
+    format!("{count} run{}", if count == 1 { "" } else { "s" })
+}
+
 /// A place for what is large and takes long to make: trees. Whatever is lost there can be made again.
 pub trait Trees: Sync {
     /// What is kept as `name`, if anything is. Nobody vouches for it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use oblivio_lab::evaluation::{
     Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, figures, kept_runs, run,
 };
-use oblivio_lab::{LabError, Trees};
+use oblivio_lab::{LabError, Trees, counted_runs};
 use oblivio_sim::system::SystemSpec;
 
 use super::made::{FIGURES_FILE, Made};
@@ -75,22 +75,15 @@ pub(super) fn make(
 
 /// The figures of runs that are recorded, and nothing else.
 fn recorded(plan: &Plan, manifests: &[Manifest], args: &EvaluationArgs) -> Result<Made, CliError> {
-    if !args.output.is_dir() {
-        let output = args.output.display();
-        let message = format!(
-            "{output} is no directory with recorded runs: name that of an evaluation with --output"
-        );
-        return Err(CliError::Input(message));
-    }
-    let output_dir = OutputDir::prepare(&args.output)?;
+    let (output_dir, file, kept) = RunsFile::open_recorded::<RunRecord>(&args.output)?;
     output_dir.refuse_directory(FIGURES_FILE)?;
-    let (file, kept) = RunsFile::open::<RunRecord>(&output_dir)?;
     let programs = Programs::of_runs(&kept);
     let (records, missing) = kept_runs(plan, &plan.runs(manifests, &programs)?, &kept)?;
     if missing > 0 {
-        let runs = if missing == 1 { "1 run" } else { &format!("{missing} runs") };
+        let (runs, are) = (counted_runs(missing), if missing == 1 { "is" } else { "are" });
         output::remark(&format!(
-            "not recorded of these figures: {runs}. What needs them is left open"
+            "{runs} of these figures {are} not recorded: what needs {} is left open",
+            if missing == 1 { "it" } else { "them" }
         ));
     }
     let host = Here::<RunRecord>::new(file, "records");

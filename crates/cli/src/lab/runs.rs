@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use indicatif::ProgressBar;
 use oblivio_lab::evaluation::Programs;
 use oblivio_lab::report::Figure;
-use oblivio_lab::{Host, Kept, LabError, Trace, line_of};
+use oblivio_lab::{Host, Kept, LabError, Trace, counted_runs, line_of};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -53,7 +53,8 @@ pub(super) fn keep<R: Serialize>(
 ) -> Result<Made, CliError> {
     host.bar.finish_and_clear();
     let (seconds, path) = (host.seconds(), output_dir.path(RUNS));
-    let done = format!("{runs} runs, {seconds:.0} s\nruns     {}", path.display());
+    let runs = counted_runs(runs);
+    let done = format!("{runs}, {seconds:.0} s\nruns     {}", path.display());
     Made::keep(figures, output_dir, &done)
 }
 
@@ -96,6 +97,22 @@ impl RunsFile {
         directory: &OutputDir,
     ) -> Result<(Self, Vec<R>), CliError> {
         Self::open_named(directory, RUNS)
+    }
+
+    /// The same of runs that were recorded: a directory without any is not made.
+    pub(super) fn open_recorded<R: DeserializeOwned>(
+        path: &Path,
+    ) -> Result<(OutputDir, Self, Vec<R>), CliError> {
+        if !path.join(RUNS).is_file() {
+            return Err(CliError::Input(format!(
+                "there are no recorded runs in {}: name the directory of an evaluation with --output, or leave \
+                 --recorded out",
+                path.display()
+            )));
+        }
+        let directory = OutputDir::prepare(path)?;
+        let (file, kept) = Self::open(&directory)?;
+        Ok((directory, file, kept))
     }
 
     /// The same, of an experiment that shares its directory with others.

@@ -213,28 +213,24 @@ fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
     good(&dir, &fig11);
     let (runs, figures) = (text(&dir, "results.jsonl"), text(&dir, "figures.json"));
     let recorded = format!("{fig11} --recorded");
-    // The samples are what it was made with, and that is not known of a record.
     let said = good(&dir, &recorded);
     assert!(said.contains("| mcf ") && said.contains("42 runs"), "{said}");
     let again = text(&dir, "figures.json");
-    let without_origin = |text: &str| {
-        let lines = text.lines().filter(|line| !line.contains("\"origin\""));
-        lines.map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(without_origin(&again), without_origin(&figures));
+    // It was made with the samples, and says so.
+    assert!(figures.contains("(the samples, the first 3000 records"), "{figures}");
+    assert_eq!(again, figures);
     assert_eq!(text(&dir, "results.jsonl"), runs);
 
     let some: String = runs.lines().skip(1).map(|line| format!("{line}\n")).collect();
     fs::write(file(&dir, "results.jsonl"), &some).unwrap();
     let remark = oblivio(&dir, &recorded).2;
-    assert!(remark.contains("not recorded of these figures: 1 run. What"), "{remark}");
+    assert!(remark.contains("1 run of these figures is not recorded"), "{remark}");
     assert_eq!(text(&dir, "results.jsonl"), some);
     assert!(bad(&dir, &format!("{recorded} --traces out"), 2).contains("--traces"));
-    let mistyped = format!("{recorded} --output elsewhere");
-    assert!(
-        bad(&dir, &mistyped.replace("--output out ", ""), 3).contains("elsewhere is no directory")
-    );
-    assert!(!dir.path().join("elsewhere").exists());
+    // Where nothing is recorded, nothing is made.
+    let said = bad(&dir, &recorded.replace("--output out", "--output oot"), 3);
+    assert!(said.contains("there are no recorded runs in oot: name the directory"), "{said}");
+    assert!(!dir.path().join("oot").exists());
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn figures_of_all_experiments_are_made_and_reported() {
     let dir = TempDir::new().unwrap();
     let run = "lab run --quick --figure tiny07 fig06 dram roram links";
     let said = good(&dir, run);
-    for part in ["stated numbers agree", "9 runs", "1 runs", "lab-results/report.html"] {
+    for part in ["stated numbers agree", "9 runs", "1 run,", "lab-results/report.html"] {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
     let text = |name: &str| fs::read_to_string(dir.path().join("lab-results").join(name)).unwrap();

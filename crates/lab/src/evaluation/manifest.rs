@@ -61,17 +61,22 @@ fn as_it_is() -> Vec<Setting> {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 46] = [
+const FILES: [(&str, &str); 52] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("slowdown-requests.toml", include_str!("../../manifests/slowdown-requests.toml")),
     ("slowdown-real.toml", include_str!("../../manifests/slowdown-real.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig02-real.toml", include_str!("../../manifests/fig02-real.toml")),
+    ("fig02-pages.toml", include_str!("../../manifests/fig02-pages.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
     ("unpaced.toml", include_str!("../../manifests/unpaced.toml")),
+    ("unpaced-queue.toml", include_str!("../../manifests/unpaced-queue.toml")),
     ("fig11.toml", include_str!("../../manifests/fig11.toml")),
     ("fig11-paths.toml", include_str!("../../manifests/fig11-paths.toml")),
     ("fig11-paths-one-by-one.toml", include_str!("../../manifests/fig11-paths-one-by-one.toml")),
+    ("fig11-requests.toml", include_str!("../../manifests/fig11-requests.toml")),
+    ("fig11-requests-mcf.toml", include_str!("../../manifests/fig11-requests-mcf.toml")),
+    ("fig11-requests-all.toml", include_str!("../../manifests/fig11-requests-all.toml")),
     ("fig12.toml", include_str!("../../manifests/fig12.toml")),
     ("fig14.toml", include_str!("../../manifests/fig14.toml")),
     ("fig15.toml", include_str!("../../manifests/fig15.toml")),
@@ -87,8 +92,9 @@ const FILES: [(&str, &str); 46] = [
     ("plb.toml", include_str!("../../manifests/plb.toml")),
     ("plb-paths.toml", include_str!("../../manifests/plb-paths.toml")),
     ("cells.toml", include_str!("../../manifests/cells.toml")),
+    ("cells-plb.toml", include_str!("../../manifests/cells-plb.toml")),
     ("depth.toml", include_str!("../../manifests/depth.toml")),
-    ("depth-lower.toml", include_str!("../../manifests/depth-lower.toml")),
+    ("depth-16.toml", include_str!("../../manifests/depth-16.toml")),
     ("initial.toml", include_str!("../../manifests/initial.toml")),
     ("old.toml", include_str!("../../manifests/old.toml")),
     ("age.toml", include_str!("../../manifests/age.toml")),

@@ -13,7 +13,7 @@ use super::record::RunRecord;
 use super::run::{initial, lines_of};
 use crate::LabError;
 use crate::kept_studies::KeptStudies;
-use crate::records::Host;
+use crate::records::{Host, counted_runs};
 
 /// Records of a run that is timed where none is kept: enough for the paths to outweigh what comes first.
 const TRIAL_RECORDS: usize = 4000;
@@ -59,9 +59,11 @@ pub(super) fn outlook(
     }
     let mut outlook = Outlook { runs: runs.len(), kept: runs.len() - left.len(), seconds: None };
     let Some(first) = left.first() else { return Ok(outlook) };
-    let seconds = match kept {
+    // To check commands takes several times as long.
+    let is_alike = |record: &&RunRecord| record.checked_commands.is_some() == plan.checks_commands;
+    let seconds = match kept.iter().filter(is_alike).collect::<Vec<_>>().as_slice() {
         [] => try_out(plan, first, traces, host, studies)?.seconds(plan, &left)?,
-        _ => left.iter().map(|run| timed_records(run) * nearest(run, kept)).sum::<f64>(),
+        alike => left.iter().map(|run| timed_records(run) * nearest(run, alike)).sum::<f64>(),
     };
     outlook.seconds = Some(seconds / jobs.get().min(left.len()) as f64);
     Ok(outlook)
@@ -98,7 +100,11 @@ fn try_out(
     let made = host.seconds();
     let initial = initial(&spec, plan.seed, studies)?;
     let begun = host.seconds();
-    system::run_from(&spec, initial, trace, WarmUp::default(), seed, &())?;
+    if plan.checks_commands {
+        system::run_checked(&spec, initial, trace, WarmUp::default(), seed, &())?;
+    } else {
+        system::run_from(&spec, initial, trace, WarmUp::default(), seed, &())?;
+    }
     let record = (host.seconds() - begun) / records;
     let leaf_level = run.scale.leaf_level;
     Ok(Trial { leaf_level, tree: made - start, copy: begun - made, record })
@@ -124,7 +130,7 @@ impl Trial {
 
 /// Seconds a record of the kept runs that are most like `run`: of the same machine on such a tree, on such a tree,
 /// or of all.
-fn nearest(run: &Run, kept: &[RunRecord]) -> f64 {
+fn nearest(run: &Run, kept: &[&RunRecord]) -> f64 {
     let level = |record: &RunRecord| {
         record.spec.oram.as_ref().map_or(record.scale.leaf_level, OramSpec::leaf_level)
     };
@@ -132,7 +138,7 @@ fn nearest(run: &Run, kept: &[RunRecord]) -> f64 {
     let is_same_machine =
         |record: &RunRecord| is_on_such_a_tree(record) && record.variant == run.variant;
     let mean = |is_like: &dyn Fn(&RunRecord) -> bool| {
-        let alike = kept.iter().filter(|record| is_like(record));
+        let alike = kept.iter().copied().filter(|record| is_like(record));
         let (seconds, records) = alike.fold((0.0, 0), |(seconds, records), record| {
             (seconds + record.seconds, records + record.scale.timed_records())
         });
@@ -147,8 +153,15 @@ fn nearest(run: &Run, kept: &[RunRecord]) -> f64 {
 impl fmt::Display for Outlook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { runs, kept, seconds } = self;
-        let Some(seconds) = seconds else { return write!(f, "{runs} runs, all of which are kept") };
-        write!(f, "{runs} runs, of which {kept} are kept; the rest takes about ")?;
+        let all = counted_runs(*runs);
+        let Some(seconds) = seconds else {
+            return match runs {
+                1 => write!(f, "{all}, which is kept"),
+                _ => write!(f, "{all}, all of which are kept"),
+            };
+        };
+        let are = if *kept == 1 { "is" } else { "are" };
+        write!(f, "{all}, of which {kept} {are} kept; the rest takes about ")?;
         match seconds {
             0.0..90.0 => write!(f, "{:.0} s", seconds.max(1.0)),
             90.0..5400.0 => write!(f, "{:.0} minutes", seconds / 60.0),
@@ -165,6 +178,10 @@ mod tests {
     fn it_is_said_in_words() {
         let said = |kept, seconds| Outlook { runs: 9, kept, seconds }.to_string();
         assert_eq!(said(9, None), "9 runs, all of which are kept");
+        let one = |kept, seconds| Outlook { runs: 1, kept, seconds }.to_string();
+        assert_eq!(one(1, None), "1 run, which is kept");
+        assert_eq!(one(0, Some(7.0)), "1 run, of which 0 are kept; the rest takes about 7 s");
+        assert!(said(1, Some(7.0)).starts_with("9 runs, of which 1 is kept;"));
         for (seconds, words) in
             [(0.2, "1 s"), (89.0, "89 s"), (91.0, "2 minutes"), (9000.0, "2.5 hours")]
         {

@@ -20,7 +20,7 @@ pub(super) struct PlacedTraces<'a> {
 
 /// What the records of a run depend on, beside the plan.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Placement {
+pub(super) struct Placement {
     workload: String,
     records: u64,
     lines: u64,
@@ -28,7 +28,8 @@ struct Placement {
 }
 
 impl Placement {
-    fn of(run: &Run, lines: u64) -> Self {
+    /// Of `run` on a protected space of `lines`.
+    pub(super) fn of(run: &Run, lines: u64) -> Self {
         Self {
             workload: run.workload.clone(),
             records: run.scale.all_records(),

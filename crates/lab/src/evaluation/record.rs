@@ -46,6 +46,9 @@ pub struct RunRecord {
     pub workload: String,
     /// CRC-32 of the records as they were run: other traces are other runs.
     pub trace: u32,
+    /// Whether programs were the short samples that come with the simulator. Of records without it, they were recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub samples: bool,
     /// How large and how long.
     pub scale: Scale,
     /// Where the coins of its requests came from.

@@ -1,6 +1,7 @@
 //! Making the runs, on all processors.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use oblivio_sim::controller::{InitialOram, OramSpec};
@@ -8,10 +9,9 @@ use oblivio_sim::system::{self, Progress, SystemSpec, WarmUp};
 use oblivio_sim::{MODEL, SimError};
 
 use super::outlook::outlook;
-use super::placed::PlacedTraces;
+use super::placed::{PlacedTraces, Placement};
 use super::plan::{Plan, Run};
 use super::record::RunRecord;
-use super::switches::Pages;
 use super::workloads::Programs;
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
@@ -48,47 +48,40 @@ pub fn run(
     let studies = KeptStudies::new(trees, &remark);
     let outlook = outlook(plan, runs, &traces, kept, jobs, host, &studies)?;
     host.foreseen(&outlook.to_string());
-    workers::run_all(runs, jobs, |run| one(plan, run, &traces, kept, host, &studies))
+    workers::run_all(runs, jobs, |run| one(plan, run, programs, &traces, kept, host, &studies))
 }
 
 /// Of `runs`, those that are among `kept`, whatever traces they were made with: what a figure needs that is made without any. In
 /// the second place how many are not there.
 ///
+/// Two recordings of a program may be told apart where it ran with its pages at the same places: there all runs have one trace, or
+/// a speed would be held against that of another recording. Under other pages the sum of the same recording is another one.
+///
 /// # Errors
-/// [`LabError::Input`] if a run is there with more than one trace, or those of one program that lies in the same lines are of more
-/// than one, since a figure would not say which it shows.
+/// [`LabError::Input`] if a workload is there with more than one trace, since a figure would not say which it shows.
 pub fn kept_runs(
     plan: &Plan,
     runs: &[Run],
     kept: &[RunRecord],
 ) -> Result<(Vec<RunRecord>, usize), LabError> {
     let mut found: Vec<RunRecord> = Vec::new();
-    let mut traces: Vec<((&str, u64, Pages), u32)> = Vec::new();
+    let mut traces: HashMap<Placement, u32> = HashMap::new();
     for run in runs {
         let (spec, key) = (plan.spec(run)?, plan.key(run));
         let is_same = |record: &&RunRecord| {
             record.is_same_run(&key, record.trace, plan.seed, &spec) && record.is_checked_as(plan)
         };
-        let mut same = kept.iter().filter(is_same);
-        let first = same.next();
-        if same.any(|other| Some(other.trace) != first.map(|first| first.trace)) {
-            return Err(LabError::Input(format!(
-                "{key} is there with more than one trace: leave the runs of one recording there"
-            )));
-        }
-        let Some(first) = first else { continue };
-        let placed = (run.workload.as_str(), lines_of(&spec, run), run.switches.pages);
-        match traces.iter().find(|(of, _)| *of == placed) {
-            Some((_, trace)) if *trace != first.trace => {
+        let placement = Placement::of(run, lines_of(&spec, run));
+        for record in kept.iter().filter(is_same) {
+            let trace = *traces.entry(placement.clone()).or_insert(record.trace);
+            if record.trace != trace {
                 return Err(LabError::Input(format!(
-                    "{key} is of another trace of {} than other runs: leave the runs of one recording there",
+                    "{} is there with more than one trace, as {key} shows: leave the runs of one recording there",
                     run.workload
                 )));
             }
-            Some(_) => {}
-            None => traces.push((placed, first.trace)),
         }
-        found.push(first.clone());
+        found.extend(kept.iter().find(is_same).cloned());
     }
     let missing = runs.len() - found.len();
     Ok((found, missing))
@@ -97,6 +90,7 @@ pub fn kept_runs(
 fn one(
     plan: &Plan,
     run: &Run,
+    programs: &Programs,
     traces: &PlacedTraces<'_>,
     kept: &[RunRecord],
     host: &impl Host<RunRecord>,
@@ -135,6 +129,7 @@ fn one(
         variant: run.variant.clone(),
         workload: run.workload.clone(),
         trace: checksum,
+        samples: programs.are_samples(),
         scale,
         seed,
         initial_seed: Some(plan.seed),

@@ -41,6 +41,9 @@ pub struct StatedNumber {
     pub why: Option<String>,
     /// What a reader must know where ours agrees: for which trees that holds, say.
     pub limits: Option<String>,
+    /// What ours becomes where one thing alone is changed: a number of the figure `shown-by`. It is within the band, so that change
+    /// explains why ours differs.
+    pub one_change: Option<f64>,
     /// The id of the figure whose experiment shows why, or shows the limits.
     pub shown_by: Option<String>,
 }
@@ -119,6 +122,19 @@ impl StatedNumber {
         }
         if !paper.is_finite() || !(0.0..f64::INFINITY).contains(band) {
             return Err(format!("{what}: paper and band are numbers, and a band is 0 or more"));
+        }
+        if let Some(changed) = self.one_change {
+            if self.shown_by.is_none() || self.why.is_none() {
+                return Err(format!(
+                    "{what}: say in `why` what one change it is, and in shown-by which figure has it"
+                ));
+            }
+            let is_within = (changed - paper).abs() <= *band;
+            if self.fitted || !is_within {
+                return Err(format!(
+                    "{what}: one-change = {changed} explains nothing: it is outside of the band, or the number is fitted"
+                ));
+            }
         }
         if self.fitted && self.why.is_none() {
             return Err(format!("{what}: say in `why` what was fitted"));

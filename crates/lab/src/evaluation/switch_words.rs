@@ -7,7 +7,7 @@ use super::switches::{Pages, Switches};
 
 impl Switches {
     /// What no paper says, whatever it is here, and what is not as in Table I.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn words(&self) -> Vec<String> {
         let timing = [
             pace(self.pace),
             write_misses(self.fetch_on_write_miss),
@@ -15,13 +15,12 @@ impl Switches {
             layout(self.layout).to_owned(),
         ];
         let all = timing.into_iter().chain(self.of_any_oram());
-        let all = all.chain(self.unusual_rules()).chain(self.unlike_table_1());
-        all.collect::<Vec<_>>().join("; ")
+        all.chain(self.unusual_rules()).chain(self.unlike_table_1()).collect()
     }
 
     /// What is open of a machine whose paper says the rest.
-    pub(super) fn words_of_any_oram(&self) -> String {
-        self.of_any_oram().join("; ")
+    pub(super) fn words_of_any_oram(&self) -> Vec<String> {
+        self.of_any_oram().to_vec()
     }
 
     fn of_any_oram(&self) -> [String; 3] {
@@ -130,7 +129,7 @@ mod tests {
 
     #[test]
     fn table_1_is_not_repeated_and_what_no_paper_says_is() {
-        let words = Switches::PAPER.words();
+        let words = Switches::PAPER.words().join("; ");
         for part in [
             "a path starts 250 cycles after",
             "fetches at once: 16",
@@ -148,7 +147,7 @@ mod tests {
             fetch_room: 1,
             ..Switches::PAPER
         };
-        let words = other.words();
+        let words = other.words().join("; ");
         for part in [
             "as soon as there is something to do",
             "LLC fetches its line; fetches at once: 1",

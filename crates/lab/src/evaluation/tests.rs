@@ -48,6 +48,7 @@ fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
         fitted: false,
         why: None,
         limits: None,
+        one_change: None,
         shown_by: None,
     }
 }
@@ -158,6 +159,22 @@ fn commands_are_checked_where_that_is_asked_for_and_records_say_so() {
         let same = RunRecord { checked_commands: None, ..checked.clone() };
         assert_eq!(untimed(&[same]), untimed(std::slice::from_ref(plain)));
     }
+    // How long checked runs take, unchecked ones do not say: each of those of a hundred seconds would take as many.
+    let slow = |record: &RunRecord| RunRecord { seconds: 100.0, ..record.clone() };
+    let foreseen = |plan: &Plan, kept: &[RunRecord]| {
+        let (_, host) = evaluate(plan, &[manifest()], kept, 1);
+        host.foreseen.into_inner().unwrap().join("")
+    };
+    let unchecked: Vec<_> = plain.iter().map(slow).collect();
+    let said = foreseen(&checking, &unchecked);
+    assert!(said.ends_with(" about 10 s"), "{said}");
+    let quick = RunRecord { seconds: 1.0, ..checked[0].clone() };
+    let one_checked = [unchecked, vec![quick]].concat();
+    let said = foreseen(&checking, &one_checked);
+    assert!(
+        said.starts_with("6 runs, of which 1 is kept") && said.ends_with(" about 5 s"),
+        "{said}"
+    );
     for plan in [small(), checking] {
         let (again, host) = evaluate(&plan, &[manifest()], &checked, 2);
         assert_eq!((again, host.file.into_inner().unwrap().as_str()), (checked.clone(), ""));
@@ -197,13 +214,16 @@ fn figures_of_recorded_runs_need_no_traces() {
     let two = with_other(|record| RunRecord { trace: !record.trace, ..record });
     let error = kept_runs(&plan, &wanted, &two).unwrap_err().to_string();
     assert!(error.contains("more than one trace"), "{error}");
-    let mixed = records.iter().map(|record| {
-        let is_other = record.key == records[0].key;
-        let trace = if is_other { !record.trace } else { record.trace };
-        RunRecord { trace, ..record.clone() }
-    });
-    let error = kept_runs(&plan, &wanted, &mixed.collect::<Vec<_>>()).unwrap_err().to_string();
-    assert!(error.contains("another trace of"), "{error}");
+    // Nor may one machine have one recording, and another the other.
+    let mixed: Vec<_> = records
+        .iter()
+        .map(|record| match record.variant.as_str() {
+            "baseline" => RunRecord { trace: !record.trace, ..record.clone() },
+            _ => record.clone(),
+        })
+        .collect();
+    let error = kept_runs(&plan, &wanted, &mixed).unwrap_err().to_string();
+    assert!(error.contains("is there with more than one trace, as "), "{error}");
     let other = with_other(|record| RunRecord { model: 0, trace: 1, ..record });
     assert_eq!(kept_runs(&plan, &wanted, &other).unwrap().0, kept);
 }

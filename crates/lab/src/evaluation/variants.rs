@@ -189,11 +189,11 @@ impl Variant {
     }
 
     /// What a reader must know of its switches in an evaluation with these.
-    pub(super) fn words(&self, switches: &Switches) -> String {
+    pub(super) fn words(&self, switches: &Switches) -> Vec<String> {
         match &self.kind {
             Kind::Plain | Kind::Changed(_) => switches.words(),
             Kind::Tiny(_) => switches.words_of_any_oram(),
-            Kind::Described(_) => format!("{} as its file says", self.title),
+            Kind::Described(_) => vec![format!("{} as its file says", self.title)],
             Kind::Set(of, set) => of.words(&set.of(switches)),
         }
     }

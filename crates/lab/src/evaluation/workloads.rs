@@ -84,6 +84,12 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 /// What traces are called that somebody recorded.
 const RECORDED: &str = "recorded traces";
 
+/// What those are called that need no file.
+const OF_MADE: &str = "made traces";
+
+/// What those are called that come with the simulator.
+const OF_SAMPLES: &str = "the samples, the first 3000 records of each program";
+
 /// The traces of programs that are at hand.
 #[derive(Clone, Debug)]
 pub struct Programs {
@@ -102,8 +108,7 @@ impl Programs {
     pub fn samples() -> Result<Self, LabError> {
         let read = |(name, file): (&'static str, &[u8])| Ok((name, Trace::read(name, file)?));
         let traces = SAMPLES.into_iter().map(read).collect::<Result<_, LabError>>()?;
-        let what = "the samples, the first 3000 records of each program".to_owned();
-        Ok(Self { traces, ran: Vec::new(), what })
+        Ok(Self { traces, ran: Vec::new(), what: OF_SAMPLES.to_owned() })
     }
 
     /// The program whose trace a file called `name` is, if traces of it are of use: one of [`PROGRAMS`], [`SJENG`] or
@@ -131,7 +136,23 @@ impl Programs {
         let mut ran: Vec<_> = runs.iter().map(|run| run.workload.clone()).collect();
         ran.sort_unstable();
         ran.dedup();
-        Self { traces: Vec::new(), ran, what: RECORDED.to_owned() }
+        let of_samples = runs.iter().filter(|run| run.samples).count();
+        let what = match of_samples {
+            0 => RECORDED.to_owned(),
+            all if all == runs.len() => OF_SAMPLES.to_owned(),
+            _ => format!("{RECORDED}, and {OF_SAMPLES}"),
+        };
+        Self { traces: Vec::new(), ran, what }
+    }
+
+    /// What `workloads` are.
+    pub(super) fn words_of(&self, workloads: &[&str]) -> &str {
+        if workloads.iter().all(|name| is_made(name)) { OF_MADE } else { &self.what }
+    }
+
+    /// Whether they are the samples.
+    pub(super) fn are_samples(&self) -> bool {
+        self.what == OF_SAMPLES
     }
 
     /// Whether there is everything that `workload` is made of.
@@ -283,6 +304,23 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    /// Figures of kept runs say what these were made with, and have no trace that would.
+    #[test]
+    fn runs_of_samples_are_not_called_recorded() {
+        let line = include_str!("../../results/tiny07/results.jsonl").lines().next().unwrap();
+        let recorded: RunRecord = serde_json::from_str(line).unwrap();
+        let of_samples = RunRecord { samples: true, ..recorded.clone() };
+        let what = |runs: &[RunRecord]| Programs::of_runs(runs).what;
+        assert_eq!(what(std::slice::from_ref(&of_samples)), Programs::samples().unwrap().what);
+        assert_eq!(what(std::slice::from_ref(&recorded)), Programs::recorded([]).what);
+        let samples = Programs::of_runs(std::slice::from_ref(&of_samples));
+        let said =
+            [&["scan", "random-1"][..], &["scan", "gcc"]].map(|names| samples.words_of(names));
+        assert_eq!(said, [OF_MADE, OF_SAMPLES]);
+        let both = what(&[recorded, of_samples]);
+        assert!(both.starts_with("recorded traces, and the samples"), "{both}");
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub struct Stated {
     /// What a reader of a verdict that agrees must know: for which trees it holds, say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
+    /// What ours becomes where one thing alone is changed, as the figure `shown_by` has it. Within the band, that change explains
+    /// why ours differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_change: Option<f64>,
     /// The id of the figure whose experiment shows why, or shows the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<String>,
@@ -73,7 +77,9 @@ pub enum Verdict {
     AgreesUnderReading,
     /// Within the band, by something that was fitted by hand.
     Fitted,
-    /// Outside of it.
+    /// Outside of it, and an experiment that changes one thing has it within.
+    Explained,
+    /// Outside of it, whatever was changed alone.
     Differs,
     /// Not measured, or over fewer programs than the paper's.
     Open,
@@ -81,8 +87,19 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them, from the best on.
-    pub const ALL: [Self; 5] =
-        [Self::Agrees, Self::AgreesUnderReading, Self::Fitted, Self::Differs, Self::Open];
+    pub const ALL: [Self; 6] = [
+        Self::Agrees,
+        Self::AgreesUnderReading,
+        Self::Fitted,
+        Self::Explained,
+        Self::Differs,
+        Self::Open,
+    ];
+
+    /// Whether ours is outside of the band, explained or not.
+    pub fn is_outside(self) -> bool {
+        matches!(self, Self::Explained | Self::Differs)
+    }
 
     /// The verdict in a word or a few.
     pub fn words(self) -> &'static str {
@@ -90,15 +107,17 @@ impl Verdict {
             Self::Agrees => "agrees",
             Self::AgreesUnderReading => "agrees under a reading",
             Self::Fitted => "fitted",
+            Self::Explained => "differs by one change",
             Self::Differs => "differs",
             Self::Open => "open",
         }
     }
 
-    /// The verdict on several numbers together: one that differs decides, then one that is open, then what was
-    /// fitted, then a reading.
+    /// The verdict on several numbers together: one that differs decides, then one that one change explains, then one that is
+    /// open, then what was fitted, then a reading.
     pub(super) fn on_all(verdicts: &[Self]) -> Self {
-        let order = [Self::Differs, Self::Open, Self::Fitted, Self::AgreesUnderReading];
+        let order =
+            [Self::Differs, Self::Explained, Self::Open, Self::Fitted, Self::AgreesUnderReading];
         order.into_iter().find(|verdict| verdicts.contains(verdict)).unwrap_or(Self::Agrees)
     }
 }
@@ -117,6 +136,7 @@ impl Stated {
             fitted: false,
             why: None,
             limits: None,
+            one_change: None,
             shown_by: None,
             place: None,
         }
@@ -137,6 +157,7 @@ impl Stated {
             _ if self.fitted && (agrees_as_it_is || self.reading().is_some()) => Verdict::Fitted,
             _ if agrees_as_it_is => Verdict::Agrees,
             _ if self.reading().is_some() => Verdict::AgreesUnderReading,
+            Some(_) if !self.fitted && self.is_within(self.one_change) => Verdict::Explained,
             Some(_) => Verdict::Differs,
             None => Verdict::Open,
         }
@@ -148,6 +169,11 @@ impl Stated {
             return None;
         }
         self.readings.iter().find(|reading| self.is_within(reading.ours))
+    }
+
+    /// How far inside the band `ours` is.
+    pub(super) fn margin(&self, ours: f64) -> f64 {
+        self.band - (ours - self.paper).abs()
     }
 
     /// Whether the number `ours` agrees.
@@ -196,6 +222,24 @@ mod tests {
     }
 
     #[test]
+    fn one_change_explains_a_number_if_it_is_within_the_band_then() {
+        for (ours, one_change, verdict) in [
+            (Some(2.0), Some(1.5), Verdict::Explained),
+            (Some(2.0), Some(1.52), Verdict::Differs),
+            (Some(1.4), Some(1.5), Verdict::Agrees),
+            (None, Some(1.5), Verdict::Open),
+        ] {
+            let number = Stated { one_change, ..stated(ours, &[Some(2.0)]) };
+            assert_eq!(number.verdict(), verdict, "{number:?}");
+            assert_eq!(verdict.is_outside(), ours == Some(2.0));
+            let fitted = Stated { fitted: true, ..number };
+            assert_ne!(fitted.verdict(), Verdict::Explained);
+        }
+        let reading = Stated { one_change: Some(1.5), ..stated(Some(2.0), &[Some(1.4)]) };
+        assert_eq!(reading.verdict(), Verdict::AgreesUnderReading);
+    }
+
+    #[test]
     fn a_mean_over_fewer_programs_has_no_verdict() {
         for (ours, readings) in [(1.41, None), (9.0, None), (9.0, Some(1.41))] {
             for fitted in [false, true] {
@@ -225,14 +269,15 @@ mod tests {
 
     #[test]
     fn the_worst_verdict_is_that_on_all() {
-        use Verdict::{Agrees, AgreesUnderReading, Differs, Fitted, Open};
+        use Verdict::{Agrees, AgreesUnderReading, Differs, Explained, Fitted, Open};
         for (all, verdict) in [
             (&[][..], Agrees),
             (&[Agrees, Agrees], Agrees),
             (&[Agrees, AgreesUnderReading], AgreesUnderReading),
             (&[AgreesUnderReading, Fitted], Fitted),
             (&[Fitted, Open, Agrees], Open),
-            (&[Open, Differs, Fitted], Differs),
+            (&[Open, Explained, Fitted], Explained),
+            (&[Open, Differs, Explained], Differs),
         ] {
             assert_eq!(Verdict::on_all(all), verdict, "{all:?}");
         }

@@ -30,7 +30,8 @@ fn row<'a>(
         Some(figure) => Cell::Link { text: id, figure },
         None => Cell::Text(id),
     };
-    let has_a_reason = matches!(stated.verdict(), Verdict::Differs | Verdict::Fitted);
+    let verdict = stated.verdict();
+    let has_a_reason = verdict.is_outside() || verdict == Verdict::Fitted;
     let shown_by = stated.shown_by.as_ref().filter(|_| has_a_reason);
     let [paper, band, ours, verdict] = Cell::of_stated(stated);
     vec![

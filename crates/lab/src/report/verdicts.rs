@@ -21,6 +21,7 @@ pub(super) fn shown(verdict: Verdict) -> Shown {
         Verdict::Agrees => ('✓', "agrees"),
         Verdict::AgreesUnderReading => ('≈', "reading"),
         Verdict::Fitted => ('⊙', "fitted"),
+        Verdict::Explained => ('∴', "explained"),
         Verdict::Differs => ('≠', "differs"),
         Verdict::Open => ('?', "open"),
     };
@@ -32,7 +33,16 @@ pub(super) fn note(stated: &Stated) -> String {
     let verdict = stated.verdict();
     let reading = stated.reading().filter(|_| verdict == Verdict::AgreesUnderReading);
     let said = match (verdict, reading) {
-        (Verdict::Agrees, _) => with_limits(stated, stated.taken.clone()),
+        (Verdict::Agrees, _) if stated.taken.is_none() && stated.readings.is_empty() => {
+            stated.limits.clone()
+        }
+        (Verdict::Agrees, _) => {
+            let ours = stated.ours.unwrap_or(stated.paper);
+            let taken = stated.taken.clone().into_iter();
+            let said: Vec<_> =
+                taken.chain([inside(stated, stated.taken.as_deref(), ours)]).collect();
+            with_limits(stated, said.join(", "))
+        }
         (Verdict::Open, _) => {
             stated.of.map(|[ours, all]| format!("no verdict: ours is of {ours} of {all} programs"))
         }
@@ -40,10 +50,17 @@ pub(super) fn note(stated: &Stated) -> String {
             stated.why.as_ref().map(|why| format!("in spite of what was fitted: {why}"))
         }
         (_, Some(reading)) => {
-            let ours = reading.ours.map_or_else(String::new, short);
+            let ours = reading.ours.unwrap_or(stated.paper);
+            let (name, inside) = (&reading.name, inside(stated, Some(&reading.name), ours));
             let tried = 1 + stated.readings.len();
-            let agrees = format!("{}: {ours}, one of {tried} that were tried", reading.name);
-            with_limits(stated, Some(agrees))
+            let agrees =
+                format!("{name}: {}, {inside}; one of {tried} that were tried", short(ours));
+            with_limits(stated, agrees)
+        }
+        (Verdict::Explained, _) => {
+            let changed = stated.one_change.map(|ours| format!("One change: {}", short(ours)));
+            let parts: Vec<_> = changed.into_iter().chain(stated.why.clone()).collect();
+            Some(parts.join(". "))
         }
         _ => stated.why.clone(),
     };
@@ -61,9 +78,32 @@ pub(super) fn note(stated: &Stated) -> String {
 }
 
 /// What is said of a number that agrees, and for what it holds.
-fn with_limits(stated: &Stated, said: Option<String>) -> Option<String> {
-    let parts: Vec<_> = said.into_iter().chain(stated.limits.clone()).collect();
-    (!parts.is_empty()).then(|| parts.join(". "))
+fn with_limits(stated: &Stated, said: String) -> Option<String> {
+    Some([said].into_iter().chain(stated.limits.clone()).collect::<Vec<_>>().join(". "))
+}
+
+/// How far inside the band `ours` is, which is the mean that `name` ends with; and whether the other mean agrees.
+fn inside(stated: &Stated, name: Option<&str>, ours: f64) -> String {
+    let margin = format!("{} inside the band", short(stated.margin(ours)));
+    let other = name.and_then(|name| other_mean(stated, name));
+    let Some(other) = other else { return margin };
+    let which = if stated.agrees(other) { "agrees too" } else { "does not agree" };
+    format!("{margin} (the other mean, {}, {which})", short(other))
+}
+
+/// The same number as the reading called `name` has it, by the other mean.
+fn other_mean(stated: &Stated, name: &str) -> Option<f64> {
+    let setting = setting_of_mean(name)?;
+    let is_other = |other: &str| other != name && setting_of_mean(other) == Some(setting);
+    let first = stated.taken.as_deref().filter(|taken| is_other(taken)).and(stated.ours);
+    let reading = || stated.readings.iter().find(|reading| is_other(&reading.name))?.ours;
+    first.or_else(reading)
+}
+
+/// What stands before "arithmetic mean", or whichever mean it is that `name` ends with.
+fn setting_of_mean(name: &str) -> Option<&str> {
+    let kind = name.strip_suffix(" mean")?;
+    Some(kind.rsplit_once(' ').map_or("", |(setting, _)| setting))
 }
 
 /// How the verdict on a figure is shown. One of which a paper says nothing in numbers has none.
@@ -72,7 +112,7 @@ pub(super) fn of_figure(figure: &Figure) -> Shown {
 }
 
 /// How much of what is stated agrees, in a line: "12 of 20 stated numbers agree (under a reading: 2,
-/// differing: 3, open: 3)".
+/// explained by an experiment of one change: 4, differing unexplained: 3, open: 3)".
 pub fn summary(figures: &[Figure]) -> String {
     sentence(figures.iter().flat_map(|figure| &figure.stated))
 }
@@ -81,10 +121,15 @@ pub fn summary(figures: &[Figure]) -> String {
 pub(super) fn sentence<'a>(stated: impl IntoIterator<Item = &'a Stated>) -> String {
     let verdicts: Vec<_> = stated.into_iter().map(Stated::verdict).collect();
     let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+    let explained = count(Verdict::Explained);
     let rest = [
         ("under a reading", count(Verdict::AgreesUnderReading)),
         ("fitted", count(Verdict::Fitted)),
-        ("differing", count(Verdict::Differs)),
+        ("explained by an experiment of one change", explained),
+        (
+            if explained > 0 { "differing unexplained" } else { "differing" },
+            count(Verdict::Differs),
+        ),
         ("open", count(Verdict::Open)),
     ];
     let rest: Vec<_> = rest
@@ -126,6 +171,7 @@ mod tests {
     fn verdicts_are_counted() {
         let [good, bad, open] = [Some(1.0), Some(2.0), None].map(stated);
         let fitted = Stated { fitted: true, ..good.clone() };
+        let explained = Stated { one_change: Some(1.0), ..bad.clone() };
         let reading = under_a_reading();
         for (stated, text) in [
             (&[][..], "No numbers are stated"),
@@ -133,6 +179,10 @@ mod tests {
             (&[&good, &bad], "1 of 2 stated numbers agree (differing: 1)"),
             (&[&good, &open, &bad], "1 of 3 stated numbers agree (differing: 1, open: 1)"),
             (&[&open], "0 of 1 stated numbers agree (open: 1)"),
+            (
+                &[&explained, &bad, &good],
+                "1 of 3 stated numbers agree (explained by an experiment of one change: 1, differing unexplained: 1)",
+            ),
             (
                 &[&fitted, &reading, &good, &fitted],
                 "1 of 4 stated numbers agree (under a reading: 1, fitted: 2)",
@@ -147,24 +197,30 @@ mod tests {
         let reading = under_a_reading();
         assert_eq!(
             note(&reading),
-            "one channel: 1.05, one of 4 that were tried (arithmetic mean; geometric mean: 1.2; two channels: not run)"
+            "one channel: 1.05, 0.05 inside the band; one of 4 that were tried (arithmetic mean; geometric mean: 1.2; two channels: not run)"
         );
         let young = Stated { limits: Some("For young trees".to_owned()), ..reading.clone() };
-        assert!(
-            note(&young)
-                .starts_with("one channel: 1.05, one of 4 that were tried. For young trees (")
-        );
+        assert!(note(&young).starts_with(
+            "one channel: 1.05, 0.05 inside the band; one of 4 that were tried. For young trees ("
+        ));
         let bad = Stated { paper: 7.0, limits: young.limits.clone(), ..reading.clone() };
         let others =
             "(arithmetic mean; geometric mean: 1.2; one channel: 1.05; two channels: not run)";
         assert_eq!(note(&bad), format!("four channels hide it {others}"));
         let limited = Stated { ours: Some(1.0), ..young };
-        assert!(note(&limited).starts_with("arithmetic mean. For young trees ("));
+        assert!(note(&limited).starts_with(
+            "arithmetic mean, 0.1 inside the band (the other mean, 1.2, does not agree). For young trees ("
+        ));
         let good = Stated { ours: Some(1.0), ..reading };
         assert_eq!(
             note(&good),
-            "arithmetic mean (geometric mean: 1.2; one channel: 1.05; two channels: not run)"
+            "arithmetic mean, 0.1 inside the band (the other mean, 1.2, does not agree) \
+             (geometric mean: 1.2; one channel: 1.05; two channels: not run)"
         );
+        let explained = Stated { one_change: Some(1.02), ..stated(Some(2.0)) };
+        assert_eq!(note(&explained), "One change: 1.02");
+        let explained = Stated { why: Some("the programs".to_owned()), ..explained };
+        assert_eq!(note(&explained), "One change: 1.02. the programs");
         let fitted = Stated { fitted: true, why: Some("by hand".to_owned()), ..stated(Some(1.0)) };
         assert_eq!(note(&fitted), "by hand");
         let in_vain = Stated { ours: Some(2.0), ..fitted };
@@ -176,6 +232,23 @@ mod tests {
         );
         let open = Stated { why: Some("a reason to differ".to_owned()), ..stated(None) };
         assert_eq!(note(&open), "", "what was not measured does not differ");
+    }
+
+    #[test]
+    fn beside_a_mean_that_agrees_stands_the_other() {
+        let reading = |name: &str, ours| Reading { name: name.to_owned(), ours: Some(ours) };
+        let of = |readings: &[Reading]| {
+            let taken = Some("arithmetic mean".to_owned());
+            note(&Stated { taken, readings: readings.to_vec(), ..stated(Some(1.2)) })
+        };
+        let geometric = reading("geometric mean", 1.09);
+        let said = "geometric mean: 1.09, 0.01 inside the band (the other mean, 1.2, does not agree); one of 2 that";
+        assert!(of(&[geometric]).starts_with(said));
+        let means = ["one, arithmetic mean", "one, geometric mean"];
+        let one =
+            [reading(means[0], 1.08), reading("two, geometric mean", 9.0), reading(means[1], 0.95)];
+        let said = "one, arithmetic mean: 1.08, 0.02 inside the band (the other mean, 0.95, agrees too); one of 4";
+        assert!(of(&one).starts_with(said), "{}", of(&one));
     }
 
     #[test]

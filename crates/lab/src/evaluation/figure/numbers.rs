@@ -10,7 +10,8 @@ use crate::report::{Place, Reading, Stated};
 
 impl Maker<'_> {
     pub(super) fn stated(&self, number: &StatedNumber) -> Result<Stated, LabError> {
-        let StatedNumber { what, paper, band, fitted, why, limits, shown_by, .. } = number;
+        let StatedNumber { what, paper, band, fitted, why, limits, one_change, shown_by, .. } =
+            number;
         let first_setting = self.first_setting();
         let as_it_is = self.readings(number, None, first_setting)?;
         let programs = self.programs_of(number, first_setting)?;
@@ -32,6 +33,7 @@ impl Maker<'_> {
             fitted: *fitted,
             why: why.clone(),
             limits: limits.clone(),
+            one_change: *one_change,
             shown_by: shown_by.clone(),
             place: self.place(number)?,
             ..Stated::new(what, *paper, *band, ours)

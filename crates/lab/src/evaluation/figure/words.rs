@@ -49,34 +49,39 @@ impl Maker<'_> {
     pub(super) fn origin(&self) -> Result<String, LabError> {
         let records = self.plan.scale.records;
         let warm_up = self.plan.warm_up(self.first_setting())?;
-        let switches = match self.manifest.settings.first() {
-            Some(first) => first.of(&self.plan.switches),
-            None => self.plan.switches.clone(),
-        };
-        let machines = self.of_each_machine(|machine| {
-            let words = machine.words(&switches);
-            Some(format!("leaves on level {}; {words}", self.leaf_level(machine)))
-        });
+        let machines = self.of_each_machine(|machine| Some(self.common_words(machine).join("; ")));
         let fills_llc = match self.plan.scale.llc_warm_up {
             0 => String::new(),
             records => format!(" ({records} before them fill the LLC alone)"),
         };
-        let but_for = match self.manifest.settings.len() {
-            0 | 1 => "",
-            _ => " (the first setting; the others but for what labels say)",
-        };
+        let and_labels =
+            if self.manifest.settings.len() > 1 { "; the rest is as labels say" } else { "" };
         let mut versions: Vec<_> =
             self.records.iter().map(|record| record.version.as_str()).collect();
         versions.sort_unstable();
         versions.dedup();
         Ok(format!(
             "{records} records of each trace ({}) after {warm_up} to fill the caches{fills_llc}, repeated where a \
-             trace is shorter; {}{but_for}; seed {}; version {}",
-            self.programs.what,
+             trace is shorter; {}{and_labels}; seed {}; version {}",
+            self.programs.words_of(&self.workloads()),
             machines.join("; "),
             self.plan.seed,
             versions.join(", ")
         ))
+    }
+
+    /// What `machine` is in all settings of the figure: what only some have, labels say.
+    fn common_words(&self, machine: &Variant) -> Vec<String> {
+        let of_each = self.manifest.settings.iter().map(|setting| {
+            let level = machine
+                .leaf_level(self.plan.scale.leaf_level.saturating_add_signed(setting.all_levels()));
+            let words = machine.words(&setting.of(&self.plan.switches));
+            [format!("leaves on level {level}")].into_iter().chain(words).collect::<Vec<_>>()
+        });
+        let common = of_each.reduce(|common, words| {
+            common.into_iter().filter(|word| words.contains(word)).collect()
+        });
+        common.unwrap_or_default()
     }
 
     /// Of stacks that are times over those of another machine, the other mean: their parts add up to one mean

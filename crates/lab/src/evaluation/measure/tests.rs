@@ -21,6 +21,7 @@ fn ran(outcome: Outcome) -> RunRecord {
         key: String::new(),
         variant: String::new(),
         workload: String::new(),
+        samples: false,
         trace: 0,
         scale: Scale { leaf_level: 12, records: 100, warm_up: 0, llc_warm_up: 0 },
         seed: 1,

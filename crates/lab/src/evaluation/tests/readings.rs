@@ -255,14 +255,25 @@ fn a_figure_says_its_switches_in_words() {
     assert!(origin("fig10").contains("a path starts 250 cycles after"));
     assert!(origin("unpaced").contains("as soon as there is something to do"));
     assert!(origin("near").contains("KiB of LLC: 64 and not 2048"));
+    // What all settings have in common, which may be like another one, and nothing that only some have.
     let settings = origin("settings");
-    assert!(settings.contains("but for what labels say") && settings.contains("250 cycles after"));
-    // What all settings have and no label says.
+    assert!(settings.contains("the rest is as labels say") && settings.contains("from 40 on"));
+    assert!(!settings.contains("250 cycles after"), "{settings}");
     let old = origin("old");
-    assert!(
-        old.contains("fetches at once: 1;") && old.contains("each path stops retirement"),
-        "{old}"
-    );
+    for part in [
+        "leaves on level 24",
+        "250 cycles after",
+        "channels of DRAM: 1 and not 4",
+        "fetches at once: 1;",
+    ] {
+        assert!(old.contains(part), "no {part} in {old}");
+    }
+    assert!(!old.contains("random places"), "{old}");
+    let age = origin("age");
+    assert!(age.contains("leaves on level 20") && age.contains("as soon as there is"), "{age}");
+    let initial = origin("initial");
+    assert!(initial.contains("leaves on level 22") && !initial.contains("at first"), "{initial}");
+    assert!(!origin("depth").contains("leaves on level"));
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
         "<section id=\"verdicts\"",
         "<th scope=\"row\"><a href=\"#figure-1\">IR-Alloc, mean</a></th><td>IR-ORAM, Fig. 10</td>",
         "<span class=\"verdict reading\">≈ agrees under a reading</span></td>\
-         <td>one <code>channel</code>: 1.4, one of 2 that were tried (arithmetic mean)</td><td></td>",
+         <td>one <code>channel</code>: 1.4, 0.09 inside the band; one of 2 that were tried (arithmetic mean)</td><td></td>",
         "<span class=\"verdict differs\">≠ differs</span></td>\
          <td>see <code>settings</code></td><td><a href=\"#figure-2\">settings</a></td>",
         "<span class=\"verdict fitted\">⊙ fitted</span></td><td></td><td>elsewhere</td>",
@@ -61,7 +61,7 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
     for part in [
         "## Verdicts",
         "| [IR-Alloc, mean](#figure-1) | IR-ORAM, Fig. 10 |",
-        "| ≈ agrees under a reading | one `channel`: 1.4, one of 2 that were tried (arithmetic mean) |",
+        "| ≈ agrees under a reading | one `channel`: 1.4, 0.09 inside the band; one of 2 that were tried (arithmetic mean) |",
         "| ≠ differs                | see `settings` ",
         "| [settings](#figure-2) |",
         "| elsewhere             |",
