@@ -10,7 +10,7 @@ use oblivio_lab::blocks::{self, BlocksRecord};
 use oblivio_lab::evaluation::{self, Manifest, Programs, RunRecord, Scale, Switches, kept_runs};
 use oblivio_lab::links;
 use oblivio_lab::raw_traffic;
-use oblivio_lab::report::{self, Figure, Plot, Verdict};
+use oblivio_lab::report::{self, Figure, Plot, Stated, Verdict};
 use oblivio_lab::stash_study::{Plan, StashRecord, Study};
 use oblivio_lab::techniques::{self, Results};
 use serde::de::DeserializeOwned;
@@ -131,6 +131,7 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
         include_str!("../results/evaluation/report.md"),
     );
     assert_stated_in_the_documentation(&figures);
+    assert_verdicts_in_the_documentation(&figures);
     assert_settings_in_the_documentation(&figures, "cells");
     for manifest in Manifest::all().unwrap() {
         assert_has_the_reasons(&figures, &manifest.id, &manifest.reasons);
@@ -332,6 +333,25 @@ fn assert_settings_in_the_documentation(figures: &[Figure], id: &str) {
             .map(|series| format!("{:.2}", series.values[place].expect("each setting has a mean")));
         let row = format!("| {label} | {} |", values.collect::<Vec<_>>().join(" | "));
         assert!(documentation.contains(&row), "expected this row: {row}");
+    }
+}
+
+/// README and docs/simulator.md say how many of the stated numbers have which verdict.
+fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
+    let verdicts = || figures.iter().flat_map(|figure| &figure.stated).map(Stated::verdict);
+    let count = |wanted| verdicts().filter(|verdict| *verdict == wanted).count();
+    let said = format!(
+        "{} agrees as it stands, {} agree under a reading, {} are fitted, {} are explained by an experiment that changes one thing, and {} are not explained",
+        count(Verdict::Agrees),
+        count(Verdict::AgreesUnderReading),
+        count(Verdict::Fitted),
+        count(Verdict::Explained),
+        count(Verdict::Differs)
+    );
+    assert_eq!(count(Verdict::Open), 0);
+    for text in [include_str!("../../../README.md"), include_str!("../../../docs/simulator.md")] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&said), "expected: {said}");
     }
 }
 
