@@ -29,6 +29,7 @@ const MATRICES: &str =
     "matrices_that_differ_are_shared_from_other_coins_though_the_plans_are_the_same";
 const SAME: &str = "copies_with_other_plans_share_the_same_matrices_differently";
 const OLDER: &str = "an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it";
+const LABELS: &str = "servers_that_recover_what_slots_say_read_no_addresses";
 const PATIENCE: &str = "only_what_may_take_long_is_waited_for_long";
 
 const QUERY: &str = "let mut coins = self.coins_of(step, tree, &query_as_bytes(position, shown));";
@@ -277,6 +278,19 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "whether two copies of a client move the same in an eviction",
         edits: &[Edit { file: ARRAY, find: "self.mix_in(plan.section())?;", replacement: "" }],
         found_by: &[SHARES_MAPPED_VIEW.tests(&[SAME])],
+    },
+    Leak {
+        name: "mapped-slots-say-addresses",
+        shows: "to servers that recover shares together, which blocks of the disk are accessed",
+        edits: &[Edit {
+            file: "shares/src/durable/mapped/labels.rs",
+            find: "(if numbered == 0 { zeros } else { numbered }) - 1",
+            replacement: "{
+            let _ = (zeros, numbered);
+            address
+        }",
+        }],
+        found_by: &[SHARES_MAPPED_VIEW.tests(&[LABELS])],
     },
     Leak {
         name: "mapped-older-versions-count",

@@ -28,13 +28,14 @@ impl<E: Zeroize> Plan<E> {
 /// A block in a slot, and the leaf that it is mapped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occupant {
-    pub(crate) address: usize,
+    /// What tells it from others: its address, unless it is one that servers may read together.
+    pub(crate) label: usize,
     pub(crate) leaf: Leaf,
 }
 
 impl Zeroize for Occupant {
     fn zeroize(&mut self) {
-        self.address.zeroize();
+        self.label.zeroize();
         self.leaf.0.zeroize();
     }
 }
@@ -77,7 +78,7 @@ fn copied(
     let level = triplet.sibling.level();
     let blocks = source.iter().enumerate().filter_map(|(slot, it)| Some((slot, (*it)?)));
     let copied = blocks.filter(|(_, it)| stays_behind(*it));
-    copied.map(|(slot, it)| (it.address, Position { leaf: it.leaf, level, slot })).collect()
+    copied.map(|(slot, it)| (it.label, Position { leaf: it.leaf, level, slot })).collect()
 }
 
 /// Some blocks of a bucket go to a child.
@@ -110,7 +111,7 @@ impl Push<'_> {
             }
             child[next_empty] = Some(occupant);
             matrix[from * slots + next_empty] = F::ONE;
-            let Occupant { address, leaf } = occupant;
+            let Occupant { label: address, leaf } = occupant;
             moves.push((address, Position { leaf, level: self.to.level(), slot: next_empty }));
         }
         Ok(matrix)
@@ -135,7 +136,8 @@ impl Occupied {
         let leaf_beside = tree.beside(evicted);
         for address in 0..positions.blocks() {
             let Some(Position { leaf, level, slot }) = positions.get(address) else { continue };
-            let (bucket, occupant) = (BucketId::on_path(leaf, level), Occupant { address, leaf });
+            let (bucket, occupant) =
+                (BucketId::on_path(leaf, level), Occupant { label: address, leaf });
             if bucket.is_on_path(evicted) {
                 path[usize::from(level)][slot] = Some(occupant);
             } else if level == tree.height() && bucket.is_on_path(leaf_beside) {

@@ -45,6 +45,9 @@ const BLOCKS_MAX: u64 = 1 << 28;
 /// Bytes of the number of a write in a block of the map: more than are ever made.
 const WRITE_BYTES: usize = 6;
 
+/// The fewest bytes of a label: FF1 permutes no fewer than a million numbers.
+const LABEL_BYTES_MIN: usize = 3;
+
 /// That an eviction overflows a bucket, and with that the array is lost, is no likelier than this, as a power of two.
 const OVERFLOW_LOG2_MAX: f64 = -40.0;
 
@@ -101,7 +104,11 @@ impl S3OramParams {
             )));
         }
         let (sealed, bytes) = (
-            Sealed { seal_bytes: BLOCK_SEAL_BYTES, write_bytes: WRITE_BYTES },
+            Sealed {
+                seal_bytes: BLOCK_SEAL_BYTES,
+                write_bytes: WRITE_BYTES,
+                label_bytes: LABEL_BYTES_MIN,
+            },
             BLOCK_SEAL_BYTES + self.block_bytes as usize,
         );
         let levels = Levels::sealed::<Gf256>(blocks, bytes, preset, shape, sealed);

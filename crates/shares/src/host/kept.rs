@@ -8,7 +8,7 @@ use std::io::{Error, ErrorKind};
 use crate::message::Setup;
 
 /// Behind the setup, if there are marks. The version is last.
-const MARKS: [u8; 8] = *b"OBLMARK\x02";
+const MARKS: [u8; 8] = *b"OBLMARK\x03";
 
 /// As it is kept.
 pub(super) fn encode(setup: &Setup) -> Vec<u8> {
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(older.kind(), ErrorKind::Unsupported);
         assert!(older.to_string().contains("an older program"), "{older}");
         let end = bytes.len() - 1;
-        for (version, which) in [(0, "an older"), (1, "an older"), (3, "a newer"), (255, "a newer")]
+        for (version, which) in [(0, "an older"), (2, "an older"), (4, "a newer"), (255, "a newer")]
         {
             let mut other = bytes.clone();
             other[end] = version;

@@ -1,6 +1,6 @@
 //! Which trees there are: of the blocks, of where they are, of where that is, and so on, until the client can keep the rest.
 
-use super::map_block::MapFormat;
+use super::map_block::{MapFormat, number_bytes};
 use super::metadata::MetadataFormat;
 use crate::client::ClientError;
 use crate::field::Field;
@@ -35,6 +35,8 @@ pub(crate) struct Sealed {
     pub(crate) seal_bytes: usize,
     /// Of the number of its last write, in the map.
     pub(crate) write_bytes: usize,
+    /// Of the label that slots know it by, at least; none if that is its address.
+    pub(crate) label_bytes: usize,
 }
 
 /// One of the trees.
@@ -48,6 +50,8 @@ pub struct Level {
     pub block_elements: usize,
     /// Elements of what a slot says of the block in it. They stand before the block.
     pub metadata_elements: usize,
+    /// How many labels there are, by which slots tell blocks from each other.
+    pub(crate) labels: u64,
     /// Of the blocks in the next tree, which tell of this one.
     pub(crate) map: MapFormat,
 }
@@ -65,8 +69,17 @@ impl Level {
         if map.entries() < 2 || usize::try_from(blocks).is_err() {
             return Err(ClientError::NoSuchTree);
         }
-        let metadata_elements = MetadataFormat::<F>::new(tree, blocks).elements();
-        Ok(Self { tree, blocks, block_elements, metadata_elements, map })
+        let labels = match sealed.label_bytes {
+            0 => blocks,
+            bytes => (1 << (u8::BITS as usize * bytes.max(number_bytes(blocks)))) - 1,
+        };
+        let metadata_elements = MetadataFormat::<F>::new(tree, labels).elements();
+        Ok(Self { tree, blocks, block_elements, metadata_elements, labels, map })
+    }
+
+    /// Bytes of what a slot says of a label.
+    pub(crate) fn label_bytes(&self) -> usize {
+        number_bytes(self.labels)
     }
 
     /// Elements of a slot.

@@ -90,11 +90,11 @@ pub(super) fn number_bytes(most: u64) -> usize {
 }
 
 /// The lowest byte comes first.
-pub(super) fn put_number(number: u64, out: &mut [u8]) {
+pub(crate) fn put_number(number: u64, out: &mut [u8]) {
     out.copy_from_slice(&number.to_le_bytes()[..out.len()]);
 }
 
-pub(super) fn number_of(bytes: &[u8]) -> u64 {
+pub(crate) fn number_of(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 

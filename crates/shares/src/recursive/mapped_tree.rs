@@ -24,7 +24,7 @@ pub(crate) struct MappedTree<F> {
 
 impl<F: Field> MappedTree<F> {
     pub(crate) fn new(parties: Parties, level: Level) -> Result<Self, ClientError> {
-        let format = MetadataFormat::new(level.tree, level.blocks);
+        let format = MetadataFormat::new(level.tree, level.labels);
         let client = Client::new(parties, level.tree, 0, level.slot_elements())?;
         Ok(Self { parties, level, format, client })
     }
@@ -79,7 +79,7 @@ impl<F: Field> MappedTree<F> {
     /// [`ClientError::Metadata`] if a block that is mapped is not there once, or one that is not mapped is.
     pub(crate) fn find(
         &self,
-        address: usize,
+        label: usize,
         mapped: Option<Leaf>,
         shown: Leaf,
         answers: &Answers<F::Element>,
@@ -89,7 +89,7 @@ impl<F: Field> MappedTree<F> {
             bucket.iter().enumerate().map(move |(slot, it)| (level, slot, *it))
         });
         let mut found = slots.filter_map(|(level, slot, occupant)| {
-            let Occupant { leaf, .. } = occupant.filter(|it| it.address == address)?;
+            let Occupant { leaf, .. } = occupant.filter(|it| it.label == label)?;
             Some(Position { leaf, level, slot })
         });
         let (position, another) = (found.next(), found.next());

@@ -1,9 +1,9 @@
 //! What a slot says of itself: whose block it holds, to which leaf that is mapped, and whether it was taken since (the bucket metadata of section 3.3, of one slot).
 //!
 //! ```text
-//! slot = address + 1 ‖ leaf, packed into elements ‖ mark ‖ block
+//! slot = label + 1 ‖ leaf, packed into elements ‖ mark ‖ block
 //! ```
-//! Zeros are an empty slot, so a tree of which nothing was used says that of all its slots. The slot of a block in its path (the paper's `pIdx`) needs no place: it is where this stands.
+//! The label tells the block from others: in the library alone it is the address. Zeros are an empty slot, so a tree of which nothing was used says that of all its slots. The slot of a block in its path (the paper's `pIdx`) needs no place: it is where this stands.
 
 use std::marker::PhantomData;
 
@@ -11,14 +11,15 @@ use oblivio_core::Leaf;
 use zeroize::Zeroizing;
 
 use super::map_block::{number_bytes, number_of, put_number};
+
 use crate::client::{ClientError, Occupant};
 use crate::field::Field;
 use crate::tree::Tree;
 
-/// How long it is, in a tree of so many blocks.
+/// How long it is, in a tree of blocks with so many labels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetadataFormat<F> {
-    blocks: u64,
+    labels: u64,
     leaves: u64,
     field: PhantomData<F>,
 }
@@ -32,16 +33,16 @@ pub(crate) struct Metadata {
 }
 
 impl<F: Field> MetadataFormat<F> {
-    pub(crate) fn new(tree: Tree, blocks: u64) -> Self {
-        Self { blocks, leaves: tree.leaves(), field: PhantomData }
+    pub(crate) fn new(tree: Tree, labels: u64) -> Self {
+        Self { labels, leaves: tree.leaves(), field: PhantomData }
     }
 
-    fn address_bytes(self) -> usize {
-        number_bytes(self.blocks)
+    fn label_bytes(self) -> usize {
+        number_bytes(self.labels)
     }
 
     fn bytes(self) -> usize {
-        self.address_bytes() + number_bytes(self.leaves - 1)
+        self.label_bytes() + number_bytes(self.leaves - 1)
     }
 
     /// Elements of it, the mark included.
@@ -52,8 +53,8 @@ impl<F: Field> MetadataFormat<F> {
     /// Puts what is said of a block that has just come.
     pub(super) fn put(self, occupant: Occupant, out: &mut [F::Element]) {
         let mut bytes = Zeroizing::new(vec![0; self.bytes()]);
-        let (address, leaf) = bytes.split_at_mut(self.address_bytes());
-        put_number(occupant.address as u64 + 1, address);
+        let (label, leaf) = bytes.split_at_mut(self.label_bytes());
+        put_number(occupant.label as u64 + 1, label);
         put_number(occupant.leaf.0, leaf);
         out.fill(F::ZERO);
         F::pack(&bytes, &mut out[..self.elements() - 1]);
@@ -70,13 +71,13 @@ impl<F: Field> MetadataFormat<F> {
         let (packed, mark) = elements.split_at(self.elements() - 1);
         let mut bytes = Zeroizing::new(vec![0; self.bytes()]);
         F::unpack(packed, &mut bytes);
-        let (address, leaf) = bytes.split_at(self.address_bytes());
-        let (numbered, leaf) = (number_of(address), number_of(leaf));
+        let (label, leaf) = bytes.split_at(self.label_bytes());
+        let (numbered, leaf) = (number_of(label), number_of(leaf));
         let is_mark = mark.iter().all(|mark| [F::ZERO, F::ONE].contains(mark));
-        if !is_mark || !(1..=self.blocks).contains(&numbered) || leaf >= self.leaves {
+        if !is_mark || !(1..=self.labels).contains(&numbered) || leaf >= self.leaves {
             return Err(ClientError::Metadata);
         }
-        let occupant = Occupant { address: (numbered - 1) as usize, leaf: Leaf(leaf) };
+        let occupant = Occupant { label: (numbered - 1) as usize, leaf: Leaf(leaf) };
         Ok(Some(Metadata { occupant, is_taken: mark.contains(&F::ONE) }))
     }
 }
@@ -92,8 +93,8 @@ mod tests {
             let tree = Tree::new(height, Preset::LARGE).unwrap();
             let format = MetadataFormat::<F>::new(tree, blocks);
             let mut elements = vec![F::ONE; format.elements()];
-            for (address, leaf) in [(0, 0), (blocks - 1, tree.leaves() - 1), (blocks / 2, 1)] {
-                let occupant = Occupant { address: address as usize, leaf: Leaf(leaf) };
+            for (label, leaf) in [(0, 0), (blocks - 1, tree.leaves() - 1), (blocks / 2, 1)] {
+                let occupant = Occupant { label: label as usize, leaf: Leaf(leaf) };
                 format.put(occupant, &mut elements);
                 assert_eq!(format.get(&elements), Ok(Some(Metadata { occupant, is_taken: false })));
                 elements[format.elements() - 1] = F::ONE;

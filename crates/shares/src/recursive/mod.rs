@@ -156,7 +156,7 @@ impl<F: Field> RecursiveClient<F> {
                 }
             };
             let written = if next.is_none() { new.unwrap_or(&block) } else { &block };
-            let slot = self.trees[tree].slot(Some(Occupant { address, leaf: to }), written);
+            let slot = self.trees[tree].slot(Some(Occupant { label: address, leaf: to }), written);
             let writes = self.trees[tree].writes(&slot, coins);
             asked.push(Asked { tree, ask: Ask::Write(writes) });
             match next {
@@ -206,7 +206,7 @@ impl<F: Field> RecursiveClient<F> {
         let position = at.find(address, mapped, shown, &answers)?;
         let ask = Ask::Select(at.queries(position, shown, coins));
         let answers = servers.trip(vec![Asked { tree, ask }])?.pop().unwrap_or_default();
-        let occupant = mapped.map(|leaf| Occupant { address, leaf });
+        let occupant = mapped.map(|leaf| Occupant { label: address, leaf });
         Ok(at.block(occupant, &answers)?)
     }
 

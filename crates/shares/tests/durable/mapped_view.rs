@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use oblivio_core::durable::{EraStart, Want};
 use oblivio_core::scheme::Op;
+use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{Point, Request};
-use oblivio_shares::sharing::Share;
+use oblivio_shares::sharing::{Share, recover};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -103,6 +104,48 @@ fn an_access_shows_one_path_of_each_tree() {
                 assert_eq!((before, *leaf), (at, select.leaf));
             }
         }
+    }
+}
+
+/// What servers recover together that are more than may collude: which block is which, but not where on the disk it is.
+#[test]
+fn servers_that_recover_what_slots_say_read_no_addresses() {
+    let mut owner = owner(21);
+    let accessed: Vec<_> = (0..BLOCKS).chain(0..BLOCKS).collect();
+    for address in &accessed {
+        owner.read(*address).unwrap();
+    }
+    let world = owner.servers.world();
+    for tree in 0..3 {
+        let written = [0, 2].map(|server| {
+            let requests = world.seen[server].iter().zip(&world.seen_in[server]);
+            let (mut slot_bytes, mut written) = (0, Vec::new());
+            for (request, _) in requests.filter(|(_, of)| **of == tree) {
+                match request {
+                    Request::Setup(setup) => slot_bytes = setup.block_bytes,
+                    Request::Write { block, .. } => {
+                        written.push(block.clone().into_elements::<Gf256>(slot_bytes).unwrap());
+                    }
+                    _ => (),
+                }
+            }
+            written
+        });
+        let labels = written[0].iter().zip(&written[1]).map(|(one, three)| {
+            let slot = recover::<Gf256>(&[1, 3], &[one, three]).unwrap();
+            u64::from_le_bytes([slot[0], slot[1], slot[2], 0, 0, 0, 0, 0])
+        });
+        let labels: Vec<_> = labels.collect();
+        assert_eq!(labels.len(), accessed.len());
+        // Of each tree, four blocks are told of by one of the next.
+        let addresses = accessed.iter().map(|address| address >> (2 * tree));
+        let mut of_address = HashMap::new();
+        for (address, label) in addresses.zip(&labels) {
+            assert_eq!(*of_address.entry(address).or_insert(*label), *label);
+        }
+        assert_eq!(of_address.values().collect::<HashSet<_>>().len(), of_address.len());
+        let said = of_address.iter().filter(|(address, label)| address.abs_diff(**label) < 2);
+        assert_eq!(said.count(), 0, "tree {tree}");
     }
 }
 

@@ -204,7 +204,8 @@ impl World {
                 if self.lying[i]
                     || self.lying_of_blocks[i] && matches!(request, Request::Select { .. }) =>
             {
-                share[3] ^= 1;
+                // Behind what a slot says of its block.
+                share[8] ^= 1;
             }
             Answer::Epoch(epoch) => {
                 epoch.at = self.claims[i].unwrap_or(epoch.at);

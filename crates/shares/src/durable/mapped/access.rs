@@ -31,6 +31,8 @@ struct Visit {
     at: Point,
     /// None for no block.
     address: Option<u64>,
+    /// What slots say in the place of the address.
+    label: Option<usize>,
     /// What the tree before has said of it; none if the block is nowhere.
     mapped: Option<Mapped>,
     /// Whose path is shown.
@@ -40,8 +42,7 @@ struct Visit {
 impl Visit {
     /// Whose block has to be found in the slot.
     fn occupant(&self) -> Option<Occupant> {
-        let (address, mapped) = (self.address?, self.mapped?);
-        Some(Occupant { address: address as usize, leaf: mapped.leaf })
+        Some(Occupant { label: self.label?, leaf: self.mapped?.leaf })
     }
 }
 
@@ -49,9 +50,15 @@ impl Visit {
 type Queries = Vec<Select<u8>>;
 
 /// Under which name a block of a tree is sealed; or what is no block.
-pub(super) fn name(tree: usize, address: Option<u64>, number: u64) -> BlockName {
+fn name(tree: usize, address: Option<u64>, number: u64) -> BlockName {
     let address = address.unwrap_or((1 << ADDRESS_BITS) - 1);
     BlockName { address: (tree as u64) << ADDRESS_BITS | address, number }
+}
+
+/// Whose block of this tree has that name; none if it is of another.
+pub(super) fn address_in(tree: usize, named: BlockName) -> Option<u64> {
+    let address = named.address & ((1 << ADDRESS_BITS) - 1);
+    (name(tree, Some(address), named.number) == named).then_some(address)
 }
 
 impl MappedArray {
@@ -96,7 +103,10 @@ impl MappedArray {
                 None => [None; 2],
             };
             let shown = mapped.map_or(draw.instead, |mapped| mapped.leaf);
-            let visit = Visit { tree, at, address, mapped, shown };
+            // It takes time, and so is computed for no block as well.
+            let label = self.labels.of(tree, address.unwrap_or_default()) as usize;
+            let label = address.map(|_| label);
+            let visit = Visit { tree, at, address, label, mapped, shown };
             let (mut block, selects) = self.fetch(&visit, step)?;
             mapped = match (tree.checked_sub(1), entry) {
                 (Some(below), Some(entry)) => {
@@ -173,11 +183,11 @@ impl MappedArray {
 
     /// Where the block is, from what slots of its path say.
     fn found(&self, visit: &Visit, said: &Answers<u8>) -> Result<Option<Position>, ClientError> {
-        let Visit { tree, address, mapped, shown, .. } = *visit;
-        match address {
-            Some(address) => {
+        let Visit { tree, label, mapped, shown, .. } = *visit;
+        match label {
+            Some(label) => {
                 let leaf = mapped.map(|mapped| mapped.leaf);
-                self.trees[tree].find(address as usize, leaf, shown, said)
+                self.trees[tree].find(label, leaf, shown, said)
             }
             None => self.trees[tree].occupants(shown, said).map(|_| None),
         }
@@ -213,11 +223,11 @@ impl MappedArray {
         block: &[u8],
         selects: &[Select<u8>],
     ) -> Result<(), Error> {
-        let Visit { tree, at, address, .. } = *visit;
+        let Visit { tree, at, address, label, .. } = *visit;
         let number = self.known.accesses();
         let sealed = self.sealer.seal(name(tree, address, number), block);
         let leaf = step.draws[tree].to;
-        let occupant = address.map(|address| Occupant { address: address as usize, leaf });
+        let occupant = label.map(|label| Occupant { label, leaf });
         let slot = self.trees[tree].slot(occupant, &sealed);
         let mut coins = self.coins_of(step, tree, &slot);
         let of_tree = &mut self.trees[tree];

@@ -19,6 +19,7 @@ use super::super::servers;
 use super::super::walk::buckets_with_slots;
 use super::super::{impossible, invalid};
 use super::known::{Draw, Known, SALT_BYTES, Step};
+use super::labels::Labels;
 use super::state::{plan_of, save, steps_of};
 use crate::field::Gf256;
 use crate::message::Point;
@@ -33,6 +34,7 @@ pub(in crate::durable) struct MappedArray {
     pub(super) trees: Vec<MappedTree<Gf256>>,
     pub(super) store: AnyStore,
     pub(super) sealer: BlockSealer,
+    pub(super) labels: Labels,
     pub(super) known: Known,
     /// From what the matrices of evictions are shared, since an era began.
     pub(in crate::durable) coins: EraCoins,
@@ -64,12 +66,14 @@ impl MappedArray {
         let trees = levels.iter().map(|level| MappedTree::new(params.parties, *level));
         let trees = trees.collect::<Result<_, _>>().map_err(|it| impossible(it.to_string()))?;
         let (sealer, accesses) = (BlockSealer::new(key), known.accesses());
+        let labels = Labels::new(&sealer, levels);
         Ok(Self {
             params,
             levels: levels.clone(),
             trees,
             store,
             sealer,
+            labels,
             known,
             coins: EraCoins::default(),
             kept: accesses,

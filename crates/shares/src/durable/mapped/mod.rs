@@ -21,6 +21,7 @@ mod access;
 mod array;
 mod evict;
 mod known;
+mod labels;
 mod look;
 mod state;
 mod walk;

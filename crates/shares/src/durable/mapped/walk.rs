@@ -12,7 +12,7 @@ use super::super::walk::{
     DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, does_not_fit, is_sealed,
     most_servers, slots,
 };
-use super::access::name;
+use super::access::address_in;
 use super::array::MappedArray;
 use crate::field::{Field, Gf256};
 use crate::message::{Point, Slots};
@@ -147,16 +147,17 @@ impl MappedArray {
         if let (Some(held), Some(mark)) = (said.last_mut(), mark.first()) {
             *held = Gf256::add(*held, *mark);
         }
-        let format = MetadataFormat::<Gf256>::new(level.tree, level.blocks);
+        let format = MetadataFormat::<Gf256>::new(level.tree, level.labels);
         let said = format.get(&said).map_err(|error| self.corrupt(&error.to_string()))?;
         let counts = said.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
         let Some(occupant) = counts.map(|said| said.occupant) else { return Ok(None) };
-        let address = occupant.address as u64;
-        let opened = self
-            .sealer
-            .open(sealed)
-            .filter(|opened| opened.name() == name(tree, Some(address), opened.name().number));
-        let opened = opened.ok_or_else(|| self.corrupt("a block is not what was written"))?;
+        let opened = self.sealer.open(sealed).and_then(|opened| {
+            let address = address_in(tree, opened.name()).filter(|it| *it < level.blocks)?;
+            let label = self.labels.of(tree, address) as usize;
+            (label == occupant.label).then_some((address, opened))
+        });
+        let (address, opened) =
+            opened.ok_or_else(|| self.corrupt("a block is not what was written"))?;
         let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
         let block = Zeroizing::new(opened.bytes().to_vec());
         Ok(Some(Found { address, mapped, block }))

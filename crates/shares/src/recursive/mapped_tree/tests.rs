@@ -67,9 +67,9 @@ impl<F: Field> Both<F> {
         assert_eq!(self.asks.find(address, mapped, shown, &answers), Ok(expected));
         let queries = self.asks.queries(expected, shown, &mut self.coins);
         let answers = self.ask(Ask::Select(queries));
-        let occupant = mapped.map(|leaf| Occupant { address, leaf });
+        let occupant = mapped.map(|leaf| Occupant { label: address, leaf });
         let block = self.asks.block(occupant, &answers).unwrap();
-        let written = Occupant { address, leaf: to };
+        let written = Occupant { label: address, leaf: to };
         let slot = self.asks.slot(Some(written), &block);
         let writes = self.asks.writes(&slot, &mut self.coins);
         self.ask(Ask::Write(writes));
@@ -125,7 +125,7 @@ fn what_another_slot_holds_is_not_taken_for_a_block() {
     let queries = both.asks.queries(Some(position), position.leaf, &mut both.coins);
     assert!(queries.iter().any(|select| matches!(select.query, Share::Drawn(_))));
     let answers = both.ask(Ask::Select(queries));
-    let occupant = |address| Some(Occupant { address, leaf: position.leaf });
+    let occupant = |label| Some(Occupant { label, leaf: position.leaf });
     assert!(both.asks.block(occupant(0), &answers).is_ok());
     for other in [occupant(1), None] {
         assert_eq!(both.asks.block(other, &answers), Err(ClientError::Metadata));
@@ -145,7 +145,7 @@ fn said(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
 #[test]
 fn a_block_is_there_once_on_the_path_that_it_is_mapped_to() {
     let tree = Both::<Gf256>::new().asks;
-    let at = |address, leaf| Occupant { address, leaf: Leaf(leaf) };
+    let at = |label, leaf| Occupant { label, leaf: Leaf(leaf) };
     let find = |mapped: Option<u64>, occupants: &[Occupant]| {
         tree.find(7, mapped.map(Leaf), Leaf(2), &said(&tree, occupants))
     };
