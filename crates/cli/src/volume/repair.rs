@@ -3,7 +3,7 @@
 use oblivio::opening::Locked;
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::store::{BucketStore, ShareServers};
-use oblivio_shares::durable::{S3OramParams, check_others, needs_repair, repair};
+use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
 use oblivio_store::{SharedStore, StoreOptions};
 use oblivio_volume::VolumeError;
 use oblivio_volume::superblock::VolumeParams;
@@ -73,13 +73,19 @@ fn check_needed(
     params: &S3OramParams,
 ) -> Result<(), CliError> {
     let server = usize::from(args.server) - 1;
-    if args.anyway || needs_repair(store, params, server).map_err(VolumeError::from)? {
+    if args.anyway {
         return Ok(());
     }
-    Err(CliError::Input(format!(
-        "{} is where the others are, and its shares are not looked at here: `oblivio check` says whether they are wrong, and --anyway makes them anew",
-        store.name(server)
-    )))
+    let said = match needs_repair(store, params, server).map_err(VolumeError::from)? {
+        Need::Shares => return Ok(()),
+        Need::LastWrites => {
+            "lacks what was written last, as after a crash: open the volume, which brings it there. If that, or `oblivio check`, says that it is set back, --anyway makes its shares anew"
+        }
+        Need::Nothing => {
+            "is where the others are, and its shares are not looked at here: `oblivio check` says whether they are wrong, and --anyway makes them anew"
+        }
+    };
+    Err(CliError::Input(format!("{} {said}", store.name(server))))
 }
 
 /// What shapes the volume, if it is one on share servers.

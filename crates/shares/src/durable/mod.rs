@@ -68,7 +68,7 @@ mod state;
 mod walk;
 
 pub use params::S3OramParams;
-pub use repair::{Repaired, check_others, needs_repair, repair};
+pub use repair::{Need, Repaired, check_others, needs_repair, repair};
 
 use oblivio_core::durable::{DurableConfig, DurableScheme, Slots, Wish};
 use oblivio_core::{Error, ErrorKind};

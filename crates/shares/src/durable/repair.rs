@@ -32,6 +32,17 @@ pub struct Repaired {
     pub wrong: Vec<usize>,
 }
 
+/// Whether the shares of a server have to be made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// It is where the others are.
+    Nothing,
+    /// It is behind others, and comes where they are by what the next access does. If it was set back, it does not: the client's directory alone knows.
+    LastWrites,
+    /// It has to.
+    Shares,
+}
+
 /// Reads all that the others hold, before anything is removed of a server: whether they are those of the volume, in this order, and whether all that they give back is
 /// blocks of it. Of as many servers as may collude and one more that is the only sign of a wrong share. Those that are ahead of the others by an eviction go back. `progress` is told how many buckets are read.
 ///
@@ -136,7 +147,7 @@ pub fn repair(
     Ok(Repaired { wrong })
 }
 
-/// Whether the server at this place is not where the others are, and does not come there by what the next access does. Its shares are not looked at.
+/// Where the server at this place is, beside the others. Its shares are not looked at.
 ///
 /// # Errors
 /// When too few of the others are there, or the server is further than all of them: then it may be the only one that has what was written last.
@@ -144,14 +155,17 @@ pub fn needs_repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
     server: usize,
-) -> Result<bool, Error> {
+) -> Result<Need, Error> {
     check_place(servers, params, server)?;
+    let mut all = Need::Nothing;
     for tree in &params.trees() {
-        if needs_repair_in(&mut InTree { servers, tree: tree.number }, tree, server)? {
-            return Ok(true);
+        match needs_repair_in(&mut InTree { servers, tree: tree.number }, tree, server)? {
+            Need::Shares => return Ok(Need::Shares),
+            Need::LastWrites => all = Need::LastWrites,
+            Need::Nothing => (),
         }
     }
-    Ok(false)
+    Ok(all)
 }
 
 /// The same of one of its trees.
@@ -159,13 +173,14 @@ fn needs_repair_in(
     servers: &mut dyn ShareServers,
     tree: &ShareTree,
     server: usize,
-) -> Result<bool, Error> {
+) -> Result<Need, Error> {
     let ShareTree { parties, tree, .. } = *tree;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
     let there = |told: &Told| sound(tree, told.as_ref().ok()?).ok();
     let others = told.iter().enumerate().filter(|(i, _)| *i != server);
     let others = others.filter_map(|(_, told)| there(told)).max();
+    let is_behind = there(&told[server]) < others;
     if let (Some(there), Some(others)) = (there(&told[server]), others)
         && steps(tree, there) > steps(tree, others) + 1
     {
@@ -177,7 +192,11 @@ fn needs_repair_in(
     }
     let Standing { parts, .. } = Standing::of(parties, tree, told, Point::default());
     let catches_up = parts.lags(server) && parts.count() >= parties.for_product();
-    Ok(!(parts.current()[server] || catches_up))
+    Ok(match parts.current()[server] || catches_up {
+        false => Need::Shares,
+        true if is_behind => Need::LastWrites,
+        true => Need::Nothing,
+    })
 }
 
 fn check_place(
@@ -221,6 +240,7 @@ fn settle(
     let ShareTree { parties, tree, .. } = *tree;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
+    let has_it = told[lost].as_ref().ok().and_then(|epoch| sound(tree, epoch).ok());
     let mut failed = Vec::new();
     let mut claims = vec![None; told.len()];
     for (server, told) in told.into_iter().enumerate().filter(|(server, _)| *server != lost) {
@@ -239,6 +259,15 @@ fn settle(
     let counts = |at: &Point| (first..=steps(tree, far) + 1).contains(&steps(tree, *at));
     let counted = || sorted.iter().copied().filter(counts);
     let at = counted().min().unwrap_or(far);
+    if has_it.is_some_and(|there| there > at) {
+        let are_further = sorted.iter().filter(|claim| **claim > at).count();
+        let behind = claims.iter().position(|claim| claim.is_some_and(|there| there <= at));
+        if are_further + 1 > parties.colluding()
+            && let Some(behind) = behind
+        {
+            return Err(lacks_what_others_have(servers, behind, lost));
+        }
+    }
     let is_behind = |there: &Point| counts(there) && there.evictions < far.evictions;
     let behind = counted().filter(is_behind).count();
     // Where others are enough without them, a few that say that they are behind take nobody back: a client that has gone on would lose the volume.
@@ -247,7 +276,7 @@ fn settle(
     {
         let those = claims.iter().position(|claim| claim.as_ref().is_some_and(is_behind));
         let message = format!(
-            "{} says that it is an eviction behind the others: repair that one first",
+            "{} says that it is an eviction behind the others: repair that one first, or, if this one keeps you from that, remove its folder of this volume",
             those.map(|server| servers.name(server)).unwrap_or_default()
         );
         return Err(Error::new(ErrorKind::StoreMismatch, message));
@@ -274,6 +303,16 @@ fn settle(
     }
     let is_source = |claim: &Option<Point>| claim.is_some_and(|there| counts(&there));
     Ok((at, claims.iter().map(is_source).collect()))
+}
+
+/// What the lost server says that it has, and others have, may have been acknowledged: without it, and with one that lacks it, nobody would have it any more.
+fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, lost: usize) -> Error {
+    let [behind, lost] = [behind, lost].map(|server| servers.name(server));
+    let message = format!(
+        "{behind} lacks what was written last, and {lost} says that it has it: repair {behind} first, or open the volume, which brings it there. If what {lost} has is damaged, so that neither \
+         can be done, remove its folder of this volume first"
+    );
+    Error::new(ErrorKind::StoreMismatch, message)
 }
 
 /// What is wrong with a server that is not where it has to be.

@@ -3,7 +3,7 @@
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::{DurableConfig, Fate, Save, Want};
 use oblivio_core::scheme::{Op, Sighting};
-use oblivio_shares::durable::{check_others, needs_repair, repair};
+use oblivio_shares::durable::{Need, check_others, needs_repair, repair};
 use oblivio_shares::message::Point;
 use oblivio_shares::recursive::MapShape;
 use oblivio_shares::view::heights;
@@ -255,7 +255,7 @@ fn a_server_that_has_lost_all_is_made_anew_in_the_middle_of_an_access() {
                 lose(&owner, server);
                 check_others(volume, &params, &key(), server, &mut |_| ()).unwrap();
                 repair(volume, &params, server, &mut |_| ()).unwrap();
-                assert!(!needs_repair(volume, &params, server).unwrap());
+                assert_ne!(needs_repair(volume, &params, server).unwrap(), Need::Shares);
             }
             owner.reopen().unwrap();
         }
@@ -341,15 +341,15 @@ fn the_shares_of_a_server_are_made_anew() {
         (0..writes).for_each(|i| owner.write(i % BLOCKS, i as u8).unwrap());
         owner.reopen().unwrap();
         let (params, servers) = (owner.params.clone(), &mut owner.servers.clone());
-        assert!(!needs_repair(servers, &params, 1).unwrap());
+        assert_eq!(needs_repair(servers, &params, 1).unwrap(), Need::Nothing);
         lose(&owner, 1);
-        assert!(needs_repair(servers, &params, 1).unwrap());
+        assert_eq!(needs_repair(servers, &params, 1).unwrap(), Need::Shares);
         let mut done = 0;
         check_others(servers, &params, &key(), 1, &mut |it| done = it).unwrap();
         assert_eq!(done, params.buckets());
         let repaired = repair(servers, &params, 1, &mut |_| ()).unwrap();
         assert_eq!(repaired.wrong, [0; 0]);
-        assert!(!needs_repair(servers, &params, 1).unwrap());
+        assert_eq!(needs_repair(servers, &params, 1).unwrap(), Need::Nothing);
         // Also after its program was started again.
         owner.servers.world().restart(1);
         owner.reopen().unwrap();

@@ -2,7 +2,7 @@
 
 use oblivio_core::durable::Contents;
 use oblivio_core::{Error, ErrorKind};
-use oblivio_shares::durable::{Repaired, check_others, needs_repair, repair};
+use oblivio_shares::durable::{Need, Repaired, check_others, needs_repair, repair};
 use oblivio_shares::message::Point;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -26,6 +26,10 @@ pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> 
     repair(&mut owner.servers.clone(), &owner.params, server, &mut |_| ())
 }
 
+fn need(owner: &Owner, server: usize) -> Need {
+    needs_repair(&mut owner.servers.clone(), &owner.params, server).unwrap()
+}
+
 #[test]
 fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
     for (servers, colluding) in [(3, 1), (5, 1), (5, 2)] {
@@ -39,10 +43,10 @@ fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
             owner.servers.connect();
             let lost = choices.random_range(0..usize::from(servers));
             lose(&owner, lost);
-            assert!(needs_repair(&mut owner.servers.clone(), &owner.params, lost).unwrap());
+            assert_eq!(need(&owner, lost), Need::Shares);
             checked(&owner, lost).unwrap();
             assert_eq!(repaired(&owner, lost).unwrap(), Repaired { wrong: Vec::new() });
-            assert!(!needs_repair(&mut owner.servers.clone(), &owner.params, lost).unwrap());
+            assert_ne!(need(&owner, lost), Need::Shares);
             owner.reopen().unwrap();
         }
         owner.read_all();
@@ -164,4 +168,40 @@ fn with_too_few_others_nothing_is_made() {
     assert!(repaired(&owner, 3).is_err(), "there is no such server");
     owner.reopen().unwrap();
     owner.read_all();
+}
+
+/// A server that was set back by one write looks as after a crash. If another is made anew of it, nobody has that write any more.
+#[test]
+fn no_server_is_made_anew_of_one_that_lacks_what_it_has_itself() {
+    for (servers, colluding, is_evicted) in
+        [(3, 1, false), (3, 1, true), (5, 2, false), (5, 2, true), (5, 1, false)]
+    {
+        let mut owner = Owner::new(parties(servers, colluding), 1);
+        let writes = if is_evicted { 20 } else { 22 };
+        (0..writes).for_each(|i| owner.write(i, i as u8).unwrap());
+        let at = owner.servers.world().points()[0];
+        let before = match is_evicted {
+            true => Point { evictions: at.evictions - 1, written: PRESET.accesses.into() },
+            false => Point { written: at.written - 1, ..at },
+        };
+        assert_eq!((at.written == 0, need(&owner, 0)), (is_evicted, Need::Nothing));
+        // So many that of the others as many as may collude have it.
+        let set_back = usize::from(servers - 1 - colluding);
+        for server in 0..set_back {
+            owner.servers.world().claims[server] = Some(before);
+        }
+        let has_it = set_back;
+        let error = checked(&owner, has_it).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreMismatch, "{error}");
+        assert!(error.to_string().contains("server 1 lacks what was written last"), "{error}");
+        assert_eq!(need(&owner, 0), Need::LastWrites);
+        // One that is set back is made anew of them, if they are enough; an eviction would be taken back for another.
+        let are_enough = usize::from(colluding) < usize::from(servers) - set_back;
+        if are_enough && (set_back == 1 || !is_evicted) {
+            checked(&owner, 0).unwrap();
+        }
+        // What has lost its disk has nothing that would be lost. (An eviction that is said not to be there is.)
+        lose(&owner, has_it);
+        assert!(is_evicted || checked(&owner, has_it).is_ok());
+    }
 }
