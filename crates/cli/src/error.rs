@@ -47,7 +47,7 @@ pub(crate) enum CliError {
     State(String),
     /// The client's directory is older than storage.
     StateRolledBack(String),
-    /// A newer version of this program wrote it.
+    /// Another version of this program wrote it.
     UnknownVersion(String),
     /// The volume was not closed.
     NeedsRecovery(String),

@@ -122,6 +122,8 @@ pub enum StoreErrorKind {
     Full,
     /// The store itself found that what it holds is not whole.
     Damaged,
+    /// What the store holds was made by another version of the programs, which keeps it in another way. Nothing was done.
+    UnknownVersion,
     /// Anything else.
     Failed,
 }

@@ -33,7 +33,7 @@ pub enum ErrorKind {
     State,
     /// The client's directory is older than storage knows it to be.
     StateRolledBack,
-    /// A newer version wrote it.
+    /// Another version wrote it: a newer one, or one whose format is no longer read.
     UnknownVersion,
     /// Storage does not answer. It may later: open the volume again then.
     Unreachable,

@@ -171,6 +171,7 @@ fn what_storage_says_of_a_failure_is_passed_on() {
         (StoreErrorKind::Full, ErrorKind::NoSpace),
         (StoreErrorKind::Fenced, ErrorKind::Locked),
         (StoreErrorKind::Damaged, ErrorKind::Tampered),
+        (StoreErrorKind::UnknownVersion, ErrorKind::UnknownVersion),
         (StoreErrorKind::Failed, ErrorKind::Failed),
     ];
     for (said, expected) in kinds {

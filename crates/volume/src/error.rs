@@ -18,7 +18,7 @@ pub enum VolumeErrorKind {
     InvalidRequest,
     /// The store, or the directory, holds no volume of this program.
     NotAVolume,
-    /// It was written by a version of this program that this one does not know.
+    /// It was written by a version of this program that this one does not know, or no longer reads.
     UnknownVersion,
     /// The passphrase or key file opens nothing here.
     WrongKey,
@@ -175,6 +175,7 @@ impl From<StoreErrorKind> for VolumeErrorKind {
             StoreErrorKind::Fenced => Self::Locked,
             StoreErrorKind::Full => Self::NoSpace,
             StoreErrorKind::Damaged => Self::StoreDamaged,
+            StoreErrorKind::UnknownVersion => Self::UnknownVersion,
             _ => Self::Io,
         }
     }
@@ -194,6 +195,7 @@ mod tests {
             (StoreErrorKind::Full, VolumeErrorKind::NoSpace),
             // It is the store that says so: tampering is what the client found.
             (StoreErrorKind::Damaged, VolumeErrorKind::StoreDamaged),
+            (StoreErrorKind::UnknownVersion, VolumeErrorKind::UnknownVersion),
             (StoreErrorKind::Failed, VolumeErrorKind::Io),
         ] {
             let error = || StoreError::new(store, "a failure for a test");

@@ -209,7 +209,7 @@ pub struct Failure {
 pub enum FailureKind {
     /// The message was not understood, or came when it should not.
     Invalid = 1,
-    /// Another version.
+    /// Another version is spoken, or what is there was made by another one.
     UnknownVersion = 2,
     /// There is no such volume.
     NoVolume = 3,
@@ -253,9 +253,8 @@ impl FailureKind {
             Self::Full => StoreErrorKind::Full,
             Self::Damaged => StoreErrorKind::Damaged,
             Self::Absent | Self::Refused | Self::InUse => StoreErrorKind::Refused,
-            Self::Invalid | Self::UnknownVersion | Self::NoVolume | Self::Exists | Self::Failed => {
-                StoreErrorKind::Failed
-            }
+            Self::UnknownVersion => StoreErrorKind::UnknownVersion,
+            Self::Invalid | Self::NoVolume | Self::Exists | Self::Failed => StoreErrorKind::Failed,
         }
     }
 }
@@ -267,6 +266,7 @@ impl From<StoreErrorKind> for FailureKind {
             StoreErrorKind::Full => Self::Full,
             StoreErrorKind::Damaged => Self::Damaged,
             StoreErrorKind::Refused => Self::Refused,
+            StoreErrorKind::UnknownVersion => Self::UnknownVersion,
             _ => Self::Failed,
         }
     }

@@ -78,7 +78,7 @@ Exit codes:
   10  no space left
   11  the client's directory is missing, damaged, or of another volume
   12  the client's directory is older than storage
-  13  a newer version of this program wrote it
+  13  another version of this program wrote it, mostly a newer one
   14  the volume was not closed and needs recovery (`info --require-clean` only)
   15  storage does not answer
 

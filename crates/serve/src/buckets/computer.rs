@@ -275,7 +275,7 @@ fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
     let drawn = SysRng.try_fill_bytes(&mut seed).map_err(io::Error::other);
     drawn.and_then(|()| Host::open(folder, seed)).map_err(|cause| {
         if cause.kind() == io::ErrorKind::Unsupported {
-            return Refusal::new(FailureKind::Refused, cause.to_string());
+            return Refusal::new(FailureKind::UnknownVersion, cause.to_string());
         }
         let refusal = Refusal::io("open the shares of a volume", &cause);
         match refusal.kind {

@@ -167,8 +167,11 @@ pub(super) fn failure(
 ) -> Error {
     let each = failed.iter().map(|(server, error)| format!("{}: {error}", servers.name(*server)));
     let message = format!("{}. {advice}", each.collect::<Vec<_>>().join("; "));
-    // Others only wait for one without room, or with damaged files.
-    let is_cause = |kind| matches!(kind, StoreErrorKind::Full | StoreErrorKind::Damaged);
+    // Others only wait for one without room, or with files that are damaged or of another version.
+    let is_cause = |kind| {
+        use StoreErrorKind::{Damaged, Full, UnknownVersion};
+        matches!(kind, Full | Damaged | UnknownVersion)
+    };
     match failed.into_iter().min_by_key(|(_, error)| !is_cause(error.kind())) {
         Some((_, first)) => StoreError::caused_by(first.kind(), message, first).into(),
         None => Error::new(ErrorKind::Store, message),

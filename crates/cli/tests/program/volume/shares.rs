@@ -370,6 +370,30 @@ fn a_position_map_that_does_not_fit_on_the_client_is_on_the_servers() {
     assert_eq!(fs::read(world.path("rescued")).unwrap(), bytes(3, MIB));
 }
 
+/// What a server keeps of marks has a version, and says so to whoever opens the volume.
+#[test]
+fn marks_of_another_version_are_refused_as_such() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 1M {SMALL} --client-memory 236000"));
+    let setup = ShareServers::folder(&world, 1).join("alice/disk/shares/setup");
+    let sound = fs::read(&setup).unwrap();
+    let (without_version, last) = (&sound[..sound.len() - 8], sound.len() - 1);
+    let mut newer = sound.clone();
+    newer[last] += 1;
+    for (kept, said) in [(without_version, "an older program"), (&newer, "a newer program")] {
+        servers.kill(1);
+        fs::write(&setup, kept).unwrap();
+        servers.start(&world, 1);
+        world.bad(&format!("check {volume}"), 13, said);
+    }
+    servers.kill(1);
+    fs::write(&setup, sound).unwrap();
+    servers.start(&world, 1);
+    world.good(&format!("check {volume}"));
+}
+
 /// An image is shared leaf by leaf, and the volume is one like any other then.
 #[test]
 fn an_image_becomes_a_volume() {
