@@ -93,6 +93,9 @@ impl SharedStore {
     ) -> Result<(Self, Condition), OpenError> {
         check(&servers, colluding)?;
         let found = at_once(&servers, |dial| RemoteStore::open(dial, mode, options.clone()));
+        let errors = found.iter().map(|found| found.as_ref().err());
+        check_has_volume(&options.name, colluding, errors)?;
+        let is_anywhere = found.iter().any(Result::is_ok);
         let count = servers.len();
         let mut missing_max = count - enough;
         // Whatever a server answers instead of opening, it could have been silent as well. But who else has the volume is not to lose it.
@@ -100,7 +103,11 @@ impl SharedStore {
         let (mut opened, mut condition) = (Vec::new(), Condition::default());
         let mut refused: Option<OpenError> = None;
         let mut first: Option<(String, Vec<TreeShape>)> = None;
-        for (found, called) in found.into_iter().zip(names(&servers)) {
+        for ((found, called), number) in found.into_iter().zip(names(&servers)).zip(1..) {
+            let found = found.map_err(|error| match error.kind() {
+                OpenErrorKind::Missing if is_anywhere => lost_by(number, &options.name, error),
+                _ => error,
+            });
             match found {
                 Ok((store, condition_of_it)) => {
                     condition.add(&called, condition_of_it);
@@ -123,9 +130,6 @@ impl SharedStore {
         }
         if let Some(error) = refused {
             return Err(match error.kind() {
-                OpenErrorKind::Missing if first.is_some() && enough > colluding + 1 => error.with(
-                    ". Others have it: if this one has lost its disk, make its shares anew with `oblivio shares repair`",
-                ),
                 kind if kind == OpenErrorKind::Unreachable || enough == colluding + 1 => {
                     error.with(&format!(". {enough} of {count} servers have to be there"))
                 }
@@ -160,7 +164,7 @@ impl SharedStore {
     pub fn remains(servers: &[ShareServer], options: &RemoteOptions) -> Result<Remains, OpenError> {
         let mode = RemoteMode::Read { may_be_cut_off: true };
         let found = at_once(servers, |dial| RemoteStore::open(dial, mode, options.clone()));
-        let (mut remains, mut missing) = (Remains { bytes: Some(0), ..Default::default() }, None);
+        let mut remains = Remains { bytes: Some(0), ..Default::default() };
         for (found, called) in found.into_iter().zip(names(servers)) {
             match found {
                 Ok((store, condition)) => {
@@ -168,16 +172,13 @@ impl SharedStore {
                     remains.bytes = remains.bytes.map(sum);
                     remains.stores.push(Box::new(store));
                 }
-                Err(error) if error.kind() == OpenErrorKind::Missing => {
-                    missing.get_or_insert_with(|| error.of(&called));
-                    remains.absent.push(called);
-                }
+                Err(error) if error.kind() == OpenErrorKind::Missing => remains.absent.push(called),
                 Err(error) if error.kind() == OpenErrorKind::Damaged => remains.bytes = None,
                 Err(error) => return Err(error.of(&called)),
             }
         }
         let is_nowhere = remains.absent.len() == servers.len();
-        missing.filter(|_| is_nowhere).map_or(Ok(remains), Err)
+        if is_nowhere { Err(nowhere(&options.name)) } else { Ok(remains) }
     }
 
     /// Removes a volume that nobody has open from all servers that have it.
@@ -186,13 +187,11 @@ impl SharedStore {
     /// When there is none on any, or it cannot be removed from one: it is from the others.
     pub fn remove(servers: &[ShareServer], volume: &str) -> Result<(), OpenError> {
         let removed = at_once(servers, |dial| RemoteStore::remove(dial, volume));
-        let (mut absent, mut failure, mut is_removed) = (None, None, false);
+        let (mut failure, mut is_removed) = (None, false);
         for (removed, called) in removed.into_iter().zip(names(servers)) {
             match removed {
                 Ok(()) => is_removed = true,
-                Err(error) if error.kind() == OpenErrorKind::Missing => {
-                    absent.get_or_insert_with(|| error.of(&called));
-                }
+                Err(error) if error.kind() == OpenErrorKind::Missing => (),
                 Err(error) => {
                     failure.get_or_insert_with(|| error.of(&called));
                 }
@@ -203,7 +202,8 @@ impl SharedStore {
                 Err(error.with(". It is removed from other servers: remove it again"))
             }
             Some(error) => Err(error),
-            None => absent.filter(|_| !is_removed).map_or(Ok(()), Err),
+            None if is_removed => Ok(()),
+            None => Err(nowhere(volume)),
         }
     }
 
@@ -259,6 +259,41 @@ fn at_once<'s, T: Send>(
 
 pub(super) fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
     servers.iter().zip(1..).map(|(server, number)| name(number, &server.address))
+}
+
+/// Refuses to go on if no server has the volume, as far as they say: then it is the name that is wrong, and no server has lost anything. One of so many that say so is honest.
+pub(super) fn check_has_volume<'e>(
+    volume: &str,
+    colluding: usize,
+    errors: impl Iterator<Item = Option<&'e OpenError>> + Clone,
+) -> Result<(), OpenError> {
+    let is_absent = |error: &&OpenError| error.kind() == OpenErrorKind::Missing;
+    let absent = errors.clone().flatten().filter(is_absent).count();
+    let is_anywhere = errors.clone().any(|error| error.is_none());
+    if is_anywhere || absent <= colluding {
+        return Ok(());
+    }
+    let servers = errors.count();
+    if absent == servers {
+        return Err(nowhere(volume));
+    }
+    let message = format!(
+        "{absent} of {servers} servers have no volume {volume}, and the others do not open one: check the name"
+    );
+    Err(OpenError::new(OpenErrorKind::Missing, message))
+}
+
+fn nowhere(volume: &str) -> OpenError {
+    let message = format!("there is no volume {volume} on any of the servers: check the name");
+    OpenError::new(OpenErrorKind::Missing, message)
+}
+
+/// The error of this server, which has no volume of this name though others have, says what to do.
+fn lost_by(number: usize, volume: &str, error: OpenError) -> OpenError {
+    let message = format!(
+        "it has no volume {volume}, and others have: if it has lost its disk, make its shares anew (`oblivio shares repair` of server {number})"
+    );
+    OpenError::caused_by(OpenErrorKind::Missing, message, error)
 }
 
 pub(super) fn check(servers: &[ShareServer], colluding: usize) -> Result<(), OpenError> {

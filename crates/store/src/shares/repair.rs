@@ -3,7 +3,7 @@
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Moved, Stretch, TreeId};
 
-use super::opening::{check, names};
+use super::opening::{check, check_has_volume, names};
 use super::{ShareServer, SharedStore};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
@@ -61,6 +61,8 @@ impl SharedStore {
                 Err(error) => return Err(error.of(called)),
             }
         }
+        let errors = opened.iter().map(|it| it.as_ref().err());
+        check_has_volume(&options.name, colluding, errors)?;
         let others = opened.iter().enumerate().filter(|(i, it)| *i != repaired && it.is_ok());
         if others.count() <= colluding {
             let message = format!("{} of the other servers have to be there", colluding + 1);

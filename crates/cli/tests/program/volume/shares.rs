@@ -306,7 +306,7 @@ fn what_is_on_some_of_the_servers_is_removed_and_no_server_is_left_out() {
     let removed = world.json(&format!("{remove} --yes --json"));
     assert!(removed["absent"][0].as_str().unwrap().starts_with("server 2 "), "{removed}");
     assert!(removed["bytes_freed"].as_u64().unwrap() > 0, "{removed}");
-    world.bad(&format!("{remove} --yes"), 3, "no volume of this name");
+    world.bad(&format!("{remove} --yes"), 3, "no volume disk on any of the servers");
     world.good(&format!("create '{url}' --key-file key --size 256K {SMALL}"));
 }
 
@@ -526,7 +526,8 @@ fn a_server_that_has_lost_its_disk_is_made_anew_and_the_volume_opens_as_before()
     servers.kill(1);
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
     servers.start(&world, 1);
-    world.bad(&format!("check {volume}"), 3, "oblivio shares repair");
+    let lost = "it has no volume disk, and others have: if it has lost its disk, make its shares anew (`oblivio shares repair URL` with --server 2)";
+    world.bad(&format!("check {volume}"), 3, lost);
     // The others give back everything, and it is said that one of them is gone.
     let rescue = |image: &str| {
         world.bad(&format!("rescue {volume} {image}"), 7, "blocks that are lost: 0");
@@ -542,6 +543,23 @@ fn a_server_that_has_lost_its_disk_is_made_anew_and_the_volume_opens_as_before()
     assert_eq!((&said["server"], said["wrong"].as_array().unwrap().len()), (&1.into(), 0));
     world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
     world.good(&format!("check {volume}"));
+}
+
+/// A name that is mistyped is no server's loss, and nothing is to be made anew.
+#[test]
+fn a_name_that_no_server_has_is_said_to_be_wrong() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    world.good(&format!("create {} --size 256K {SMALL}", servers.volume("disk")));
+    let volume = servers.volume("dusk");
+    let remove = format!("remove '{}' --yes", servers.url_of(&[0, 1, 2], "dusk"));
+    let said = "there is no volume dusk on any of the servers: check the name";
+    world.bad(&format!("check {volume}"), 3, said);
+    world.bad(&format!("shares repair {volume} --server 2"), 3, said);
+    world.bad(&format!("rescue {volume} image"), 3, said);
+    world.bad(&remove, 3, said);
+    servers.kill(1);
+    world.bad(&format!("check {volume}"), 3, "2 of 3 servers have no volume dusk");
 }
 
 #[test]
