@@ -242,10 +242,9 @@ pub(super) fn most_servers(
         damaged(&servers::failure(servers, failed, OTHERS_ARE_READ));
     }
     let enough = parties.colluding() + 1;
-    // A server that is a write further still answers what it held before.
+    // A server that is a write or an eviction further still answers what it held before.
     let answers = |wanted: Point, at: Option<Point>| {
-        let further = Point { written: wanted.written + 1, ..wanted };
-        at == Some(wanted) || at == Some(further)
+        at.is_some_and(|at| at == wanted || before(tree, at) == wanted)
     };
     let is_enough =
         |wanted: &Point| points.iter().filter(|at| answers(*wanted, **at)).count() >= enough;

@@ -13,13 +13,26 @@ impl Files {
         let here = self.record.at;
         let is_here = at.evictions == here.evictions
             && (at.written == here.written || at.written + 1 == here.written);
-        is_here.then_some(()).ok_or_else(|| {
-            let Point { evictions, written } = here;
-            Refusal::from(format!(
-                "this server is at eviction {evictions}, write {written}, and not at eviction {}, write {}",
-                at.evictions, at.written
-            ))
-        })
+        is_here.then_some(()).ok_or_else(|| self.is_elsewhere(at))
+    }
+
+    /// The same, or the one before the eviction that came last. All of that is kept until something is written: so that the server can go back, and another that is not through with the eviction
+    /// can be read together with this one.
+    fn check_can_be_fetched(&self, at: Point) -> Result<(), Refusal> {
+        let Record { at: here, written_before, .. } = self.record;
+        let is_just_evicted = here == Point { evictions: at.evictions + 1, written: 0 };
+        if is_just_evicted && written_before == Some(at.written) {
+            return Ok(());
+        }
+        self.check_at(at)
+    }
+
+    fn is_elsewhere(&self, at: Point) -> Refusal {
+        let Point { evictions, written } = self.record.at;
+        Refusal::from(format!(
+            "this server is at eviction {evictions}, write {written}, and not at eviction {}, write {}",
+            at.evictions, at.written
+        ))
     }
 
     pub(super) fn selected(&mut self, at: Point, select: Select<u8>) -> Result<Vec<u8>, Refusal> {
@@ -98,7 +111,7 @@ impl Files {
 
     pub(super) fn fetched(&self, at: Point, slots: Slots) -> Result<Vec<u8>, Refusal> {
         self.check_slots(slots)?;
-        self.check_at(at)?;
+        self.check_can_be_fetched(at)?;
         let block_bytes = self.setup.block_bytes;
         let mut shares = vec![0; slots.count * block_bytes];
         if let Some(bucket) = self.bucket(slots.bucket, at)

@@ -295,14 +295,14 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     assert_eq!(array.fate(&salvage, 4), Fate::Empty);
 }
 
-/// The client and one server are gone in the middle of an access, which of the two others one has carried out.
+/// The client and one server are gone in the middle of an access, or of the eviction after it, which of the two others one has carried out.
 #[test]
-fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_apart() {
+fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_or_an_eviction_apart() {
     for of_kind in KINDS {
-        let (mut apart, mut trip) = (0, 1);
+        let (mut a_write_apart, mut an_eviction_apart, mut trip) = (0, 0, 1);
         loop {
             let mut owner = of_kind(parties(3, 1), 8);
-            (0..49).for_each(|i| owner.write(i % 48, i as u8).unwrap());
+            (0..51).for_each(|i| owner.write(i % 48, i as u8).unwrap());
             owner.checkpoint().unwrap();
             let before = owner.expected.clone();
             let at = owner.servers.world().asked + trip;
@@ -316,7 +316,10 @@ fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_apart() {
             let trees = world.hosts[0].setups().count() as u8;
             let points: Vec<_> = (0..trees).map(|tree| world.points_in(tree)).collect();
             drop(world);
-            apart += u32::from(points.iter().any(|points| points[0] != points[1]));
+            let is_apart = |of: fn(Point) -> u64| points.iter().any(|it| of(it[0]) != of(it[1]));
+            let is_an_eviction_apart = is_apart(|at| at.evictions);
+            an_eviction_apart += u32::from(is_an_eviction_apart);
+            a_write_apart += u32::from(!is_an_eviction_apart && is_apart(|at| at.written as u64));
             let (mut array, _) = owner.restored();
             let (mut found, mut damage) = (std::collections::HashMap::new(), Vec::new());
             let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
@@ -330,9 +333,16 @@ fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_apart() {
             let last = found.insert(7, before[&7].clone()).unwrap();
             assert!([&before[&7], &owner.expected[&7]].contains(&&last));
             assert_eq!(found, before);
+            // No server was changed, and all of them go on when the third is back.
+            let mut world = owner.servers.world();
+            assert!((0..trees).all(|tree| world.points_in(tree) == points[usize::from(tree)]));
+            world.missing[2] = false;
+            drop(world);
+            owner.reopen().unwrap();
+            owner.read_all();
             trip += 1;
         }
-        assert!(apart > 0, "after {trip} trips");
+        assert!(a_write_apart > 0 && an_eviction_apart > 0, "{a_write_apart} {an_eviction_apart}");
     }
 }
 

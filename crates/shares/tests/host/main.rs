@@ -234,6 +234,38 @@ fn what_is_asked_twice_is_done_once() {
     assert_eq!(world.fetch(0, after, slot), vec![5; 700]);
 }
 
+/// So another server that is not through with an eviction can be read together with one that is.
+#[test]
+fn what_was_there_before_an_eviction_is_fetched_until_something_is_written() {
+    let mut world = world(3, 1, 2);
+    // Also siblings and leaves hold something.
+    for _ in 0..6 {
+        (0..3).for_each(|_| world.access_any());
+        let before = world.epochs()[0].at;
+        let all = |world: &mut World| -> Vec<Answer> {
+            let slots =
+                (0..7).map(|bucket| Slots { bucket: BucketId(bucket), first: 0, count: 12 });
+            slots.map(|slots| world.ask(0, &Request::Fetch { at: before, slots })).collect()
+        };
+        let held = all(&mut world);
+        assert!(held.iter().all(|it| matches!(it, Answer::Share(_))));
+        world.evict();
+        assert!(all(&mut world) == held);
+        world.restart(0);
+        assert!(all(&mut world) == held);
+        let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
+        for elsewhere in [
+            Point { written: before.written - 1, ..before },
+            Point { evictions: before.evictions.wrapping_sub(1), ..before },
+        ] {
+            let answer = world.ask(0, &Request::Fetch { at: elsewhere, slots });
+            assert!(matches!(answer, Answer::Refused(_)), "{elsewhere:?}");
+        }
+        world.access_any();
+        assert!(all(&mut world).iter().all(|it| matches!(it, Answer::Refused(_))));
+    }
+}
+
 /// Nobody puts it once more. And what was put was never anywhere before.
 #[test]
 fn what_was_put_is_durable_when_it_is_answered() {
@@ -254,6 +286,9 @@ fn what_was_put_is_durable_when_it_is_answered() {
     let back = Request::GoBack { evictions: 3 };
     for _ in 0..2 {
         assert!(matches!(world.ask(1, &back), Answer::Refused(_)));
+        let at = Point { evictions: 3, written: 3 };
+        let slots = Slots { bucket: BucketId::ROOT, first: 0, count: 1 };
+        assert!(matches!(world.ask(1, &Request::Fetch { at, slots }), Answer::Refused(_)));
         world.restart(1);
     }
 }
