@@ -142,6 +142,10 @@ pub(crate) struct SharesArgs {
     /// It gets its name when nobody has used the volume for some minutes, or this server ends.
     #[arg(long, value_name = "DIR")]
     pub(crate) record_views: Option<PathBuf>,
+    /// Bytes of all view files in that directory. Each counts as 1 MiB at least, and takes half of what is left at most, and 2 GiB.
+    /// If there is no room for one, the log says so, and the volume is served without it.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "32G", requires = "record_views")]
+    pub(crate) record_views_max: u64,
 }
 
 #[derive(Args)]

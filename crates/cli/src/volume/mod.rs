@@ -35,6 +35,7 @@ mod serve;
 mod serve_store;
 mod signals;
 mod sizes;
+mod views_room;
 mod watching;
 
 pub(crate) use bench::bench;

@@ -12,25 +12,26 @@ use oblivio_shares::view::{WireRecorder, servers_seen_by};
 use oblivio_wire::keys::{AllowedClient, PublicKey};
 
 use super::recording::Sink;
+use super::views_room::{Taken, ViewsRoom};
 use crate::error::CliError;
 use crate::files::{self, Kind, Output};
 
-/// A client or another server that does not keep to the protocol can make a recording as long as it likes. One that is longer is given up: some 100 million messages.
-const VIEW_BYTES_MAX: u64 = 2 << 30;
-
-/// Records to files in `folder`, which is made if it is missing. They are called `CLIENT-VOLUME-serverI-NUMBER.view`, where I is
-/// which of the volume's servers this one is.
+/// Records to files in `folder`, which is made if it is missing, as long as all in it take no more than `bytes_max`. They are called
+/// `CLIENT-VOLUME-serverI-NUMBER.view`, where I is which of the volume's servers this one is.
 pub(super) fn record_to(
     folder: &Path,
+    bytes_max: u64,
     clients: &[AllowedClient],
 ) -> Result<Box<WatchVolumes>, CliError> {
     files::make_private_folder(folder)?;
     let names: HashMap<PublicKey, String> =
         clients.iter().map(|client| (client.key, client.name.clone())).collect();
     let folder = folder.to_owned();
+    let room = Arc::new(ViewsRoom::new(&folder, bytes_max));
     Ok(Box::new(move |computed: &Computed<'_>| {
         let client = names.get(&computed.client).map_or("unknown", String::as_str);
-        let begun = Recorded::begin(&folder, client, computed).inspect_err(|error| {
+        let begun = room.take().and_then(|room| Recorded::begin(&folder, client, computed, room));
+        let begun = begun.inspect_err(|error| {
             tracing::warn!(volume = computed.name, %error, "what passes for a volume is not recorded");
         });
         begun.ok().map(|recorded| Arc::new(recorded) as Arc<dyn Watcher>)
@@ -41,18 +42,25 @@ pub(super) fn record_to(
 struct Recorded {
     /// Until then.
     under_way: Option<(WireRecorder<Sink>, Output)>,
+    /// Until the file has its name.
+    _room: Taken,
 }
 
 impl Recorded {
-    fn begin(folder: &Path, client: &str, computed: &Computed<'_>) -> Result<Self, CliError> {
+    fn begin(
+        folder: &Path,
+        client: &str,
+        computed: &Computed<'_>,
+        room: Taken,
+    ) -> Result<Self, CliError> {
         let setup = computed.trees.first();
         let number = setup.map_or(0, |setup| setup.number);
         let path = unused(folder, &format!("{client}-{}-server{number}", computed.name));
         let output = Output::begin(&path, Kind::View)?;
         let servers = setup.and_then(|setup| servers_seen_by(setup));
-        let sink = Sink::begin(&output, Capabilities::NONE, servers)?.with_room(VIEW_BYTES_MAX);
+        let sink = Sink::begin(&output, Capabilities::NONE, servers)?.with_room(room.bytes());
         let recorder = WireRecorder::new(sink, computed.trees.iter().copied());
-        Ok(Self { under_way: Some((recorder, output)) })
+        Ok(Self { under_way: Some((recorder, output)), _room: room })
     }
 }
 

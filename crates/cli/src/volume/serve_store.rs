@@ -73,8 +73,9 @@ fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> 
     }
     let peers = shares.map(|shares| read_peers(&shares.peers, &clients, key.public()));
     let peers = peers.transpose()?;
-    let views = shares.and_then(|shares| shares.record_views.as_ref());
-    let watch = views.map(|folder| record_to(folder, &clients)).transpose()?;
+    let views = shares.and_then(|it| Some((it.record_views.as_ref()?, it.record_views_max)));
+    let watch = views.map(|(folder, bytes_max)| record_to(folder, bytes_max, &clients));
+    let watch = watch.transpose()?;
     if !args.listen.ip().is_loopback() && !args.beyond_loopback {
         return Err(CliError::Input(format!(
             "other machines can reach {}: if they are to, say --beyond-loopback; clients prove who they are either way",

@@ -29,8 +29,8 @@ pub(super) struct ShareServers {
     keys: Vec<String>,
     /// What comes after the other parameters of the URL.
     more: &'static str,
-    /// Whether those that are started record what passes them.
-    record: bool,
+    /// Those that are started record what passes them, in so many bytes at most; none if they do not.
+    record: Option<&'static str>,
 }
 
 impl ShareServers {
@@ -66,7 +66,7 @@ impl ShareServers {
         }
         fs::write(world.path("peers"), peers).unwrap();
         let running = (0..servers).map(|_| None).collect();
-        let mut all = Self { running, there, addresses, keys, more, record: false };
+        let mut all = Self { running, there, addresses, keys, more, record: None };
         (0..servers).for_each(|server| all.start(world, server));
         all
     }
@@ -77,8 +77,10 @@ impl ShareServers {
 
     pub(super) fn start(&mut self, world: &World, server: usize) {
         let (number, address) = (server + 1, &self.addresses[server]);
-        let record =
-            if self.record { format!("--record-views views-{number}") } else { String::new() };
+        let record = self.record.map(|bytes_max| {
+            format!("--record-views views-{number} --record-views-max {bytes_max}")
+        });
+        let record = record.unwrap_or_default();
         let command = format!(
             "serve shares shares-{number} --key server-{number}.key --allow allow --peers peers --listen {address} --beyond-loopback --json {record}"
         );
@@ -109,9 +111,9 @@ impl ShareServers {
         assert!(child.wait().unwrap().success());
     }
 
-    /// All are started again, and record what passes them.
-    fn record(&mut self, world: &World) {
-        self.record = true;
+    /// All are started again, and record what passes them, in so many bytes at most.
+    fn record(&mut self, world: &World, bytes_max: &'static str) {
+        self.record = Some(bytes_max);
         for server in 0..self.running.len() {
             self.stop(server);
             self.start(world, server);
@@ -204,7 +206,7 @@ fn a_volume_on_share_servers_is_a_volume() {
 fn views_of_servers_have_what_they_send_to_each_other() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 5, "");
-    servers.record(&world);
+    servers.record(&world, "1G");
     let volume = servers.volume("disk");
     world.good(&format!("create {volume} --size 256K {SMALL}"));
     fs::write(world.path("data"), bytes(4, MIB / 4)).unwrap();
@@ -282,6 +284,27 @@ fn views_of_servers_have_what_they_send_to_each_other() {
         assert!(of_way.clone().count() > 40 && of_way.all(|line| party(line) == "2"), "{way}");
     }
     world.good("view show views-1/alice-disk-server1-1.view --svg one.svg");
+}
+
+/// A client that comes often does not fill a server's disk with what is recorded of it, and is served all the same.
+#[test]
+fn recordings_end_where_there_is_no_room_for_more_and_their_servers_do_not() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    let recorded = || fs::read_dir(world.path("views-1")).unwrap().count();
+    let log = || fs::read_to_string(world.path("servers.log")).unwrap();
+    servers.record(&world, "3M");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    servers.record(&world, "3M");
+    assert_eq!(recorded(), 1);
+    assert!(!log().contains("--record-views-max"), "{}", log());
+    for _ in 0..2 {
+        world.good(&format!("check {volume}"));
+        servers.record(&world, "3M");
+    }
+    assert_eq!(recorded(), 2);
+    assert!(log().contains("allow more (--record-views-max)"), "{}", log());
 }
 
 #[test]
