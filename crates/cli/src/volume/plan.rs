@@ -238,10 +238,14 @@ impl Plan {
         lines.extend(self.range_lines());
         lines.extend([
             format!(
-                "client memory     {}: up to {} for the position map, {} for blocks",
+                "client memory     {}: up to {} for the position map, {} for {}",
                 size(cost.client_bytes() as f64),
                 size(cost.position_map_bytes as f64),
-                size(cost.blocks_on_client_bytes as f64)
+                size(cost.blocks_on_client_bytes as f64),
+                match self.kind {
+                    StoreKind::Shares { .. } => "the matrices of an eviction with a block",
+                    _ => "blocks",
+                }
             ),
             format!(
                 "memory in use     about {} with a few clients, the program aside: {} more for the cache (--cache), {} \

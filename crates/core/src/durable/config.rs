@@ -170,7 +170,7 @@ pub struct Cost {
     pub position_map_depth: usize,
     /// Bytes of client memory for the position map, blocks of it and notes on taken slots included.
     pub position_map_bytes: u64,
-    /// Bytes of client memory for tree top and stash.
+    /// Bytes of client memory for tree top and stash, or whatever else a scheme has of blocks there.
     pub blocks_on_client_bytes: u64,
     /// Accesses between checkpoints, at most.
     pub accesses_per_checkpoint: u64,

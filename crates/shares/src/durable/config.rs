@@ -70,6 +70,7 @@ impl DurableConfig for S3OramParams {
             0 => 2.0 + 2.0 * evictions,
             _ => 3.0 + 4.0 * evictions,
         };
+        // Of the largest eviction, as it is and for each server.
         let on_client = |it: &ShareTree| (servers + 1) * (it.matrix_bytes() + it.slot_bytes as u64);
         Ok(Cost {
             tree_bytes: servers * setups.iter().map(Host::file_bytes).sum::<u64>(),

@@ -142,7 +142,8 @@ impl DurableScheme for DurableS3Oram {
 
 /// With the position map in smaller trees, if it does not fit on the client.
 fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Error> {
-    let whole = params.cost()?.client_bytes();
+    let mut least = params.cost()?;
+    let whole = least.client_bytes();
     if whole <= client_bytes_max {
         return Ok(params);
     }
@@ -151,22 +152,26 @@ fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Erro
         params.clone().with_map_in_trees(shape)
     };
     let most = MapShape::default().client_entries_max;
-    let mut least = whole;
     // Half as many, as long as it is too much: one tree more takes time.
     for entries in std::iter::successors(Some(most), |it| Some(it / 2)).take_while(|it| *it > 0) {
         let Ok(params) = in_trees(entries) else { continue };
-        let client_bytes = params.cost()?.client_bytes();
-        if client_bytes <= client_bytes_max {
+        let cost = params.cost()?;
+        if cost.client_bytes() <= client_bytes_max {
             return Ok(params);
         }
-        least = least.min(client_bytes);
+        if cost.client_bytes() < least.client_bytes() {
+            least = cost;
+        }
     }
     // Servers of which some may be missing have no such trees, and say so.
-    if least == whole {
+    if least.client_bytes() == whole {
         in_trees(1)?;
     }
     Err(impossible(format!(
-        "such a volume takes {least} bytes of client memory: allow as many, or choose larger blocks or a smaller disk"
+        "such a volume takes {} bytes of client memory at least, {} of them for the matrices of an eviction with a block, whatever its position map takes, and {} for that: allow as many, or choose fewer slots a bucket or a smaller disk",
+        least.client_bytes(),
+        least.blocks_on_client_bytes,
+        least.position_map_bytes
     )))
 }
 

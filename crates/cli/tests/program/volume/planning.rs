@@ -44,6 +44,29 @@ fn client_memory_that_cannot_be_kept_is_refused_with_the_least_that_can() {
     }
 }
 
+/// The matrices of an eviction come before any position map.
+#[test]
+fn what_client_memory_on_share_servers_is_for_is_said_with_the_least_that_there_can_be() {
+    let world = World::new();
+    for wish in ["--size 64M --block 4K --slots 74 --evict-period 16", "--size 40G", "--size 1M"] {
+        let wish = format!("plan --servers 3 {wish}");
+        let message = bad(world.path(""), &format!("{wish} --client-memory 1K"), 3);
+        let numbers = message.split(|c: char| !c.is_ascii_digit());
+        let numbers: Vec<u64> = numbers.filter_map(|it| it.parse().ok()).collect();
+        let [least, matrices, map] = numbers[..] else { panic!("{message}") };
+        assert_eq!(least, matrices + map, "{message}");
+        let plan = world.json(&format!("{wish} --client-memory {least} --json"));
+        assert_eq!(
+            (&plan["client_bytes"], &plan["blocks_on_client_bytes"]),
+            (&least.into(), &matrices.into()),
+            "{wish}"
+        );
+        world.bad(&format!("{wish} --client-memory {}", least - 1), 3, "--client-memory");
+        let plan = world.good(&format!("{wish} --client-memory {least}"));
+        assert!(plan.contains("for the matrices of an eviction with a block"), "{plan}");
+    }
+}
+
 #[test]
 fn the_clients_directory_takes_no_more_room_than_the_plan_says() {
     let world = World::new();
