@@ -25,6 +25,7 @@ use super::servers;
 use super::standing::is_old;
 use super::state::{plan_of, save};
 use super::walk::buckets_with_slots;
+use super::wants::address_of;
 use super::{impossible, invalid};
 
 /// To which leaves planned accesses map blocks, in order. Secret; wiped when dropped.
@@ -151,16 +152,7 @@ impl Durable for ShareArray {
         }
         let mut steps = Vec::with_capacity(wanted.len());
         for want in wanted {
-            let address = match *want {
-                Want::Block(address) if address < self.params.blocks => Some(address),
-                Want::Nothing => None,
-                Want::Block(_) | Want::Position(_) => {
-                    return Err(invalid("the address is past the end"));
-                }
-                Want::Range { .. } | Want::NoRange { .. } => {
-                    return Err(invalid("this scheme has no ranges"));
-                }
-            };
+            let address = address_of(*want, self.params.blocks)?;
             // Both are drawn, whatever is shown.
             let [drawn, to] = [(); 2].map(|()| self.draw_leaf(coins));
             let leaf = address.and_then(|address| moves.leaf(address));

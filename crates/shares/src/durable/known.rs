@@ -12,6 +12,7 @@ use zeroize::Zeroizing;
 use super::impossible;
 use super::load::Failed;
 use super::params::S3OramParams;
+use super::sections::Entry;
 use crate::client::{Client, ClientError};
 use crate::field::Gf256;
 use crate::message::{Point, Slots};
@@ -166,13 +167,13 @@ impl Known {
     }
 
     /// What is kept of a block in a state: where it is, and its last write.
-    pub(super) fn entry(&self, address: u64) -> (u64, u64) {
-        (self.client.positions().entry(address as usize), self.versions[address as usize])
+    pub(super) fn entry(&self, address: u64) -> Entry {
+        [self.client.positions().entry(address as usize), self.versions[address as usize]]
     }
 
     /// Puts that back. Answers whether there is such a block, and such a place.
     #[must_use]
-    pub(super) fn set_entry(&mut self, address: u64, (position, version): (u64, u64)) -> bool {
+    pub(super) fn set_entry(&mut self, address: u64, [position, version]: Entry) -> bool {
         let Some(known) = self.versions.get_mut(address as usize) else { return false };
         *known = version;
         self.client.positions_mut().set_entry(address as usize, position)

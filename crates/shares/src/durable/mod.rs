@@ -34,7 +34,9 @@
 //! | `mapped` | the array with its map in trees |
 //! | `known` | what the client knows, and what an access changes of it |
 //! | `load` | what an array holds from its beginning |
+//! | `sections` | what states have in common, with the map in trees and without |
 //! | `state` | states and plans as bytes |
+//! | `wants` | what an access is for |
 //! | `servers` | asking all servers, and what is said of one that fails |
 //! | `standing` | how far servers are, and which of them are not where they have to be |
 //! | `parts` | which servers take part, and why others do not |
@@ -61,11 +63,13 @@ mod mapped;
 mod params;
 mod parts;
 mod repair;
+mod sections;
 mod servers;
 mod share_tree;
 mod standing;
 mod state;
 mod walk;
+mod wants;
 
 pub use params::S3OramParams;
 pub use repair::{Need, Repaired, check_others, needs_repair, repair};

@@ -17,6 +17,7 @@ use super::super::coins::EraCoins;
 use super::super::params::S3OramParams;
 use super::super::servers;
 use super::super::walk::buckets_with_slots;
+use super::super::wants::address_of;
 use super::super::{impossible, invalid};
 use super::known::{Draw, Known, SALT_BYTES, Step};
 use super::labels::Labels;
@@ -150,16 +151,7 @@ impl Durable for MappedArray {
         let first = self.known.accesses() + planned as u64;
         let mut steps = Vec::with_capacity(wanted.len());
         for (number, want) in (first..).zip(wanted) {
-            let address = match *want {
-                Want::Block(address) if address < self.params.blocks => Some(address),
-                Want::Nothing => None,
-                Want::Block(_) | Want::Position(_) => {
-                    return Err(invalid("the address is past the end"));
-                }
-                Want::Range { .. } | Want::NoRange { .. } => {
-                    return Err(invalid("this scheme has no ranges"));
-                }
-            };
+            let address = address_of(*want, self.params.blocks)?;
             // Both are drawn, whatever is shown.
             let draws = self.trees.iter().map(|tree| {
                 let [instead, to] = [(); 2].map(|()| tree.draw_leaf(coins));

@@ -6,6 +6,7 @@ use oblivio_core::Leaf;
 use oblivio_core::durable::Bits;
 use zeroize::Zeroizing;
 
+use super::super::sections::Entry;
 use crate::message::Point;
 use crate::recursive::Levels;
 use crate::recursive::map_block::Mapped;
@@ -140,13 +141,13 @@ impl Known {
     }
 
     /// What is kept of blocks of the last tree in a state.
-    pub(super) fn entries(&self) -> &[[u64; 2]] {
+    pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// Puts that back. Answers whether there is such a block, and such a leaf.
     #[must_use]
-    pub(super) fn set_entry(&mut self, block: u64, entry: [u64; 2]) -> bool {
+    pub(super) fn set_entry(&mut self, block: u64, entry: Entry) -> bool {
         match self.entries.get_mut(block as usize) {
             Some(known) if entry[0] <= self.leaves_of_last => {
                 *known = entry;

@@ -5,28 +5,22 @@ use std::ops::Range;
 use oblivio_core::durable::section::{
     Fields, bytes_of, check_range, in_sections, put_count, strange,
 };
-use oblivio_core::durable::{AnyStore, Bits, Durable, Plan, Restore, Save, SectionSize, StateSize};
+use oblivio_core::durable::{AnyStore, Bits, Durable, Plan, Restore, Save, StateSize};
 use oblivio_core::pieces::TreeId;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf, MasterKey};
 
-use super::super::invalid;
 use super::super::params::S3OramParams;
+use super::super::sections::{self, Coming, Saving, ranges, tag};
 use super::array::MappedArray;
-use super::known::{Draw, ENTRY_BYTES, Known, SALT_BYTES, Step};
+use super::known::{Draw, Known, SALT_BYTES, Step};
 use crate::recursive::Levels;
 
-mod tag {
-    pub(super) const HEAD: u8 = 1;
-    pub(super) const MAP: u8 = 2;
-    pub(super) const LIVE: u8 = 3;
-}
+/// What the sections begin with that say which blocks have contents. Others begin as those without trees of the map do.
+const LIVE: u8 = 3;
 
 /// The address of no block, in a plan.
 const NOTHING: u64 = u64::MAX;
-
-/// Blocks of the last tree of which one section tells.
-const SECTION_ENTRIES: u64 = 4096;
 
 /// Blocks of which one section says whether they have contents: whole bytes of them.
 const SECTION_BITS: u64 = 8 * 32_768;
@@ -38,10 +32,7 @@ fn step_bytes(trees: usize) -> usize {
 
 /// How large states and plans are at most.
 pub(in crate::durable) fn size(params: &S3OramParams, levels: &Levels) -> StateSize {
-    let mut whole = vec![SectionSize { sections: 1, bytes: bytes_of(|out| put_head(out, 0)) }];
-    whole.extend(in_sections(levels.client_entries() as u64, SECTION_ENTRIES, |entries| {
-        bytes_of(|out| put_map(out, 0, &vec![[0; 2]; entries as usize]))
-    }));
+    let mut whole = sections::sizes(levels.client_entries() as u64);
     whole.extend(in_sections(params.blocks, SECTION_BITS, |blocks| {
         bytes_of(|out| put_live(out, &Bits::new(blocks), 0..blocks))
     }));
@@ -53,22 +44,8 @@ pub(in crate::durable) fn size(params: &S3OramParams, levels: &Levels) -> StateS
     }
 }
 
-fn put_head(out: &mut WipedBytes, accesses: u64) {
-    out.push(tag::HEAD);
-    out.extend_from_slice(&accesses.to_le_bytes());
-}
-
-fn put_map(out: &mut WipedBytes, start: u64, entries: &[[u64; 2]]) {
-    out.push(tag::MAP);
-    out.extend_from_slice(&start.to_le_bytes());
-    put_count(out, entries.len());
-    for number in entries.iter().flatten() {
-        out.extend_from_slice(&number.to_le_bytes());
-    }
-}
-
 fn put_live(out: &mut WipedBytes, live: &Bits, range: Range<u64>) {
-    out.push(tag::LIVE);
+    out.push(LIVE);
     out.extend_from_slice(&range.start.to_le_bytes());
     put_count(out, (range.end - range.start) as usize);
     // What a block is read into is not wiped. It says no more than whether blocks have contents.
@@ -77,31 +54,12 @@ fn put_live(out: &mut WipedBytes, live: &Bits, range: Range<u64>) {
 
 /// Hands the state to `out`, section by section.
 pub(super) fn save(known: &Known, blocks: u64, what: Save, out: &mut dyn FnMut(&[u8])) {
-    let mut section = WipedBytes::default();
-    let mut tell = |put: &mut dyn FnMut(&mut WipedBytes)| {
-        section.clear();
-        put(&mut section);
-        out(&section);
-    };
-    tell(&mut |section| put_head(section, known.accesses()));
-    // All else follows from the plans.
-    if what == Save::Changes {
-        return;
-    }
-    let is_padded = what == Save::WholePadded;
-    for (start, entries) in (0..)
-        .step_by(SECTION_ENTRIES as usize)
-        .zip(known.entries().chunks(SECTION_ENTRIES as usize))
-    {
-        if is_padded || entries.iter().any(|entry| *entry != [0; 2]) {
-            tell(&mut |section| put_map(section, start, entries));
-        }
-    }
-    for start in (0..blocks).step_by(SECTION_BITS as usize) {
-        let range = start..(start + SECTION_BITS).min(blocks);
-        if is_padded || range.clone().any(|address| known.live.contains(address)) {
-            tell(&mut |section| put_live(section, &known.live, range.clone()));
-        }
+    let Some(mut saving) = Saving::begin(known.accesses(), what, out) else { return };
+    let entries = known.entries();
+    saving.map(entries.len() as u64, &|block| entries[block as usize]);
+    for range in ranges(blocks, SECTION_BITS) {
+        let is_of_nothing = !range.clone().any(|address| known.live.contains(address));
+        saving.section(is_of_nothing, |section| put_live(section, &known.live, range));
     }
 }
 
@@ -152,25 +110,13 @@ pub(in crate::durable) struct MappedRestore {
     params: S3OramParams,
     levels: Levels,
     known: Known,
-    states: u64,
-    /// The state that is coming has said how far it is.
-    has_head: bool,
+    coming: Coming,
 }
 
 impl MappedRestore {
     pub(in crate::durable) fn new(params: S3OramParams, levels: Levels) -> Self {
         let known = Known::new(&levels);
-        Self { params, levels, known, states: 0, has_head: false }
-    }
-
-    fn head(&mut self, accesses: u64) -> Result<(), Error> {
-        let follows = self.states == 1 || accesses == self.known.accesses();
-        if self.has_head || !follows {
-            return Err(strange());
-        }
-        self.known.go_to(accesses);
-        self.has_head = true;
-        Ok(())
+        Self { params, levels, known, coming: Coming::default() }
     }
 
     fn live(&mut self, mut fields: Fields<'_>) -> Result<(), Error> {
@@ -187,30 +133,22 @@ impl MappedRestore {
 
 impl Restore for MappedRestore {
     fn begin_state(&mut self) -> Result<(), Error> {
-        self.states += 1;
-        self.has_head = false;
+        self.coming.begin();
         Ok(())
     }
 
     fn section(&mut self, section: &[u8]) -> Result<(), Error> {
+        let Self { known, coming, .. } = self;
         let mut fields = Fields::of(section);
         match fields.u8()? {
             tag::HEAD => {
-                let accesses = fields.count()?;
-                fields.end()?;
-                self.head(accesses)
+                known.go_to(coming.head(fields, known.accesses())?);
+                Ok(())
             }
-            // Those of later states follow from the first and the plans since.
-            tag::MAP if self.states == 1 => {
-                let start = fields.count()?;
-                let entries =
-                    fields.list(ENTRY_BYTES, |fields| Ok([fields.u64()?, fields.u64()?]))?;
-                fields.end()?;
-                let fits =
-                    (start..).zip(entries).all(|(at, entry)| self.known.set_entry(at, entry));
-                if fits { Ok(()) } else { Err(strange()) }
+            tag::MAP if coming.is_first() => {
+                coming.map(fields, |block, entry| known.set_entry(block, entry))
             }
-            tag::LIVE if self.states == 1 => self.live(fields),
+            LIVE if coming.is_first() => self.live(fields),
             _ => Err(strange()),
         }
     }
@@ -237,9 +175,7 @@ impl Restore for MappedRestore {
         trees: &[TreeId],
         store: AnyStore,
     ) -> Result<Box<dyn Durable>, Error> {
-        if !self.has_head {
-            return Err(invalid("the state has no head"));
-        }
+        self.coming.end()?;
         let Self { params, levels, known, .. } = *self;
         Ok(Box::new(MappedArray::new(params, &levels, &key, trees, store, known)?))
     }

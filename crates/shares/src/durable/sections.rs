@@ -1,0 +1,137 @@
+//! What the saved states of both kinds of arrays have in common: a head, which says how many accesses there were, and sections that the first state alone has: all else follows from the
+//! plans since. `docs/format.md` of the repository says what each of them is.
+
+use std::ops::Range;
+
+use oblivio_core::Error;
+use oblivio_core::durable::section::{Fields, bytes_of, in_sections, put_count, strange};
+use oblivio_core::durable::{Save, SectionSize};
+use oblivio_core::wiped::WipedBytes;
+
+use super::invalid;
+
+/// What sections of either kind begin with.
+pub(super) mod tag {
+    pub(in crate::durable) const HEAD: u8 = 1;
+    pub(in crate::durable) const MAP: u8 = 2;
+}
+
+/// What a map says of a block: two numbers, which are zero for one that is nowhere. Secret.
+pub(super) type Entry = [u64; 2];
+
+/// Blocks of which one section of a map tells.
+const SECTION_ENTRIES: u64 = 4096;
+
+/// How long the head is, and a map of so many blocks.
+pub(super) fn sizes(entries: u64) -> Vec<SectionSize> {
+    let head = SectionSize { sections: 1, bytes: bytes_of(|out| put_head(out, 0)) };
+    let map = in_sections(entries, SECTION_ENTRIES, |entries| {
+        bytes_of(|out| put_map(out, 0..entries, &|_| [0; 2]))
+    });
+    [&[head], &map[..]].concat()
+}
+
+fn put_head(out: &mut WipedBytes, accesses: u64) {
+    out.push(tag::HEAD);
+    out.extend_from_slice(&accesses.to_le_bytes());
+}
+
+fn put_map(out: &mut WipedBytes, range: Range<u64>, entry: &dyn Fn(u64) -> Entry) {
+    out.push(tag::MAP);
+    out.extend_from_slice(&range.start.to_le_bytes());
+    put_count(out, (range.end - range.start) as usize);
+    range.flat_map(entry).for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
+}
+
+/// Ranges of so many, up to an end.
+pub(super) fn ranges(end: u64, in_each: u64) -> impl Iterator<Item = Range<u64>> {
+    (0..end).step_by(in_each as usize).map(move |start| start..(start + in_each).min(end))
+}
+
+/// A state that is saved, section by section.
+pub(super) struct Saving<'o> {
+    what: Save,
+    /// The one that is next; wiped when dropped.
+    section: WipedBytes,
+    out: &'o mut dyn FnMut(&[u8]),
+}
+
+impl<'o> Saving<'o> {
+    /// Hands over the head. None if nothing else is saved.
+    pub(super) fn begin(accesses: u64, what: Save, out: &'o mut dyn FnMut(&[u8])) -> Option<Self> {
+        let mut saving = Self { what, section: WipedBytes::default(), out };
+        saving.tell(|section| put_head(section, accesses));
+        (what != Save::Changes).then_some(saving)
+    }
+
+    /// Hands over a section. One that tells of nothing is left out, unless the state is as long as any.
+    pub(super) fn section(&mut self, is_of_nothing: bool, put: impl FnOnce(&mut WipedBytes)) {
+        if self.what == Save::WholePadded || !is_of_nothing {
+            self.tell(put);
+        }
+    }
+
+    /// Hands over a map of so many blocks.
+    pub(super) fn map(&mut self, entries: u64, entry: &dyn Fn(u64) -> Entry) {
+        for range in ranges(entries, SECTION_ENTRIES) {
+            let is_of_nothing = range.clone().all(|block| entry(block) == [0; 2]);
+            self.section(is_of_nothing, |section| put_map(section, range, entry));
+        }
+    }
+
+    fn tell(&mut self, put: impl FnOnce(&mut WipedBytes)) {
+        self.section.clear();
+        put(&mut self.section);
+        (self.out)(&self.section);
+    }
+}
+
+/// Which of the states of a log is coming, and what has come of it.
+#[derive(Default)]
+pub(super) struct Coming {
+    states: u64,
+    has_head: bool,
+}
+
+impl Coming {
+    /// Another state begins.
+    pub(super) fn begin(&mut self) {
+        self.states += 1;
+        self.has_head = false;
+    }
+
+    /// Whether it is the first, which tells of everything.
+    pub(super) fn is_first(&self) -> bool {
+        self.states == 1
+    }
+
+    /// How many accesses there were, as the head says. A later one says what follows from the plans since the first.
+    pub(super) fn head(&mut self, mut fields: Fields<'_>, follows: u64) -> Result<u64, Error> {
+        let accesses = fields.count()?;
+        fields.end()?;
+        if self.has_head || !self.is_first() && accesses != follows {
+            return Err(strange());
+        }
+        self.has_head = true;
+        Ok(accesses)
+    }
+
+    /// Tells `set` what a section of a map says of each of some blocks, until that answers that there is no such block or entry.
+    pub(super) fn map(
+        &self,
+        mut fields: Fields<'_>,
+        mut set: impl FnMut(u64, Entry) -> bool,
+    ) -> Result<(), Error> {
+        let start = fields.count()?;
+        let entries =
+            fields.list(size_of::<Entry>(), |fields| Ok([fields.u64()?, fields.u64()?]))?;
+        fields.end()?;
+        let fits = (start..).zip(entries).all(|(block, entry)| set(block, entry));
+        if fits { Ok(()) } else { Err(strange()) }
+    }
+
+    /// The last state is over.
+    pub(super) fn end(&self) -> Result<(), Error> {
+        self.has_head.then_some(()).ok_or_else(|| invalid("the state has no head"))
+    }
+}
