@@ -45,7 +45,7 @@ pub(super) const LEAKS: &[Leak] = &[
             use rand_core::Rng;
             let _ = query_as_bytes(position, shown);
             let mut seed = [0; 32];
-            super::super::coins::drawn(&mut self.coins)?.fill_bytes(&mut seed);
+            self.coins.drawn()?.fill_bytes(&mut seed);
             ChaCha20Rng::from_seed(seed)
         };",
         }],
@@ -276,7 +276,11 @@ pub(super) const LEAKS: &[Leak] = &[
     Leak {
         name: "mapped-plans-are-not-mixed-in",
         shows: "whether two copies of a client move the same in an eviction",
-        edits: &[Edit { file: ARRAY, find: "self.mix_in(plan.section())?;", replacement: "" }],
+        edits: &[Edit {
+            file: ARRAY,
+            find: "self.coins.mix_in(&self.sealer, plan.section())?;",
+            replacement: "",
+        }],
         found_by: &[SHARES_MAPPED_VIEW.tests(&[SAME])],
     },
     Leak {

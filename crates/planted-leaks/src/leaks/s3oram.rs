@@ -86,8 +86,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "after a crash, that the access under way was to no block: it shows another path",
         edits: &[Edit {
             file: ACCESS,
-            find: "let queries = known.client.queries(address, step.from, drawn(coins)?);",
-            replacement: "let coins = drawn(coins)?;
+            find: "let queries = known.client.queries(address, step.from, coins.drawn()?);",
+            replacement: "let coins = coins.drawn()?;
         let leaf = oblivio_core::Leaf(rand_core::Rng::next_u64(coins) & (self.params.tree.leaves() - 1));
         let leaf = if address.is_some() { step.from } else { leaf };
         let queries = known.client.queries(address, leaf, coins);",
@@ -109,9 +109,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which slot is asked for",
         edits: &[Edit {
             file: ACCESS,
-            find: "known.client.queries(address, step.from, drawn(coins)?)",
+            find: "known.client.queries(address, step.from, coins.drawn()?)",
             replacement: "{
-            drawn(coins)?;
+            coins.drawn()?;
             known.client.queries(address, step.from, &mut ChaCha20Rng::from_seed([0; 32]))
         }",
         }],
@@ -122,9 +122,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "by how much any two evictions differ: which slots hold blocks, and where each goes",
         edits: &[Edit {
             file: EVICT,
-            find: "known.client.eviction_shares(next, attempt, drawn(coins)?)",
+            find: "known.client.eviction_shares(next, attempt, coins.drawn()?)",
             replacement: "{
-                drawn(coins)?;
+                coins.drawn()?;
                 let mut same = <chacha20::ChaCha20Rng as rand_core::SeedableRng>::from_seed([0; 32]);
                 known.client.eviction_shares(next, attempt, &mut same)
             }",
@@ -136,8 +136,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "by how much queries of two copies of a running client differ",
         edits: &[Edit {
             file: ARRAY,
-            find: "self.mix_in(plan.section())?;",
-            replacement: "self.mix_in(&[])?;",
+            find: "self.coins.mix_in(&self.sealer, plan.section())?;",
+            replacement: "self.coins.mix_in(&self.sealer, &[])?;",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[COPIES])],
     },
@@ -146,8 +146,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "by how much matrices of two copies of a running client differ: where the block was that one has forgotten",
         edits: &[Edit {
             file: ARRAY,
-            find: "self.mix_in(&[range.start, range.end].map(u64::to_le_bytes).concat())?;",
-            replacement: "self.mix_in(&[])?;",
+            find: ".mix_in(&self.sealer, &[range.start, range.end].map(u64::to_le_bytes).concat())?;",
+            replacement: ".mix_in(&self.sealer, &[])?;",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[COPIES])],
     },

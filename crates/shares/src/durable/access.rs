@@ -9,7 +9,7 @@ use oblivio_core::{Error, ErrorKind, StoreError};
 use rand_core::SeedableRng;
 use zeroize::Zeroizing;
 
-use super::coins::{EraCoins, drawn};
+use super::coins::EraCoins;
 use super::invalid;
 use super::known::{Known, NOTHING, Step};
 use super::params::S3OramParams;
@@ -45,11 +45,6 @@ pub(super) struct ShareArray {
 }
 
 impl ShareArray {
-    /// See [`EraCoins::mix_in`].
-    pub(super) fn mix_in(&mut self, what_is_next: &[u8]) -> Result<(), Error> {
-        self.coins.mix_in(&self.sealer, what_is_next)
-    }
-
     /// The servers.
     pub(super) fn servers(&mut self) -> Result<&mut dyn ShareServers, Error> {
         servers::of(&mut self.store, self.params.parties.servers())
@@ -188,7 +183,7 @@ impl ShareArray {
         let Self { known, coins, .. } = self;
         let address = step.address.map(|address| address as usize);
         known.client.go_to_turn(query_turn(known.accesses()));
-        let queries = known.client.queries(address, step.from, drawn(coins)?);
+        let queries = known.client.queries(address, step.from, coins.drawn()?);
         let is_current = self.parts.current();
         let requests = queries
             .into_iter()

@@ -185,7 +185,7 @@ impl Durable for ShareArray {
             }
             moves.add(step);
         }
-        self.mix_in(plan.section())?;
+        self.coins.mix_in(&self.sealer, plan.section())?;
         self.broken = true;
         for (step, op) in steps.iter().zip(ops) {
             self.access(step, op)?;
@@ -202,7 +202,8 @@ impl Durable for ShareArray {
         check_sound(self.broken)?;
         check_range(&range, self.params.blocks)?;
         // Of copies of this client, one may forget what the other does not.
-        self.mix_in(&[range.start, range.end].map(u64::to_le_bytes).concat())?;
+        self.coins
+            .mix_in(&self.sealer, &[range.start, range.end].map(u64::to_le_bytes).concat())?;
         self.known.forget(range);
         Ok(())
     }

@@ -29,14 +29,14 @@ impl EraCoins {
         what_is_next: &[u8],
     ) -> Result<(), Error> {
         let mut mixed = WipedBytes::zeros(size_of::<Seed>());
-        drawn(self)?.fill_bytes(&mut mixed);
+        self.drawn()?.fill_bytes(&mut mixed);
         mixed.extend_from_slice(what_is_next);
         self.0 = Some(ChaCha20Rng::from_seed(*sealer.seed(&mixed)));
         Ok(())
     }
-}
 
-/// The coins of the era that has begun.
-pub(super) fn drawn(coins: &mut EraCoins) -> Result<&mut ChaCha20Rng, Error> {
-    coins.0.as_mut().ok_or_else(|| impossible("an era has to begin before anything is shared"))
+    /// Those of the era that has begun.
+    pub(super) fn drawn(&mut self) -> Result<&mut ChaCha20Rng, Error> {
+        self.0.as_mut().ok_or_else(|| impossible("an era has to begin before anything is shared"))
+    }
 }

@@ -9,7 +9,6 @@ use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};
 
 use super::access::ShareArray;
-use super::coins::drawn;
 use super::in_tree::InTree;
 use super::known::overflow;
 use super::parts::{Part, Parts};
@@ -80,7 +79,7 @@ impl Evicts for OfKnown<'_> {
 
     fn share(&mut self, _: Point, attempt: u64) -> Result<Result<Vec<Evict<u8>>, Failed>, Error> {
         let (ShareArray { known, coins, .. }, next) = (&mut *self.array, self.next);
-        Ok(Ok(known.client.eviction_shares(next, attempt, drawn(coins)?)))
+        Ok(Ok(known.client.eviction_shares(next, attempt, coins.drawn()?)))
     }
 }
 

@@ -85,11 +85,6 @@ impl MappedArray {
         })
     }
 
-    /// See [`EraCoins::mix_in`].
-    pub(super) fn mix_in(&mut self, what_is_next: &[u8]) -> Result<(), Error> {
-        self.coins.mix_in(&self.sealer, what_is_next)
-    }
-
     fn accesses_left(&self) -> u64 {
         let since = self.known.accesses() - self.kept;
         self.params.accesses_per_checkpoint().saturating_sub(since)
@@ -183,7 +178,7 @@ impl Durable for MappedArray {
                 check_request(address, op, self.params.blocks, self.block_bytes())?;
             }
         }
-        self.mix_in(plan.section())?;
+        self.coins.mix_in(&self.sealer, plan.section())?;
         self.broken = true;
         for (step, op) in steps.iter().zip(ops) {
             self.access(step, op)?;
@@ -200,7 +195,8 @@ impl Durable for MappedArray {
         check_sound(self.broken)?;
         check_range(&range, self.params.blocks)?;
         // Of copies of this client, one may forget what the other does not.
-        self.mix_in(&[range.start, range.end].map(u64::to_le_bytes).concat())?;
+        self.coins
+            .mix_in(&self.sealer, &[range.start, range.end].map(u64::to_le_bytes).concat())?;
         self.known.forget(range);
         Ok(())
     }

@@ -4,7 +4,6 @@ use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf};
 use zeroize::Zeroizing;
 
-use super::super::coins::drawn;
 use super::super::evict::{Evicts, Failed};
 use super::super::in_tree::InTree;
 use super::super::known::overflow;
@@ -93,9 +92,9 @@ impl Evicts for OfMapped<'_> {
             Err(error) => return Err(self.array.corrupt(&error.to_string())),
         };
         // The plan does not say what is moved: servers do, and to copies of this client they may say different things.
-        self.array.mix_in(&what_is_next(self.tree, next.matrices()))?;
-        let MappedArray { trees, coins, .. } = &mut *self.array;
-        Ok(Ok(trees[self.tree].eviction_shares(&next, attempt, drawn(coins)?)))
+        let MappedArray { trees, coins, sealer, .. } = &mut *self.array;
+        coins.mix_in(sealer, &what_is_next(self.tree, next.matrices()))?;
+        Ok(Ok(trees[self.tree].eviction_shares(&next, attempt, coins.drawn()?)))
     }
 }
 
