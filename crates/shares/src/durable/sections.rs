@@ -135,3 +135,55 @@ impl Coming {
         self.has_head.then_some(()).ok_or_else(|| invalid("the state has no head"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A map of two sections, of which the first tells of nothing.
+    fn saved(accesses: u64, what: Save) -> Vec<Vec<u8>> {
+        let mut sections = Vec::new();
+        let mut out = |section: &[u8]| sections.push(section.to_vec());
+        if let Some(mut saving) = Saving::begin(accesses, what, &mut out) {
+            let entry = |block| if block < SECTION_ENTRIES { [0; 2] } else { [block, 7] };
+            saving.map(SECTION_ENTRIES + 3, &entry);
+        }
+        sections
+    }
+
+    #[test]
+    fn a_state_is_its_head_and_as_much_of_the_map_as_is_wanted() {
+        let bytes = |of: &[Vec<u8>]| of.iter().map(|it| it.len() as u64).collect::<Vec<_>>();
+        let [padded, whole, changes] =
+            [Save::WholePadded, Save::Whole, Save::Changes].map(|what| saved(9, what));
+        let expected: Vec<_> =
+            sizes(SECTION_ENTRIES + 3).iter().map(|it| it.bytes * it.sections).collect();
+        assert_eq!(bytes(&padded), expected);
+        assert_eq!(whole, [&padded[..1], &padded[2..]].concat());
+        assert_eq!(changes, padded[..1]);
+    }
+
+    #[test]
+    fn of_a_log_each_state_has_one_head_that_follows_and_the_first_a_map() {
+        let sections = saved(9, Save::Whole);
+        let behind_tag = |section: usize| Fields::of(&sections[section][1..]);
+        let mut coming = Coming::default();
+        coming.begin();
+        assert!(coming.end().is_err() && coming.is_first());
+        assert_eq!(coming.head(behind_tag(0), 0).unwrap(), 9);
+        assert!(coming.head(behind_tag(0), 9).is_err());
+        let mut told = Vec::new();
+        let mut set = |block, entry| {
+            told.push((block, entry));
+            block < SECTION_ENTRIES + 2
+        };
+        assert!(coming.map(behind_tag(1), &mut set).is_err());
+        let first = SECTION_ENTRIES;
+        assert_eq!(told, [0, 1, 2].map(|it| (first + it, [first + it, 7])));
+        coming.begin();
+        assert!(coming.end().is_err() && !coming.is_first());
+        assert!(coming.head(behind_tag(0), 8).is_err());
+        assert_eq!(coming.head(behind_tag(0), 9).unwrap(), 9);
+        coming.end().unwrap();
+    }
+}
