@@ -3,7 +3,7 @@
 //! A library names what its callers can do; here it becomes the option or the command that does it.
 
 /// What libraries say, and what is said here instead.
-const SAID: [(&str, &str); 21] = [
+const SAID: [(&str, &str); 22] = [
     ("allow as many", "allow as many (--client-memory)"),
     ("open the volume as one that was tampered with", "open the volume with --after-tampering"),
     ("check the volume as one that was tampered with", "run `oblivio check --after-tampering`"),
@@ -12,6 +12,7 @@ const SAID: [(&str, &str); 21] = [
     ("fewer at a tick", "fewer at a tick (--burst)"),
     ("`oblivio shares repair` of server ", "`oblivio shares repair URL` with --server "),
     ("it can be made anew all the same", "--anyway makes it anew"),
+    ("anew all the same (`oblivio shares repair`)", "anew (`oblivio shares repair --anyway`)"),
     ("leave out that requests are direct", "leave --direct out"),
     ("name the client's directory", "name the client's directory with --state"),
     ("by its own path", "with --state"),

@@ -92,10 +92,13 @@ impl Locked<'_> {
         let owner = self.owner_of(&mut found.store, found.condition.is_cut_off, secret)?;
         let state = state_of(self.state, &owner)?;
         if is_looked_at {
-            // A rescue takes what is there, however old it is.
-            if self.newer == NewerCopies::Refuse {
-                let dir = home::open(&state)?;
-                Volume::check_before_opening(&mut *found.store, &dir, &owner).map_err(of)?;
+            match self.newer {
+                NewerCopies::Refuse => {
+                    let dir = home::open(&state)?;
+                    Volume::check_before_opening(&mut *found.store, &dir, &owner).map_err(of)?;
+                }
+                // A rescue takes what is there, however old it is. But whoever uses the directory keeps the volume.
+                NewerCopies::LeaveOut => drop(home::open_to_read(&state)?),
             }
             drop(found);
             found = open()?;

@@ -17,7 +17,7 @@ pub(crate) enum SharesCommand {
     /// Make the shares of a server anew from those of the others: it has lost them, or was set back.
     ///
     /// It is looked first, beside whoever has the volume open, whether the server is not where the others are. Only then is the volume taken over: whoever has it
-    /// open is fenced off, and nobody may use it meanwhile. What is left of the volume on the server
+    /// open without that server is fenced off, and nobody may use it meanwhile. Whoever has it open on that server, too, keeps it, and nothing is done (exit code 9). What is left of the volume on the server
     /// is removed first. As many of the others as may collude and one more have to be there; with more, a wrong share
     /// is noticed. A repair that was interrupted is begun again. It takes no client's directory; that opens the volume afterwards, as before.
     #[command(after_help = REPAIR_EXAMPLES)]

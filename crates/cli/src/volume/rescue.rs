@@ -15,9 +15,10 @@ use crate::{files, output};
 
 /// `oblivio rescue`.
 pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
-    let salvage = Salvage::begin(&args.at)?;
-    // It has its name once it is whole. Who reads it reads the disk.
+    // Before the volume is opened: servers compute for who may write, and whoever has it open is fenced off by that. It has its name once it is whole.
     let unnamed = Unnamed::begin_new(&args.output)?;
+    let salvage = Salvage::begin(&args.at)?;
+    // Who reads it reads the disk.
     let file = unnamed.file();
     file.set_permissions(Permissions::from_mode(0o600))
         .and_then(|()| file.set_len(salvage.params().capacity_bytes()))

@@ -27,7 +27,7 @@ pub(super) const DO_NOT_FIT: &str = "shares of a block do not fit each other";
 /// That a share of this server is.
 pub(super) fn does_not_fit(server: &str) -> Error {
     let message = format!(
-        "a share of {server} does not fit those of the others: make its shares anew with `oblivio shares repair`"
+        "a share of {server} does not fit those of the others: make its shares anew all the same (`oblivio shares repair`)"
     );
     Error::new(ErrorKind::Corrupt, message)
 }
@@ -139,7 +139,7 @@ impl ShareArray {
         // Of each block, the number of the best copy so far, plus one.
         let mut best = Zeroizing::new(vec![0; blocks as usize]);
         let parties = self.params.parties;
-        if let Some((at, is_asked)) = most_servers(self.servers()?, parties, tree, damaged) {
+        if let Some((at, is_asked)) = most_servers(self.servers()?, parties, tree, None, damaged) {
             for (read, bucket) in (1..).zip(buckets_with_slots(tree, at)) {
                 let mut trouble = None;
                 for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
@@ -214,11 +214,12 @@ pub(super) fn candidates(
     })
 }
 
-/// Where most servers are in a tree, and which answer for that point; none if they are too few to give back anything. What keeps others from it is damage.
+/// Where most servers are in a tree, or were at the point that is `wanted`, and which answer for that point; none if they are too few to give back anything. What keeps others from it is damage.
 pub(super) fn most_servers(
     servers: &mut dyn ShareServers,
     parties: Parties,
     tree: Tree,
+    wanted: Option<Point>,
     damaged: &mut dyn FnMut(&Error),
 ) -> Option<(Point, Vec<bool>)> {
     let epochs = servers::epochs(servers);
@@ -227,7 +228,7 @@ pub(super) fn most_servers(
     // Where enough are for all that there is to do, it does not matter how many lag behind them.
     let all_that_count = parties.for_product();
     let rank = |point: &Point| (at(*point).min(all_that_count), *point);
-    let most = points.iter().flatten().copied().max_by_key(rank);
+    let most = wanted.or_else(|| points.iter().flatten().copied().max_by_key(rank));
     // One that lacks what was written last, or is through with an eviction before others, is as a crash leaves it.
     let oldest = most.map_or(0, |most| before(tree, most).evictions);
     let wrong = |told: Told| match told.map(|epoch| sound(tree, &epoch)) {

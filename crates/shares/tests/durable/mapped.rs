@@ -332,6 +332,38 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     assert_eq!(array.fate(&salvage, 4), Fate::Empty);
 }
 
+/// The map tells which blocks are not the latest; and where it is older itself, that nobody knows.
+#[test]
+fn what_is_left_of_servers_that_are_set_back_alike_is_never_taken_for_the_latest() {
+    for later in [1, 5, 30] {
+        let mut owner = owner(31);
+        (0..BLOCKS).for_each(|i| owner.write(i, 1).unwrap());
+        let before = owner.servers.world().disks.iter().map(|disk| disk.copy()).collect::<Vec<_>>();
+        let written = |i: u64| (7 * i + 3) % BLOCKS;
+        (0..later).for_each(|i| owner.write(written(i), 2).unwrap());
+        owner.checkpoint().unwrap();
+        for (server, disk) in before.into_iter().enumerate() {
+            owner.servers.world().disks[server] = disk;
+            owner.servers.world().restart(server);
+        }
+        owner.servers.connect();
+        let (mut array, _) = owner.restored();
+        let mut found = std::collections::HashMap::new();
+        let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
+        let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
+        let is_old = |address| (0..later).any(|i| written(i) == address);
+        for address in 0..BLOCKS {
+            let fate = array.fate(&salvage, address);
+            let is_doubtful = fate == Fate::Doubtful;
+            assert!(is_doubtful || !is_old(address) && fate == Fate::Found, "{address} {fate:?}");
+            assert!(found.contains_key(&address));
+        }
+        let sure = (0..BLOCKS).filter(|it| array.fate(&salvage, *it) == Fate::Found).count();
+        // One block of the last tree tells of sixteen of the data.
+        assert!(later > 5 || sure >= 12, "{sure}");
+    }
+}
+
 /// In all trees, with the marks of what was taken.
 #[test]
 fn the_shares_of_a_server_are_made_anew() {

@@ -70,6 +70,18 @@ impl Disk {
         self.0.lock().unwrap().files.get_mut(name).unwrap().written.clear();
     }
 
+    /// Another disk that holds the same.
+    #[allow(dead_code, reason = "not all tests set disks back")]
+    pub(crate) fn copy(&self) -> Self {
+        let state = self.0.lock().unwrap();
+        let copy = |(name, Content { now, .. }): (&String, &Content)| {
+            let content = Content { now: now.clone(), durable: now.clone(), written: Vec::new() };
+            (name.clone(), content)
+        };
+        let files = state.files.iter().map(copy).collect();
+        Self(Arc::new(Mutex::new(State { files, ..State::default() })))
+    }
+
     /// What a file holds.
     #[allow(dead_code, reason = "not all tests set files back")]
     pub(crate) fn content(&self, name: &str) -> Vec<u8> {

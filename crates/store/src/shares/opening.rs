@@ -106,6 +106,7 @@ impl SharedStore {
         for ((found, called), number) in found.into_iter().zip(names(&servers)).zip(1..) {
             let found = found.map_err(|error| match error.kind() {
                 OpenErrorKind::Missing if is_anywhere => lost_by(number, &options.name, error),
+                OpenErrorKind::Damaged if is_anywhere => damaged_at(number, error),
                 _ => error,
             });
             match found {
@@ -289,6 +290,13 @@ fn nowhere(volume: &str) -> OpenError {
 }
 
 /// The error of this server, which has no volume of this name though others have, says what to do.
+/// What a server has of a volume that others have is damaged.
+fn damaged_at(number: usize, error: OpenError) -> OpenError {
+    error.with(&format!(
+        ". Others have the volume: make the shares of this one anew (`oblivio shares repair` of server {number}), all the same if it is said to be where the others are"
+    ))
+}
+
 fn lost_by(number: usize, volume: &str, error: OpenError) -> OpenError {
     let message = format!(
         "it has no volume {volume}, and others have: if it has lost its disk, make its shares anew (`oblivio shares repair` of server {number})"

@@ -65,8 +65,7 @@ impl SharedStore {
         check_has_volume(&options.name, colluding, errors)?;
         let others = opened.iter().enumerate().filter(|(i, it)| *i != repaired && it.is_ok());
         if others.count() <= colluding {
-            let message = format!("{} of the other servers have to be there", colluding + 1);
-            return Err(OpenError::new(OpenErrorKind::Unreachable, message));
+            return Err(too_few(&called, &opened, repaired, colluding + 1));
         }
         let shapes = shapes.unwrap_or_default();
         let mut store = Self::over(servers, opened, shapes, colluding, options, mode);
@@ -102,6 +101,24 @@ impl SharedStore {
         }
         self.servers[server].answer(|store| store.flush())
     }
+}
+
+/// Of the others, too few can be opened. It is said of each why not, and the error is of the kind of the first.
+fn too_few(
+    called: &[String],
+    opened: &[Result<RemoteStore, OpenError>],
+    repaired: usize,
+    needed: usize,
+) -> OpenError {
+    let failed = called.iter().zip(opened).enumerate().filter(|(i, _)| *i != repaired);
+    let failed = failed.filter_map(|(_, (name, opened))| Some((name, opened.as_ref().err()?)));
+    let each: Vec<_> = failed.clone().map(|(name, error)| format!("{name}: {error}")).collect();
+    let kind = failed.map(|(_, error)| error.kind()).next();
+    let message = format!(
+        "{}. {needed} of the other servers have to have the volume: bring back another, or repair one of these first",
+        each.join("; ")
+    );
+    OpenError::new(kind.unwrap_or(OpenErrorKind::Unreachable), message)
 }
 
 fn is_in_the_way(error: &OpenError) -> bool {

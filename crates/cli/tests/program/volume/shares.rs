@@ -189,8 +189,14 @@ fn a_volume_on_share_servers_is_a_volume() {
     let repair = format!(
         "{PROGRAM} shares repair \"{url}\" --key-file key --server 2 --retry-for 1; test $? = 3"
     );
-    let read = "nbdcopy \"$uri\" back && cmp data back";
-    world.good(&format!("serve nbd {volume} --run '({remove}) && ({repair}) && {read}'"));
+    let of_owner = servers.volume("disk").replace('\'', "\"");
+    let rescue = format!(
+        "{PROGRAM} rescue {of_owner} image; test $? = 9 && {PROGRAM} rescue {of_owner} data; test $? = 4 && {PROGRAM} serve nbd {of_owner} --rescued --socket other; test $? = 9"
+    );
+    let write = "nbdcopy --flush data \"$uri\" && nbdcopy \"$uri\" back && cmp data back";
+    world.good(&format!(
+        "serve nbd {volume} --run '({remove}) && ({repair}) && ({rescue}) && {write}'"
+    ));
     world.good(&format!("remove '{url}' --yes"));
     for server in 0..3 {
         let left = fs::read_dir(ShareServers::folder(&world, server).join("alice")).unwrap();

@@ -23,6 +23,7 @@ mod evict;
 mod known;
 mod labels;
 mod look;
+mod salvage;
 mod state;
 mod walk;
 

@@ -1,6 +1,5 @@
-//! All slots of all servers: whether what slots hold is what blocks of the map say, and what is left if not.
+//! All slots of all servers: whether what slots hold is what blocks of the map say.
 
-use oblivio_core::durable::{Bits, Salvage};
 use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error};
 use zeroize::Zeroizing;
@@ -8,10 +7,7 @@ use zeroize::Zeroizing;
 use super::super::fetch::{Fetched, fetch};
 use super::super::parts::BRING_BACK;
 use super::super::servers;
-use super::super::walk::{
-    DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, does_not_fit, is_sealed,
-    most_servers, slots,
-};
+use super::super::walk::{DO_NOT_FIT, buckets_with_slots, does_not_fit, is_sealed, slots};
 use super::access::address_in;
 use super::array::MappedArray;
 use crate::field::{Field, Gf256};
@@ -28,10 +24,10 @@ struct Sum {
 }
 
 /// A block in a slot that counts, and what is to be said of it in the map.
-struct Found {
-    address: u64,
-    mapped: Mapped,
-    block: Zeroizing<Vec<u8>>,
+pub(super) struct Found {
+    pub(super) address: u64,
+    pub(super) mapped: Mapped,
+    pub(super) block: Zeroizing<Vec<u8>>,
 }
 
 impl MappedArray {
@@ -139,7 +135,12 @@ impl MappedArray {
     }
 
     /// The block in a slot; none if there is none that counts.
-    fn block_in(&self, tree: usize, bucket: BucketId, slot: &[u8]) -> Result<Option<Found>, Error> {
+    pub(super) fn block_in(
+        &self,
+        tree: usize,
+        bucket: BucketId,
+        slot: &[u8],
+    ) -> Result<Option<Found>, Error> {
         let level = self.levels.level(tree);
         let (slot, mark) = slot.split_at(level.slot_elements());
         let (said, sealed) = slot.split_at(level.metadata_elements);
@@ -161,74 +162,5 @@ impl MappedArray {
         let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
         let block = Zeroizing::new(opened.bytes().to_vec());
         Ok(Some(Found { address, mapped, block }))
-    }
-
-    /// Hands over each block that is found: slots say whose they are. Servers may have gone on since this state.
-    pub(super) fn salvage_all(
-        &mut self,
-        each: &mut dyn FnMut(u64, &[u8]),
-        damaged: &mut dyn FnMut(&Error),
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Salvage, Error> {
-        let (level, blocks) = (*self.levels.level(0), self.params.blocks);
-        // Each has its mark behind it.
-        let (parties, slot_bytes) = (self.params.parties, level.slot_elements() + 1);
-        let mut found = Bits::new(blocks);
-        // Of each block, the number of the best copy so far, plus one: a server that lies may make one that was taken count.
-        let mut best = Zeroizing::new(vec![0; blocks as usize]);
-        let most = most_servers(&mut self.servers(0)?, parties, level.tree, damaged);
-        let most = most.into_iter().flat_map(|(at, is_asked)| {
-            buckets_with_slots(level.tree, at).map(move |bucket| (at, is_asked.clone(), bucket))
-        });
-        for (read, (at, is_asked, bucket)) in (1..).zip(most) {
-            let mut trouble = None;
-            let in_bucket = slots(level.tree, at, bucket);
-            for run in Slots::runs(bucket, in_bucket, Slots::at_once(slot_bytes)) {
-                let mut servers = self.servers(0)?;
-                let mut fetched = fetch(&mut servers, &is_asked, at, run, slot_bytes);
-                let failed = std::mem::take(&mut fetched.failed);
-                if !failed.is_empty() {
-                    trouble = Some(servers::failure(&servers, failed, OTHERS_ARE_READ));
-                }
-                for place in 0..run.count {
-                    if !fetched.decoded(parties, place).is_ok_and(|it| it.liars.is_empty()) {
-                        trouble = Some(self.corrupt(DO_NOT_FIT));
-                    }
-                    match self.any_block_in(bucket, &fetched, place) {
-                        Ok(Some(Found { address, mapped, block })) => {
-                            let is_live = self.known.live.contains(address);
-                            if is_live && mapped.write >= best[address as usize] {
-                                best[address as usize] = mapped.write + 1;
-                                found.insert(address);
-                                each(address, &block);
-                            }
-                        }
-                        Ok(None) => (),
-                        Err(error) => trouble = Some(error),
-                    }
-                }
-            }
-            trouble.iter().for_each(&mut *damaged);
-            progress(read);
-        }
-        Ok(Salvage::new(blocks, found, Bits::new(blocks), self.known.live.clone()))
-    }
-
-    /// The block that some of the shares of a slot of the data give.
-    fn any_block_in(
-        &self,
-        bucket: BucketId,
-        fetched: &Fetched,
-        place: usize,
-    ) -> Result<Option<Found>, Error> {
-        let mut is_nothing = false;
-        for slot in candidates(self.params.parties, fetched, place) {
-            match self.block_in(0, bucket, &slot) {
-                Ok(Some(found)) => return Ok(Some(found)),
-                Ok(None) => is_nothing = true,
-                Err(_) => (),
-            }
-        }
-        if is_nothing { Ok(None) } else { Err(self.corrupt("a slot holds no block")) }
     }
 }

@@ -1,0 +1,203 @@
+//! What is left of the data: blocks that slots hold, and which of them the map calls the latest.
+
+use oblivio_core::Error;
+use oblivio_core::durable::{Bits, Salvage};
+use zeroize::Zeroizing;
+
+use super::super::fetch::{Fetched, fetch};
+use super::super::servers;
+use super::super::walk::{
+    DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, most_servers, slots,
+};
+use super::array::MappedArray;
+use super::walk::Found;
+use crate::message::{Point, Slots};
+use crate::recursive::map_block::MapFormat;
+
+/// Of a block that is nowhere: no write has this number.
+const NOWHERE: u64 = u64::MAX;
+
+/// What has to be in a tree, as far as the tree before tells.
+struct Expected {
+    /// Of each block, the number of its last write: no older copy counts. Secret.
+    writes: Zeroizing<Vec<u64>>,
+    /// Blocks of which nothing is told: what would tell was not found, or is older than it was.
+    untold: Bits,
+}
+
+impl Expected {
+    fn untold(blocks: u64) -> Self {
+        let mut untold = Bits::new(blocks);
+        untold.insert_all(0..blocks);
+        Self { writes: Zeroizing::new(vec![0; blocks as usize]), untold }
+    }
+
+    /// Puts down what a block of the map tells.
+    fn tell(&mut self, map: MapFormat, address: u64, block: &[u8]) {
+        let entries = map.entries() as u64;
+        let told = address * entries..((address + 1) * entries).min(self.writes.len() as u64);
+        for (entry, block_of) in told.enumerate() {
+            let Ok(mapped) = map.get(block, entry) else { continue };
+            self.writes[block_of as usize] = mapped.map_or(NOWHERE, |mapped| mapped.write);
+            self.untold.remove_all(block_of..block_of + 1);
+        }
+    }
+
+    /// Whether a copy with this number counts: it is the latest so far. Copies with it do not count again.
+    fn takes(&mut self, address: u64, write: u64) -> bool {
+        let least = &mut self.writes[address as usize];
+        let counts = write >= *least;
+        if counts {
+            *least = write + 1;
+        }
+        counts
+    }
+}
+
+/// A tree that is read, at a point for which these servers answer.
+struct Read {
+    tree: usize,
+    at: Point,
+    is_asked: Vec<bool>,
+}
+
+impl MappedArray {
+    /// Hands over each block that is found and not older than the map tells. Servers may have gone on since this state. What no block of the map tells of, because that was set back or
+    /// is lost, may be older, and is called so.
+    pub(super) fn salvage_all(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error> {
+        let (blocks, last) = (self.params.blocks, self.trees.len() - 1);
+        let [mut found, mut doubtful] = [Bits::new(blocks), Bits::new(blocks)];
+        let live = self.known.live.clone();
+        let (parties, of_data) = (self.params.parties, self.levels.level(0).tree);
+        let data = most_servers(&mut self.servers(0)?, parties, of_data, None, damaged);
+        let Some((data_at, is_asked)) = data else {
+            return Ok(Salvage::new(blocks, found, doubtful, live));
+        };
+        let mut expected = self.expected_of_last();
+        let mut read = 0;
+        for tree in (1..=last).rev() {
+            let map = self.levels.level(tree - 1).map;
+            let mut told = Expected::untold(self.levels.level(tree - 1).blocks);
+            if let Some((at, is_asked)) = self.most_servers_beside(tree, data_at)? {
+                let take = &mut |Found { address, mapped, block }: Found| {
+                    if expected.takes(address, mapped.write) && !expected.untold.contains(address) {
+                        told.tell(map, address, &block);
+                    }
+                };
+                self.read_all(&Read { tree, at, is_asked }, take, damaged, &mut || {
+                    read += 1;
+                    progress(read);
+                })?;
+            }
+            expected = told;
+        }
+        let take = &mut |Found { address, mapped, block }: Found| {
+            if live.contains(address) && expected.takes(address, mapped.write) {
+                found.insert(address);
+                if expected.untold.contains(address) {
+                    doubtful.insert(address);
+                }
+                each(address, &block);
+            }
+        };
+        self.read_all(&Read { tree: 0, at: data_at, is_asked }, take, damaged, &mut || {
+            read += 1;
+            progress(read);
+        })?;
+        Ok(Salvage::new(blocks, found, doubtful, live))
+    }
+
+    /// What the client knows of the last tree. Where it knows of no write, there may be one since.
+    fn expected_of_last(&self) -> Expected {
+        let mut writes = Zeroizing::new(vec![0; self.known.entries().len()]);
+        for (block, mapped) in self.known.all_mapped() {
+            writes[block as usize] = mapped.write;
+        }
+        Expected { untold: Bits::new(writes.len() as u64), writes }
+    }
+
+    /// Where most servers are in a tree of the map, and who answers for that. If they are an access further there than with the data, it is the point before: an access under way is one that the data
+    /// lack, and the map would call them older for it.
+    fn most_servers_beside(
+        &mut self,
+        tree: usize,
+        data_at: Point,
+    ) -> Result<Option<(Point, Vec<bool>)>, Error> {
+        let (parties, shape) = (self.params.parties, self.levels.level(tree).tree);
+        let servers = &mut self.servers(tree)?;
+        // What is wrong with servers was said for the data.
+        let most = most_servers(servers, parties, shape, None, &mut |_| ());
+        let is_further = |at: &Point| {
+            *at == Point { written: data_at.written + 1, ..data_at }
+                && at.written <= shape.accesses()
+        };
+        Ok(match most {
+            Some((at, _)) if is_further(&at) => {
+                most_servers(servers, parties, shape, Some(data_at), &mut |_| ())
+            }
+            most => most,
+        })
+    }
+
+    /// Hands over what each slot of a tree holds that counts.
+    fn read_all(
+        &mut self,
+        Read { tree, at, is_asked }: &Read,
+        take: &mut dyn FnMut(Found),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(),
+    ) -> Result<(), Error> {
+        let level = *self.levels.level(*tree);
+        // Each has its mark behind it.
+        let (parties, slot_bytes) = (self.params.parties, level.slot_elements() + 1);
+        for bucket in buckets_with_slots(level.tree, *at) {
+            let mut trouble = None;
+            let in_bucket = slots(level.tree, *at, bucket);
+            for run in Slots::runs(bucket, in_bucket, Slots::at_once(slot_bytes)) {
+                let mut servers = self.servers(*tree)?;
+                let mut fetched = fetch(&mut servers, is_asked, *at, run, slot_bytes);
+                let failed = std::mem::take(&mut fetched.failed);
+                if !failed.is_empty() {
+                    trouble = Some(servers::failure(&servers, failed, OTHERS_ARE_READ));
+                }
+                for place in 0..run.count {
+                    if !fetched.decoded(parties, place).is_ok_and(|it| it.liars.is_empty()) {
+                        trouble = Some(self.corrupt(DO_NOT_FIT));
+                    }
+                    match self.any_block_in(*tree, bucket, &fetched, place) {
+                        Ok(Some(found)) => take(found),
+                        Ok(None) => (),
+                        Err(error) => trouble = Some(error),
+                    }
+                }
+            }
+            trouble.iter().for_each(&mut *damaged);
+            progress();
+        }
+        Ok(())
+    }
+
+    /// The block that some of the shares of a slot give.
+    fn any_block_in(
+        &self,
+        tree: usize,
+        bucket: oblivio_core::BucketId,
+        fetched: &Fetched,
+        place: usize,
+    ) -> Result<Option<Found>, Error> {
+        let mut is_nothing = false;
+        for slot in candidates(self.params.parties, fetched, place) {
+            match self.block_in(tree, bucket, &slot) {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => is_nothing = true,
+                Err(_) => (),
+            }
+        }
+        if is_nothing { Ok(None) } else { Err(self.corrupt("a slot holds no block")) }
+    }
+}
