@@ -30,6 +30,8 @@ const MATRICES: &str =
 const SAME: &str = "copies_with_other_plans_share_the_same_matrices_differently";
 const OLDER: &str = "an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it";
 const LABELS: &str = "servers_that_recover_what_slots_say_read_no_addresses";
+const RESCUE: &str =
+    "what_is_left_of_servers_that_are_set_back_alike_is_never_taken_for_the_latest";
 const PATIENCE: &str = "only_what_may_take_long_is_waited_for_long";
 
 const QUERY: &str = "let mut coins = self.coins_of(step, tree, &query_as_bytes(position, shown));";
@@ -282,6 +284,16 @@ pub(super) const LEAKS: &[Leak] = &[
             replacement: "",
         }],
         found_by: &[SHARES_MAPPED_VIEW.tests(&[SAME])],
+    },
+    Leak {
+        name: "mapped-rescue-takes-what-is-not-told-for-the-latest",
+        shows: "nothing, and hands out older blocks as the latest if all servers are set back",
+        edits: &[Edit {
+            file: "shares/src/durable/mapped/salvage.rs",
+            find: "untold.insert_all(0..blocks);",
+            replacement: "untold.remove_all(0..blocks);",
+        }],
+        found_by: &[SHARES_MAPPED.tests(&[RESCUE])],
     },
     Leak {
         name: "mapped-slots-say-addresses",
