@@ -80,10 +80,10 @@ fn recorded(plan: &Plan, manifests: &[Manifest], args: &EvaluationArgs) -> Resul
     let programs = Programs::of_runs(&kept);
     let (records, missing) = kept_runs(plan, &plan.runs(manifests, &programs)?, &kept)?;
     if missing > 0 {
-        let (runs, are) = (counted_runs(missing), if missing == 1 { "is" } else { "are" });
+        let (are, them) = if missing == 1 { ("is", "it") } else { ("are", "them") };
+        let runs = counted_runs(missing);
         output::remark(&format!(
-            "{runs} of these figures {are} not recorded: what needs {} is left open",
-            if missing == 1 { "it" } else { "them" }
+            "{runs} of these figures {are} not recorded: what needs {them} is left open"
         ));
     }
     let host = Here::<RunRecord>::new(file, "records");

@@ -137,7 +137,7 @@ fn origin(plan: &Plan, programs: &Programs, made: &Made<'_>) -> String {
     format!(
         "{paths} paths of programs and chance, {reuse_paths} for each probability of reuse ({}); leaves on \
          level {leaf_level}; {}; LLC of {} KiB; seed {seed}; version {}",
-        programs.what,
+        programs.words(),
         initial_words(*initial),
         llc_bytes >> 10,
         versions.join(", ")

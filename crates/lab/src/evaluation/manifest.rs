@@ -61,7 +61,7 @@ fn as_it_is() -> Vec<Setting> {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 52] = [
+const FILES: [(&str, &str); 55] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("slowdown-requests.toml", include_str!("../../manifests/slowdown-requests.toml")),
     ("slowdown-real.toml", include_str!("../../manifests/slowdown-real.toml")),
@@ -77,9 +77,11 @@ const FILES: [(&str, &str); 52] = [
     ("fig11-requests.toml", include_str!("../../manifests/fig11-requests.toml")),
     ("fig11-requests-mcf.toml", include_str!("../../manifests/fig11-requests-mcf.toml")),
     ("fig11-requests-all.toml", include_str!("../../manifests/fig11-requests-all.toml")),
+    ("fig11-mcf-size.toml", include_str!("../../manifests/fig11-mcf-size.toml")),
     ("fig12.toml", include_str!("../../manifests/fig12.toml")),
     ("fig14.toml", include_str!("../../manifests/fig14.toml")),
     ("fig15.toml", include_str!("../../manifests/fig15.toml")),
+    ("fig15-pace.toml", include_str!("../../manifests/fig15-pace.toml")),
     ("fig16.toml", include_str!("../../manifests/fig16.toml")),
     ("made.toml", include_str!("../../manifests/made.toml")),
     ("settings.toml", include_str!("../../manifests/settings.toml")),
@@ -101,6 +103,7 @@ const FILES: [(&str, &str); 52] = [
     ("in-order.toml", include_str!("../../manifests/in-order.toml")),
     ("in-order-paths.toml", include_str!("../../manifests/in-order-paths.toml")),
     ("rho-rules.toml", include_str!("../../manifests/rho-rules.toml")),
+    ("rho-rules-queue.toml", include_str!("../../manifests/rho-rules-queue.toml")),
     ("rho-small-tree.toml", include_str!("../../manifests/rho-small-tree.toml")),
     ("real.toml", include_str!("../../manifests/real.toml")),
     ("real-one-channel.toml", include_str!("../../manifests/real-one-channel.toml")),

@@ -72,7 +72,9 @@ pub fn kept_runs(
             record.is_same_run(&key, record.trace, plan.seed, &spec) && record.is_checked_as(plan)
         };
         let placement = Placement::of(run, lines_of(&spec, run));
-        for record in kept.iter().filter(is_same) {
+        let mut same = kept.iter().filter(is_same).peekable();
+        found.extend(same.peek().map(|first| RunRecord::clone(first)));
+        for record in same {
             let trace = *traces.entry(placement.clone()).or_insert(record.trace);
             if record.trace != trace {
                 return Err(LabError::Input(format!(
@@ -81,7 +83,6 @@ pub fn kept_runs(
                 )));
             }
         }
-        found.extend(kept.iter().find(is_same).cloned());
     }
     let missing = runs.len() - found.len();
     Ok((found, missing))

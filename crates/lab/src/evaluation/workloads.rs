@@ -70,6 +70,13 @@ pub const RANDOM: [&str; 13] = [
 /// A list of 64 MiB: far more than any LLC.
 const CHASED_LINES_MAX: u64 = 1 << 20;
 
+/// Shorter lists than that of `pointer-chase`, and their lines: 4, 8 and 16 MiB, all more than the LLC of the paper.
+const SHORT_CHASES: [(&str, u64); 3] = [
+    ("pointer-chase-4-mib", 1 << 16),
+    ("pointer-chase-8-mib", 1 << 17),
+    ("pointer-chase-16-mib", 1 << 18),
+];
+
 /// Instructions before each record of a made trace: 20 records per 1000, as mcf in Table II.
 const MADE_GAP: u32 = 49;
 
@@ -78,17 +85,43 @@ const UNIFORM_WRITES: f64 = 0.25;
 
 /// All workloads that a manifest may name. The place of each decides its coins, so a new one comes last.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    PROGRAMS.into_iter().chain([MIX]).chain(MADE).chain([SJENG]).chain(REAL).chain(RANDOM)
+    let short_chases = SHORT_CHASES.into_iter().map(|(name, _)| name);
+    PROGRAMS
+        .into_iter()
+        .chain([MIX])
+        .chain(MADE)
+        .chain([SJENG])
+        .chain(REAL)
+        .chain(RANDOM)
+        .chain(short_chases)
 }
-
-/// What traces are called that somebody recorded.
-const RECORDED: &str = "recorded traces";
 
 /// What those are called that need no file.
 const OF_MADE: &str = "made traces";
 
-/// What those are called that come with the simulator.
-const OF_SAMPLES: &str = "the samples, the first 3000 records of each program";
+/// Where the traces of programs are from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// They come with the simulator.
+    Samples,
+    /// Somebody recorded them.
+    Recorded,
+    /// Kept runs were made with some of each.
+    Both,
+}
+
+impl Source {
+    /// What a reader of a figure must know of it.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Samples => "the samples, the first 3000 records of each program",
+            Self::Recorded => "recorded traces",
+            Self::Both => {
+                "recorded traces, and the samples, the first 3000 records of each program"
+            }
+        }
+    }
+}
 
 /// The traces of programs that are at hand.
 #[derive(Clone, Debug)]
@@ -96,8 +129,7 @@ pub struct Programs {
     traces: Vec<(&'static str, Trace)>,
     /// Workloads of which there are runs, whose traces need not be there.
     ran: Vec<String>,
-    /// What they are, for readers of a figure.
-    pub(crate) what: String,
+    source: Source,
 }
 
 impl Programs {
@@ -108,7 +140,7 @@ impl Programs {
     pub fn samples() -> Result<Self, LabError> {
         let read = |(name, file): (&'static str, &[u8])| Ok((name, Trace::read(name, file)?));
         let traces = SAMPLES.into_iter().map(read).collect::<Result<_, LabError>>()?;
-        Ok(Self { traces, ran: Vec::new(), what: OF_SAMPLES.to_owned() })
+        Ok(Self { traces, ran: Vec::new(), source: Source::Samples })
     }
 
     /// The program whose trace a file called `name` is, if traces of it are of use: one of [`PROGRAMS`], [`SJENG`] or
@@ -127,7 +159,7 @@ impl Programs {
         Self {
             traces: traces.into_iter().filter_map(known).collect(),
             ran: Vec::new(),
-            what: RECORDED.to_owned(),
+            source: Source::Recorded,
         }
     }
 
@@ -136,23 +168,29 @@ impl Programs {
         let mut ran: Vec<_> = runs.iter().map(|run| run.workload.clone()).collect();
         ran.sort_unstable();
         ran.dedup();
-        let of_samples = runs.iter().filter(|run| run.samples).count();
-        let what = match of_samples {
-            0 => RECORDED.to_owned(),
-            all if all == runs.len() => OF_SAMPLES.to_owned(),
-            _ => format!("{RECORDED}, and {OF_SAMPLES}"),
+        // Traces that are made are made whatever the programs are.
+        let of_programs = || runs.iter().filter(|run| !is_made(&run.workload));
+        let source = match of_programs().filter(|run| run.samples).count() {
+            0 => Source::Recorded,
+            all if all == of_programs().count() => Source::Samples,
+            _ => Source::Both,
         };
-        Self { traces: Vec::new(), ran, what }
+        Self { traces: Vec::new(), ran, source }
+    }
+
+    /// What the programs are, for readers of a figure.
+    pub(crate) fn words(&self) -> &'static str {
+        self.source.words()
     }
 
     /// What `workloads` are.
-    pub(super) fn words_of(&self, workloads: &[&str]) -> &str {
-        if workloads.iter().all(|name| is_made(name)) { OF_MADE } else { &self.what }
+    pub(super) fn words_of(&self, workloads: &[&str]) -> &'static str {
+        if workloads.iter().all(|name| is_made(name)) { OF_MADE } else { self.words() }
     }
 
     /// Whether they are the samples.
     pub(super) fn are_samples(&self) -> bool {
-        self.what == OF_SAMPLES
+        self.source == Source::Samples
     }
 
     /// Whether there is everything that `workload` is made of.
@@ -242,10 +280,15 @@ fn placing(pages: Pages, seed: u64) -> Placing {
 
 /// Whether a workload needs no file.
 fn is_made(name: &str) -> bool {
-    MADE.contains(&name) || RANDOM.contains(&name)
+    MADE.contains(&name) || RANDOM.contains(&name) || short_chase(name).is_some()
 }
 
-/// The trace of [`MADE`] or [`RANDOM`] called `name`, over `lines`.
+/// The lines of the list that a short pointer chase follows.
+fn short_chase(name: &str) -> Option<u64> {
+    SHORT_CHASES.into_iter().find(|(chase, _)| *chase == name).map(|(_, lines)| lines)
+}
+
+/// The trace called `name` over `lines`: one of [`MADE`] or [`RANDOM`], or a short pointer chase.
 ///
 /// # Errors
 /// [`LabError::Simulation`] when there are no lines or no records.
@@ -257,6 +300,7 @@ pub fn make(name: &str, records: usize, lines: u64, seed: u64) -> Result<Trace, 
         name if RANDOM.contains(&name) => of(Workload::Uniform, UNIFORM_WRITES),
         "scan" => of(Workload::Scan, 0.0),
         "pointer-chase" => (Pattern::PointerChase, lines.min(CHASED_LINES_MAX)),
+        name if let Some(chased) = short_chase(name) => (Pattern::PointerChase, lines.min(chased)),
         _ => (Pattern::StoreStream, lines),
     };
     let made = Synthetic { pattern, lines, gap: Gap::Constant(MADE_GAP), records, seed };
@@ -278,6 +322,8 @@ fn missing(name: &str) -> LabError {
 
 #[cfg(test)]
 mod tests {
+    use oblivio_sim::trace::Kind;
+
     use super::*;
 
     const LINES: u64 = 4 << 16;
@@ -306,19 +352,36 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_short_chase_follows_a_list_of_its_length() {
+        for (name, lines) in SHORT_CHASES {
+            let trace = make(name, lines as usize + 5, 1 << 20, 1).unwrap();
+            let records = trace.records();
+            let mut asked: Vec<_> = records.iter().map(|record| record.line).collect();
+            assert_eq!(asked[..5], asked[lines as usize..], "{name} begins again");
+            asked.sort_unstable();
+            asked.dedup();
+            assert!(asked.into_iter().eq(0..lines), "{name}");
+            assert!(records.iter().all(|record| record.kind == Kind::Read), "{name}");
+        }
+    }
+
     /// Figures of kept runs say what these were made with, and have no trace that would.
     #[test]
     fn runs_of_samples_are_not_called_recorded() {
         let line = include_str!("../../results/tiny07/results.jsonl").lines().next().unwrap();
-        let recorded: RunRecord = serde_json::from_str(line).unwrap();
+        let run: RunRecord = serde_json::from_str(line).unwrap();
+        let recorded = RunRecord { workload: "gcc".into(), ..run };
         let of_samples = RunRecord { samples: true, ..recorded.clone() };
-        let what = |runs: &[RunRecord]| Programs::of_runs(runs).what;
-        assert_eq!(what(std::slice::from_ref(&of_samples)), Programs::samples().unwrap().what);
-        assert_eq!(what(std::slice::from_ref(&recorded)), Programs::recorded([]).what);
+        let what = |runs: &[RunRecord]| Programs::of_runs(runs).words();
+        assert_eq!(what(std::slice::from_ref(&of_samples)), Programs::samples().unwrap().words());
+        assert_eq!(what(std::slice::from_ref(&recorded)), Programs::recorded([]).words());
         let samples = Programs::of_runs(std::slice::from_ref(&of_samples));
         let said =
             [&["scan", "random-1"][..], &["scan", "gcc"]].map(|names| samples.words_of(names));
-        assert_eq!(said, [OF_MADE, OF_SAMPLES]);
+        assert_eq!(said, [OF_MADE, Source::Samples.words()]);
+        let made = RunRecord { workload: "scan".into(), ..of_samples.clone() };
+        assert_eq!(what(&[recorded.clone(), made]), Source::Recorded.words());
         let both = what(&[recorded, of_samples]);
         assert!(both.starts_with("recorded traces, and the samples"), "{both}");
     }
