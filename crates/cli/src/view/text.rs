@@ -66,7 +66,7 @@ fn together(Parties { servers, shown, .. }: &Parties) -> String {
             "this is what all {count} servers saw, and {colluding} of them may collude: name with --parties as many as are to be seen together"
         ),
         (all, _) => format!(
-            "this is what servers {} saw together: MORE than may collude, {colluding} of {count}.\nSo many recover all blocks, sealed as they are, and learn which slot each access is for, and so when a block is\naccessed again, but not its address. Nothing below shows that",
+            "this is what servers {} saw together: MORE than may collude, {colluding} of {count}.\nSo many recover all blocks, sealed as they are, and learn which slot each access is for, and so when a block is\naccessed again; if the position map is on the servers, also which blocks lie beside each other. Nothing below shows that",
             listed(all)
         ),
     }

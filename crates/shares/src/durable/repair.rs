@@ -309,8 +309,8 @@ fn settle(
 fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, lost: usize) -> Error {
     let [behind, lost] = [behind, lost].map(|server| servers.name(server));
     let message = format!(
-        "{behind} lacks what was written last, and {lost} says that it has it: repair {behind} first, or open the volume, which brings it there. If what {lost} has is damaged, so that neither \
-         can be done, remove its folder of this volume first"
+        "{behind} lacks what was written last, and {lost} says that it has it: repair {behind} first. If that is refused because shares of {lost} are wrong, \
+         do not open the volume, whose evictions would spread them: remove its folder of this volume, which gives up what was written last"
     );
     Error::new(ErrorKind::StoreMismatch, message)
 }

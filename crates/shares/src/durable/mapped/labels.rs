@@ -1,7 +1,8 @@
 //! What slots say in the place of addresses.
 //!
 //! What a slot says of its block is shared, and not sealed: evictions move it, and the client has to read that of whole paths. So *t* + 1 servers that collude read it. An address there would tell them which blocks of the disk the
-//! owner accesses, one after the other: what a file system keeps where is well known. A label tells one block from another, and nothing else.
+//! owner accesses, one after the other: what a file system keeps where is well known. A label tells one block from another. Blocks that one block of the map tells of lie beside each other, so labels that come with the same label of the map
+//! say that, too; and whoever sees all blocks accessed in an order that he knows, knows them all.
 
 use aes::Aes256;
 use fpe::ff1::{BinaryNumeralString, FF1};
@@ -26,7 +27,7 @@ impl Labels {
         Self { cipher, bytes: levels.iter().map(|level| level.label_bytes()).collect() }
     }
 
-    /// That of a block. It takes as long whatever the address is.
+    /// That of a block. It takes about as long whatever the address is.
     pub(super) fn of(&self, tree: usize, address: u64) -> u64 {
         // Slots say one more than the label, and zero if they are empty: of all numbers but zero, each is of one address. Whichever comes to zero has what zero comes to.
         let [zeros, numbered] = [0, address + 1].map(|number| self.permuted(tree, number));
@@ -58,8 +59,12 @@ mod tests {
     const BLOCKS: u64 = 5000;
 
     fn labels(key: u8) -> Labels {
+        labels_of(BLOCKS, key)
+    }
+
+    fn labels_of(blocks: u64, key: u8) -> Labels {
         let parties = Parties::new(3, 1).unwrap();
-        let params = S3OramParams::new(BLOCKS, 512, parties, Preset::SMALL).unwrap();
+        let params = S3OramParams::new(blocks, 512, parties, Preset::SMALL).unwrap();
         let shape = MapShape { block_bytes: 64, client_entries_max: 100 };
         let params = params.with_map_in_trees(shape).unwrap();
         let sealer = BlockSealer::new(&MasterKey::from_bytes([key; 32]));
@@ -73,6 +78,17 @@ mod tests {
             let all: HashSet<_> = (0..BLOCKS).map(|address| labels.of(tree, address)).collect();
             assert_eq!(all.len() as u64, BLOCKS);
             assert!(all.iter().all(|label| label + 1 < 1 << (8 * labels.bytes[tree])));
+        }
+    }
+
+    /// A number that is one more than an address has to fit.
+    #[test]
+    fn as_many_bytes_make_a_label_as_there_are_addresses() {
+        for (blocks, bytes) in [((1 << 24) - 1, 3), (1 << 24, 4)] {
+            let labels = labels_of(blocks, 1);
+            assert_eq!(labels.bytes[0], bytes);
+            let [first, last] = [0, blocks - 1].map(|address| labels.of(0, address));
+            assert_ne!(first, last);
         }
     }
 
