@@ -289,14 +289,14 @@ fn nowhere(volume: &str) -> OpenError {
     OpenError::new(OpenErrorKind::Missing, message)
 }
 
-/// The error of this server, which has no volume of this name though others have, says what to do.
-/// What a server has of a volume that others have is damaged.
+/// The error of a server that has what is damaged of a volume that others have says what to do.
 fn damaged_at(number: usize, error: OpenError) -> OpenError {
     error.with(&format!(
         ". Others have the volume: make the shares of this one anew (`oblivio shares repair` of server {number}), all the same if it is said to be where the others are"
     ))
 }
 
+/// The error of a server that has no volume of this name, though others have, says what to do.
 fn lost_by(number: usize, volume: &str, error: OpenError) -> OpenError {
     let message = format!(
         "it has no volume {volume}, and others have: if it has lost its disk, make its shares anew (`oblivio shares repair` of server {number})"

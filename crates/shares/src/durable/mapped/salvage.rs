@@ -1,7 +1,7 @@
 //! What is left of the data: blocks that slots hold, and which of them the map calls the latest.
 
-use oblivio_core::Error;
 use oblivio_core::durable::{Bits, Salvage};
+use oblivio_core::{BucketId, Error};
 use zeroize::Zeroizing;
 
 use super::super::fetch::{Fetched, fetch};
@@ -80,6 +80,10 @@ impl MappedArray {
         };
         let mut expected = self.expected_of_last();
         let mut read = 0;
+        let mut next = || {
+            read += 1;
+            progress(read);
+        };
         for tree in (1..=last).rev() {
             let map = self.levels.level(tree - 1).map;
             let mut told = Expected::untold(self.levels.level(tree - 1).blocks);
@@ -89,10 +93,7 @@ impl MappedArray {
                         told.tell(map, address, &block);
                     }
                 };
-                self.read_all(&Read { tree, at, is_asked }, take, damaged, &mut || {
-                    read += 1;
-                    progress(read);
-                })?;
+                self.read_all(&Read { tree, at, is_asked }, take, damaged, &mut next)?;
             }
             expected = told;
         }
@@ -105,10 +106,7 @@ impl MappedArray {
                 each(address, &block);
             }
         };
-        self.read_all(&Read { tree: 0, at: data_at, is_asked }, take, damaged, &mut || {
-            read += 1;
-            progress(read);
-        })?;
+        self.read_all(&Read { tree: 0, at: data_at, is_asked }, take, damaged, &mut next)?;
         Ok(Salvage::new(blocks, found, doubtful, live))
     }
 
@@ -186,7 +184,7 @@ impl MappedArray {
     fn any_block_in(
         &self,
         tree: usize,
-        bucket: oblivio_core::BucketId,
+        bucket: BucketId,
         fetched: &Fetched,
         place: usize,
     ) -> Result<Option<Found>, Error> {
