@@ -58,6 +58,7 @@ mod evict;
 mod fetch;
 mod in_tree;
 mod known;
+mod left;
 mod load;
 mod mapped;
 mod params;
@@ -72,7 +73,7 @@ mod walk;
 mod wants;
 
 pub use params::S3OramParams;
-pub use repair::{Need, Repaired, check_others, needs_repair, repair};
+pub use repair::{Checked, Need, Repaired, check_others, needs_repair, repair};
 
 use oblivio_core::durable::{DurableConfig, DurableScheme, Slots, Wish};
 use oblivio_core::{Error, ErrorKind};

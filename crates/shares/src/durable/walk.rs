@@ -8,18 +8,14 @@ use zeroize::Zeroizing;
 
 use super::access::ShareArray;
 use super::fetch::{Fetched, fetch};
+use super::left::{Held, Left, OTHERS_ARE_READ};
 use super::parts::{BRING_BACK, Part};
 use super::repair::elsewhere;
 use super::servers;
 use super::standing::{Told, before, sound};
-use crate::answers::choices;
-use crate::field::Gf256;
 use crate::message::{HostEpoch, Point, Slots};
-use crate::sharing::{Parties, recover};
+use crate::sharing::Parties;
 use crate::tree::Tree;
-
-/// What becomes of what a server does not give back that is not what it should be.
-pub(super) const OTHERS_ARE_READ: &str = "What is left is read from the others";
 
 /// What is wrong where some of the shares are those of another block.
 pub(super) const DO_NOT_FIT: &str = "shares of a block do not fit each other";
@@ -132,48 +128,40 @@ impl ShareArray {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
         let (tree, blocks) = (self.params.tree, self.known.blocks());
-        let slot_bytes = self.params.slot_bytes();
-        let at_once = Slots::at_once(slot_bytes);
         let live = self.known.live();
         let mut found = Bits::new(blocks);
         // Of each block, the number of the best copy so far, plus one.
         let mut best = Zeroizing::new(vec![0; blocks as usize]);
-        let parties = self.params.parties;
-        if let Some((at, is_asked)) = most_servers(self.servers()?, parties, tree, None, damaged) {
-            for (read, bucket) in (1..).zip(buckets_with_slots(tree, at)) {
-                let mut trouble = None;
-                for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
-                    let mut fetched = fetch(self.servers()?, &is_asked, at, run, slot_bytes);
-                    let failed = std::mem::take(&mut fetched.failed);
-                    if !failed.is_empty() {
-                        trouble = Some(servers::failure(self.servers()?, failed, OTHERS_ARE_READ));
-                    }
-                    for place in 0..run.count {
-                        let decoded = fetched.decoded(self.params.parties, place);
-                        if !decoded.is_ok_and(|decoded| decoded.liars.is_empty()) {
-                            trouble = Some(self.corrupt(DO_NOT_FIT));
-                        }
-                        match opened(&self.sealer, parties, &fetched, place) {
-                            Some(Some(opened)) => {
-                                let name = opened.name();
-                                let counts = live.contains(name.address)
-                                    && name.number >= self.known.number(name.address)
-                                    && name.number >= best[name.address as usize];
-                                if counts {
-                                    best[name.address as usize] = name.number + 1;
-                                    found.insert(name.address);
-                                    each(name.address, opened.bytes());
-                                }
-                            }
-                            Some(None) => (),
-                            None => trouble = Some(self.corrupt("a slot holds no block")),
-                        }
-                    }
-                }
-                trouble.iter().for_each(&mut *damaged);
-                progress(read);
+        let (parties, slot_bytes) = (self.params.parties, self.params.slot_bytes());
+        let Some((at, is_asked)) = most_servers(self.servers()?, parties, tree, None, damaged)
+        else {
+            return Ok(Salvage::new(blocks, found, Bits::new(blocks), live));
+        };
+        let left = Left { parties, tree, slot_bytes, at, is_asked: &is_asked };
+        let Self { store, sealer, known, .. } = self;
+        let held = |_: BucketId, slot: &[u8]| match sealer.open(slot) {
+            Some(opened) => Held::Block(opened),
+            None if slot.iter().all(|byte| *byte == 0) => Held::Nothing,
+            None => Held::Damaged,
+        };
+        let take = &mut |opened: OpenedBlock| {
+            let name = opened.name();
+            let counts = live.contains(name.address)
+                && name.number >= known.number(name.address)
+                && name.number >= best[name.address as usize];
+            if counts {
+                best[name.address as usize] = name.number + 1;
+                found.insert(name.address);
+                each(name.address, opened.bytes());
             }
-        }
+        };
+        let mut read = 0;
+        let progress = &mut || {
+            read += 1;
+            progress(read);
+        };
+        let servers = servers::of(store, parties.servers())?;
+        left.read(servers, &held, take, damaged, progress);
         Ok(Salvage::new(blocks, found, Bits::new(blocks), live))
     }
 }
@@ -181,37 +169,6 @@ impl ShareArray {
 /// Whether it is what some slot holds: a block, or zeros.
 pub(super) fn is_sealed(sealer: &BlockSealer, held: &[u8]) -> bool {
     held.iter().all(|byte| *byte == 0) || sealer.open(held).is_some()
-}
-
-/// The block that some of the shares give; none in it if they give zeros.
-fn opened(
-    sealer: &BlockSealer,
-    parties: Parties,
-    fetched: &Fetched,
-    place: usize,
-) -> Option<Option<OpenedBlock>> {
-    let mut is_zeros = false;
-    for slot in candidates(parties, fetched, place) {
-        if let Some(opened) = sealer.open(&slot) {
-            return Some(Some(opened));
-        }
-        is_zeros |= slot.iter().all(|byte| *byte == 0);
-    }
-    is_zeros.then_some(None)
-}
-
-/// What may be in a slot: what each few of the shares give that are enough.
-pub(super) fn candidates(
-    parties: Parties,
-    fetched: &Fetched,
-    place: usize,
-) -> impl Iterator<Item = Vec<u8>> {
-    let (numbers, shares) = (&fetched.numbers, fetched.slot(place));
-    choices(numbers.len(), parties.colluding() + 1).into_iter().filter_map(move |chosen| {
-        let (places, chosen): (Vec<_>, Vec<_>) =
-            chosen.iter().map(|i| (numbers[*i], shares[*i])).unzip();
-        recover::<Gf256>(&places, &chosen)
-    })
 }
 
 /// Where most servers are in a tree, or were at the point that is `wanted`, and which answer for that point; none if they are too few to give back anything. What keeps others from it is damage.

@@ -1,17 +1,16 @@
 //! What is left of the data: blocks that slots hold, and which of them the map calls the latest.
 
+use oblivio_core::Error;
 use oblivio_core::durable::{Bits, Salvage};
-use oblivio_core::{BucketId, Error};
 use zeroize::Zeroizing;
 
-use super::super::fetch::{Fetched, fetch};
+use super::super::in_tree::InTree;
+use super::super::left::{Held, Left};
 use super::super::servers;
-use super::super::walk::{
-    DO_NOT_FIT, OTHERS_ARE_READ, buckets_with_slots, candidates, most_servers, slots,
-};
+use super::super::walk::most_servers;
 use super::array::MappedArray;
-use super::walk::Found;
-use crate::message::{Point, Slots};
+use super::walk::{Found, Opener};
+use crate::message::Point;
 use crate::recursive::map_block::MapFormat;
 
 /// Of a block that is nowhere: no write has this number.
@@ -150,52 +149,36 @@ impl MappedArray {
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(),
     ) -> Result<(), Error> {
-        let level = *self.levels.level(*tree);
+        let Self { params, store, levels, sealer, labels, .. } = self;
+        let (parties, tree) = (params.parties, *tree);
+        let level = levels.level(tree);
         // Each has its mark behind it.
-        let (parties, slot_bytes) = (self.params.parties, level.slot_elements() + 1);
-        for bucket in buckets_with_slots(level.tree, *at) {
-            let mut trouble = None;
-            let in_bucket = slots(level.tree, *at, bucket);
-            for run in Slots::runs(bucket, in_bucket, Slots::at_once(slot_bytes)) {
-                let mut servers = self.servers(*tree)?;
-                let mut fetched = fetch(&mut servers, is_asked, *at, run, slot_bytes);
-                let failed = std::mem::take(&mut fetched.failed);
-                if !failed.is_empty() {
-                    trouble = Some(servers::failure(&servers, failed, OTHERS_ARE_READ));
-                }
-                for place in 0..run.count {
-                    if !fetched.decoded(parties, place).is_ok_and(|it| it.liars.is_empty()) {
-                        trouble = Some(self.corrupt(DO_NOT_FIT));
-                    }
-                    match self.any_block_in(*tree, bucket, &fetched, place) {
-                        Ok(Some(found)) => take(found),
-                        Ok(None) => (),
-                        Err(error) => trouble = Some(error),
-                    }
-                }
-            }
-            trouble.iter().for_each(&mut *damaged);
-            progress();
-        }
+        let slot_bytes = level.slot_elements() + 1;
+        let left = Left { parties, tree: level.tree, slot_bytes, at: *at, is_asked };
+        let opener = Opener { levels, sealer, labels };
+        let held = |bucket, slot: &[u8]| match opener.block_in(tree, bucket, slot) {
+            Ok(Some(found)) => Held::Block(found),
+            Ok(None) => Held::Nothing,
+            Err(_) => Held::Damaged,
+        };
+        let servers = servers::of(store, parties.servers())?;
+        let servers = &mut InTree { servers, tree: tree as u8 };
+        left.read(servers, &held, take, damaged, progress);
         Ok(())
     }
+}
 
-    /// The block that some of the shares of a slot give.
-    fn any_block_in(
-        &self,
-        tree: usize,
-        bucket: BucketId,
-        fetched: &Fetched,
-        place: usize,
-    ) -> Result<Option<Found>, Error> {
-        let mut is_nothing = false;
-        for slot in candidates(self.params.parties, fetched, place) {
-            match self.block_in(tree, bucket, &slot) {
-                Ok(Some(found)) => return Ok(Some(found)),
-                Ok(None) => is_nothing = true,
-                Err(_) => (),
-            }
-        }
-        if is_nothing { Ok(None) } else { Err(self.corrupt("a slot holds no block")) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A copy that is one access older is an older one.
+    #[test]
+    fn of_copies_of_a_block_the_latest_counts_once() {
+        let writes = Zeroizing::new(vec![5, NOWHERE]);
+        let mut expected = Expected { untold: Bits::new(2), writes };
+        let taken = [4, 5, 5, 6, 5].map(|write| expected.takes(0, write));
+        assert_eq!(taken, [false, true, false, true, false]);
+        assert!(!expected.takes(1, 9), "the map says that there is none");
     }
 }

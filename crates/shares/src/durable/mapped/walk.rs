@@ -1,5 +1,6 @@
 //! All slots of all servers: whether what slots hold is what blocks of the map say.
 
+use oblivio_core::seal::BlockSealer;
 use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error};
 use zeroize::Zeroizing;
@@ -10,8 +11,10 @@ use super::super::servers;
 use super::super::walk::{DO_NOT_FIT, buckets_with_slots, does_not_fit, is_sealed, slots};
 use super::access::address_in;
 use super::array::MappedArray;
+use super::labels::Labels;
 use crate::field::{Field, Gf256};
 use crate::message::{Point, Slots};
+use crate::recursive::Levels;
 use crate::recursive::map_block::Mapped;
 use crate::recursive::metadata::MetadataFormat;
 
@@ -31,6 +34,10 @@ pub(super) struct Found {
 }
 
 impl MappedArray {
+    fn opener(&self) -> Opener<'_> {
+        Opener { levels: &self.levels, sealer: &self.sealer, labels: &self.labels }
+    }
+
     fn add(&self, to: &mut Sum, tree: usize, address: u64, Mapped { leaf, write }: Mapped) {
         let entry = Zeroizing::new([tree as u64, address, leaf.0, write].map(u64::to_le_bytes));
         let seed = self.sealer.seed(&[b"entry".as_slice(), &entry.concat()].concat());
@@ -89,11 +96,9 @@ impl MappedArray {
                         return Err(self.not_fitting(tree, &fetched, place));
                     };
                     let slot = Zeroizing::new(decoded.block);
-                    let Some(Found { address, mapped, block }) =
-                        self.block_in(tree, bucket, &slot)?
-                    else {
-                        continue;
-                    };
+                    let found_in = self.opener().block_in(tree, bucket, &slot);
+                    let found_in = found_in.map_err(|wrong| self.corrupt(&wrong))?;
+                    let Some(Found { address, mapped, block }) = found_in else { continue };
                     self.add(&mut found, tree, address, mapped);
                     self.add_told(&mut told, tree, address, &block)?;
                 }
@@ -133,14 +138,26 @@ impl MappedArray {
         }
         Ok(())
     }
+}
 
+/// What tells which block a slot holds.
+pub(super) struct Opener<'a> {
+    pub(super) levels: &'a Levels,
+    pub(super) sealer: &'a BlockSealer,
+    pub(super) labels: &'a Labels,
+}
+
+impl Opener<'_> {
     /// The block in a slot; none if there is none that counts.
+    ///
+    /// # Errors
+    /// What is wrong with it.
     pub(super) fn block_in(
         &self,
         tree: usize,
         bucket: BucketId,
         slot: &[u8],
-    ) -> Result<Option<Found>, Error> {
+    ) -> Result<Option<Found>, String> {
         let level = self.levels.level(tree);
         let (slot, mark) = slot.split_at(level.slot_elements());
         let (said, sealed) = slot.split_at(level.metadata_elements);
@@ -149,7 +166,7 @@ impl MappedArray {
             *held = Gf256::add(*held, *mark);
         }
         let format = MetadataFormat::<Gf256>::new(level.tree, level.labels);
-        let said = format.get(&said).map_err(|error| self.corrupt(&error.to_string()))?;
+        let said = format.get(&said).map_err(|error| error.to_string())?;
         let counts = said.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
         let Some(occupant) = counts.map(|said| said.occupant) else { return Ok(None) };
         let opened = self.sealer.open(sealed).and_then(|opened| {
@@ -157,8 +174,7 @@ impl MappedArray {
             let label = self.labels.of(tree, address) as usize;
             (label == occupant.label).then_some((address, opened))
         });
-        let (address, opened) =
-            opened.ok_or_else(|| self.corrupt("a block is not what was written"))?;
+        let (address, opened) = opened.ok_or("a block is not what was written")?;
         let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
         let block = Zeroizing::new(opened.bytes().to_vec());
         Ok(Some(Found { address, mapped, block }))
