@@ -42,27 +42,39 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let checked =
         check_others(&mut store, &params, &key, server, &mut |done| bar.set_position(done));
     bar.finish_and_clear();
-    checked.map_err(VolumeError::from)?;
+    let checked = checked.map_err(VolumeError::from)?;
     store.make_anew(server)?;
     let bar = progress::bar_of(buckets, "buckets");
-    let repaired = repair(&mut store, &params, server, &mut |done| bar.set_position(done));
+    let repaired =
+        repair(&mut store, &params, server, &checked, &mut |done| bar.set_position(done));
     bar.finish_and_clear();
     let repaired = repaired.map_err(VolumeError::from)?;
     store.flush().map_err(|error| VolumeError::from(oblivio_core::Error::from(error)))?;
-    let wrong: Vec<_> = repaired.wrong.iter().map(|server| store.name(*server)).collect();
+    let names = |servers: &[usize]| {
+        let names: Vec<_> = servers.iter().map(|server| store.name(*server)).collect();
+        names.join(", ")
+    };
     if args.json {
-        let numbers: Vec<_> = repaired.wrong.iter().map(|server| server + 1).collect();
-        let said = json!({ "server": args.server, "buckets": buckets, "wrong": numbers });
+        let numbers = |servers: &[usize]| -> Vec<_> { servers.iter().map(|it| it + 1).collect() };
+        let (wrong, behind) = (numbers(&repaired.wrong), numbers(&repaired.behind));
+        let said =
+            json!({ "server": args.server, "buckets": buckets, "wrong": wrong, "behind": behind });
         output::print(&format!("{said:#}"))?;
     } else {
         output::print(&format!("{} has its shares again", store.name(server)))?;
     }
-    if wrong.is_empty() {
+    if !repaired.behind.is_empty() {
+        output::remark(&format!(
+            "{} is an eviction behind, and this one cannot go back to it: repair it next, with --anyway",
+            names(&repaired.behind)
+        ));
+    }
+    if repaired.wrong.is_empty() {
         return Ok(());
     }
     Err(CliError::Tampered(format!(
         "{} answered shares that do not fit those of the others, and nothing of it was used: repair it next, with --anyway",
-        wrong.join(", ")
+        names(&repaired.wrong)
     )))
 }
 

@@ -12,7 +12,7 @@ use super::in_tree::InTree;
 use super::params::S3OramParams;
 use super::servers::{self, ask_some};
 use super::share_tree::ShareTree;
-use super::standing::{Standing, Told, before, sound, steps};
+use super::standing::{Standing, Told, before, claims, sound, steps};
 use super::walk::slots;
 use super::{impossible, invalid};
 use crate::message::{Point, Request, Slots};
@@ -25,11 +25,19 @@ const OTHERS_ARE_NEEDED: &str = "What a server has to hold follows from the othe
 const NOTHING_WAS_DONE: &str =
     "Nothing was removed: name the servers in the order in which the volume was made";
 
-/// A server whose shares were made anew.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A server whose shares were made anew. Others are counted from 0, as the servers of a store are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Which others have shares that do not fit: counted from 0, as the servers of a store are.
+    /// Which others have shares that do not fit.
     pub wrong: Vec<usize>,
+    /// Which others are an eviction behind, and have to be made anew, too: the server that was made anew cannot go back to where they are.
+    pub behind: Vec<usize>,
+}
+
+/// What is known of a server from before its shares are removed: how far it said that it was, in each tree. Where others are then follows from the same as when they were looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    was_at: Vec<Option<Point>>,
 }
 
 /// Whether the shares of a server have to be made anew.
@@ -54,12 +62,14 @@ pub fn check_others(
     key: &MasterKey,
     lost: usize,
     progress: &mut dyn FnMut(u64),
-) -> Result<(), Error> {
+) -> Result<Checked, Error> {
     check_place(servers, params, lost)?;
     let (number, sealer, mut done) = (lost as u8 + 1, BlockSealer::new(key), 0);
+    let mut checked = Checked::default();
     for tree in &params.trees() {
         let servers = &mut InTree { servers, tree: tree.number };
-        let (at, sources) = settle(servers, tree, lost)?;
+        let Settled { at, sources, was_at, .. } = settle(servers, tree, lost, None)?;
+        checked.was_at.push(was_at);
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
         let setups = params.parties.numbers().zip(&sources).map(|(number, is_source)| {
             is_source.then(|| Request::Setup(tree.setup(number, keys.clone())))
@@ -80,7 +90,7 @@ pub fn check_others(
         })?;
         done += tree.buckets();
     }
-    Ok(())
+    Ok(checked)
 }
 
 /// What is done with slots that were read.
@@ -110,8 +120,8 @@ fn each_run(
     Ok(())
 }
 
-/// Makes the shares of the server at this place, which has none, from those of the others. An interrupted repair is begun again with a server that has none. `progress` is told
-/// how many buckets are done.
+/// Makes the shares of the server at this place, which has none, from those of the others, after they were [checked](check_others). An interrupted repair is begun again with a server that has none.
+/// `progress` is told how many buckets are done.
 ///
 /// # Errors
 /// When too few of the others are there, they contradict each other, or the server is not new.
@@ -119,15 +129,19 @@ pub fn repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
     lost: usize,
+    checked: &Checked,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Repaired, Error> {
     check_place(servers, params, lost)?;
-    let (number, mut wrong, mut done) = (lost as u8 + 1, Vec::new(), 0);
+    let (number, mut done) = (lost as u8 + 1, 0);
+    let Repaired { mut wrong, behind: mut all_behind } = Repaired::default();
     // The data are written last: if they are a write behind, an access is under way, and is done again in all trees.
     let mut last_access = None;
-    for tree in &params.trees() {
+    for (i, tree) in params.trees().iter().enumerate() {
         let servers = &mut InTree { servers, tree: tree.number };
-        let (at, sources) = settle(servers, tree, lost)?;
+        let was_at = checked.was_at.get(i).copied().flatten();
+        let Settled { at, sources, behind, .. } = settle(servers, tree, lost, was_at)?;
+        all_behind.extend(behind);
         let keys = (0..servers.count()).map(|server| servers.key(server)).collect();
         tell(servers, lost, Request::Setup(tree.setup(number, keys)))?;
         let of_data = *last_access.get_or_insert(at);
@@ -143,8 +157,11 @@ pub fn repair(
         tell(servers, lost, Request::Adopt { at })?;
         done += tree.buckets();
     }
-    wrong.sort_unstable();
-    Ok(Repaired { wrong })
+    for named in [&mut wrong, &mut all_behind] {
+        named.sort_unstable();
+        named.dedup();
+    }
+    Ok(Repaired { wrong, behind: all_behind })
 }
 
 /// Where the server at this place is, beside the others. Its shares are not looked at.
@@ -180,7 +197,11 @@ fn needs_repair_in(
     let there = |told: &Told| sound(tree, told.as_ref().ok()?).ok();
     let others = told.iter().enumerate().filter(|(i, _)| *i != server);
     let others = others.filter_map(|(_, told)| there(told)).max();
-    let is_behind = there(&told[server]) < others;
+    // A few that say that they are further may lie. But whoever does not answer may be there as well.
+    let claims = claims(tree, &told);
+    let silent = told.len() - claims.len();
+    let far = claims.get(parties.colluding().saturating_sub(silent)).copied();
+    let is_behind = there(&told[server]) < far;
     if let (Some(there), Some(others)) = (there(&told[server]), others)
         && steps(tree, there) > steps(tree, others) + 1
     {
@@ -229,18 +250,31 @@ fn tell(servers: &mut dyn ShareServers, server: usize, request: Request) -> Resu
     }
 }
 
+/// Where a server has to be that is made anew.
+struct Settled {
+    at: Point,
+    /// Who is there, or a step further.
+    sources: Vec<bool>,
+    /// Who is an eviction behind, and has to be made anew, too.
+    behind: Vec<usize>,
+    /// Where it is, or was before its shares were removed, as far as it says.
+    was_at: Option<Point>,
+}
+
 /// Which point the server has to be at, and who is there. Others that are through with an eviction which not all of them are through with go back: the one that is lost cannot come after them.
 ///
-/// At the point, or a step further, are those that *t* + 1 of them say is the furthest or the step before it: so an honest one says it.
+/// At the point, or a step further, are those that *t* + 1 of them say is the furthest or the step before it: so an honest one says it. Where others lack the last step, as the server itself may,
+/// it is made of those that have it, if these are *t* + 1: else of two servers that lack it neither could be made anew before the other.
 fn settle(
     servers: &mut dyn ShareServers,
     tree: &ShareTree,
     lost: usize,
-) -> Result<(Point, Vec<bool>), Error> {
+    was_at: Option<Point>,
+) -> Result<Settled, Error> {
     let ShareTree { parties, tree, .. } = *tree;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
-    let has_it = told[lost].as_ref().ok().and_then(|epoch| sound(tree, epoch).ok());
+    let was_at = was_at.max(told[lost].as_ref().ok().and_then(|epoch| sound(tree, epoch).ok()));
     let mut failed = Vec::new();
     let mut claims = vec![None; told.len()];
     for (server, told) in told.into_iter().enumerate().filter(|(server, _)| *server != lost) {
@@ -258,8 +292,12 @@ fn settle(
     let first = steps(tree, before(tree, far));
     let counts = |at: &Point| (first..=steps(tree, far) + 1).contains(&steps(tree, *at));
     let counted = || sorted.iter().copied().filter(counts);
-    let at = counted().min().unwrap_or(far);
-    if has_it.is_some_and(|there| there > at) {
+    let mut at = counted().min().unwrap_or(far);
+    // What the server says that it has, and others have, may have been acknowledged.
+    if was_at >= Some(far) {
+        at = far;
+    }
+    if was_at > Some(at) {
         let are_further = sorted.iter().filter(|claim| **claim > at).count();
         let behind = claims.iter().position(|claim| claim.is_some_and(|there| there <= at));
         if are_further + 1 > parties.colluding()
@@ -269,17 +307,22 @@ fn settle(
         }
     }
     let is_behind = |there: &Point| counts(there) && there.evictions < far.evictions;
-    let behind = counted().filter(is_behind).count();
+    let behind = claims.iter().enumerate().filter(|(_, it)| it.as_ref().is_some_and(is_behind));
+    let mut behind: Vec<_> = behind.map(|(server, _)| server).collect();
     // Where others are enough without them, a few that say that they are behind take nobody back: a client that has gone on would lose the volume.
-    if (1..=parties.colluding()).contains(&behind)
-        && counted().count() > parties.colluding() + behind
-    {
-        let those = claims.iter().position(|claim| claim.as_ref().is_some_and(is_behind));
+    let few_are = (1..=parties.colluding()).contains(&behind.len())
+        && counted().count() > parties.colluding() + behind.len();
+    if few_are && was_at.is_none_or(|there| there.evictions >= far.evictions) {
         let message = format!(
-            "{} says that it is an eviction behind the others: repair that one first, or, if this one keeps you from that, remove its folder of this volume",
-            those.map(|server| servers.name(server)).unwrap_or_default()
+            "{} says that it is an eviction behind the others: repair that one first",
+            servers.name(behind[0])
         );
         return Err(Error::new(ErrorKind::StoreMismatch, message));
+    }
+    if few_are {
+        at = far;
+    } else if at.evictions < far.evictions {
+        behind.clear();
     }
     let is_further = |claim: &Option<Point>| {
         claim.is_some_and(|there| {
@@ -301,8 +344,9 @@ fn settle(
     if !failed.is_empty() {
         return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
     }
-    let is_source = |claim: &Option<Point>| claim.is_some_and(|there| counts(&there));
-    Ok((at, claims.iter().map(is_source).collect()))
+    let is_source =
+        |claim: &Option<Point>| claim.is_some_and(|there| counts(&there) && there >= at);
+    Ok(Settled { at, sources: claims.iter().map(is_source).collect(), behind, was_at })
 }
 
 /// What the lost server says that it has, and others have, may have been acknowledged: without it, and with one that lacks it, nobody would have it any more.

@@ -56,8 +56,7 @@ const COUNT_MAX: u64 = 1 << 62;
 impl Standing {
     /// What follows from what servers say, for a client that knows that all have been where it has kept its state.
     pub(super) fn of(parties: Parties, tree: Tree, told: Vec<Told>, kept: Point) -> Self {
-        let mut claims: Vec<_> = told.iter().filter_map(|it| claim(tree, it)).collect();
-        claims.sort_unstable_by(|one, other| other.cmp(one));
+        let claims = claims(tree, &told);
         let far = claims.get(parties.colluding()).or(claims.last()).copied().unwrap_or_default();
         let have_it = claims.iter().filter(|claim| **claim >= far).count();
         let is_only_evicted = far.written == 0 && far.evictions > kept.evictions;
@@ -100,6 +99,13 @@ pub(super) fn sound(tree: Tree, epoch: &HostEpoch) -> Result<Point, Part> {
     } else {
         Ok(at)
     }
+}
+
+/// Where servers say that they are, the furthest first.
+pub(super) fn claims(tree: Tree, told: &[Told]) -> Vec<Point> {
+    let mut claims: Vec<_> = told.iter().filter_map(|told| claim(tree, told)).collect();
+    claims.sort_unstable_by(|one, other| other.cmp(one));
+    claims
 }
 
 fn claim(tree: Tree, told: &Told) -> Option<Point> {

@@ -253,8 +253,8 @@ fn a_server_that_has_lost_all_is_made_anew_in_the_middle_of_an_access() {
             });
             for server in first.into_iter().chain([lost]) {
                 lose(&owner, server);
-                check_others(volume, &params, &key(), server, &mut |_| ()).unwrap();
-                repair(volume, &params, server, &mut |_| ()).unwrap();
+                let checked = check_others(volume, &params, &key(), server, &mut |_| ()).unwrap();
+                repair(volume, &params, server, &checked, &mut |_| ()).unwrap();
                 assert_ne!(needs_repair(volume, &params, server).unwrap(), Need::Shares);
             }
             owner.reopen().unwrap();
@@ -377,9 +377,9 @@ fn the_shares_of_a_server_are_made_anew() {
         lose(&owner, 1);
         assert_eq!(needs_repair(servers, &params, 1).unwrap(), Need::Shares);
         let mut done = 0;
-        check_others(servers, &params, &key(), 1, &mut |it| done = it).unwrap();
+        let checked = check_others(servers, &params, &key(), 1, &mut |it| done = it).unwrap();
         assert_eq!(done, params.buckets());
-        let repaired = repair(servers, &params, 1, &mut |_| ()).unwrap();
+        let repaired = repair(servers, &params, 1, &checked, &mut |_| ()).unwrap();
         assert_eq!(repaired.wrong, [0; 0]);
         assert_eq!(needs_repair(servers, &params, 1).unwrap(), Need::Nothing);
         // Also after its program was started again.

@@ -2,8 +2,8 @@
 
 use oblivio_core::durable::Contents;
 use oblivio_core::{Error, ErrorKind};
-use oblivio_shares::durable::{Need, Repaired, check_others, needs_repair, repair};
-use oblivio_shares::message::Point;
+use oblivio_shares::durable::{Checked, Need, Repaired, check_others, needs_repair, repair};
+use oblivio_shares::message::{Answer, Point, Request};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -18,12 +18,19 @@ pub(crate) fn lose(owner: &Owner, server: usize) {
     world.restart(server);
 }
 
-fn checked(owner: &Owner, server: usize) -> Result<(), Error> {
+fn checked(owner: &Owner, server: usize) -> Result<Checked, Error> {
     check_others(&mut owner.servers.clone(), &owner.params, &key(), server, &mut |_| ())
 }
 
 pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> {
-    repair(&mut owner.servers.clone(), &owner.params, server, &mut |_| ())
+    repair(&mut owner.servers.clone(), &owner.params, server, &Checked::default(), &mut |_| ())
+}
+
+/// The server has lost nothing until the others are checked.
+fn made_anew(owner: &Owner, server: usize) -> Result<Repaired, Error> {
+    let checked = checked(owner, server)?;
+    lose(owner, server);
+    repair(&mut owner.servers.clone(), &owner.params, server, &checked, &mut |_| ())
 }
 
 fn need(owner: &Owner, server: usize) -> Need {
@@ -45,7 +52,7 @@ fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
             lose(&owner, lost);
             assert_eq!(need(&owner, lost), Need::Shares);
             checked(&owner, lost).unwrap();
-            assert_eq!(repaired(&owner, lost).unwrap(), Repaired { wrong: Vec::new() });
+            assert_eq!(repaired(&owner, lost).unwrap(), Repaired::default());
             assert_ne!(need(&owner, lost), Need::Shares);
             owner.reopen().unwrap();
         }
@@ -115,7 +122,7 @@ fn a_server_with_wrong_shares_is_named_and_makes_no_others_wrong() {
     (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
     owner.servers.world().lying[3] = true;
     lose(&owner, 0);
-    assert_eq!(repaired(&owner, 0).unwrap(), Repaired { wrong: vec![3] });
+    assert_eq!(repaired(&owner, 0).unwrap(), Repaired { wrong: vec![3], behind: Vec::new() });
     // Of three others, nobody knows which is wrong.
     owner.servers.world().missing[1] = true;
     lose(&owner, 0);
@@ -134,11 +141,11 @@ fn a_server_with_wrong_shares_is_named_and_makes_no_others_wrong() {
 fn nothing_is_removed_before_the_others_are_known_to_have_it() {
     let mut owner = Owner::new(parties(3, 1), 1);
     (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
-    (0..3).for_each(|server| checked(&owner, server).unwrap());
+    (0..3).for_each(|server| drop(checked(&owner, server).unwrap()));
     // Of three, the seals alone tell which is wrong.
     owner.servers.world().lying[1] = true;
-    let kinds = [0, 1, 2].map(|server| checked(&owner, server).map_err(|error| error.kind()));
-    assert_eq!(kinds, [Err(ErrorKind::Corrupt), Ok(()), Err(ErrorKind::Corrupt)]);
+    let kinds = [0, 1, 2].map(|server| checked(&owner, server).err().map(|error| error.kind()));
+    assert_eq!(kinds, [Some(ErrorKind::Corrupt), None, Some(ErrorKind::Corrupt)]);
     owner.servers.world().lying[1] = false;
     // One that is set back is no source for another.
     let behind = Point { evictions: 2, written: 1 };
@@ -204,4 +211,57 @@ fn no_server_is_made_anew_of_one_that_lacks_what_it_has_itself() {
         lose(&owner, has_it);
         assert!(is_evicted || checked(&owner, has_it).is_ok());
     }
+}
+
+/// Two of five of which one may collude are set back alike: each can be made anew before the other is.
+#[test]
+fn of_two_servers_that_are_set_back_each_can_be_made_anew_first() {
+    for is_evicted in [false, true] {
+        let mut owner = Owner::new(parties(5, 1), 1);
+        let writes = if is_evicted { 20 } else { 22 };
+        (0..writes - 1).for_each(|i| owner.write(i, i as u8).unwrap());
+        let set_back = [0, 1].map(|server| owner.servers.world().disks[server].copy());
+        owner.write(writes - 1, 77).unwrap();
+        assert_eq!(owner.servers.world().points()[0].written == 0, is_evicted);
+        for (server, disk) in set_back.into_iter().enumerate() {
+            let mut world = owner.servers.world();
+            if is_evicted {
+                let back = Request::GoBack { evictions: world.points()[server].evictions - 1 };
+                assert_eq!(world.answer_in(server, 0, &back), Answer::Done);
+            } else {
+                world.disks[server] = disk;
+                world.restart(server);
+            }
+        }
+        if !is_evicted {
+            // One that has what was written last, and whose shares are wrong, is made of the two others that have it.
+            assert_eq!(made_anew(&owner, 2).unwrap(), Repaired::default());
+            assert_eq!(need(&owner, 2), Need::Nothing);
+        }
+        for server in [0, 1] {
+            let behind = if is_evicted && server == 0 { vec![1] } else { Vec::new() };
+            let expected = Repaired { wrong: Vec::new(), behind };
+            assert_eq!(made_anew(&owner, server).unwrap(), expected);
+        }
+        owner.reopen().unwrap();
+        owner.read_all();
+        owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+/// One that lies makes none of the others seem to lack anything, as long as all answer.
+#[test]
+fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
+    let mut owner = Owner::new(parties(3, 1), 1);
+    (0..22).for_each(|i| owner.write(i, i as u8).unwrap());
+    let at = owner.servers.world().points()[0];
+    let [before, after] = [at.written - 1, at.written + 1].map(|written| Point { written, ..at });
+    owner.servers.world().claims[1] = Some(after);
+    assert_eq!(need(&owner, 0), Need::Nothing);
+    // One that does not answer may be there as well.
+    owner.servers.world().missing[2] = true;
+    assert_eq!(need(&owner, 0), Need::LastWrites);
+    owner.servers.world().missing[2] = false;
+    owner.servers.world().claims[1] = Some(before);
+    assert_eq!([0, 1].map(|server| need(&owner, server)), [Need::Nothing, Need::LastWrites]);
 }

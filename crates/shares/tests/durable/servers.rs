@@ -188,7 +188,7 @@ impl World {
         Others { from: i as u8 + 1, mailboxes, disks: self.disks.clone() }
     }
 
-    fn answer_in(&mut self, i: usize, tree: u8, request: &Request) -> Answer {
+    pub(crate) fn answer_in(&mut self, i: usize, tree: u8, request: &Request) -> Answer {
         if matches!(request, Request::Write { .. }) && mem::take(&mut self.forgets[i]) {
             return Answer::Done;
         }
