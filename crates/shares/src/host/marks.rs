@@ -188,6 +188,18 @@ impl Marks<'_> {
         self.put(BucketId::ROOT, Some(before), &of_nothing)
     }
 
+    /// Whether those are there that held before the eviction after this point, in all buckets that it has written.
+    pub(super) fn are_kept(&self, before: Point) -> io::Result<bool> {
+        let triplets = self.tree.triplets(before.evictions);
+        let written = triplets.flat_map(|it| [it.source, it.sibling, it.destination]);
+        for bucket in written.filter(|bucket| self.has_page(*bucket, before.evictions)) {
+            if latest(&self.pages(bucket)?, before).is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Puts some marks of a new server where they are at this point. Those that were put for the point before stay, for an access that is done again.
     pub(super) fn load(
         &self,

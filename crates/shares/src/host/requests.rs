@@ -22,9 +22,18 @@ impl Files {
         let Record { at: here, written_before, .. } = self.record;
         let is_just_evicted = here == Point { evictions: at.evictions + 1, written: 0 };
         if is_just_evicted && written_before == Some(at.written) {
-            return Ok(());
+            return self.check_marks_before_eviction(at);
         }
         self.check_at(at)
+    }
+
+    /// A write may have been begun after the eviction, and been lost with a crash: then it has taken the place of marks that are older.
+    fn check_marks_before_eviction(&self, before: Point) -> Result<(), Refusal> {
+        let Some(marks) = self.marks() else { return Ok(()) };
+        let are_kept = marks.are_kept(before).map_err(unusable)?;
+        are_kept.then_some(()).ok_or_else(|| {
+            "this server does not have any more what was marked before its last eviction".into()
+        })
     }
 
     fn is_elsewhere(&self, at: Point) -> Refusal {
@@ -94,8 +103,10 @@ impl Files {
                     .into(),
             );
         };
+        let before = Point { evictions, written };
+        self.check_marks_before_eviction(before)?;
         // What the root holds from before is whole: its last block is not looked at again.
-        let record = Record { at: Point { evictions, written }, ..self.record };
+        let record = Record { at: before, ..self.record };
         let record = self.with_sums(record).map_err(unusable)?;
         self.keep(record).map_err(unusable)
     }

@@ -185,13 +185,23 @@ fn slots_on_files_say_what_those_in_memory_say() {
 
 /// Servers in whose trees all leaves hold something, and how far they are.
 fn used() -> (Both, Point) {
+    used_until(|at| at.written > 0)
+}
+
+/// The same, when they have come to such a point.
+fn used_until(is_it: fn(Point) -> bool) -> (Both, Point) {
     let parties = Parties::new(3, 1).unwrap();
     let mut both = Both::new(parties);
     let mut client = RecursiveClient::<Gf256>::new(parties, levels()).unwrap();
     let mut coins = StdRng::seed_from_u64(3);
-    (0..56).for_each(|i| drop(client.access(i % 40, None, &mut both, &mut coins).unwrap()));
-    let at = both.at(0);
-    (both, at)
+    for i in 0.. {
+        drop(client.access(i % 40, None, &mut both, &mut coins).unwrap());
+        let at = both.at(0);
+        if i >= 55 && is_it(at) {
+            return (both, at);
+        }
+    }
+    unreachable!("every few accesses a path is evicted")
 }
 
 fn data() -> Level {
@@ -275,6 +285,46 @@ fn no_mark_of_another_write_is_left_wherever_a_server_dies() {
         assert_eq!(both.said(at), before);
     }
     assert!(died > 200 && was_there > 200, "{died} {was_there}");
+}
+
+/// What was marked before an eviction is told until a write has taken its place, though that write was lost: then nothing is told that may be wrong, and the server does not go back.
+#[test]
+fn marks_from_before_an_eviction_are_whole_or_not_told() {
+    let tree = data().tree;
+    let slots = |bucket| {
+        let count = if bucket == BucketId::ROOT { tree.accesses() } else { tree.slots() };
+        Slots { bucket, first: 0, count }
+    };
+    let (mut told, mut refused) = (0, 0);
+    for seed in 0..40 {
+        let (mut both, at) = used_until(|at| at.written == 0);
+        both.coins = StdRng::seed_from_u64(seed);
+        let before = Point { evictions: at.evictions - 1, written: tree.accesses() };
+        let all = |both: &mut Both| -> Vec<Answer> {
+            let buckets = (0..2 * tree.leaves() - 1).map(BucketId);
+            buckets
+                .map(|bucket| both.ask(0, 0, &Request::Fetch { at: before, slots: slots(bucket) }))
+                .collect()
+        };
+        let expected = all(&mut both);
+        assert!(expected.iter().all(|it| matches!(it, Answer::Share(_))));
+        both.disks[0].dies_after(1 + seed % 5);
+        assert!(!both.writes(at, tree.leaves() - 1, 7));
+        both.loses_power();
+        if both.at(0) != at {
+            continue;
+        }
+        let again = all(&mut both);
+        let back = both.ask(0, 0, &Request::GoBack { evictions: before.evictions });
+        if again == expected {
+            told += 1;
+            assert_eq!(back, Answer::Done);
+        } else {
+            refused += 1;
+            assert!(again.iter().chain([&back]).all(|it| matches!(it, Answer::Refused(_))));
+        }
+    }
+    assert!(told > 5 && refused > 5, "{told} {refused}");
 }
 
 /// They are later than a new server is, which removes what is later than it if it has been at work.
