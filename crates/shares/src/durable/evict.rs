@@ -272,11 +272,11 @@ enum Hope {
 
 impl Hope {
     /// If these have failed.
-    fn after<'f>(failed: impl Iterator<Item = &'f StoreError> + Clone) -> Self {
-        let is = |kind| failed.clone().any(|error| error.kind() == kind);
-        if is(StoreErrorKind::Full) || is(StoreErrorKind::Damaged) {
+    fn after<'f>(mut failed: impl Iterator<Item = &'f StoreError> + Clone) -> Self {
+        let mut kinds = failed.clone().map(StoreError::kind);
+        if kinds.any(servers::is_cause) {
             Self::Gone
-        } else if is(StoreErrorKind::Unreachable) {
+        } else if failed.any(|error| error.kind() == StoreErrorKind::Unreachable) {
             Self::Links
         } else {
             Self::Left
@@ -287,6 +287,21 @@ impl Hope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a server does not do again, however often it is asked.
+    #[test]
+    fn there_is_no_hope_where_others_only_wait_for_one() {
+        use StoreErrorKind::{Damaged, Failed, Full, UnknownVersion, Unreachable};
+        let after = |kinds: &[StoreErrorKind]| {
+            let failed: Vec<_> = kinds.iter().map(|kind| StoreError::new(*kind, "no")).collect();
+            Hope::after(failed.iter())
+        };
+        for kind in [Full, Damaged, UnknownVersion] {
+            assert_eq!(after(&[Unreachable, Failed, kind]), Hope::Gone);
+        }
+        assert_eq!(after(&[Failed, Unreachable]), Hope::Links);
+        assert_eq!(after(&[Failed]), Hope::Left);
+    }
 
     #[test]
     fn a_number_that_few_have_seen_is_no_attempt() {

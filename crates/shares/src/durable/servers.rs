@@ -167,13 +167,36 @@ pub(super) fn failure(
 ) -> Error {
     let each = failed.iter().map(|(server, error)| format!("{}: {error}", servers.name(*server)));
     let message = format!("{}. {advice}", each.collect::<Vec<_>>().join("; "));
-    // Others only wait for one without room, or with files that are damaged or of another version.
-    let is_cause = |kind| {
-        use StoreErrorKind::{Damaged, Full, UnknownVersion};
-        matches!(kind, Full | Damaged | UnknownVersion)
-    };
-    match failed.into_iter().min_by_key(|(_, error)| !is_cause(error.kind())) {
+    match failed.into_iter().min_by_key(|(_, error)| rank(error.kind())) {
         Some((_, first)) => StoreError::caused_by(first.kind(), message, first).into(),
         None => Error::new(ErrorKind::Store, message),
+    }
+}
+
+/// Whether a server that has failed so will do the same again: others only wait for it.
+pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
+    use StoreErrorKind::{Damaged, Full, UnknownVersion};
+    matches!(kind, Full | Damaged | UnknownVersion)
+}
+
+/// What counts of several failures, the least first. What a server's files hold can be seen by others; what it says of versions it alone says.
+fn rank(kind: StoreErrorKind) -> u8 {
+    match kind {
+        StoreErrorKind::UnknownVersion => 1,
+        kind if is_cause(kind) => 0,
+        _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that says another version may lie, and an error has one exit code.
+    #[test]
+    fn what_a_server_says_of_versions_counts_after_what_keeps_others_waiting() {
+        use StoreErrorKind::{Damaged, Failed, Full, UnknownVersion};
+        assert_eq!(rank(Full), rank(Damaged));
+        assert!(rank(Damaged) < rank(UnknownVersion) && rank(UnknownVersion) < rank(Failed));
     }
 }

@@ -250,10 +250,16 @@ fn a_server_that_is_missing_is_named() {
 }
 
 /// An array whose servers all show, for a block that was written twice, what they were sent first, but for what slots say of it. All but one may be there.
-fn with_an_older_block(mut owner: Owner, missing: Option<usize>) -> Owner {
+fn with_an_older_block(owner: Owner, missing: Option<usize>) -> Owner {
+    with_the_block_before(owner, [5, 5], missing)
+}
+
+/// Servers whose slot says that it holds the last of these blocks, and holds the one that was written before it.
+fn with_the_block_before(mut owner: Owner, written: [u64; 2], missing: Option<usize>) -> Owner {
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = true);
-    owner.write(5, 1).unwrap();
-    owner.write(5, 2).unwrap();
+    for (address, byte) in written.into_iter().zip(1..) {
+        owner.write(address, byte).unwrap();
+    }
     let slot = |share: &Share<u8>, setup: &Setup| {
         share.clone().into_elements::<Gf256>(setup.block_bytes).unwrap()
     };
@@ -303,6 +309,16 @@ fn an_older_version_of_a_block_is_not_taken_for_it_though_all_servers_show_it() 
     let of_five = Owner::new(parties(5, 1), 9);
     let error = with_an_older_block(of_five, Some(4)).read(6).unwrap_err();
     assert!(error.to_string().contains("a server lacks is not what was written"), "{error}");
+}
+
+/// A slot says whose it is, and its block says it too, under the seal.
+#[test]
+fn a_block_in_a_slot_that_says_that_it_is_another_ones_is_not_taken_for_it() {
+    let of_three = || with_the_block_before(Owner::in_trees(parties(3, 1), 9), [5, 6], None);
+    let error = of_three().read(6).unwrap_err().to_string();
+    assert!(error.contains("not what was written"), "{error}");
+    let error = of_three().array.check(&mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("a block is not what was written"), "{error}");
 }
 
 #[test]

@@ -262,7 +262,8 @@ pub(super) fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
     servers.iter().zip(1..).map(|(server, number)| name(number, &server.address))
 }
 
-/// Refuses to go on if no server has the volume, as far as they say: then it is the name that is wrong, and no server has lost anything. One of so many that say so is honest.
+/// Refuses to go on if no server has the volume, as far as they say: then it is the name that is wrong, and no server has lost anything. One of so many that say so is honest. Where
+/// somebody is at work on the volume, or makes it, that is said instead.
 pub(super) fn check_has_volume<'e>(
     volume: &str,
     colluding: usize,
@@ -270,8 +271,9 @@ pub(super) fn check_has_volume<'e>(
 ) -> Result<(), OpenError> {
     let is_absent = |error: &&OpenError| error.kind() == OpenErrorKind::Missing;
     let absent = errors.clone().flatten().filter(is_absent).count();
-    let is_anywhere = errors.clone().any(|error| error.is_none());
-    if is_anywhere || absent <= colluding {
+    let is_there =
+        |error: Option<&OpenError>| error.is_none_or(|error| error.kind() == OpenErrorKind::Locked);
+    if errors.clone().any(is_there) || absent <= colluding {
         return Ok(());
     }
     let servers = errors.count();
@@ -279,7 +281,7 @@ pub(super) fn check_has_volume<'e>(
         return Err(nowhere(volume));
     }
     let message = format!(
-        "{absent} of {servers} servers have no volume {volume}, and the others do not open one: check the name"
+        "{absent} of {servers} servers have no volume {volume}, and the others do not open one: check the name, or bring back the others"
     );
     Err(OpenError::new(OpenErrorKind::Missing, message))
 }
@@ -320,4 +322,29 @@ fn differs(one: &str, other: &str) -> OpenError {
         "{other} has other trees than {one}: these are not the servers of one volume, check their order and the name"
     );
     OpenError::new(OpenErrorKind::WrongMembers, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use OpenErrorKind::{Locked, Missing, Unreachable};
+
+    #[test]
+    fn a_name_is_wrong_where_more_than_may_lie_have_no_such_volume_and_nobody_has_it() {
+        let is_wrong = |colluding, kinds: &[Option<OpenErrorKind>]| {
+            let errors = |kind: &Option<OpenErrorKind>| kind.map(|kind| OpenError::new(kind, "no"));
+            let errors: Vec<_> = kinds.iter().map(errors).collect();
+            let checked = check_has_volume("dusk", colluding, errors.iter().map(Option::as_ref));
+            checked.is_err_and(|error| error.kind() == Missing)
+        };
+        let (missing, silent) = (Some(Missing), Some(Unreachable));
+        assert!(is_wrong(1, &[missing; 3]));
+        assert!(is_wrong(1, &[missing, missing, silent]));
+        assert!(!is_wrong(1, &[missing, silent, silent]));
+        assert!(!is_wrong(2, &[missing, missing, silent, silent, silent]));
+        // Some have lost it.
+        assert!(!is_wrong(1, &[missing, missing, None]));
+        // Somebody is at work on it.
+        assert!(!is_wrong(1, &[missing, missing, Some(Locked)]));
+    }
 }
