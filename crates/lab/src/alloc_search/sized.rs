@@ -5,11 +5,14 @@ use std::sync::LazyLock;
 use super::{Allocation, Profile};
 use crate::paper::PAPER_SLOTS;
 
-/// `oblivio lab run alloc-search --judge time --levels L`, a file for each L: three sizes as in Fig. 16, a few levels higher.
-const BY_SIZE: [&str; 3] = [
+/// `oblivio lab run alloc-search --judge time --levels L`, a file for each L: the three sizes of Fig. 16, and three some levels higher.
+const BY_SIZE: [&str; 6] = [
     include_str!("../../results/alloc-time/L18.json"),
     include_str!("../../results/alloc-time/L19.json"),
     include_str!("../../results/alloc-time/L20.json"),
+    include_str!("../../results/alloc-time/L23.json"),
+    include_str!("../../results/alloc-time/L24.json"),
+    include_str!("../../results/alloc-time/L25.json"),
 ];
 
 /// The same with `--ir-stash`.
