@@ -258,6 +258,25 @@ fn fig_16_and_the_figure_of_tiny_oram_have_their_runs_and_their_reports() {
     }
 }
 
+/// The profile of the next size has no evictions in a tree of 2 GiB, and a deviation as small as there.
+#[test]
+fn fig_16_deviates_no_more_where_no_evictions_are() {
+    let runs = include_bytes!("../results/fig16/without-evictions/results.jsonl");
+    let kept: Vec<RunRecord> = whole(runs);
+    let cycles = |variant: &str| -> Vec<f64> {
+        let runs = kept.iter().filter(|run| run.variant == variant);
+        runs.map(|run| run.outcome.cycles as f64).collect()
+    };
+    let deviation = |variant: &str| {
+        let speeds = cycles("baseline").into_iter().zip(cycles(variant));
+        let speeds: Vec<_> = speeds.map(|(baseline, ours)| baseline / ours).collect();
+        assert_eq!(speeds.len(), 13);
+        let mean = speeds.iter().sum::<f64>() / 13.0;
+        (speeds.iter().map(|speed| (speed - mean).powi(2)).sum::<f64>() / 12.0).sqrt()
+    };
+    assert!(deviation("ir-alloc-sized") > 0.004 && deviation("none-evicted") < 0.0004);
+}
+
 #[test]
 fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
     let runs = include_bytes!("../results/blocks/results.jsonl");
