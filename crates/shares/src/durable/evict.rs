@@ -200,7 +200,9 @@ impl dyn Evicts + '_ {
         let advice = if is(StoreErrorKind::Full) {
             "Nothing is lost: make room there, and open the volume again"
         } else if is(StoreErrorKind::Damaged) {
-            "Nothing is lost as long as the others are there: make its shares anew with `oblivio shares repair`"
+            "Nothing is lost as long as the others are there: make its shares anew with `oblivio shares repair`, all the same if it is said to be where they are"
+        } else if is(StoreErrorKind::UnknownVersion) {
+            "Nothing is lost: use programs of one version"
         } else {
             "An eviction needs all servers, and links between them: see that they reach each other, and open the volume again"
         };

@@ -135,7 +135,7 @@ impl Parts {
         let are_all_astray = self.0.iter().all(|part| matches!(part, Part::Astray(_)));
         let advice = if are_all_astray { ALL_ARE_ASTRAY } else { advice };
         let message = format!("{}. {advice}", each.collect::<Vec<_>>().join("; "));
-        match self.failures().next() {
+        match self.failures().min_by_key(|error| servers::rank(error.kind())) {
             Some(error) => StoreError::new(error.kind(), message).into(),
             None => Error::new(ErrorKind::StoreRolledBack, message),
         }

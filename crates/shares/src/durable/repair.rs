@@ -52,7 +52,7 @@ pub enum Need {
 }
 
 /// Reads all that the others hold, before anything is removed of a server: whether they are those of the volume, in this order, and whether all that they give back is
-/// blocks of it. Of as many servers as may collude and one more that is the only sign of a wrong share. Those that are ahead of the others by an eviction go back. `progress` is told how many buckets are read.
+/// blocks of it. Of as many servers as may collude and one more that is the only sign of a wrong share. `progress` is told how many buckets are read.
 ///
 /// # Errors
 /// When too few of the others are there, one of them is another's, they contradict each other, or what they give back was not written.
@@ -68,8 +68,9 @@ pub fn check_others(
     let mut checked = Checked::default();
     for tree in &params.trees() {
         let servers = &mut InTree { servers, tree: tree.number };
-        let Settled { at, sources, was_at, .. } = settle(servers, tree, lost, None)?;
-        checked.was_at.push(was_at);
+        let settled = settle(servers, tree, lost, None)?;
+        checked.was_at.push(settled.was_at);
+        let (at, sources) = (settled.at, settled.sources(tree, settled.at));
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
         let setups = params.parties.numbers().zip(&sources).map(|(number, is_source)| {
             is_source.then(|| Request::Setup(tree.setup(number, keys.clone())))
@@ -135,18 +136,21 @@ pub fn repair(
     check_place(servers, params, lost)?;
     let (number, mut done) = (lost as u8 + 1, 0);
     let Repaired { mut wrong, behind: mut all_behind } = Repaired::default();
-    // The data are written last: if they are a write behind, an access is under way, and is done again in all trees.
+    // The data are written last: if some lack a write there, an access is under way, and is done again in all trees.
     let mut last_access = None;
     for (i, tree) in params.trees().iter().enumerate() {
         let servers = &mut InTree { servers, tree: tree.number };
         let was_at = checked.was_at.get(i).copied().flatten();
-        let Settled { at, sources, behind, .. } = settle(servers, tree, lost, was_at)?;
-        all_behind.extend(behind);
+        let settled = settle(servers, tree, lost, was_at)?;
         let keys = (0..servers.count()).map(|server| servers.key(server)).collect();
         tell(servers, lost, Request::Setup(tree.setup(number, keys)))?;
-        let of_data = *last_access.get_or_insert(at);
-        let is_ahead = at.evictions == of_data.evictions && at.written > of_data.written;
-        for at in is_ahead.then_some(of_data).into_iter().chain([at]) {
+        let at = settled.at;
+        let again = *last_access.get_or_insert(settled.least);
+        // Only where slots say whose they are does it matter what was there before.
+        let is_ahead = again.evictions == at.evictions && again.written < at.written;
+        let before = (is_ahead && tree.metadata_bytes > 0).then_some(again);
+        for at in before.into_iter().chain([at]) {
+            let sources = settled.sources(tree, at);
             let progress = &mut |buckets| progress(done + buckets);
             each_run(servers, tree, (at, &sources), progress, &mut |servers, run, fetched| {
                 let share = shares_of(fetched, tree, number, run, &|_| true, &mut wrong)?;
@@ -154,6 +158,7 @@ pub fn repair(
                 tell(servers, lost, Request::Put { at, slots: run, share })
             })?;
         }
+        all_behind.extend(settled.behind);
         tell(servers, lost, Request::Adopt { at })?;
         done += tree.buckets();
     }
@@ -253,32 +258,45 @@ fn tell(servers: &mut dyn ShareServers, server: usize, request: Request) -> Resu
 /// Where a server has to be that is made anew.
 struct Settled {
     at: Point,
-    /// Who is there, or a step further.
-    sources: Vec<bool>,
+    /// Where the last of the others are that count: an access under way is done again from there.
+    least: Point,
+    /// Where others are, as far as they say.
+    claims: Vec<Option<Point>>,
     /// Who is an eviction behind, and has to be made anew, too.
     behind: Vec<usize>,
     /// Where it is, or was before its shares were removed, as far as it says.
     was_at: Option<Point>,
 }
 
-/// Which point the server has to be at, and who is there. Others that are through with an eviction which not all of them are through with go back: the one that is lost cannot come after them.
+impl Settled {
+    /// Who answers what was held at a point: who is there, or a step further.
+    fn sources(&self, tree: &ShareTree, at: Point) -> Vec<bool> {
+        let answers = |there: Point| there == at || before(tree.tree, there) == at;
+        self.claims.iter().map(|claim| claim.is_some_and(answers)).collect()
+    }
+}
+
+/// Which point the server has to be at, and where the others are.
 ///
-/// At the point, or a step further, are those that *t* + 1 of them say is the furthest or the step before it: so an honest one says it. Where others lack the last step, as the server itself may,
-/// it is made of those that have it, if these are *t* + 1: else of two servers that lack it neither could be made anew before the other.
+/// - **After a write** it is the furthest that *t* + 1 of the others claim: one of them does not lie. Whoever lacks that write gets it by the next access. From fewer steps it would lack with them what
+///   may have been acknowledged: each of those who have it could be lost one after the other.
+/// - **After an eviction** it is that, too, if *t* at most say that they are an eviction behind: they may lie, and nobody goes back for them. They have to be made anew as well.
+///   If more are, an honest one is: then the eviction is not over. Others that are through with it keep what was before, and go back when the client begins it anew.
 fn settle(
     servers: &mut dyn ShareServers,
     tree: &ShareTree,
     lost: usize,
     was_at: Option<Point>,
 ) -> Result<Settled, Error> {
-    let ShareTree { parties, tree, .. } = *tree;
+    let parties = tree.parties;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
-    let was_at = was_at.max(told[lost].as_ref().ok().and_then(|epoch| sound(tree, epoch).ok()));
+    let said = told[lost].as_ref().ok().and_then(|epoch| sound(tree.tree, epoch).ok());
+    let was_at = was_at.max(said);
     let mut failed = Vec::new();
     let mut claims = vec![None; told.len()];
     for (server, told) in told.into_iter().enumerate().filter(|(server, _)| *server != lost) {
-        match told.map(|epoch| sound(tree, &epoch)) {
+        match told.map(|epoch| sound(tree.tree, &epoch)) {
             Ok(Ok(at)) => claims[server] = Some(at),
             Ok(Err(astray)) => failed.extend(astray.why().map(|why| (server, elsewhere(why)))),
             Err(error) => failed.push((server, error)),
@@ -289,40 +307,25 @@ fn settle(
     let Some(far) = sorted.get(parties.colluding()).copied() else {
         return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
     };
-    let first = steps(tree, before(tree, far));
-    let counts = |at: &Point| (first..=steps(tree, far) + 1).contains(&steps(tree, *at));
-    let counted = || sorted.iter().copied().filter(counts);
-    let mut at = counted().min().unwrap_or(far);
-    // What the server says that it has, and others have, may have been acknowledged.
-    if was_at >= Some(far) {
-        at = far;
-    }
-    if was_at > Some(at) {
-        let are_further = sorted.iter().filter(|claim| **claim > at).count();
-        let behind = claims.iter().position(|claim| claim.is_some_and(|there| there <= at));
-        if are_further + 1 > parties.colluding()
-            && let Some(behind) = behind
-        {
-            return Err(lacks_what_others_have(servers, behind, lost));
-        }
-    }
-    let is_behind = |there: &Point| counts(there) && there.evictions < far.evictions;
-    let behind = claims.iter().enumerate().filter(|(_, it)| it.as_ref().is_some_and(is_behind));
-    let mut behind: Vec<_> = behind.map(|(server, _)| server).collect();
-    // Where others are enough without them, a few that say that they are behind take nobody back: a client that has gone on would lose the volume.
-    let few_are = (1..=parties.colluding()).contains(&behind.len())
-        && counted().count() > parties.colluding() + behind.len();
-    if few_are && was_at.is_none_or(|there| there.evictions >= far.evictions) {
-        let message = format!(
-            "{} says that it is an eviction behind the others: repair that one first",
-            servers.name(behind[0])
-        );
-        return Err(Error::new(ErrorKind::StoreMismatch, message));
-    }
-    if few_are {
-        at = far;
-    } else if at.evictions < far.evictions {
+    let first = steps(tree.tree, before(tree.tree, far));
+    let counts = |at: &Point| (first..=steps(tree.tree, far) + 1).contains(&steps(tree.tree, *at));
+    let least = sorted.iter().copied().filter(counts).min().unwrap_or(far);
+    let is_behind = |claim: &Option<Point>| {
+        claim.is_some_and(|there| counts(&there) && there.evictions < far.evictions)
+    };
+    let mut behind: Vec<_> = (0..claims.len()).filter(|i| is_behind(&claims[*i])).collect();
+    let is_over = behind.len() <= parties.colluding() || was_at >= Some(far);
+    let at = if is_over { far } else { least };
+    if !is_over {
         behind.clear();
+    }
+    let are_further = sorted.iter().filter(|claim| **claim > at).count();
+    let lacks_it = claims.iter().position(|claim| claim.is_some_and(|there| there <= at));
+    if was_at > Some(at)
+        && are_further + 1 > parties.colluding()
+        && let Some(lacks_it) = lacks_it
+    {
+        return Err(lacks_what_others_have(servers, lacks_it, lost));
     }
     let is_further = |claim: &Option<Point>| {
         claim.is_some_and(|there| {
@@ -331,22 +334,12 @@ fn settle(
     };
     if let Some(server) = claims.iter().position(is_further) {
         let message = format!(
-            "{} says that it is further than the others: while it does, nobody knows what the lost server had. Bring back others, or repair that one first",
+            "{} says that it is further than the others: while it does, nobody knows what the lost server had. Bring back others, or repair that one first; if it is wrong, stop it, and begin again",
             servers.name(server)
         );
         return Err(Error::new(ErrorKind::StoreMismatch, message));
     }
-    let go_back = |claim: &Option<Point>| {
-        let is_ahead = claim.is_some_and(|there| there.evictions > at.evictions);
-        is_ahead.then_some(Request::GoBack { evictions: at.evictions })
-    };
-    let failed = servers::failures(servers, claims.iter().map(go_back).collect());
-    if !failed.is_empty() {
-        return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
-    }
-    let is_source =
-        |claim: &Option<Point>| claim.is_some_and(|there| counts(&there) && there >= at);
-    Ok(Settled { at, sources: claims.iter().map(is_source).collect(), behind, was_at })
+    Ok(Settled { at, least, claims, behind, was_at })
 }
 
 /// What the lost server says that it has, and others have, may have been acknowledged: without it, and with one that lacks it, nobody would have it any more.

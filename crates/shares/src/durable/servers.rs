@@ -180,7 +180,7 @@ pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
 }
 
 /// What counts of several failures, the least first. What a server's files hold can be seen by others; what it says of versions it alone says.
-fn rank(kind: StoreErrorKind) -> u8 {
+pub(super) fn rank(kind: StoreErrorKind) -> u8 {
     match kind {
         StoreErrorKind::UnknownVersion => 1,
         kind if is_cause(kind) => 0,

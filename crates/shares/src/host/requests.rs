@@ -1,5 +1,7 @@
 //! What a client asks of one tree, but for evictions and what slots say: checked first, and refused whole.
 
+use oblivio_core::StoreErrorKind;
+
 use super::files::{Asked, Bucket, Files};
 use super::record::Record;
 use super::{select, unusable};
@@ -32,7 +34,9 @@ impl Files {
         let Some(marks) = self.marks() else { return Ok(()) };
         let are_kept = marks.are_kept(before).map_err(unusable)?;
         are_kept.then_some(()).ok_or_else(|| {
-            "this server does not have any more what was marked before its last eviction".into()
+            has_nothing_before(
+                "this server does not have any more what was marked before its last eviction",
+            )
         })
     }
 
@@ -98,10 +102,9 @@ impl Files {
             return Err("this server is further, or was never there".into());
         }
         let Some(written) = written_before else {
-            return Err(
-                "the shares of this server were put where they are: it was never before that"
-                    .into(),
-            );
+            return Err(has_nothing_before(
+                "the shares of this server were put where they are: it was never before that",
+            ));
         };
         let before = Point { evictions, written };
         self.check_marks_before_eviction(before)?;
@@ -171,6 +174,11 @@ impl Files {
         let record = self.with_sums(record).map_err(unusable)?;
         self.keep(record).map_err(unusable)
     }
+}
+
+/// It cannot go back to where others are: its shares have to be made anew.
+fn has_nothing_before(why: &str) -> Refusal {
+    Refusal { kind: StoreErrorKind::Damaged, why: why.into() }
 }
 
 fn elements(share: Share<u8>, count: usize) -> Result<Vec<u8>, Refusal> {

@@ -11,6 +11,7 @@ mod missing;
 mod owner;
 mod peers;
 mod repair;
+mod repairs;
 mod servers;
 mod trust;
 mod view;

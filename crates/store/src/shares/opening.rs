@@ -125,7 +125,11 @@ impl SharedStore {
                     opened.push(Err(error));
                 }
                 Err(error) => {
-                    refused.get_or_insert_with(|| error.of(&called));
+                    // Of versions a server alone can tell: that decides nothing where another has a reason that can be seen.
+                    let kind = refused.as_ref().map(OpenError::kind);
+                    if kind.is_none_or(|kind| kind == OpenErrorKind::UnknownVersion) {
+                        refused = Some(error.of(&called));
+                    }
                 }
             }
         }

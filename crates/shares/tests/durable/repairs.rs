@@ -1,0 +1,198 @@
+//! Whatever has become of as many servers as may collude, repairs lead back to a volume that opens and has all that it had.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use oblivio_shares::message::{Answer, Point, Request};
+
+use crate::disk::Disk;
+use crate::owner::{BLOCKS, Owner, PRESET};
+use crate::parties;
+use crate::repair::made_anew;
+use crate::servers::Servers;
+
+/// What servers hold, and which of them were made anew.
+#[derive(Clone)]
+struct Held {
+    disks: Vec<Disk>,
+    points: Vec<Option<Point>>,
+    made_anew: Vec<bool>,
+}
+
+impl Held {
+    /// Servers that hold it, and the owner as the directory has it.
+    fn open(&self, owner: &Owner) -> Owner {
+        let mut opened = Owner::new(parties(3, 1), 5);
+        opened.params = owner.params.clone();
+        opened.servers = Servers::new(self.disks.len());
+        for (server, disk) in self.disks.iter().enumerate() {
+            let mut world = opened.servers.world();
+            world.disks[server] = disk.copy();
+            world.restart(server);
+        }
+        opened.log = owner.log.clone();
+        opened.expected = owner.expected.clone();
+        opened
+    }
+
+    /// Whether the volume opens, and all that it had can be read. What is read is compared.
+    fn opens(&self, owner: &Owner) -> bool {
+        let mut opened = self.open(owner);
+        opened.reopen().is_ok()
+            && (0..BLOCKS).all(|address| opened.read(address).is_ok())
+            && opened.array.check(&mut |_| ()).is_ok()
+    }
+
+    fn repair(&self, owner: &Owner, server: usize) -> Option<Self> {
+        let opened = self.open(owner);
+        made_anew(&opened, server).ok()?;
+        let mut made_anew = self.made_anew.clone();
+        made_anew[server] = true;
+        Some(Self { disks: disks_of(&opened), points: points_of(&opened), made_anew })
+    }
+
+    /// How it differs from others in what repairs do.
+    fn key(&self) -> Key {
+        let mut key: Vec<_> =
+            self.points.iter().copied().zip(self.made_anew.iter().copied()).collect();
+        key.sort_unstable();
+        key
+    }
+}
+
+type Key = Vec<(Option<Point>, bool)>;
+
+fn disks_of(owner: &Owner) -> Vec<Disk> {
+    owner.servers.world().disks.iter().map(Disk::copy).collect()
+}
+
+fn points_of(owner: &Owner) -> Vec<Option<Point>> {
+    let mut world = owner.servers.world();
+    let servers = world.hosts.len();
+    let point = |server| match world.answer_in(server, 0, &Request::Epoch) {
+        Answer::Epoch(epoch) => epoch.is_set_up.then_some(epoch.at),
+        other => panic!("{other:?}"),
+    };
+    (0..servers).map(point).collect()
+}
+
+/// Whether some servers, named one after the other, lead to a volume that opens.
+fn is_mended(owner: &Owner, held: Held, opens: &mut HashMap<Key, bool>) -> bool {
+    let (mut seen, mut next) = (HashSet::new(), VecDeque::from([(held, 0)]));
+    while let Some((held, repairs)) = next.pop_front() {
+        let key = held.key();
+        if !seen.insert(key.clone()) {
+            continue;
+        }
+        if *opens.entry(key).or_insert_with(|| held.opens(owner)) {
+            return true;
+        }
+        if repairs < held.disks.len() {
+            let repaired = (0..held.disks.len()).filter_map(|server| held.repair(owner, server));
+            next.extend(repaired.map(|held| (held, repairs + 1)));
+        }
+    }
+    false
+}
+
+/// The point a write or an eviction before.
+fn before(at: Point) -> Point {
+    match at.written {
+        0 => Point { evictions: at.evictions - 1, written: PRESET.accesses.into() },
+        written => Point { written: written - 1, ..at },
+    }
+}
+
+/// How many servers are not as a crash leaves them, or as they are when they were missing, at least. `known` is what the directory knows to be over.
+fn faults(points: &[Option<Point>], known: Point, colluding: usize) -> usize {
+    let Some(furthest) = points.iter().flatten().max().copied() else { return points.len() };
+    // What came before the last step is over.
+    let over = if furthest > known { known.max(before(furthest)) } else { known };
+    // Evictions need all servers.
+    let evicted =
+        if furthest.written == 0 && furthest > known { over } else { Point { written: 0, ..over } };
+    let not_evicted = points.iter().filter(|at| at.is_none_or(|at| at < evicted)).count();
+    let have_it = points.iter().flatten().filter(|at| **at >= over).count();
+    not_evicted.max((2 * colluding + 1).saturating_sub(have_it))
+}
+
+/// All ways to choose one of so many for each server, but for their order.
+fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
+    if servers == 0 {
+        return vec![Vec::new()];
+    }
+    let longer = |chosen: Vec<usize>| {
+        let least = chosen.last().copied().unwrap_or_default();
+        (least..kinds).map(move |kind| [chosen.clone(), vec![kind]].concat())
+    };
+    choices(kinds, servers - 1).into_iter().flat_map(longer).collect()
+}
+
+/// A step, as servers have it: what each holds, and where it is.
+struct Step {
+    disks: Vec<Disk>,
+    points: Vec<Option<Point>>,
+}
+
+/// Servers as they were before each of the last accesses and evictions, as they are then, and as they are when they have lost all.
+fn steps(owner: &mut Owner, writes: u64, is_closed: bool) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut keep = |owner: &Owner| {
+        let step = Step { disks: disks_of(owner), points: points_of(owner) };
+        let at = owner.servers.world().points()[0];
+        if at.written == 0 {
+            let (disks, points) = (step.disks.clone(), step.points.clone());
+            let back = Held { disks, points, made_anew: Vec::new() }.open(owner);
+            for server in 0..step.disks.len() {
+                let request = Request::GoBack { evictions: at.evictions - 1 };
+                let answer = back.servers.world().answer_in(server, 0, &request);
+                assert_eq!(answer, Answer::Done);
+            }
+            steps.push(Step { disks: disks_of(&back), points: points_of(&back) });
+        }
+        steps.push(step);
+    };
+    for i in 0..writes {
+        if i + 2 >= writes {
+            keep(owner);
+        }
+        owner.write(i % BLOCKS, i as u8 + 1).unwrap();
+    }
+    keep(owner);
+    if is_closed {
+        owner.reopen().unwrap();
+    }
+    let servers = steps[0].disks.len();
+    let disks = (0..servers).map(|_| Disk::default()).collect();
+    steps.push(Step { disks, points: vec![None; servers] });
+    steps
+}
+
+#[test]
+fn repairs_lead_back_to_the_volume() {
+    for (servers, colluding) in [(3, 1), (5, 1), (5, 2)] {
+        // The last access is followed by an eviction, or by none.
+        for writes in [22, 20] {
+            for is_closed in [false, true] {
+                let mut owner = Owner::new(parties(servers, colluding), 1);
+                let steps = steps(&mut owner, writes, is_closed);
+                let last = owner.servers.world().points()[0];
+                let known = if is_closed { last } else { before(last) };
+                let (mut opens, mut mended) = (HashMap::new(), 0);
+                for chosen in choices(steps.len(), servers.into()) {
+                    let chosen = || chosen.iter().map(|step| &steps[*step]).enumerate();
+                    let points: Vec<_> = chosen().map(|(server, it)| it.points[server]).collect();
+                    if faults(&points, known, colluding.into()) > colluding.into() {
+                        continue;
+                    }
+                    let disks = chosen().map(|(server, it)| it.disks[server].copy()).collect();
+                    let made_anew = vec![false; servers.into()];
+                    let held = Held { disks, points: points.clone(), made_anew };
+                    let is_mended = is_mended(&owner, held, &mut opens);
+                    assert!(is_mended, "{servers} {colluding} {points:?}, {known:?}");
+                    mended += 1;
+                }
+                assert!(mended > 2, "{mended}");
+            }
+        }
+    }
+}
