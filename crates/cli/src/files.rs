@@ -82,6 +82,9 @@ impl OutputDir {
     pub(crate) fn prepare(path: &Path) -> Result<Self, CliError> {
         match fs::create_dir_all(path) {
             Ok(()) => Ok(Self(path.to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(CliError::Output(
+                format!("{} is a file, and no directory: choose another place", path.display()),
+            )),
             Err(error) => Err(cannot_write(path, &error)),
         }
     }

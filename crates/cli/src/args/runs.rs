@@ -15,9 +15,15 @@ pub(crate) struct RunsArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Runs at a time [default: one for each processor]. They change time and memory, not the results.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Print the figures as JSON instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A number of runs.
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    let number: usize = text.parse().map_err(|error: std::num::ParseIntError| error.to_string())?;
+    NonZeroUsize::new(number).ok_or_else(|| "0 is not in 1..".to_owned())
 }

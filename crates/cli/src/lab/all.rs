@@ -53,7 +53,8 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
         made.push(super::links::make(links::PAPER_DISK_BYTES, &output)?.made);
     }
 
-    let figures: Vec<_> = made.iter().flat_map(|made| made.figures.iter().cloned()).collect();
+    let mut figures: Vec<_> = made.iter().flat_map(|made| made.figures.iter().cloned()).collect();
+    report::look_up(&mut figures).map_err(|error| LabError::Plan(error.to_string()))?;
     let about = About {
         title: TITLE.to_owned(),
         version: VERSION.to_owned(),

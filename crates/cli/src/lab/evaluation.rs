@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use oblivio_lab::evaluation::{
-    Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, figures, kept_runs, run,
+    Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, check_changes, figures, kept_runs,
+    run,
 };
 use oblivio_lab::{LabError, Trees, counted_runs};
 use oblivio_sim::system::SystemSpec;
@@ -41,7 +42,10 @@ fn manifests(args: &EvaluationArgs) -> Result<Vec<Manifest>, CliError> {
         return Ok(Manifest::chosen(&args.figure)?);
     }
     let files = args.manifest.iter().map(|path| manifest(path));
-    Ok(Manifest::chosen_of(files.collect::<Result<_, _>>()?, &args.figure)?)
+    let given = files.collect::<Result<Vec<_>, _>>()?;
+    Manifest::check_shown_by(&given)?;
+    check_changes(&given)?;
+    Ok(Manifest::chosen_of(given, &args.figure)?)
 }
 
 fn manifest(path: &Path) -> Result<Manifest, CliError> {
@@ -93,11 +97,13 @@ fn recorded(plan: &Plan, manifests: &[Manifest], args: &EvaluationArgs) -> Resul
 
 /// What `oblivio lab list` says of it.
 pub(super) fn list() -> Result<String, CliError> {
+    let all = Manifest::all()?;
+    let width = all.iter().map(|figure| figure.id.len()).max().unwrap_or(0);
     let line = |figure: &Manifest| {
-        let overnight = if figure.overnight { " (hours: only if --figure names it)" } else { "" };
-        format!("  {:16} {}{overnight}", figure.id, figure.title)
+        let overnight = if figure.overnight { " (only if --figure names it)" } else { "" };
+        format!("  {:width$} {}{overnight}", figure.id, figure.title)
     };
-    Ok(Manifest::all()?.iter().map(line).collect::<Vec<_>>().join("\n"))
+    Ok(all.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// Refuses switches under which a machine cannot run that can run without them, and names those that change nothing.

@@ -113,6 +113,38 @@ fn figures_are_listed_and_others_refused() {
     assert!(bad(&dir, "lab run evaluation --quick --figure fig7", 3).contains("choose from"));
     assert!(bad(&dir, "lab run evaluation --quick --pace soon", 2).contains("like gap or gap:500"));
     assert!(bad(&dir, "lab run evaluation --figure fig16 --levels 25", 3).contains("level 25 +1"));
+    assert!(bad(&dir, "lab run evaluation --quick --jobs 0", 2).contains("0 is not in 1.."));
+    fs::write(dir.path().join("file"), "").unwrap();
+    let message = bad(&dir, "lab run evaluation --quick --output file", 4);
+    assert!(message.contains("file is a file, and no directory"), "{message}");
+}
+
+#[test]
+fn a_manifest_names_figures_and_bars_that_there_are() {
+    let dir = TempDir::new().unwrap();
+    let refused = |shown_by: &str, change: &str| {
+        let figure = format!(
+            "id = \"mine\"\ntitle = \"x\"\npaper = \"x\"\nvariants = [\"rho\"]\nworkloads = [\"uniform\"]\n\
+             [plot]\nlabels = \"workloads\"\nvalue = \"x\"\n\
+             measures = [{{ name = \"x\", measure = {{ speed-over = \"baseline\" }} }}]\n\
+             [[stated]]\nwhat = \"x\"\nvariant = \"rho\"\nmeasure = {{ speed-over = \"baseline\" }}\n\
+             paper = 9.0\nband = 0.1\nwhy = \"x\"\n{shown_by}{change}"
+        );
+        fs::write(dir.path().join("mine.toml"), figure).unwrap();
+        bad(&dir, "lab run evaluation --quick --manifest mine.toml --output out", 3)
+    };
+    let message = refused("shown-by = \"no-such\"\n", "");
+    assert!(message.contains("shown-by = \"no-such\" is no figure"), "{message}");
+    let change = "[stated.change]\nfigure = \"fig15-pace\"\ndiffers-in = [\"controller.pace.gap\"]\n\
+                  from = { series = \"IR-DWB\", label = \"no gap\" }\n\
+                  to = { series = \"IR-DWB\", label = \"a gap of 7\" }\n";
+    let message = refused("", change);
+    assert!(message.contains("the figure fig15-pace has no bar \"a gap of 7\""), "{message}");
+    assert!(
+        message.contains("its labels a gap of 250 cycles; a gap of 100 cycles; no gap"),
+        "{message}"
+    );
+    assert!(!dir.path().join("out").exists());
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Figures, from the records of runs.
 
+mod named_bars;
 mod nearness;
 mod numbers;
 mod words;
+
+pub use named_bars::{check_changes, runs_of_bar};
 
 use super::manifest::Manifest;
 use super::measure::{Mean, Measure};

@@ -61,7 +61,7 @@ fn as_it_is() -> Vec<Setting> {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 55] = [
+const FILES: [(&str, &str); 56] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("slowdown-requests.toml", include_str!("../../manifests/slowdown-requests.toml")),
     ("slowdown-real.toml", include_str!("../../manifests/slowdown-real.toml")),
@@ -78,6 +78,7 @@ const FILES: [(&str, &str); 55] = [
     ("fig11-requests-mcf.toml", include_str!("../../manifests/fig11-requests-mcf.toml")),
     ("fig11-requests-all.toml", include_str!("../../manifests/fig11-requests-all.toml")),
     ("fig11-mcf-size.toml", include_str!("../../manifests/fig11-mcf-size.toml")),
+    ("deepsjeng.toml", include_str!("../../manifests/deepsjeng.toml")),
     ("fig12.toml", include_str!("../../manifests/fig12.toml")),
     ("fig14.toml", include_str!("../../manifests/fig14.toml")),
     ("fig15.toml", include_str!("../../manifests/fig15.toml")),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use super::measure::Measure;
 use super::named_settings::named;
 use super::setting::Setting;
+use crate::report::Change;
 
 /// A number of the paper, and how ours is made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -41,10 +42,11 @@ pub struct StatedNumber {
     pub why: Option<String>,
     /// What a reader must know where ours agrees: for which trees that holds, say.
     pub limits: Option<String>,
-    /// What ours becomes where one thing alone is changed: a number of the figure `shown-by`. It is within the band, so that change
-    /// explains why ours differs.
-    pub one_change: Option<f64>,
-    /// The id of the figure whose experiment shows why, or shows the limits.
+    /// The experiment that may explain why ours differs: two bars of a figure, whose values are looked up on the page.
+    pub change: Option<Change>,
+    /// Where the paper's number stands already, if it does: of another machine, or in another figure.
+    pub same_as: Option<String>,
+    /// The id of the figure whose experiment shows why, or shows the limits. That of a change need not be said twice.
     pub shown_by: Option<String>,
 }
 
@@ -123,16 +125,11 @@ impl StatedNumber {
         if !paper.is_finite() || !(0.0..f64::INFINITY).contains(band) {
             return Err(format!("{what}: paper and band are numbers, and a band is 0 or more"));
         }
-        if let Some(changed) = self.one_change {
-            if self.shown_by.is_none() || self.why.is_none() {
+        if let Some(change) = &self.change {
+            change.check().map_err(|message| format!("{what}: change: {message}"))?;
+            if self.shown_by.is_some() || self.why.is_none() || self.fitted {
                 return Err(format!(
-                    "{what}: say in `why` what one change it is, and in shown-by which figure has it"
-                ));
-            }
-            let is_within = (changed - paper).abs() <= *band;
-            if self.fitted || !is_within {
-                return Err(format!(
-                    "{what}: one-change = {changed} explains nothing: it is outside of the band, or the number is fitted"
+                    "{what}: say in `why` what its change shows; its figure is that of shown-by, and nothing is fitted"
                 ));
             }
         }

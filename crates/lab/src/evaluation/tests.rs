@@ -1,5 +1,6 @@
 //! Evaluations on small trees.
 
+mod changes;
 mod own;
 mod resolved;
 mod trees;
@@ -48,7 +49,8 @@ fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
         fitted: false,
         why: None,
         limits: None,
-        one_change: None,
+        change: None,
+        same_as: None,
         shown_by: None,
     }
 }

@@ -47,7 +47,7 @@ pub fn section(figure: &Figure) -> String {
     let shown = verdicts::of_figure(figure);
     let stated = match figure.stated.is_empty() {
         true => String::new(),
-        false => format!("\n{}", table(&Table::of_stated(&figure.stated))),
+        false => format!("\n{}{}", table(&Table::of_stated(&figure.stated)), notes(figure)),
     };
     let remarks = figure.remarks.iter().map(|remark| format!("\n{}\n", prose(remark)));
     format!(
@@ -61,6 +61,15 @@ pub fn section(figure: &Figure) -> String {
         remarks.collect::<String>(),
         prose(&figure.origin),
     )
+}
+
+/// What does not fit the cells of its stated numbers.
+fn notes(figure: &Figure) -> String {
+    let notes = verdicts::longer_notes(&figure.stated);
+    let notes = notes
+        .map(|(what, note)| format!("- *{}*: {}\n", plain(what), prose(&note)))
+        .collect::<String>();
+    if notes.is_empty() { notes } else { format!("\n{notes}") }
 }
 
 /// To this width cells are filled up; longer ones would push all others out of sight.

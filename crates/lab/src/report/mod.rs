@@ -8,6 +8,7 @@
 mod about;
 mod axis;
 mod bars;
+mod change;
 mod curves;
 mod escape;
 mod figure;
@@ -26,6 +27,7 @@ mod verdict_table;
 mod verdicts;
 
 pub use about::About;
+pub use change::{BarName, Change, ChangeKind, look_up};
 pub use figure::{Bars, Curves, Figure, Plot, Series};
 pub use markdown::{markdown, section};
 pub use page::html;

@@ -100,7 +100,10 @@ fn section(figure: &Figure, number: usize) -> String {
     let stated = if figure.stated.is_empty() {
         "<p class=\"note\">The paper states no numbers for this figure.</p>\n".to_owned()
     } else {
-        Table::of_stated(&figure.stated).html(&verdicts::sentence(&figure.stated))
+        let table = Table::of_stated(&figure.stated).html(&verdicts::sentence(&figure.stated));
+        let notes = verdicts::longer_notes(&figure.stated)
+            .map(|(what, note)| format!("<p><b>{}</b>: {}</p>\n", Escaped(what), Prose(&note)));
+        format!("{table}{}", notes.collect::<String>())
     };
     let remarks = figure.remarks.iter().map(|remark| format!("<p>{}</p>\n", Prose(remark)));
     format!(

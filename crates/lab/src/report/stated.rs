@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{Change, ChangeKind};
+
 /// A number of a paper, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -35,10 +37,12 @@ pub struct Stated {
     /// What a reader of a verdict that agrees must know: for which trees it holds, say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
-    /// What ours becomes where one thing alone is changed, as the figure `shown_by` has it. Within the band, that change explains
-    /// why ours differs.
+    /// The experiment that may explain why ours differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub one_change: Option<f64>,
+    pub change: Option<Change>,
+    /// Where the paper's number stands on the page already, if it does: of another machine, or in another figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
     /// The id of the figure whose experiment shows why, or shows the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<String>,
@@ -77,9 +81,9 @@ pub enum Verdict {
     AgreesUnderReading,
     /// Within the band, by something that was fitted by hand.
     Fitted,
-    /// Outside of it, and an experiment that changes one thing has it within.
-    Explained,
-    /// Outside of it, whatever was changed alone.
+    /// Outside of it, and a change of this kind, which is on the page, has it within.
+    Explained(ChangeKind),
+    /// Outside of it, and not explained.
     Differs,
     /// Not measured, or over fewer programs than the paper's.
     Open,
@@ -87,18 +91,20 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them, from the best on.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Agrees,
         Self::AgreesUnderReading,
         Self::Fitted,
-        Self::Explained,
+        Self::Explained(ChangeKind::OneSetting),
+        Self::Explained(ChangeKind::OtherProgram),
+        Self::Explained(ChangeKind::TwoSettings),
         Self::Differs,
         Self::Open,
     ];
 
     /// Whether ours is outside of the band, explained or not.
     pub fn is_outside(self) -> bool {
-        matches!(self, Self::Explained | Self::Differs)
+        matches!(self, Self::Explained(_) | Self::Differs)
     }
 
     /// The verdict in a word or a few.
@@ -107,17 +113,26 @@ impl Verdict {
             Self::Agrees => "agrees",
             Self::AgreesUnderReading => "agrees under a reading",
             Self::Fitted => "fitted",
-            Self::Explained => "differs by one change",
+            Self::Explained(ChangeKind::OneSetting) => "differs by one setting",
+            Self::Explained(ChangeKind::OtherProgram) => "differs by the program",
+            Self::Explained(ChangeKind::TwoSettings) => "differs by two settings",
             Self::Differs => "differs",
             Self::Open => "open",
         }
     }
 
-    /// The verdict on several numbers together: one that differs decides, then one that one change explains, then one that is
+    /// The verdict on several numbers together: one that differs decides, then one that a change explains, then one that is
     /// open, then what was fitted, then a reading.
     pub(super) fn on_all(verdicts: &[Self]) -> Self {
-        let order =
-            [Self::Differs, Self::Explained, Self::Open, Self::Fitted, Self::AgreesUnderReading];
+        let order = [
+            Self::Differs,
+            Self::Explained(ChangeKind::TwoSettings),
+            Self::Explained(ChangeKind::OtherProgram),
+            Self::Explained(ChangeKind::OneSetting),
+            Self::Open,
+            Self::Fitted,
+            Self::AgreesUnderReading,
+        ];
         order.into_iter().find(|verdict| verdicts.contains(verdict)).unwrap_or(Self::Agrees)
     }
 }
@@ -136,7 +151,8 @@ impl Stated {
             fitted: false,
             why: None,
             limits: None,
-            one_change: None,
+            change: None,
+            same_as: None,
             shown_by: None,
             place: None,
         }
@@ -157,18 +173,30 @@ impl Stated {
             _ if self.fitted && (agrees_as_it_is || self.reading().is_some()) => Verdict::Fitted,
             _ if agrees_as_it_is => Verdict::Agrees,
             _ if self.reading().is_some() => Verdict::AgreesUnderReading,
-            Some(_) if !self.fitted && self.is_within(self.one_change) => Verdict::Explained,
-            Some(_) => Verdict::Differs,
+            Some(_) => self.explained().map_or(Verdict::Differs, Verdict::Explained),
             None => Verdict::Open,
         }
     }
 
-    /// The first reading under which it agrees.
+    /// What kind of change has it within the band, from a bar outside of it.
+    fn explained(&self) -> Option<ChangeKind> {
+        let change = self.change.as_ref().filter(|_| !self.fitted)?;
+        let [from, to] = change.found?;
+        (!self.agrees(from) && self.agrees(to)).then(|| change.kind())
+    }
+
+    /// The reading under which it agrees with most room, and the first of several that have as much.
     pub fn reading(&self) -> Option<&Reading> {
         if self.of.is_some() {
             return None;
         }
-        self.readings.iter().find(|reading| self.is_within(reading.ours))
+        let with_margin = |reading: &Reading| Some(self.margin(reading.ours?));
+        let agreeing = self.readings.iter().filter(|reading| self.is_within(reading.ours));
+        // Of those that are equal the last is the greatest.
+        agreeing.rev().max_by(|one, other| {
+            let [one, other] = [one, other].map(|reading| with_margin(reading).unwrap_or(0.0));
+            one.total_cmp(&other)
+        })
     }
 
     /// How far inside the band `ours` is.
@@ -188,6 +216,7 @@ impl Stated {
 
 #[cfg(test)]
 mod tests {
+    use super::super::change::tests::change;
     use super::*;
 
     fn stated(ours: Option<f64>, readings: &[Option<f64>]) -> Stated {
@@ -222,21 +251,32 @@ mod tests {
     }
 
     #[test]
-    fn one_change_explains_a_number_if_it_is_within_the_band_then() {
-        for (ours, one_change, verdict) in [
-            (Some(2.0), Some(1.5), Verdict::Explained),
+    fn a_change_explains_only_what_nothing_else_does() {
+        let explained = Verdict::Explained(ChangeKind::OneSetting);
+        for (ours, changed, verdict) in [
+            (Some(2.0), Some(1.5), explained),
             (Some(2.0), Some(1.52), Verdict::Differs),
+            (Some(2.0), None, Verdict::Differs),
             (Some(1.4), Some(1.5), Verdict::Agrees),
             (None, Some(1.5), Verdict::Open),
         ] {
-            let number = Stated { one_change, ..stated(ours, &[Some(2.0)]) };
+            let change = Some(change(&["oram.remap"], changed));
+            let number = Stated { change, ..stated(ours, &[Some(2.0)]) };
             assert_eq!(number.verdict(), verdict, "{number:?}");
             assert_eq!(verdict.is_outside(), ours == Some(2.0));
-            let fitted = Stated { fitted: true, ..number };
-            assert_ne!(fitted.verdict(), Verdict::Explained);
+            let fitted = Stated { fitted: true, ..number.clone() };
+            assert_ne!(fitted.verdict(), explained);
+            let reading = Stated { readings: stated(None, &[Some(1.4)]).readings, ..number };
+            assert_ne!(reading.verdict(), explained);
         }
-        let reading = Stated { one_change: Some(1.5), ..stated(Some(2.0), &[Some(1.4)]) };
-        assert_eq!(reading.verdict(), Verdict::AgreesUnderReading);
+    }
+
+    #[test]
+    fn the_reading_with_most_room_is_named() {
+        let number = stated(Some(2.0), &[Some(1.5), Some(1.45)]);
+        assert_eq!(number.reading().unwrap().name, "23 levels");
+        let number = stated(Some(2.0), &[Some(1.45), Some(1.5)]);
+        assert_eq!(number.reading().unwrap().name, "one channel");
     }
 
     #[test]
@@ -269,15 +309,20 @@ mod tests {
 
     #[test]
     fn the_worst_verdict_is_that_on_all() {
-        use Verdict::{Agrees, AgreesUnderReading, Differs, Explained, Fitted, Open};
+        use Verdict::{Agrees, AgreesUnderReading, Differs, Fitted, Open};
+        let [one, program, two] =
+            [ChangeKind::OneSetting, ChangeKind::OtherProgram, ChangeKind::TwoSettings]
+                .map(Verdict::Explained);
         for (all, verdict) in [
             (&[][..], Agrees),
             (&[Agrees, Agrees], Agrees),
             (&[Agrees, AgreesUnderReading], AgreesUnderReading),
             (&[AgreesUnderReading, Fitted], Fitted),
             (&[Fitted, Open, Agrees], Open),
-            (&[Open, Explained, Fitted], Explained),
-            (&[Open, Differs, Explained], Differs),
+            (&[Open, one, Fitted], one),
+            (&[one, two, program], two),
+            (&[one, program], program),
+            (&[Open, Differs, two], Differs),
         ] {
             assert_eq!(Verdict::on_all(all), verdict, "{all:?}");
         }

@@ -39,7 +39,7 @@ impl<'a> Table<'a> {
 
     /// What the paper says, beside what came out.
     pub(super) fn of_stated(stated: &'a [Stated]) -> Self {
-        let notes: Vec<_> = stated.iter().map(verdicts::note).collect();
+        let notes: Vec<_> = stated.iter().map(verdicts::in_short).collect();
         let has_notes = notes.iter().any(|note| !note.is_empty());
         let rows = stated.iter().zip(notes).map(|(stated, note)| {
             let note = has_notes.then_some(Cell::Prose(note));

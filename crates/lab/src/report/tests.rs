@@ -100,7 +100,7 @@ fn a_page_has_plot_table_and_verdicts() {
     for part in [
         "<title>All figures</title>",
         "<dt>Version</dt><dd>1.2</dd>",
-        "<p class=\"summary\">1 of 3 stated numbers agree (differing: 1, open: 1).</p>",
+        "<p class=\"summary\">1 of 3 stated numbers agree (not explained: 1, open: 1).</p>",
         "<a href=\"#figure-1\">Speed of all programs</a> <span class=\"of\">IR-ORAM, Fig. 10</span> \
          <span class=\"verdict differs\">≠ differs</span>",
         "<th scope=\"col\" class=\"number\">IR-Alloc</th>",

@@ -81,7 +81,7 @@ fn taken(stated: &Stated) -> impl Iterator<Item = (&str, Option<f64>)> {
     [(first, stated.ours)].into_iter().chain(others)
 }
 
-/// The note on a number, which gives the reason of its figure if the number has none of its own.
+/// A line on a number, which gives the reason of its figure if the number has none of its own.
 fn note(figure: &Figure, stated: &Stated) -> String {
     let mut reasons = figure.reasons();
     let why = match (stated.verdict(), &stated.why, reasons.next(), reasons.next()) {
@@ -89,5 +89,7 @@ fn note(figure: &Figure, stated: &Stated) -> String {
         (Verdict::Differs, None, Some(_), Some(_)) => Some("its figure says why".to_owned()),
         _ => stated.why.clone(),
     };
-    verdicts::note(&Stated { why, ..stated.clone() })
+    let has_limits = stated.limits.is_some() && stated.verdict() == Verdict::AgreesUnderReading;
+    let line = verdicts::in_short(&Stated { why, ..stated.clone() });
+    if has_limits { format!("{line}; limits below its figure") } else { line }
 }

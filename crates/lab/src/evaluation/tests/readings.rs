@@ -11,7 +11,7 @@ fn one_channel() -> Setting {
     Setting { channels: Some(1), ..Setting::default() }
 }
 
-fn bars(figure: &Figure) -> &Bars {
+pub(super) fn bars(figure: &Figure) -> &Bars {
     let Plot::Bars(bars) = &figure.plot else { panic!("bars") };
     bars
 }

@@ -12,6 +12,7 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
             Stated {
                 taken: Some("arithmetic mean".into()),
                 readings: vec![reading],
+                limits: Some("A young tree.".into()),
                 ..number(0.7)
             },
             Stated {
@@ -29,11 +30,11 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
     let page = checked(&figures);
     let opening = page.split("<nav").next().unwrap();
     for part in [
-        "1 of 4 stated numbers agree (under a reading: 1, fitted: 1, differing: 1).",
+        "1 of 4 stated numbers agree (under a reading: 1, fitted: 1, not explained: 1).",
         "<section id=\"verdicts\"",
         "<th scope=\"row\"><a href=\"#figure-1\">IR-Alloc, mean</a></th><td>IR-ORAM, Fig. 10</td>",
         "<span class=\"verdict reading\">≈ agrees under a reading</span></td>\
-         <td>one <code>channel</code>: 1.4, 0.09 inside the band; one of 2 that were tried (arithmetic mean)</td><td></td>",
+         <td>one <code>channel</code>: 1.4, 0.09 inside the band; one of 2 listed; limits below its figure</td><td></td>",
         "<span class=\"verdict differs\">≠ differs</span></td>\
          <td>see <code>settings</code></td><td><a href=\"#figure-2\">settings</a></td>",
         "<span class=\"verdict fitted\">⊙ fitted</span></td><td></td><td>elsewhere</td>",
@@ -61,7 +62,7 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
     for part in [
         "## Verdicts",
         "| [IR-Alloc, mean](#figure-1) | IR-ORAM, Fig. 10 |",
-        "| ≈ agrees under a reading | one `channel`: 1.4, 0.09 inside the band; one of 2 that were tried (arithmetic mean) |",
+        "| ≈ agrees under a reading | one `channel`: 1.4, 0.09 inside the band; one of 2 listed; limits below its figure |",
         "| ≠ differs                | see `settings` ",
         "| [settings](#figure-2) |",
         "| elsewhere             |",
