@@ -211,9 +211,11 @@ fn a_figure_and_its_machines_come_from_files() {
     let (_, figure) = PAGE.split_once("```toml\n").unwrap();
     let (figure, _) = figure.split_once("```").unwrap();
     let dir = TempDir::new().unwrap();
-    let spec = good(&dir, "simulate --variant ir-stash --levels 16 --llc-kib 32 --print-spec");
-    assert!(spec.contains("\ntree_top_ways = 4\n"), "{spec}");
-    let spec = spec.replace("\ntree_top_ways = 4\n", "\ntree_top_ways = 8\n");
+    let printed = PAGE.lines().find(|line| line.contains("--print-spec > my-machine.toml"));
+    let (printed, _) = printed.unwrap().split_once(" > ").unwrap();
+    let spec = good(&dir, printed.strip_prefix("oblivio ").unwrap());
+    assert!(spec.contains("\nplb_ways = 1\n"), "{spec}");
+    let spec = spec.replace("\nplb_ways = 1\n", "\nplb_ways = 4\n");
     fs::write(dir.path().join("my-machine.toml"), spec).unwrap();
     fs::write(dir.path().join("my-figure.toml"), figure).unwrap();
 
@@ -222,7 +224,7 @@ fn a_figure_and_its_machines_come_from_files() {
     let (code, table, remarks) = oblivio(&dir, RUN);
     assert_eq!(code, 0, "{remarks}");
     assert!(remarks.contains("8 runs, of which 0 are kept; the rest takes about "), "{remarks}");
-    for part in ["Wider sets of the S-Stash", "IR-Stash, 8 ways, from a file", "8 runs"] {
+    for part in ["Wider sets of the PLB", "Baseline, PLB of 4 ways, from a file", "8 runs"] {
         assert!(table.contains(part), "no {part:?} in {table}");
     }
     let (_, _, remarks) = oblivio(&dir, RUN);
@@ -233,7 +235,7 @@ fn a_figure_and_its_machines_come_from_files() {
     assert!(bad(&dir, &twice, 3).contains("two manifests have the id my-figure"));
     fs::remove_file(dir.path().join("my-machine.toml")).unwrap();
     let message = bad(&dir, RUN, 3);
-    assert!(message.contains("my-figure.toml, line 14: machine wide-file"), "{message}");
+    assert!(message.contains("my-figure.toml, line 15: machine wide-file"), "{message}");
     fs::write(dir.path().join("my-figure.toml"), " ".repeat((1 << 20) + 1)).unwrap();
     assert!(bad(&dir, RUN, 3).contains("more than 1048576 bytes"));
 }

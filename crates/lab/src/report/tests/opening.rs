@@ -20,7 +20,12 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
                 shown_by: Some("settings".into()),
                 ..number(0.7)
             },
-            Stated { fitted: true, shown_by: Some("elsewhere".into()), ..number(1.4) },
+            Stated {
+                fitted: true,
+                same_as: Some("the first".into()),
+                shown_by: Some("elsewhere".into()),
+                ..number(1.4)
+            },
         ],
         ..figure(bars(&["gcc"], vec![("IR-Alloc", vec![Some(1.4)])]))
     };
@@ -30,7 +35,8 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
     let page = checked(&figures);
     let opening = page.split("<nav").next().unwrap();
     for part in [
-        "1 of 4 stated numbers agree (under a reading: 1, fitted: 1, not explained: 1).",
+        "1 of 4 stated numbers agree (under a reading: 1, fitted: 1, not explained: 1). \
+         The papers state 3 of them: 1 are held against two machines, or stand in two figures.",
         "<section id=\"verdicts\"",
         "<th scope=\"row\"><a href=\"#figure-1\">IR-Alloc, mean</a></th><td>IR-ORAM, Fig. 10</td>",
         "<span class=\"verdict reading\">≈ agrees under a reading</span></td>\
