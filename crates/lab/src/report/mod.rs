@@ -2,7 +2,8 @@
 //!
 //! A [`Figure`] is data. Out of figures and a few words [`About`] them, [`html`] makes one page that
 //! needs nothing but itself, no network and no JavaScript, and [`markdown`] makes the same tables for
-//! a repository. Figures come from files: [`read`] refuses what is not whole, and no text of theirs
+//! a repository. What explains a number may be in another figure of the page: [`look_up`] finds it, and
+//! without it nothing is explained. Figures come from files: [`read`] refuses what is not whole, and no text of theirs
 //! gets into a page other than as text.
 
 mod about;
