@@ -54,7 +54,7 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), CliError> {
     }
 
     let mut figures: Vec<_> = made.iter().flat_map(|made| made.figures.iter().cloned()).collect();
-    report::look_up(&mut figures).map_err(|error| LabError::Plan(error.to_string()))?;
+    report::look_up(&mut figures).map_err(|error| LabError::Input(error.to_string()))?;
     let about = About {
         title: TITLE.to_owned(),
         version: VERSION.to_owned(),

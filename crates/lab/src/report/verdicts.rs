@@ -113,7 +113,7 @@ fn of_change(change: &Change) -> String {
     };
     match change.found {
         Some([from, to]) => format!("{what}: {} becomes {}", short(from), short(to)),
-        None => format!("{what}: not looked up, the figure `{}` would show it", change.figure),
+        None => format!("{what}: no values here, the figure `{}` would show it", change.figure),
     }
 }
 
@@ -309,7 +309,7 @@ mod tests {
             (&["workload"][..], Some(1.02), "Another program (after for before): 0.5 becomes 1.02"),
             (&["trace", "a"], Some(1.02), "Two settings (`trace`, `a`): 0.5 becomes 1.02"),
             (&["a"], Some(3.0), "One setting (`a`): 0.5 becomes 3"),
-            (&["a"], None, "One setting (`a`): not looked up, the figure `why` would show it"),
+            (&["a"], None, "One setting (`a`): no values here, the figure `why` would show it"),
         ] {
             assert_eq!(in_short(&with(keys, found)), line);
         }
