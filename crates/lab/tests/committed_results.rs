@@ -369,6 +369,7 @@ fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
     );
     assert_eq!(count(Verdict::Open), 0);
     let once = stated().filter(|stated| stated.same_as.is_none()).count();
+    assert!(report::summary(figures).contains(&format!("The papers state {once} of them")));
     let distinct = format!("The {} numbers are {once} of the papers", stated().count());
     for text in [include_str!("../../../README.md"), include_str!("../../../docs/simulator.md")] {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -44,7 +44,7 @@ pub struct StatedNumber {
     pub limits: Option<String>,
     /// The experiment that may explain why ours differs: two bars of a figure, whose values are looked up on the page.
     pub change: Option<Change>,
-    /// Where the paper's number stands already, if it does: of another machine, or in another figure.
+    /// What the same number of the paper is called where it stands as well, if it does: of another machine, or in another figure.
     pub same_as: Option<String>,
     /// The id of the figure whose experiment shows why, or shows the limits. That of a change need not be said twice.
     pub shown_by: Option<String>,

@@ -40,7 +40,7 @@ pub struct Stated {
     /// The experiment that may explain why ours differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
-    /// Where the paper's number stands on the page already, if it does: of another machine, or in another figure.
+    /// What the same number of the paper is called where it stands as well, if it does: of another machine, or in another figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_as: Option<String>,
     /// The id of the figure whose experiment shows why, or shows the limits.

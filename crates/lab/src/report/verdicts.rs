@@ -71,7 +71,7 @@ pub(super) fn note(stated: &Stated) -> String {
     let verdict = stated.verdict();
     let reading = stated.reading().filter(|_| verdict == Verdict::AgreesUnderReading);
     let again =
-        stated.same_as.as_ref().map(|other| format!("The paper's number is that of {other}"));
+        stated.same_as.as_ref().map(|other| format!("The paper's number is that of: {other}"));
     let more = match verdict {
         Verdict::Agrees | Verdict::AgreesUnderReading => &stated.limits,
         Verdict::Open => &None,
@@ -166,7 +166,12 @@ pub(super) fn of_figure(figure: &Figure) -> Shown {
 /// and how many of them the papers state, if some stand there twice.
 pub fn summary(figures: &[Figure]) -> String {
     let stated = || figures.iter().flat_map(|figure| &figure.stated);
-    let again = stated().filter(|stated| stated.same_as.is_some()).count();
+    let stands_there = |what: &str, number: &Stated| {
+        stated().any(|other| other.what == what && other.paper == number.paper)
+    };
+    let is_again =
+        |number: &&Stated| number.same_as.as_ref().is_some_and(|what| stands_there(what, number));
+    let again = stated().filter(is_again).count();
     let sentence = sentence(stated());
     match again {
         0 => sentence,
@@ -315,7 +320,7 @@ mod tests {
         }
         let plain = Stated { change: None, same_as: Some("Fig. 2".to_owned()), ..setting };
         assert_eq!(in_short(&plain), "Rho.");
-        let said = "The paper's number is that of Fig. 2. Rho. It differs, by Fig. 10 too";
+        let said = "The paper's number is that of: Fig. 2. Rho. It differs, by Fig. 10 too";
         assert_eq!(note(&plain), said);
     }
 

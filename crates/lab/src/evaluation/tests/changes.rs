@@ -35,6 +35,19 @@ fn changes_name_bars_that_there_are() {
     }
 }
 
+/// Each number that stands there twice names the other.
+#[test]
+fn numbers_that_are_the_same_are_there() {
+    let all = Manifest::all().unwrap();
+    let numbers = || all.iter().flat_map(|figure| &figure.stated);
+    for number in numbers() {
+        let Some(what) = &number.same_as else { continue };
+        let is_there = numbers().any(|other| other.what == *what && other.paper == number.paper);
+        assert!(is_there, "{}: {what}", number.what);
+    }
+    assert_eq!(numbers().filter(|number| number.same_as.is_some()).count(), 4);
+}
+
 /// The runs of its two bars differ in what a change says that they differ in, and in nothing else.
 #[test]
 fn the_runs_of_a_change_differ_in_what_it_names() {

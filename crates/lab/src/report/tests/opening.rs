@@ -22,7 +22,7 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
             },
             Stated {
                 fitted: true,
-                same_as: Some("the first".into()),
+                same_as: Some("IR-Alloc, mean".into()),
                 shown_by: Some("elsewhere".into()),
                 ..number(1.4)
             },
@@ -76,6 +76,19 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
         assert!(opening.contains(part), "no {part} in {opening}");
     }
     assert!(text.contains("<a id=\"figure-2\"></a>\n\n## Speed of all programs"), "{text}");
+}
+
+#[test]
+fn a_number_is_another_one_again_where_that_is_on_the_page() {
+    let again = Stated { same_as: Some("mean".into()), ..stated("IR-Alloc 4, mean", 1.41, None) };
+    let of = |others: &[Stated]| {
+        let stated = others.iter().chain([&again]).cloned().collect();
+        summary(&[Figure { stated, ..figure(bars(&["gcc"], vec![])) }])
+    };
+    assert!(of(&[stated("mean", 1.41, None)]).contains("The papers state 1 of them"));
+    for others in [&[][..], &[stated("mean", 1.4, None)], &[stated("all", 1.41, None)]] {
+        assert!(!of(others).contains("The papers state"), "{others:?}");
+    }
 }
 
 #[test]
