@@ -156,7 +156,11 @@ fn no_text_of_a_figure_is_markup() {
         title: evil(),
         paper: evil(),
         plot,
-        stated: vec![stated(EVIL, 1.0, Some(1.0))],
+        stated: vec![Stated {
+            same_as: Some(evil()),
+            limits: Some(evil()),
+            ..stated(EVIL, 1.0, Some(1.0))
+        }],
         remarks: vec![evil()],
         origin: evil(),
     };

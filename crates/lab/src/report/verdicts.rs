@@ -71,7 +71,7 @@ pub(super) fn note(stated: &Stated) -> String {
     let verdict = stated.verdict();
     let reading = stated.reading().filter(|_| verdict == Verdict::AgreesUnderReading);
     let again =
-        stated.same_as.as_ref().map(|other| format!("The paper's number is that of: {other}"));
+        stated.same_as.as_ref().map(|other| format!("The same number of the paper: {other}"));
     let more = match verdict {
         Verdict::Agrees | Verdict::AgreesUnderReading => &stated.limits,
         Verdict::Open => &None,
@@ -166,20 +166,30 @@ pub(super) fn of_figure(figure: &Figure) -> Shown {
 /// and how many of them the papers state, if some stand there twice.
 pub fn summary(figures: &[Figure]) -> String {
     let stated = || figures.iter().flat_map(|figure| &figure.stated);
+    let sentence = sentence(stated());
+    match stated_again(figures).len() {
+        0 => sentence,
+        again => format!("{sentence}. The papers state {} of them", stated().count() - again),
+    }
+}
+
+/// The numbers that are another one of the papers again.
+pub(super) fn stated_again(figures: &[Figure]) -> Vec<&str> {
+    let stated = || figures.iter().flat_map(|figure| &figure.stated);
     let stands_there = |what: &str, number: &Stated| {
         stated().any(|other| other.what == what && other.paper == number.paper)
     };
     let is_again =
         |number: &&Stated| number.same_as.as_ref().is_some_and(|what| stands_there(what, number));
-    let again = stated().filter(is_again).count();
-    let sentence = sentence(stated());
-    match again {
-        0 => sentence,
-        again => format!(
-            "{sentence}. The papers state {} of them: {again} are held against two machines, or stand in two figures",
-            stated().count() - again
-        ),
-    }
+    stated().filter(is_again).map(|number| number.what.as_str()).collect()
+}
+
+/// Which those are. Nothing, if there are none.
+pub(super) fn which_again(figures: &[Figure]) -> Option<String> {
+    let again = stated_again(figures);
+    let which = again.join("; ");
+    (!again.is_empty())
+        .then(|| format!("Held against a second machine, or in a second figure: {which}."))
 }
 
 /// The same for some of it.
@@ -320,7 +330,7 @@ mod tests {
         }
         let plain = Stated { change: None, same_as: Some("Fig. 2".to_owned()), ..setting };
         assert_eq!(in_short(&plain), "Rho.");
-        let said = "The paper's number is that of: Fig. 2. Rho. It differs, by Fig. 10 too";
+        let said = "The same number of the paper: Fig. 2. Rho. It differs, by Fig. 10 too";
         assert_eq!(note(&plain), said);
     }
 

@@ -36,7 +36,8 @@ fn a_report_opens_with_all_verdicts_and_links_to_what_shows_them() {
     let opening = page.split("<nav").next().unwrap();
     for part in [
         "1 of 4 stated numbers agree (under a reading: 1, fitted: 1, not explained: 1). \
-         The papers state 3 of them: 1 are held against two machines, or stand in two figures.",
+         The papers state 3 of them.</p>\n\
+         <p>Held against a second machine, or in a second figure: IR-Alloc, mean.</p>",
         "<section id=\"verdicts\"",
         "<th scope=\"row\"><a href=\"#figure-1\">IR-Alloc, mean</a></th><td>IR-ORAM, Fig. 10</td>",
         "<span class=\"verdict reading\">≈ agrees under a reading</span></td>\
