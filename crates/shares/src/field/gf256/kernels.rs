@@ -41,7 +41,10 @@ impl Way {
             if !is_x86_feature_detected!("avx2") {
                 return &[Self::Portable];
             }
-            if !(is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("gfni")) {
+            let has_gfni512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("gfni");
+            if !has_gfni512 {
                 return &[Self::Portable, Self::Avx2];
             }
             &[Self::Portable, Self::Avx2, Self::Gfni512]
@@ -63,8 +66,8 @@ const TILE_BYTES: usize = 1024;
 fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
     let length = rows[0].len();
     assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
-    out.fill(0);
     if columns == 1 {
+        out.fill(0);
         // Each row is read once, from its beginning to its end.
         let mut later = rows.chunks(ROWS);
         for factors in matrix.chunks(ROWS) {
@@ -202,8 +205,8 @@ mod x86 {
         whole
     }
 
-    /// The same.
-    #[target_feature(enable = "avx512f,gfni")]
+    /// The same, to the last byte of each row.
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
     pub(super) fn gfni512(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
         match columns {
             1 => gfni512_of::<1>(out, matrix, rows),
@@ -214,48 +217,95 @@ mod x86 {
         }
     }
 
-    /// All sums stay in registers until all rows are added.
-    #[target_feature(enable = "avx512f,gfni")]
+    const VECTOR: usize = size_of::<__m512i>();
+
+    /// Bytes of a row that are worked on at once.
+    const STEP: usize = 2 * VECTOR;
+
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
     fn gfni512_of<const C: usize>(out: &mut [u8], matrix: &[u8], rows: &[&[u8]]) -> usize {
-        const VECTOR: usize = size_of::<__m512i>();
-        const STEP: usize = 2 * VECTOR;
         let length = out.len() / C;
         let whole = length - length % STEP;
         for at in (0..whole).step_by(STEP) {
-            let mut sums = [[_mm512_setzero_si512(); 2]; C];
-            for (column, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: `at + STEP <= whole <= length`, and `out` has `C` rows of that length.
-                unsafe {
-                    let out = out.as_ptr().add(column * length + at);
-                    *sums = [
-                        _mm512_loadu_si512(out.cast()),
-                        _mm512_loadu_si512(out.add(VECTOR).cast()),
-                    ];
-                }
-            }
-            for (row, factors) in rows.iter().zip(matrix.as_chunks::<C>().0) {
-                // SAFETY: as above. A row has the length, too.
-                let bytes = unsafe {
-                    let row = row.as_ptr().add(at);
-                    [_mm512_loadu_si512(row.cast()), _mm512_loadu_si512(row.add(VECTOR).cast())]
-                };
-                for (sums, factor) in sums.iter_mut().zip(factors) {
-                    let factor = _mm512_set1_epi8(*factor as i8);
-                    for (sum, bytes) in sums.iter_mut().zip(bytes) {
-                        *sum = _mm512_xor_si512(*sum, _mm512_gf2p8mul_epi8(bytes, factor));
-                    }
-                }
-            }
-            for (column, sums) in sums.iter().enumerate() {
-                // SAFETY: as above.
-                unsafe {
-                    let out = out.as_mut_ptr().add(column * length + at);
-                    _mm512_storeu_si512(out.cast(), sums[0]);
-                    _mm512_storeu_si512(out.add(VECTOR).cast(), sums[1]);
+            // SAFETY: `at + STEP <= whole <= length`; `out` has `C` rows of that length, and a row has it, too.
+            unsafe { step::<C, false>(out, matrix, rows, at) };
+        }
+        if whole < length {
+            // SAFETY: as above, and of a part nothing behind the length is touched.
+            unsafe { step::<C, true>(out, matrix, rows, whole) };
+        }
+        length
+    }
+
+    /// All sums stay in registers until all rows are added. It is a `PART` of a step where rows end before.
+    ///
+    /// # Safety
+    /// `out` has `C` rows, and each of `rows` is as long: until `at` and [`STEP`] more bytes, or for a `PART` longer than `at`.
+    #[target_feature(enable = "avx512f,avx512bw,gfni")]
+    unsafe fn step<const C: usize, const PART: bool>(
+        out: &mut [u8],
+        matrix: &[u8],
+        rows: &[&[u8]],
+        at: usize,
+    ) {
+        let length = out.len() / C;
+        let masks = [mask(length - at), mask((length - at).saturating_sub(VECTOR))];
+        let mut sums = [[_mm512_setzero_si512(); 2]; C];
+        for (column, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: as the caller says.
+            *sums = unsafe { load::<PART>(out.as_ptr().wrapping_add(column * length + at), masks) };
+        }
+        for (row, factors) in rows.iter().zip(matrix.as_chunks::<C>().0) {
+            // SAFETY: as the caller says.
+            let bytes = unsafe { load::<PART>(row.as_ptr().wrapping_add(at), masks) };
+            for (sums, factor) in sums.iter_mut().zip(factors) {
+                let factor = _mm512_set1_epi8(*factor as i8);
+                for (sum, bytes) in sums.iter_mut().zip(bytes) {
+                    *sum = _mm512_xor_si512(*sum, _mm512_gf2p8mul_epi8(bytes, factor));
                 }
             }
         }
-        whole
+        for (column, sums) in sums.into_iter().enumerate() {
+            let to = out.as_mut_ptr().wrapping_add(column * length + at);
+            for ((sum, mask), i) in sums.into_iter().zip(masks).zip(0..) {
+                let to = to.wrapping_add(i * VECTOR).cast();
+                // SAFETY: as the caller says.
+                unsafe {
+                    if PART {
+                        _mm512_mask_storeu_epi8(to, mask, sum);
+                    } else {
+                        _mm512_storeu_si512(to.cast(), sum);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Which bytes of a vector there are, if so many are left.
+    fn mask(left: usize) -> __mmask64 {
+        if left >= VECTOR { !0 } else { (1 << left) - 1 }
+    }
+
+    /// [`STEP`] bytes from there on. Of a `PART`, those that are not in the masks are not touched, and zero.
+    ///
+    /// # Safety
+    /// The others are there to be read.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn load<const PART: bool>(from: *const u8, masks: [__mmask64; 2]) -> [__m512i; 2] {
+        let second = from.wrapping_add(VECTOR);
+        // SAFETY: as the caller says.
+        unsafe {
+            if PART {
+                let [first_mask, second_mask] = masks;
+                [
+                    _mm512_maskz_loadu_epi8(first_mask, from.cast()),
+                    _mm512_maskz_loadu_epi8(second_mask, second.cast()),
+                ]
+            } else {
+                [_mm512_loadu_si512(from.cast()), _mm512_loadu_si512(second.cast())]
+            }
+        }
     }
 }
 
