@@ -335,6 +335,20 @@ mod tests {
         }
     }
 
+    /// Rows and sums lie in longer ones: what is behind them matters to nothing, and stays.
+    #[test]
+    fn nothing_behind_a_row_is_added_or_written() {
+        let (longer, row) = ([9; 400], [5; 400]);
+        for (length, way) in
+            (1..=260).flat_map(|length| Way::all().iter().map(move |way| (length, way)))
+        {
+            let mut out = longer;
+            add_products(*way, &mut out[..length], &[3], 1, &[&row[..length]]);
+            let expected = [&vec![9 ^ product(3, 5); length][..], &longer[length..]].concat();
+            assert!(out[..] == expected, "{way:?}: {length}");
+        }
+    }
+
     #[test]
     fn every_product_of_two_bytes_is_right() {
         let all: Vec<u8> = (0..=255).collect();
