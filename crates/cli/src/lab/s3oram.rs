@@ -3,12 +3,12 @@
 use std::fs;
 use std::sync::Arc;
 
-use oblivio_lab::s3oram::{Clock, Plan, Results, Servers, run};
+use oblivio_lab::s3oram::{Clocks, Plan, Results, Servers, run};
 
 use super::keep_and_show;
 use super::share_servers::ShareServers;
 use crate::args::S3oramArgs;
-use crate::clock::Stopwatch;
+use crate::clock::{Stopwatch, processor_time_of_process, processor_time_of_thread};
 use crate::error::CliError;
 use crate::files::OutputDir;
 use crate::{output, progress};
@@ -26,13 +26,19 @@ pub(crate) fn run_s3oram(args: &S3oramArgs) -> Result<(), CliError> {
     let load_before = load();
 
     let stopwatch = Arc::new(Stopwatch::start());
-    let clock: Clock = {
+    let wall = {
         let stopwatch = stopwatch.clone();
         Arc::new(move || stopwatch.elapsed())
     };
+    // Client and servers are in this process.
+    let clocks = Clocks {
+        wall,
+        thread: Arc::new(processor_time_of_thread),
+        processors: Arc::new(processor_time_of_process),
+    };
     let bar = progress::bar(plan.total_accesses());
     let measured = servers.as_mut().map(|servers| servers as &mut dyn Servers);
-    let mut results = run(&plan, &clock, measured, &|done| bar.inc(done))?;
+    let mut results = run(&plan, &clocks, measured, &|done| bar.inc(done))?;
     results.meanwhile = load_before.zip(load()).map(|(before, after)| {
         format!("load of the machine in the minute before it {before}, in the last one {after}")
     });

@@ -198,9 +198,10 @@ fn no_servers(error: impl std::fmt::Display) -> LabError {
 
 #[cfg(test)]
 mod tests {
-    use oblivio_lab::s3oram::{Clock, Effort, Plan, Results, Shape, run};
+    use oblivio_lab::s3oram::{Clocks, Effort, Plan, Results, Shape, run};
 
     use super::*;
+    use crate::clock::{processor_time_of_process, processor_time_of_thread};
 
     /// The smallest tree that there can be of short blocks, on real servers and behind the link.
     #[test]
@@ -222,8 +223,13 @@ mod tests {
         let plan = Plan { effort: Effort::QUICK, shapes: [&[shape][..], &of_five].concat() };
         assert_eq!(plan.servers(), 5);
         let stopwatch = Stopwatch::start();
-        let clock: Clock = Arc::new(move || stopwatch.elapsed());
-        let results = run(&plan, &clock, Some(&mut servers), &|_| ()).unwrap();
+        let wall = Arc::new(move || stopwatch.elapsed());
+        let clocks = Clocks {
+            wall,
+            thread: Arc::new(processor_time_of_thread),
+            processors: Arc::new(processor_time_of_process),
+        };
+        let results = run(&plan, &clocks, Some(&mut servers), &|_| ()).unwrap();
         assert_eq!(results.measured.len(), 4);
         for point in &results.measured {
             let Shape { servers, colluding, .. } = point.shape;

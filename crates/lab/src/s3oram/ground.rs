@@ -1,9 +1,5 @@
-//! What the machine takes under real servers, apart from computing: a question, bytes between sockets, files.
+//! What the machine takes under real servers, apart from computing and from their files: a question, and bytes between sockets.
 
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::thread;
 
 use oblivio_core::BucketId;
@@ -12,48 +8,48 @@ use oblivio_shares::message::{Point, Request, Slots};
 use oblivio_shares::tree::Tree;
 use serde::{Deserialize, Serialize};
 
-use super::Clock;
+use super::Clocks;
+use super::files::Files;
 use super::metered::Metered;
 use super::place::{Disk, Place};
+use super::rates::Rates;
 use super::spread::Spread;
+use super::work::Work;
 use crate::LabError;
 use crate::link::Link;
-use crate::links::SERVERS;
 
 /// Measured before anything that is compared with it, with the servers of the tree that comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ground {
     /// All servers are asked something that takes no computing: how far they are. The median, in seconds.
     pub question_seconds: f64,
+    /// Processor time of that, of all that take part, in seconds.
+    #[serde(default)]
+    pub question_worked: f64,
     /// Bytes that all servers together answer in a second, through TLS and sockets.
     pub bytes_per_second: f64,
-    /// To read a byte of a file that is in memory, where each server does.
-    pub read_byte_seconds: f64,
-    /// To write a byte and have it durable, where each server does.
-    pub written_byte_seconds: f64,
-    /// To write a little and have it durable, where each server does. The median.
-    pub sync_seconds: f64,
+    /// Processor time of such a byte, of both that take part, in seconds.
+    #[serde(default)]
+    pub byte_worked: f64,
     /// Processors that clients and servers share.
     pub processors: f64,
 }
 
 const QUESTIONS: usize = 60;
 const FETCHES: usize = 40;
-const FILE_BYTES: usize = 32 << 20;
-const CHUNK_BYTES: usize = 256 << 10;
-const SYNCS: usize = 30;
 
 impl Ground {
-    /// Asks servers of a new tree, and makes files beside theirs.
+    /// Asks servers of a new tree.
     pub(super) fn measure(
         servers: &mut Metered,
         (tree, slot_bytes): (Tree, usize),
-        folder: &Path,
-        clock: &Clock,
+        clocks: &Clocks,
     ) -> Result<Self, LabError> {
         let count = servers.count();
-        let mut median = |request: &Request, times: usize| {
+        // Seconds, and those of processors.
+        let mut asked = |request: &Request, times: usize| {
             servers.take();
+            let start = (clocks.processors)();
             for _ in 0..times {
                 let message = Some(request.encode());
                 let answered = servers.ask(vec![message; count], Patience::Short);
@@ -61,30 +57,28 @@ impl Ground {
                     return Err(LabError::from(oblivio_core::Error::from(error)));
                 }
             }
-            Ok(Spread::of(servers.take().iter().map(|asked| asked.seconds)).median)
+            let worked = (clocks.processors)().saturating_sub(start).as_secs_f64();
+            let seconds = Spread::of(servers.take().iter().map(|asked| asked.seconds)).median;
+            Ok([seconds, worked / times as f64])
         };
-        let question_seconds = median(&Request::Epoch, QUESTIONS)?;
+        let [question_seconds, question_worked] = asked(&Request::Epoch, QUESTIONS)?;
         let leaf = BucketId::new(tree.height(), 0);
         let slots = Slots { bucket: leaf, first: 0, count: 1 };
-        let fetched = median(&Request::Fetch { at: Point::default(), slots }, FETCHES)?;
+        let fetch = Request::Fetch { at: Point::default(), slots };
+        let [fetched_seconds, fetched_worked] = asked(&fetch, FETCHES)?;
         let bytes = (count * slot_bytes) as f64;
-        let files = files(folder, clock).map_err(|error| {
-            LabError::Output(format!("{}: {error}; choose another folder", folder.display()))
-        })?;
-        let [read_byte_seconds, written_byte_seconds, sync_seconds] = files;
         Ok(Self {
             question_seconds,
-            bytes_per_second: bytes / (fetched - question_seconds).max(1e-6),
-            read_byte_seconds,
-            written_byte_seconds,
-            sync_seconds,
+            question_worked,
+            bytes_per_second: bytes / (fetched_seconds - question_seconds).max(1e-6),
+            byte_worked: (fetched_worked - question_worked).max(0.0) / bytes,
             processors: thread::available_parallelism().map_or(1.0, |count| count.get() as f64),
         })
     }
 
-    /// So many servers here, reached directly or behind a link.
-    pub fn place(&self, behind: Option<Link>, servers: u8) -> Place {
-        let servers = f64::from(servers);
+    /// So many servers here with such files, reached directly or behind a link.
+    pub(super) fn place(&self, behind: Option<Link>, servers: u8, files: &Files) -> Place {
+        let processors = self.processors / f64::from(servers);
         let megabits = self.bytes_per_second * 8.0 / 1e6;
         let question_millis = self.question_seconds * 1e3;
         let link = match behind {
@@ -93,68 +87,85 @@ impl Ground {
                 Link { round_trip_millis: link.round_trip_millis + question_millis, ..link }
             }
         };
-        // All of them send at the same time.
-        let each = megabits / servers;
+        // All of them send at the same time: processors are what they share.
+        let each = processors / self.byte_worked.max(1e-12) * 8.0 / 1e6;
+        let waited = files.written_byte_waited * f64::from(servers) / crate::links::SERVERS;
         Place {
             link,
             between: Link::new(each, each, question_millis),
             disk: Disk {
                 name: "files here".to_owned(),
-                read_byte_seconds: self.read_byte_seconds,
-                written_byte_seconds: self.written_byte_seconds,
-                sync_seconds: self.sync_seconds,
+                read_byte_seconds: files.read_byte_worked / processors,
+                written_byte_seconds: files.written_byte_worked / processors + waited,
+                sync_seconds: files.sync_seconds,
             },
-            processors: self.processors / servers,
+            processors,
         }
     }
+
+    /// Seconds that all processors together have to do, for the client and so many servers: less than nobody can wait.
+    pub(super) fn worked(&self, work: &Work, rates: &Rates, servers: u8, files: &Files) -> f64 {
+        let [client, server] = work.computed(rates);
+        let servers = f64::from(servers);
+        let of_files = work.disk_read_bytes * files.read_byte_worked
+            + work.disk_written_bytes * files.written_byte_worked;
+        let sent_bytes = work.down_bytes + work.up_bytes + servers * work.between_bytes;
+        client
+            + servers * (server + of_files)
+            + sent_bytes * self.byte_worked
+            + work.trips * self.question_worked
+    }
 }
 
-/// Seconds to read a byte, to write one, and to have a little durable: the mean of three threads that do it at the same time.
-fn files(folder: &Path, clock: &Clock) -> io::Result<[f64; 3]> {
-    let each: Vec<io::Result<[f64; 3]>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..SERVERS as usize)
-            .map(|number| {
-                let path = folder.join(format!("measured-{number}"));
-                scope.spawn(move || {
-                    let measured = file(&path, clock);
-                    fs::remove_file(&path)?;
-                    measured
-                })
-            })
-            .collect();
-        let ended = threads.into_iter().map(|thread| thread.join());
-        ended.map(|ended| ended.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))).collect()
-    });
-    let mut mean = [0.0; 3];
-    for of_thread in each {
-        let of_thread = of_thread?;
-        mean.iter_mut().zip(of_thread).for_each(|(mean, of_thread)| *mean += of_thread / SERVERS);
-    }
-    Ok(mean)
-}
+#[cfg(test)]
+mod tests {
+    use super::super::model::tests::machine;
+    use super::*;
 
-fn file(path: &Path, clock: &Clock) -> io::Result<[f64; 3]> {
-    let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-    let mut chunk = vec![7; CHUNK_BYTES];
-    let offsets = || (0..FILE_BYTES).step_by(CHUNK_BYTES).map(|offset| offset as u64);
-    let since = |start: std::time::Duration| clock().saturating_sub(start).as_secs_f64();
-    let start = clock();
-    for offset in offsets() {
-        file.write_all_at(&chunk, offset)?;
+    fn ground() -> Ground {
+        Ground {
+            question_seconds: 1e-3,
+            question_worked: 2e-3,
+            bytes_per_second: 1e9,
+            byte_worked: 1e-9,
+            processors: 2.0,
+        }
     }
-    file.sync_data()?;
-    let written = since(start) / FILE_BYTES as f64;
-    let start = clock();
-    for offset in offsets() {
-        file.read_exact_at(&mut chunk, offset)?;
+
+    /// Of work that takes nothing but processors, servers and all that they send to each other take as long as their processors together need for it.
+    #[test]
+    fn what_processors_have_to_do_is_what_it_takes_if_nothing_else_is_waited_for() {
+        let files = Files {
+            piece_bytes: 1000,
+            read_byte_worked: 2e-10,
+            written_byte_worked: 1e-9,
+            written_byte_waited: 0.0,
+            sync_seconds: 0.0,
+        };
+        let work = Work {
+            between_bytes: 1e8,
+            disk_read_bytes: 3e8,
+            disk_written_bytes: 2e8,
+            multiplied: 3e9,
+            dealt: 1e8,
+            drawn: 1e8,
+            ..Work::default()
+        };
+        let rates = machine().bytes;
+        for servers in [3, 5, 7] {
+            let seconds = ground().place(None, servers, &files).parts(&work, &rates).seconds();
+            let worked = ground().worked(&work, &rates, servers, &files);
+            assert!((worked / 2.0 - seconds).abs() < 1e-9, "{worked} {seconds}");
+            // One processor instead of two.
+            let one = Ground { processors: 1.0, ..ground() };
+            let alone = one.place(None, servers, &files).parts(&work, &rates).seconds();
+            assert!((alone / seconds - 2.0).abs() < 1e-9, "{alone} {seconds}");
+        }
+        // More servers wait for the same disk.
+        let waiting = Files { written_byte_waited: 1e-9, ..files };
+        let waited =
+            |servers, files| ground().place(None, servers, files).parts(&work, &rates).disk;
+        assert!((waited(3, &waiting) - waited(3, &files) - 0.2).abs() < 1e-9);
+        assert!((waited(6, &waiting) - waited(6, &files) - 0.4).abs() < 1e-9);
     }
-    let read = since(start) / FILE_BYTES as f64;
-    let mut syncs = Vec::new();
-    for number in 0..SYNCS {
-        let start = clock();
-        file.write_all_at(&chunk[..4096], (number * 4096) as u64)?;
-        file.sync_data()?;
-        syncs.push(since(start));
-    }
-    Ok([read, written, Spread::of(syncs).median])
 }

@@ -12,13 +12,15 @@
 //! | `claim`, `claims` | the numbers of the paper |
 //! | `figures` | the points of its figures |
 //! | `points` | trees on real servers, timed |
-//! | `ground` | what real servers take apart from computing |
+//! | `ground` | what questions and bytes take between real servers |
+//! | `files` | what files of servers take |
 //! | `metered` | a store that times questions |
 //! | `targets` | what is wanted of the points |
 
 mod claim;
 mod claims;
 mod figures;
+mod files;
 mod ground;
 mod metered;
 mod model;
@@ -37,6 +39,7 @@ use std::time::Duration;
 
 pub use claim::{Claim, Says};
 pub use figures::Cell;
+pub use files::Files;
 pub use ground::Ground;
 pub use place::{Disk, Parts, Place};
 pub use points::{Measured, Servers, Shape, Timed};
@@ -53,6 +56,17 @@ pub const NAME: &str = "s3oram";
 
 /// The time since some moment. It never goes back.
 pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
+
+/// What is read while something is measured.
+#[derive(Clone)]
+pub struct Clocks {
+    /// The time since some moment.
+    pub wall: Clock,
+    /// What the calling thread has used of a processor.
+    pub thread: Clock,
+    /// What all threads of client and servers have used of processors since some moment.
+    pub processors: Clock,
+}
 
 /// What is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,11 +105,11 @@ impl Plan {
 /// Those of the servers, and when something cannot be measured.
 pub fn run(
     plan: &Plan,
-    clock: &Clock,
+    clocks: &Clocks,
     servers: Option<&mut dyn Servers>,
     progress: &dyn Fn(u64),
 ) -> Result<Results, LabError> {
-    let machine = Machine::measure(plan.effort, clock)?;
+    let machine = Machine::measure(plan.effort, &clocks.thread)?;
     let model = Model::new(machine)?;
     let mut results = Results::new(machine, claims::claims(&model)?, figures::cells(&model)?);
     let Some(servers) = servers else { return Ok(results) };
@@ -104,7 +118,7 @@ pub fn run(
         HOME,
         servers,
         (&machine.bytes, plan.effort),
-        clock,
+        clocks,
         progress,
     )?;
     if let Some(points) = points {

@@ -107,8 +107,8 @@ pub(super) mod tests {
 
     /// A processor that takes a nanosecond for an element, and for what is fast a thirtieth.
     pub(in crate::s3oram) fn machine() -> Machine {
-        let bytes = Rates { inner: 5e9, matrix: 3e10, share: 5e8, recover: 1e9 };
-        let words = Rates { inner: 6e8, matrix: 6e8, share: 1e8, recover: 2e8 };
+        let bytes = Rates { inner: 5e9, matrix: 3e10, share: 5e8, recover: 1e9, draw: 1e9 };
+        let words = Rates { inner: 6e8, matrix: 6e8, share: 1e8, recover: 2e8, draw: 2e8 };
         Machine { bytes, words }
     }
 

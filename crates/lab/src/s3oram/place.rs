@@ -105,13 +105,10 @@ impl Place {
     /// What `work` takes here, at these rates.
     pub fn parts(&self, work: &Work, rates: &Rates) -> Parts {
         let Self { link, between, disk, processors } = self;
-        let computed = work.selected / rates.inner
-            + work.multiplied / rates.matrix
-            + work.dealt / rates.share
-            + work.dealt / rates.recover;
+        let [client, server] = work.computed(rates);
         Parts {
-            client: work.shared / rates.share + work.recovered / rates.recover,
-            servers: computed / processors,
+            client,
+            servers: server / processors,
             client_server: work.trips * link.round_trip_seconds()
                 + work.down_bytes / link.down_bytes_per_second()
                 + work.up_bytes / link.up_bytes_per_second(),
@@ -148,10 +145,11 @@ mod tests {
             selected: 1e6,
             multiplied: 2e6,
             dealt: 1e5,
+            drawn: 3e5,
             shared: 1e4,
             recovered: 1e4,
         };
-        let rates = Rates { inner: 1e6, matrix: 4e6, share: 1e5, recover: 2e5 };
+        let rates = Rates { inner: 1e6, matrix: 4e6, share: 1e5, recover: 2e5, draw: 1e6 };
         let place = Place {
             link: Link::new(8.0, 4.0, 100.0),
             between: Link::new(1.0, 24.0, 20.0),
@@ -161,7 +159,7 @@ mod tests {
         let parts = place.parts(&work, &rates);
         let expected = Parts {
             client: 0.1 + 0.05,
-            servers: (1.0 + 0.5 + 1.0 + 0.5) / 0.5,
+            servers: (1.0 + 0.5 + 1.0 + 0.5 + 0.3) / 0.5,
             client_server: 0.2 + 1.0 + 1.0,
             server_server: 0.04 + 1.0,
             disk: 0.5 + 0.5 + 0.3,

@@ -1,23 +1,26 @@
 //! Points at which the model is put beside real servers: accesses and evictions of the scheme of volumes, timed.
 
 use std::path::Path;
+use std::time::Duration;
 
 use oblivio_core::durable::{AnyStore, Durable, DurableConfig, Want};
 use oblivio_core::{MasterKey, Op};
 use oblivio_shares::durable::S3OramParams;
+use oblivio_shares::host::{TILES_AT_ONCE, part_bytes};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::Clock;
+use super::files::{Files, Pattern};
 use super::ground::Ground;
 use super::metered::{Asked, Metered};
 use super::place::Parts;
 use super::rates::{Effort, Rates};
 use super::spread::Spread;
 use super::work::{Sizes, THREE, Works, shares};
+use super::{Clock, Clocks};
 use crate::LabError;
 use crate::link::Link;
 
@@ -150,8 +153,14 @@ pub struct Timed {
     pub whole: Spread,
     /// Of these, the client has computed. The rest it has waited for servers.
     pub client: Spread,
+    /// What all that take part have used of processors meanwhile, in seconds. Results of earlier versions do not say it.
+    #[serde(default)]
+    pub worked: Spread,
     /// By the model.
     pub modelled: Parts,
+    /// The processor time, by the model.
+    #[serde(default)]
+    pub modelled_worked: f64,
 }
 
 /// The model may be off by so much, or it is said.
@@ -191,6 +200,9 @@ pub struct Measured {
     pub access_bytes: [f64; 2],
     /// Of an eviction.
     pub eviction_bytes: [f64; 2],
+    /// What files took as an access goes through them, and as an eviction does. Results of earlier versions do not say it.
+    #[serde(default)]
+    pub files: [Files; 2],
 }
 
 /// What came out of all shapes.
@@ -205,18 +217,26 @@ pub(super) fn measure(
     link: Link,
     servers: &mut dyn Servers,
     (rates, effort): (&Rates, Effort),
-    clock: &Clock,
+    clocks: &Clocks,
     progress: &dyn Fn(u64),
 ) -> Result<Option<Points>, LabError> {
     let (mut ground, mut measured) = (None, Vec::new());
     for shape in shapes {
-        let mut timing = Timing::new(*shape, servers, clock, progress)?;
+        let mut timing = Timing::new(*shape, servers, clocks, progress)?;
         let ground = match ground {
             Some(ground) => ground,
-            None => *ground.insert(timing.ground(servers.folder())?),
+            None => *ground.insert(timing.ground()?),
         };
         timing.samples(shape.warm_up())?;
-        let rates = rates.among(shape.sizes(), effort, clock)?;
+        let files = timing.files(servers.folder())?;
+        let part_bytes = files[1].piece_bytes;
+        let of_evictions = rates.of_evictions(
+            shape.sizes(),
+            (shape.slots.into(), part_bytes),
+            effort,
+            &clocks.thread,
+        )?;
+        let rates = [*rates, of_evictions];
         let [directly, behind] = shape.evictions;
         let timed = [(directly, None), (behind, Some(link))];
         for (evictions, link) in timed.into_iter().filter(|(evictions, _)| *evictions > 0) {
@@ -226,10 +246,14 @@ pub(super) fn measure(
                 timing.ask_nothing()?;
             }
             let samples = timing.samples(evictions)?;
-            let place = ground.place(link, shape.servers);
             let works = shares(shape.sizes(), timing.tree, shape.block_bytes.into());
-            let modelled = [works.access, works.eviction].map(|work| place.parts(&work, &rates));
-            measured.push(summed(*shape, link, &samples, modelled));
+            let modelled = [0, 1].map(|which| {
+                let (work, rates, files) =
+                    ([works.access, works.eviction][which], &rates[which], &files[which]);
+                let parts = ground.place(link, shape.servers, files).parts(&work, rates);
+                (parts, ground.worked(&work, rates, shape.servers, files))
+            });
+            measured.push(Measured { files, ..summed(*shape, link, &samples, modelled) });
         }
         drop(timing);
         servers.remove()?;
@@ -240,6 +264,8 @@ pub(super) fn measure(
 /// One access, as it was timed.
 struct Sample {
     seconds: f64,
+    /// Of processors, by all that take part.
+    worked: f64,
     asked: Vec<Asked>,
 }
 
@@ -250,7 +276,7 @@ struct Timing<'p> {
     array: Box<dyn Durable>,
     metered: Metered,
     coins: StdRng,
-    clock: &'p Clock,
+    clocks: &'p Clocks,
     progress: &'p dyn Fn(u64),
 }
 
@@ -258,21 +284,38 @@ impl<'p> Timing<'p> {
     fn new(
         shape: Shape,
         servers: &mut dyn Servers,
-        clock: &'p Clock,
+        clocks: &'p Clocks,
         progress: &'p dyn Fn(u64),
     ) -> Result<Self, LabError> {
         let (params, tree) = shape.params()?;
-        let metered = Metered::new(servers.create(shape.servers, shape.colluding)?, clock.clone());
+        let metered =
+            Metered::new(servers.create(shape.servers, shape.colluding)?, clocks.wall.clone());
         let mut coins = StdRng::seed_from_u64(1);
         let key = MasterKey::from_bytes([0; 32]);
         let store = Box::new(metered.another());
         let array = params.create(key, &[], store, &mut coins)?;
-        Ok(Self { shape, tree, array, metered, coins, clock, progress })
+        Ok(Self { shape, tree, array, metered, coins, clocks, progress })
     }
 
-    fn ground(&mut self, folder: &Path) -> Result<Ground, LabError> {
-        let slot_bytes = self.shape.block_bytes as usize + oblivio_core::seal::BLOCK_SEAL_BYTES;
-        Ground::measure(&mut self.metered, (self.tree, slot_bytes), folder, self.clock)
+    fn ground(&mut self) -> Result<Ground, LabError> {
+        let slot_bytes = self.slot_bytes();
+        Ground::measure(&mut self.metered, (self.tree, slot_bytes), self.clocks)
+    }
+
+    /// As an access goes through files, and as an eviction does.
+    fn files(&self, folder: &Path) -> Result<[Files; 2], LabError> {
+        let (slots, slot_bytes) = (self.tree.slots(), self.slot_bytes());
+        let of = |pattern| Files::measure(folder, pattern, self.clocks);
+        let piece_bytes = part_bytes(slot_bytes, slots);
+        let run = (SELECTED_AT_ONCE / slot_bytes).max(1) * slot_bytes;
+        Ok([
+            of(Pattern { slots: 1, slot_bytes: run, piece_bytes: run, under_way: 1 })?,
+            of(Pattern { slots, slot_bytes, piece_bytes, under_way: TILES_AT_ONCE })?,
+        ])
+    }
+
+    fn slot_bytes(&self) -> usize {
+        self.shape.block_bytes as usize + oblivio_core::seal::BLOCK_SEAL_BYTES
     }
 
     /// Servers are reached: what that takes is over.
@@ -293,16 +336,22 @@ impl<'p> Timing<'p> {
             let address = self.coins.random_range(0..self.array.blocks());
             self.coins.fill(&mut data[..64]);
             self.metered.take();
-            let start = (self.clock)();
+            let (start, worked_before) = ((self.clocks.wall)(), (self.clocks.processors)());
             let plan = self.array.plan(&[Want::Block(address)], &[], &mut self.coins)?;
             self.array.carry_out(&plan, &mut [Op::Write(&data)])?;
-            let seconds = (self.clock)().saturating_sub(start).as_secs_f64();
-            samples.push(Sample { seconds, asked: self.metered.take() });
+            let since =
+                |clock: &Clock, start: Duration| clock().saturating_sub(start).as_secs_f64();
+            let seconds = since(&self.clocks.wall, start);
+            let worked = since(&self.clocks.processors, worked_before);
+            samples.push(Sample { seconds, worked, asked: self.metered.take() });
             (self.progress)(1);
         }
         Ok(samples)
     }
 }
+
+/// Bytes that an access reads at once, about.
+const SELECTED_AT_ONCE: usize = 256 << 10;
 
 /// The questions of an access. Those behind them are of an eviction.
 const QUESTIONS: usize = 2;
@@ -311,7 +360,7 @@ fn summed(
     shape: Shape,
     link: Option<Link>,
     samples: &[Sample],
-    [access, eviction]: [Parts; 2],
+    [access, eviction]: [(Parts, f64); 2],
 ) -> Measured {
     let waited = |asked: &[Asked]| asked.iter().map(|asked| asked.seconds).sum::<f64>();
     let alone = || samples.iter().filter(|sample| sample.asked.len() == QUESTIONS);
@@ -320,6 +369,7 @@ fn summed(
     let evicting = || samples.iter().filter(|sample| sample.asked.len() > QUESTIONS);
     let client_evicts = |sample: &Sample| (client_of(sample) - client.mean).max(0.0);
     let evicted = |sample: &Sample| waited(&sample.asked[QUESTIONS..]) + client_evicts(sample);
+    let worked_alone = Spread::of(alone().map(|sample| sample.worked));
     let bytes = |asked: &mut dyn Iterator<Item = &[Asked]>| {
         let all: Vec<_> = asked
             .map(|asked| {
@@ -335,16 +385,21 @@ fn summed(
         access: Timed {
             whole: Spread::of(alone().map(|sample| sample.seconds)),
             client,
-            modelled: access,
+            worked: worked_alone,
+            modelled: access.0,
+            modelled_worked: access.1,
         },
         questions: [0, 1].map(|it| Spread::of(alone().map(|sample| sample.asked[it].seconds))),
         eviction: Timed {
             whole: Spread::of(evicting().map(evicted)),
             client: Spread::of(evicting().map(client_evicts)),
-            modelled: eviction,
+            worked: Spread::of(evicting().map(|sample| sample.worked - worked_alone.mean)),
+            modelled: eviction.0,
+            modelled_worked: eviction.1,
         },
         access_bytes: bytes(&mut alone().map(|sample| &sample.asked[..])),
         eviction_bytes: bytes(&mut evicting().map(|sample| &sample.asked[QUESTIONS..])),
+        files: Default::default(),
     }
 }
 

@@ -1,10 +1,13 @@
 //! How fast this machine computes on shares, on one thread: measured, because a model of servers needs it.
+//!
+//! Elements a second of processor time: what else the machine does takes a processor, and is not to be measured.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use oblivio_shares::field::{Field, Gf256, Mersenne61};
-use oblivio_shares::sharing::{Parties, recover, share};
+use oblivio_shares::host::TILES_AT_ONCE;
+use oblivio_shares::sharing::{Parties, Seed, Share, recover, share};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
@@ -25,6 +28,9 @@ pub struct Rates {
     pub share: f64,
     /// Recovered from what as many servers have as give back a product.
     pub recover: f64,
+    /// Drawn from a seed. Results of earlier versions do not say it.
+    #[serde(default)]
+    pub draw: f64,
 }
 
 /// Of both fields.
@@ -64,7 +70,7 @@ const PART_BYTES: usize = 1024;
 const SECRET_BYTES: usize = 128 << 10;
 
 impl Machine {
-    /// Measures all rates.
+    /// Measures all rates. `clock` is what the calling thread uses of a processor.
     ///
     /// # Errors
     /// [`LabError::Plan`] when nothing can be shared.
@@ -77,17 +83,11 @@ impl Machine {
 }
 
 fn rates<F: Field>(effort: Effort, clock: &Clock) -> Result<Rates, LabError> {
-    let mut coins = StdRng::seed_from_u64(1);
-    let mut drawn = |count: usize| {
-        let mut elements = vec![F::ZERO; count];
-        F::draw(&mut coins, &mut elements);
-        elements
-    };
     let elements = |bytes: usize| bytes / size_of::<F::Element>();
 
     let row = elements(ROW_BYTES);
-    let stored = drawn(elements(effort.stored_bytes));
-    let query = drawn(PATH_SLOTS);
+    let stored = drawn::<F>(1, elements(effort.stored_bytes));
+    let query = drawn::<F>(5, PATH_SLOTS);
     let slots: Vec<_> = stored.chunks_exact(row).collect();
     let mut paths = slots.chunks_exact(PATH_SLOTS).cycle();
     let mut answer = vec![F::ZERO; row];
@@ -98,64 +98,95 @@ fn rates<F: Field>(effort: Effort, clock: &Clock) -> Result<Rates, LabError> {
         black_box(&answer);
     });
 
-    let part = elements(PART_BYTES);
-    let matrix = drawn(2 * SLOTS * SLOTS);
-    let parts = drawn(2 * SLOTS * part);
-    let rows: Vec<_> = parts.chunks_exact(part).collect();
-    let mut product = vec![F::ZERO; SLOTS * part];
-    let matrix = per_second(2 * SLOTS * SLOTS * part, effort, clock, || {
-        F::combine(&mut product, &matrix, SLOTS, &rows);
-        black_box(&product);
-    });
-
+    let matrix = of_products::<F>(SLOTS, elements(PART_BYTES), 1, effort, clock);
     let secret = &stored[..elements(SECRET_BYTES)];
-    let [share, recover] = of_sharing::<F>(THREE, secret, effort, clock)?;
-    Ok(Rates { inner, matrix, share, recover })
+    let [share, recover, draw] = of_sharing::<F>(THREE, &[secret], effort, clock)?;
+    Ok(Rates { inner, matrix, share, recover, draw })
 }
 
-/// Elements a second that are shared among so many servers, and recovered from as many shares as give back a product.
-fn of_sharing<F: Field>(
-    (servers, colluding): Sizes,
-    secret: &[F::Element],
+fn drawn<F: Field>(seed: u64, count: usize) -> Vec<F::Element> {
+    let mut elements = vec![F::ZERO; count];
+    F::draw(&mut StdRng::seed_from_u64(seed), &mut elements);
+    elements
+}
+
+/// Elements a second in products of a matrix with two buckets of so many slots, of each of which there are so many elements: one of `buckets` such pairs after the other.
+fn of_products<F: Field>(
+    slots: usize,
+    elements: usize,
+    buckets: usize,
     effort: Effort,
     clock: &Clock,
-) -> Result<[f64; 2], LabError> {
+) -> f64 {
+    let matrix = drawn::<F>(4, 2 * slots * slots);
+    let parts = drawn::<F>(6, buckets * 2 * slots * elements);
+    let rows: Vec<_> = parts.chunks_exact(elements).collect();
+    let mut pairs = rows.chunks_exact(2 * slots).cycle();
+    per_second(2 * slots * slots * elements, effort, clock, || {
+        // Servers have no place for it before, either.
+        let mut product = vec![F::ZERO; slots * elements];
+        if let Some(rows) = pairs.next() {
+            F::combine(&mut product, &matrix, slots, rows);
+        }
+        black_box(&product);
+    })
+}
+
+/// Elements a second that are shared among so many servers, recovered from as many shares as give back a product, and drawn from a seed: one of `secrets` after the other, which
+/// are of one length.
+fn of_sharing<F: Field>(
+    (servers, colluding): Sizes,
+    secrets: &[&[F::Element]],
+    effort: Effort,
+    clock: &Clock,
+) -> Result<[f64; 3], LabError> {
     let parties = Parties::new(servers, colluding);
     let parties = parties.map_err(|error| LabError::Plan(error.to_string()))?;
+    let length = secrets.first().map_or(0, |secret| secret.len());
     let mut turn = 0;
     let mut coins = StdRng::seed_from_u64(2);
-    let shared = per_second(secret.len(), effort, clock, || {
+    let mut next = secrets.iter().cycle();
+    let shared = per_second(length, effort, clock, || {
         turn += 1;
-        black_box(share::<F>(parties, secret, turn, &mut coins));
+        if let Some(secret) = next.next() {
+            black_box(share::<F>(parties, secret, turn, &mut coins));
+        }
     });
     let numbers: Vec<u8> = parties.numbers().take(parties.for_product()).collect();
-    let shares = vec![secret; numbers.len()];
-    let recovered = per_second(secret.len(), effort, clock, || {
+    let mut next = secrets.iter().cycle();
+    let recovered = per_second(length, effort, clock, || {
+        let shares: Vec<_> = next.by_ref().take(numbers.len()).copied().collect();
         black_box(recover::<F>(&numbers, &shares));
     });
-    Ok([shared, recovered])
+    let drawn = per_second(length, effort, clock, || {
+        turn += 1;
+        let mut seed = Seed::default();
+        seed[..8].copy_from_slice(&turn.to_le_bytes());
+        black_box(Share::Drawn(seed).into_elements::<F>(length));
+    });
+    Ok([shared, recovered, drawn])
 }
 
 impl Rates {
-    /// The same of bytes that are shared among so many servers.
-    pub(super) fn among(
+    /// The same of evictions in bytes, among so many servers on this machine: each works on parts of so many bytes of each of so many slots. Whatever a part needs next, all other
+    /// parts that are under way have pushed out of what is near the processor.
+    pub(super) fn of_evictions(
         self,
         sizes: Sizes,
+        (slots, part_bytes): (usize, usize),
         effort: Effort,
         clock: &Clock,
     ) -> Result<Self, LabError> {
-        if sizes == THREE {
-            return Ok(self);
-        }
-        let mut secret = vec![0; SECRET_BYTES];
-        Gf256::draw(&mut StdRng::seed_from_u64(3), &mut secret);
-        let [share, recover] = of_sharing::<Gf256>(sizes, &secret, effort, clock)?;
-        Ok(Self { share, recover, ..self })
+        let under_way = usize::from(sizes.0) * TILES_AT_ONCE;
+        let matrix = of_products::<Gf256>(slots, part_bytes, under_way, effort, clock);
+        let parts = drawn::<Gf256>(3, under_way * slots * part_bytes);
+        let secrets: Vec<_> = parts.chunks_exact(slots * part_bytes).collect();
+        let [share, recover, draw] = of_sharing::<Gf256>(sizes, &secrets, effort, clock)?;
+        Ok(Self { matrix, share, recover, draw, ..self })
     }
 }
 
-/// Does it over and over, and answers how many of the `elements` that it is each time are done in a second. That is short, and the median counts: others who take the processor
-/// meanwhile are not to be measured.
+/// Does it over and over, and answers how many of the `elements` that it is each time are done in a second of the clock. The median counts.
 fn per_second(elements: usize, effort: Effort, clock: &Clock, mut work: impl FnMut()) -> f64 {
     // Memory is there the second time.
     work();

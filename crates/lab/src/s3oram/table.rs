@@ -45,12 +45,12 @@ impl Results {
 
     fn machine_text(&self) -> String {
         const HEAD: &str = "\
-| elements a second, one thread | inner product | product with a matrix | shared | recovered |
-|---|---:|---:|---:|---:|
+| elements a second, one thread | inner product | product with a matrix | shared | recovered | drawn from a seed |
+|---|---:|---:|---:|---:|---:|
 ";
         let rows = [("GF(2^8)", &self.machine.bytes), ("modulo 2^61 - 1", &self.machine.words)];
         let rows = rows.map(|(name, rates)| {
-            let each = [rates.inner, rates.matrix, rates.share, rates.recover];
+            let each = [rates.inner, rates.matrix, rates.share, rates.recover, rates.draw];
             let cells = each.map(|rate| format!("{:.3e}", rate));
             format!("| {name} | {} |", cells.join(" | "))
         });
@@ -148,8 +148,8 @@ fn short(number: f64) -> String {
 
 fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
     const HEAD: &str = "\
-| tree | reached | what | measured, ms: mean ± deviation (median; least to most; times) | client, ms | model, ms | model is off the mean by | the median |
-|---|---|---|---|---:|---:|---:|---:|
+| tree | reached | what | measured, ms: mean ± deviation (median; least to most; times) | client, ms | model, ms | model is off the mean by | the median | all processors, ms | model, ms | off by |
+|---|---|---|---|---:|---:|---:|---:|---:|---:|---:|
 ";
     let rows = measured.iter().flat_map(|point| {
         let tree = tree_of(point.shape);
@@ -160,7 +160,7 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
             .map(|(what, timed)| format!("| {tree} | {by} | {what} | {} |", timed_cells(timed)));
         let questions =
             ["its query", "its write"].into_iter().zip(&point.questions).map(|(what, spread)| {
-                format!("| {tree} | {by} | {what} | {} | | | | |", shown(spread))
+                format!("| {tree} | {by} | {what} | {} | | | | | | | |", shown(spread))
             });
         let [access, eviction] = timed;
         [access]
@@ -194,20 +194,43 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
     let fitting = off.iter().filter(|timed| timed.fits()).count();
     format!(
         "## Measured: servers, TLS and files on this machine, which they share with the client\n\n{}\n\
-         {}The model is within {:.0} % of {fitting} of {} means. It knows this of the machine: a question takes {:.3} ms, {:.0} MB/s go through TLS and sockets, a server reads {:.0} and writes \
-         {:.0} MB/s of files while the others do, a little is durable after {:.2} ms, {} processors.\n\n{}",
+         {}The model is within {:.0} % of {fitting} of {} means. It knows this of the machine: a question takes {:.3} ms, {:.0} MB/s go through TLS and sockets, and take {:.2} ns of processors a \
+         byte, {} processors.\n\n{}\n{}",
         markdown::table(HEAD, rows),
         meanwhile,
         100.0 * OFF_MAX,
         off.len(),
         1e3 * ground.question_seconds,
         ground.bytes_per_second / 1e6,
-        1e-6 / ground.read_byte_seconds,
-        1e-6 / ground.written_byte_seconds,
-        1e3 * ground.sync_seconds,
+        1e9 * ground.byte_worked,
         ground.processors,
+        files(measured),
         bytes.collect::<String>()
     )
+}
+
+/// What files take, in pieces as they are read and written.
+fn files(measured: &[Measured]) -> String {
+    const HEAD: &str = "\
+| tree | files, in pieces of | read, ns of a processor a byte | written | until it is durable, ns a byte | a little, ms |
+|---|---:|---:|---:|---:|---:|
+";
+    let direct = measured.iter().filter(|point| point.link.is_none());
+    let rows = direct.flat_map(|point| {
+        // Results of earlier versions do not say it.
+        point.files.iter().filter(|files| files.piece_bytes > 0).map(|files| {
+            format!(
+                "| {} | {} B | {:.2} | {:.2} | {:.2} | {:.2} |",
+                tree_of(point.shape),
+                files.piece_bytes,
+                1e9 * files.read_byte_worked,
+                1e9 * files.written_byte_worked,
+                1e9 * files.written_byte_waited,
+                1e3 * files.sync_seconds
+            )
+        })
+    });
+    markdown::table(HEAD, rows)
 }
 
 /// A tree, and its servers if they are not three.
@@ -222,8 +245,19 @@ fn tree_of(shape: Shape) -> String {
 
 fn timed_cells(timed: &Timed) -> String {
     let remark = if timed.fits() { "" } else { ", more than 5 %" };
+    // Results of earlier versions do not say it.
+    let worked = match timed.worked.count {
+        0 => "– | – | –".to_owned(),
+        _ => format!(
+            "{:.2} ± {:.2} | {:.2} | {:+.0} %",
+            1e3 * timed.worked.mean,
+            1e3 * timed.worked.deviation,
+            1e3 * timed.modelled_worked,
+            100.0 * (timed.modelled_worked / timed.worked.mean - 1.0)
+        ),
+    };
     format!(
-        "{} | {:.2} | {:.2} | {:+.0} %{remark} | {:+.0} %",
+        "{} | {:.2} | {:.2} | {:+.0} %{remark} | {:+.0} % | {worked}",
         shown(&timed.whole),
         1e3 * timed.client.mean,
         1e3 * timed.modelled.seconds(),

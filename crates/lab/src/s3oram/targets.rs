@@ -46,7 +46,9 @@ mod tests {
         let timed = |mean: f64| Timed {
             whole: spread(mean),
             client: spread(0.0),
+            worked: spread(0.0),
             modelled: Parts { disk: mean * 1.06, ..Parts::default() },
+            modelled_worked: 0.0,
         };
         assert!(!timed(1.0).fits() && (timed(2.0).off_by() - 0.06).abs() < 1e-9);
         let of = |read: f64, link| Measured {
@@ -65,6 +67,7 @@ mod tests {
             eviction: timed(0.7),
             access_bytes: [0.0; 2],
             eviction_bytes: [0.0; 2],
+            files: Default::default(),
         };
         let verdicts = |measured: &[Measured]| {
             targets(measured).iter().map(Claim::verdict).collect::<Vec<_>>()

@@ -7,6 +7,7 @@ use oblivio_shares::tree::{Preset, Tree};
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{DiscreteCDF, Poisson};
 
+use super::rates::Rates;
 use crate::LabError;
 use crate::link::{FRAME_BYTES, Traffic};
 use crate::links::{SERVERS, Shares, matrix_elements, path};
@@ -54,6 +55,8 @@ pub struct Work {
     pub multiplied: f64,
     /// Elements that a server shares, and as many that it puts together.
     pub dealt: f64,
+    /// Elements that a server draws from seeds which it got in the place of shares.
+    pub drawn: f64,
     /// Elements that the client shares.
     pub shared: f64,
     /// Elements that the client puts together.
@@ -164,9 +167,24 @@ impl Work {
             selected: self.selected + times * other.selected,
             multiplied: self.multiplied + times * other.multiplied,
             dealt: self.dealt + times * other.dealt,
+            drawn: self.drawn + times * other.drawn,
             shared: self.shared + times * other.shared,
             recovered: self.recovered + times * other.recovered,
         }
+    }
+}
+
+impl Work {
+    /// Seconds of a processor that computing takes at these rates: of the client, and of a server.
+    pub fn computed(&self, rates: &Rates) -> [f64; 2] {
+        [
+            self.shared / rates.share + self.recovered / rates.recover,
+            self.selected / rates.inner
+                + self.multiplied / rates.matrix
+                + self.dealt / rates.share
+                + self.dealt / rates.recover
+                + self.drawn / rates.draw,
+        ]
     }
 }
 
@@ -268,6 +286,10 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
     let Works { access, eviction, accesses } = sent(servers, tree, slot_bytes, form);
     let read_slots = accesses / 2.0 + (height - 1.0) / 2.0 * slots + slots;
     let made = height + 1.0;
+    let dealt = made * slots * slot_bytes;
+    // Of all servers, as many as may collude get a seed of whatever is shared.
+    let seeds = colluding / servers;
+    let dealers = 2.0 * colluding + 1.0;
     // Children of the root get the blocks that are there, and not as many as it has room for.
     let of_root = if height > 1.0 { 1.0 } else { 2.0 };
     let products = made * 2.0 * slots * slots - of_root * (slots - accesses) * slots;
@@ -277,6 +299,7 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
             disk_written_bytes: slot_bytes,
             syncs: 1.0,
             selected: read_slots * slot_bytes,
+            drawn: seeds * (tree.path_slots() as f64 + slot_bytes),
             shared: tree.path_slots() as f64 + slot_bytes,
             recovered: slot_bytes,
             ..access
@@ -291,7 +314,8 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
             disk_written_bytes: (height + 1.0) * slots * slot_bytes,
             syncs: 4.0,
             multiplied: products * slot_bytes,
-            dealt: made * slots * slot_bytes,
+            dealt,
+            drawn: seeds * (dealers * dealt + matrix_elements(tree)),
             shared: matrix_elements(tree),
             ..eviction
         },
@@ -366,6 +390,9 @@ mod tests {
         // Two rows of the root and three of its child; six and six for the leaves; three columns.
         near(eviction.multiplied, (5.0 + 6.0 + 6.0) * 3.0 * slot, 1e-9);
         near(eviction.disk_written_bytes, (3.0 + 6.0) * slot, 1e-9);
+        // Of three shares, one is a seed: of nine slots from each of three dealers, and of three matrices.
+        near(eviction.drawn, (3.0 * 9.0 * slot + 54.0) / 3.0, 1e-9);
+        near(access.drawn, (9.0 + slot) / 3.0, 1e-9);
         near(eviction.up_bytes, 2.0 * 3.0 * 18.0 + 32.0, 1e-9);
         near(accesses, 2.0, 1e-9);
         let mean = Works { access, eviction, accesses }.mean();

@@ -23,8 +23,8 @@ use crate::multiplication::{reduce, reshare};
 use crate::sharing::{Seed, Share};
 use crate::tree::Triplet;
 
-/// As many parts are under way.
-pub(super) const TILES_AT_ONCE: usize = 4;
+/// As many parts of an eviction are under way at the same time, each on a thread.
+pub const TILES_AT_ONCE: usize = 4;
 
 /// Bytes of a part of all slots of a bucket, about: what is sent at once, and stays near the processor.
 const TILE_BYTES: usize = 512 << 10;
@@ -116,11 +116,16 @@ impl Eviction<'_> {
 
 /// Divides blocks so that a part of all slots of a bucket is neither long nor very short.
 fn parts(block_bytes: usize, slots: usize) -> Vec<Part> {
-    let bytes = (TILE_BYTES / slots).next_multiple_of(256);
+    let bytes = part_bytes(block_bytes, slots);
     (0..block_bytes)
         .step_by(bytes)
         .map(|first| Part { first, bytes: bytes.min(block_bytes - first) })
         .collect()
+}
+
+/// Bytes of a block that an eviction works on at once, of every slot of a bucket: it reads and writes pieces so long. The last one of a block may be shorter.
+pub fn part_bytes(block_bytes: usize, slots: usize) -> usize {
+    (TILE_BYTES / slots.max(1)).next_multiple_of(256).min(block_bytes)
 }
 
 /// Bytes of what a server deals to another for one part and one round, at most: two shares of a bucket.

@@ -32,6 +32,7 @@ mod requests;
 mod select;
 mod watcher;
 
+pub use evict::{TILES_AT_ONCE, part_bytes};
 pub use folder::{Folder, Peers, ShareFile};
 pub use mailbox::{Mailbox, Unwanted};
 pub use watcher::Watcher;
