@@ -12,7 +12,7 @@ use super::in_tree::InTree;
 use super::params::S3OramParams;
 use super::servers::{self, ask_some};
 use super::share_tree::ShareTree;
-use super::standing::{Standing, Told, before, claims, sound, steps};
+use super::standing::{Standing, before, claim, claims, furthest_first, sound, steps};
 use super::walk::slots;
 use super::{impossible, invalid};
 use crate::message::{Point, Request, Slots};
@@ -199,15 +199,15 @@ fn needs_repair_in(
     let ShareTree { parties, tree, .. } = *tree;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
-    let there = |told: &Told| sound(tree, told.as_ref().ok()?).ok();
+    let there = claim(tree, &told[server]);
     let others = told.iter().enumerate().filter(|(i, _)| *i != server);
-    let others = others.filter_map(|(_, told)| there(told)).max();
+    let others = others.filter_map(|(_, told)| claim(tree, told)).max();
     // A few that say that they are further may lie. But whoever does not answer may be there as well.
     let claims = claims(tree, &told);
     let silent = told.len() - claims.len();
     let far = claims.get(parties.colluding().saturating_sub(silent)).copied();
-    let is_behind = there(&told[server]) < far;
-    if let (Some(there), Some(others)) = (there(&told[server]), others)
+    let is_behind = there < far;
+    if let (Some(there), Some(others)) = (there, others)
         && steps(tree, there) > steps(tree, others) + 1
     {
         let message = format!(
@@ -291,8 +291,7 @@ fn settle(
     let parties = tree.parties;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
-    let said = told[lost].as_ref().ok().and_then(|epoch| sound(tree.tree, epoch).ok());
-    let was_at = was_at.max(said);
+    let was_at = was_at.max(claim(tree.tree, &told[lost]));
     let mut failed = Vec::new();
     let mut claims = vec![None; told.len()];
     for (server, told) in told.into_iter().enumerate().filter(|(server, _)| *server != lost) {
@@ -302,8 +301,7 @@ fn settle(
             Err(error) => failed.push((server, error)),
         }
     }
-    let mut sorted: Vec<_> = claims.iter().flatten().copied().collect();
-    sorted.sort_unstable_by(|one, other| other.cmp(one));
+    let sorted = furthest_first(claims.iter().flatten().copied());
     let Some(far) = sorted.get(parties.colluding()).copied() else {
         return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
     };

@@ -103,12 +103,17 @@ pub(super) fn sound(tree: Tree, epoch: &HostEpoch) -> Result<Point, Part> {
 
 /// Where servers say that they are, the furthest first.
 pub(super) fn claims(tree: Tree, told: &[Told]) -> Vec<Point> {
-    let mut claims: Vec<_> = told.iter().filter_map(|told| claim(tree, told)).collect();
-    claims.sort_unstable_by(|one, other| other.cmp(one));
-    claims
+    furthest_first(told.iter().filter_map(|told| claim(tree, told)))
 }
 
-fn claim(tree: Tree, told: &Told) -> Option<Point> {
+pub(super) fn furthest_first(points: impl Iterator<Item = Point>) -> Vec<Point> {
+    let mut points: Vec<_> = points.collect();
+    points.sort_unstable_by(|one, other| other.cmp(one));
+    points
+}
+
+/// Where a server says that it is, if one can be there.
+pub(super) fn claim(tree: Tree, told: &Told) -> Option<Point> {
     sound(tree, told.as_ref().ok()?).ok()
 }
 

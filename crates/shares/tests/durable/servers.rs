@@ -40,7 +40,7 @@ pub(crate) struct World {
     /// Servers that say of the next block that they have kept it, and have not.
     pub(crate) forgets: Vec<bool>,
     /// What a server says instead of anything else.
-    pub(crate) refuses: Vec<Option<String>>,
+    pub(crate) refuses: Vec<Option<Refusal>>,
     /// Evictions that fail on one server before one succeeds.
     pub(crate) failing_evictions: usize,
     /// Why.
@@ -193,7 +193,7 @@ impl World {
             return Answer::Done;
         }
         if let Some(why) = &self.refuses[i] {
-            return Answer::Refused(why.clone().into());
+            return Answer::Refused(why.clone());
         }
         let others = self.others_of(i);
         let message = in_tree(tree, request.encode());

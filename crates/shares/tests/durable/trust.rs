@@ -1,10 +1,10 @@
 //! Servers that lie, are missing or are set back.
 
-use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
 use oblivio_core::store::{Patience, ShareServers};
+use oblivio_core::{ErrorKind, StoreErrorKind};
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Point, Request, Setup};
+use oblivio_shares::message::{Point, Refusal, Request, Setup};
 use oblivio_shares::sharing::Share;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -321,10 +321,28 @@ fn a_block_in_a_slot_that_says_that_it_is_another_ones_is_not_taken_for_it() {
     assert!(error.contains("a block is not what was written"), "{error}");
 }
 
+/// Of versions a server alone can tell: an error is of the damage that another one has.
+#[test]
+fn a_server_that_says_another_version_does_not_decide_what_kind_an_error_is() {
+    use StoreErrorKind::{Damaged, UnknownVersion};
+    for of_kind in KINDS {
+        for kinds in [[UnknownVersion, Damaged], [Damaged, UnknownVersion]] {
+            let mut owner = of_kind(parties(3, 1), 6);
+            owner.write(3, 1).unwrap();
+            for (server, kind) in kinds.into_iter().enumerate() {
+                let refusal = Refusal { kind, why: "no".into() };
+                owner.servers.world().refuses[server] = Some(refusal);
+            }
+            let error = owner.read(3).unwrap_err();
+            assert_eq!(error.store_kind(), Some(Damaged), "{error}");
+        }
+    }
+}
+
 #[test]
 fn what_a_server_says_steers_no_terminal() {
     let mut owner = Owner::new(parties(3, 1), 6);
-    owner.servers.world().refuses[1] = Some(format!("\u{1b}[2J{}", "no".repeat(1000)));
+    owner.servers.world().refuses[1] = Some(format!("\u{1b}[2J{}", "no".repeat(1000)).into());
     let error = owner.write(1, 1).unwrap_err().to_string();
     assert!(error.contains("server 2:  [2Jnono") && error.len() < 1500, "{error}");
 }
