@@ -6,7 +6,7 @@ use std::time::Duration;
 use oblivio_core::durable::{AnyStore, Durable, DurableConfig, Want};
 use oblivio_core::{MasterKey, Op};
 use oblivio_shares::durable::S3OramParams;
-use oblivio_shares::host::{TILES_AT_ONCE, part_bytes};
+use oblivio_shares::host::{TILES_AT_ONCE, part_bytes, slots_at_once};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 use rand::rngs::StdRng;
@@ -307,7 +307,7 @@ impl<'p> Timing<'p> {
         let (slots, slot_bytes) = (self.tree.slots(), self.slot_bytes());
         let of = |pattern| Files::measure(folder, pattern, self.clocks);
         let piece_bytes = part_bytes(slot_bytes, slots);
-        let run = (SELECTED_AT_ONCE / slot_bytes).max(1) * slot_bytes;
+        let run = slots_at_once(slot_bytes) * slot_bytes;
         Ok([
             of(Pattern { slots: 1, slot_bytes: run, piece_bytes: run, under_way: 1 })?,
             of(Pattern { slots, slot_bytes, piece_bytes, under_way: TILES_AT_ONCE })?,
@@ -349,9 +349,6 @@ impl<'p> Timing<'p> {
         Ok(samples)
     }
 }
-
-/// Bytes that an access reads at once, about.
-const SELECTED_AT_ONCE: usize = 256 << 10;
 
 /// The questions of an access. Those behind them are of an eviction.
 const QUESTIONS: usize = 2;

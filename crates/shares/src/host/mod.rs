@@ -35,6 +35,7 @@ mod watcher;
 pub use evict::{TILES_AT_ONCE, part_bytes};
 pub use folder::{Folder, Peers, ShareFile};
 pub use mailbox::{Mailbox, Unwanted};
+pub use select::slots_at_once;
 pub use watcher::Watcher;
 
 use std::io;

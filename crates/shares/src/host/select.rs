@@ -14,6 +14,11 @@ use oblivio_core::Leaf;
 /// As many bytes are read at once: they stay near the processor until they are multiplied.
 const RUN_BYTES: usize = 256 << 10;
 
+/// How many slots of so many bytes an access reads at once.
+pub fn slots_at_once(slot_bytes: usize) -> usize {
+    (RUN_BYTES / slot_bytes.max(1)).max(1)
+}
+
 /// A thread is worth its beginning for so many.
 const BYTES_PER_THREAD: usize = 4 << 20;
 
@@ -32,7 +37,7 @@ pub(super) fn select(files: &Files, at: Point, leaf: Leaf, query: &[u8]) -> io::
         .zip(query.chunks(tree.slots()))
         .filter_map(|(bucket, query)| Some((files.bucket(bucket, at)?, query)))
         .collect();
-    let slots_at_once = (RUN_BYTES / block_bytes).max(1);
+    let slots_at_once = slots_at_once(block_bytes);
     let runs: Vec<Run<'_>> = buckets
         .iter()
         .enumerate()
