@@ -250,6 +250,10 @@ pub(crate) struct S3oramArgs {
     /// With --quick: real servers all the same. Without it they are always there.
     #[arg(long)]
     pub(crate) measure: bool,
+    /// In the place of the small trees one of 1.4 GiB in blocks of 128 KiB, and beside it, behind the same link, Path ORAM and a default volume of as many blocks on a bucket server:
+    /// half an hour, and 30 GB of the folder.
+    #[arg(long, conflicts_with_all = ["quick", "measure"])]
+    pub(crate) large: bool,
     /// Where the servers keep their files while they run [default: that of the system for temporary files].
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,

@@ -15,7 +15,11 @@ use crate::{output, progress};
 
 /// `oblivio lab run s3oram`.
 pub(crate) fn run_s3oram(args: &S3oramArgs) -> Result<(), CliError> {
-    let plan = if args.quick { Plan::quick() } else { Plan::full() };
+    let plan = match (args.quick, args.large) {
+        (true, _) => Plan::quick(),
+        (_, true) => Plan::large(),
+        _ => Plan::full(),
+    };
     let plan = if args.measure { Plan { shapes: Plan::full().shapes, ..plan } } else { plan };
     let output_dir = OutputDir::prepare(&args.output)?;
     let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);

@@ -1,7 +1,7 @@
-//! Share servers in this process, over sockets and TLS, with files in a folder that goes when they do.
+//! Share servers and a bucket server in this process, over sockets and TLS, with files in a folder that goes when they do.
 
-use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -24,15 +24,20 @@ const NAME: &str = "measured";
 
 const CLIENT_KEY: &str = "client.key";
 
+const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 /// Servers, a client's key, and how they are reached.
 pub(crate) struct ShareServers {
     folder: TempDir,
     addresses: Vec<SocketAddr>,
     keys: Vec<PublicKey>,
     running: Vec<Running>,
+    /// The bucket server, if there was one: where it is, and its key.
+    alone: Option<(SocketAddr, PublicKey)>,
     relays: Vec<RunningRelay>,
     /// On how many of them the volume is that was made last, and how many of these may collude.
     used: (u8, u8),
+    client: AllowedClient,
 }
 
 struct Running {
@@ -50,8 +55,8 @@ impl ShareServers {
     pub(crate) fn start(folder: &Path, servers: usize) -> Result<Self, LabError> {
         let folder = tempfile::Builder::new().prefix("oblivio-shares").tempdir_in(folder);
         let folder = folder.map_err(no_servers)?;
-        let client = SecretKey::generate().map_err(no_servers)?;
-        client.write(&folder.path().join(CLIENT_KEY)).map_err(no_servers)?;
+        let client_key = SecretKey::generate().map_err(no_servers)?;
+        client_key.write(&folder.path().join(CLIENT_KEY)).map_err(no_servers)?;
         let addresses = free_addresses(servers).map_err(no_servers)?;
         let keys = (0..servers).map(|_| SecretKey::generate()).collect::<Result<Vec<_>, _>>();
         let keys = keys.map_err(no_servers)?;
@@ -65,36 +70,66 @@ impl ShareServers {
             })
             .collect();
         let public = keys.iter().map(SecretKey::public).collect();
+        let client =
+            AllowedClient { key: client_key.public(), name: "lab".to_owned(), quota_bytes: None };
         let mut started = Self {
             folder,
             addresses,
             keys: public,
             running: Vec::new(),
+            alone: None,
             relays: Vec::new(),
             used: (0, 0),
+            client,
         };
         for (number, key) in keys.into_iter().enumerate() {
-            let folder = started.folder.path().join(number.to_string());
-            std::fs::create_dir(&folder).map_err(no_servers)?;
-            let options = BucketServerOptions {
-                folder,
-                key,
-                clients: vec![AllowedClient {
-                    key: client.public(),
-                    name: "lab".to_owned(),
-                    quota_bytes: None,
-                }],
-                peers: Some(peers.clone()),
-                limits: BucketLimits::default(),
-            };
-            let server =
-                BucketServer::bind(started.addresses[number], options).map_err(no_servers)?;
-            let handle = server.handle();
-            let run = move || drop(server.run());
-            let thread = thread::Builder::new().spawn(run).map_err(no_servers)?;
-            started.running.push(Running { handle, thread: Some(thread) });
+            let address = started.addresses[number];
+            started.run(address, &number.to_string(), key, Some(peers.clone()))?;
         }
         Ok(started)
+    }
+
+    /// Runs a server that keeps its files in the folder `name`, and answers where it is. One without peers has buckets.
+    fn run(
+        &mut self,
+        address: SocketAddr,
+        name: &str,
+        key: SecretKey,
+        peers: Option<Vec<PeerServer>>,
+    ) -> Result<SocketAddr, LabError> {
+        let folder = self.folder.path().join(name);
+        std::fs::create_dir(&folder).map_err(no_servers)?;
+        let clients = vec![self.client.clone()];
+        let limits = BucketLimits::default();
+        let options = BucketServerOptions { folder, key, clients, peers, limits };
+        let server = BucketServer::bind(address, options).map_err(no_servers)?;
+        let (handle, address) = (server.handle(), server.address());
+        let run = move || drop(server.run());
+        let thread = thread::Builder::new().spawn(run).map_err(no_servers)?;
+        self.running.push(Running { handle, thread: Some(thread) });
+        Ok(address)
+    }
+
+    fn client_key(&self) -> PathBuf {
+        self.folder.path().join(CLIENT_KEY)
+    }
+
+    /// Begins relays to these servers, which share a link, and ends those that were there. Answers where they are.
+    fn relay(&mut self, to: &[SocketAddr], link: Link) -> Result<Vec<SocketAddr>, LabError> {
+        self.end_relays();
+        let stopwatch = Arc::new(Stopwatch::start());
+        for to in to {
+            let relay = match self.relays.first() {
+                None => Relay::bind(ANY_PORT, *to, link, None)?,
+                Some(first) => first.relay.beside(ANY_PORT, *to)?,
+            };
+            let relay = Arc::new(relay);
+            let (carrying, stopwatch) = (relay.clone(), stopwatch.clone());
+            let run = move || carrying.run(&|| stopwatch.elapsed());
+            let thread = thread::Builder::new().spawn(run).map_err(no_servers)?;
+            self.relays.push(RunningRelay { relay, thread: Some(thread) });
+        }
+        Ok(self.relays.iter().map(|it| it.relay.address()).collect())
     }
 
     /// Where the volume is, if its servers are reached there.
@@ -102,16 +137,21 @@ impl ShareServers {
         let list = |each: Vec<String>| each.join(",");
         let (servers, colluding) = self.used;
         let servers = usize::from(servers);
-        let keys = self.keys.iter().take(servers).map(|key| {
-            let shown = key.to_string();
-            shown.split_whitespace().last().unwrap_or_default().to_owned()
-        });
+        let keys = self.keys.iter().take(servers).map(in_url);
         let url = format!(
             "shares://{}/{NAME}?server={}&key={}&collude={colluding}",
             list(addresses.iter().take(servers).map(SocketAddr::to_string).collect()),
             list(keys.collect()),
-            self.folder.path().join(CLIENT_KEY).display()
+            self.client_key().display()
         );
+        url.parse().map_err(no_servers)
+    }
+
+    /// Where the volume of the bucket server is, if that is reached there.
+    fn location_alone(&self, address: SocketAddr, key: &PublicKey) -> Result<Location, LabError> {
+        let (key, client_key) = (in_url(key), self.client_key());
+        let url =
+            format!("oblivio+tls://{address}/{NAME}?server={key}&key={}", client_key.display());
         url.parse().map_err(no_servers)
     }
 
@@ -133,21 +173,8 @@ impl Servers for ShareServers {
     }
 
     fn behind(&mut self, link: Link) -> Result<AnyStore, LabError> {
-        self.end_relays();
-        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-        let stopwatch = Arc::new(Stopwatch::start());
-        for to in self.addresses.iter().take(self.used.0.into()) {
-            let relay = match self.relays.first() {
-                None => Relay::bind(any_port, *to, link, None)?,
-                Some(first) => first.relay.beside(any_port, *to)?,
-            };
-            let relay = Arc::new(relay);
-            let (carrying, stopwatch) = (relay.clone(), stopwatch.clone());
-            let run = move || carrying.run(&|| stopwatch.elapsed());
-            let thread = thread::Builder::new().spawn(run).map_err(no_servers)?;
-            self.relays.push(RunningRelay { relay, thread: Some(thread) });
-        }
-        let addresses: Vec<_> = self.relays.iter().map(|it| it.relay.address()).collect();
+        let to: Vec<_> = self.addresses.iter().take(self.used.0.into()).copied().collect();
+        let addresses = self.relay(&to, link)?;
         let opened = self.location(&addresses)?.open(&StoreOptions::default());
         Ok(opened.map_err(no_servers)?.store)
     }
@@ -155,6 +182,29 @@ impl Servers for ShareServers {
     fn remove(&mut self) -> Result<(), LabError> {
         self.end_relays();
         self.location(&self.addresses)?.remove().map_err(no_servers)
+    }
+
+    fn create_alone(&mut self, trees: &[TreeShape], link: Link) -> Result<AnyStore, LabError> {
+        let (address, key) = match &self.alone {
+            Some(alone) => *alone,
+            None => {
+                let key = SecretKey::generate().map_err(no_servers)?;
+                let public = key.public();
+                let address = self.run(ANY_PORT, "alone", key, None)?;
+                *self.alone.insert((address, public))
+            }
+        };
+        let location = self.location_alone(address, &key)?;
+        drop(location.create(trees, &StoreOptions::default()).map_err(no_servers)?);
+        let relayed = self.relay(&[address], link)?[0];
+        let opened = self.location_alone(relayed, &key)?.open(&StoreOptions::default());
+        Ok(opened.map_err(no_servers)?.store)
+    }
+
+    fn remove_alone(&mut self) -> Result<(), LabError> {
+        self.end_relays();
+        let Some((address, key)) = &self.alone else { return Ok(()) };
+        self.location_alone(*address, key)?.remove().map_err(no_servers)
     }
 
     fn folder(&self) -> &Path {
@@ -179,6 +229,11 @@ fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
     listening.iter().map(TcpListener::local_addr).collect()
 }
 
+/// A key as URLs have it.
+fn in_url(key: &PublicKey) -> String {
+    key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
+}
+
 /// A volume has a tree, and here it holds nothing.
 fn no_tree() -> TreeShape {
     TreeShape::new(vec![LevelShape {
@@ -198,7 +253,7 @@ fn no_servers(error: impl std::fmt::Display) -> LabError {
 
 #[cfg(test)]
 mod tests {
-    use oblivio_lab::s3oram::{Clocks, Effort, Plan, Results, Shape, run};
+    use oblivio_lab::s3oram::{Clocks, Effort, Other, Plan, Results, Shape, run};
 
     use super::*;
     use crate::clock::{processor_time_of_process, processor_time_of_thread};
@@ -220,7 +275,11 @@ mod tests {
         };
         let of_five =
             [1, 2].map(|colluding| Shape { servers: 5, colluding, evictions: [1, 0], ..shape });
-        let plan = Plan { effort: Effort::QUICK, shapes: [&[shape][..], &of_five].concat() };
+        let plan = Plan {
+            effort: Effort::QUICK,
+            shapes: [&[shape][..], &of_five].concat(),
+            beside: Other::ALL.into(),
+        };
         assert_eq!(plan.servers(), 5);
         let stopwatch = Stopwatch::start();
         let wall = Arc::new(move || stopwatch.elapsed());
@@ -244,6 +303,17 @@ mod tests {
         let behind = &results.measured[1];
         // Two trips of 15 ms at least.
         assert!(behind.link.is_some() && behind.access.whole.least >= 0.03);
+        let [path, volume] = &results.beside[..] else { panic!("{:?}", results.beside) };
+        for beside in [path, volume] {
+            assert_eq!(beside.blocks, 32);
+            // Nothing is faster than the link.
+            assert!(beside.alone.least >= 0.95 * beside.alone_modelled, "{beside:?}");
+        }
+        // Six levels of five blocks each way, at 29 and 5 Mbit/s.
+        assert!((0.255..0.265).contains(&path.alone_modelled), "{path:?}");
+        assert!(path.together.is_none());
+        let together = volume.together.unwrap();
+        assert!(together.mean < volume.alone.mean, "{volume:?}");
         let again = Results::from_json(&results.to_json().unwrap()).unwrap();
         assert_eq!(again.text(), results.text());
         assert!(results.text().contains("its write"));

@@ -15,8 +15,10 @@
 //! | `ground` | what questions and bytes take between real servers |
 //! | `files` | what files of servers take |
 //! | `metered` | a store that times questions |
+//! | `beside` | Path ORAM and a volume without share servers, timed |
 //! | `targets` | what is wanted of the points |
 
+mod beside;
 mod claim;
 mod claims;
 mod figures;
@@ -37,6 +39,7 @@ mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use beside::{Beside, Other};
 pub use claim::{Claim, Says};
 pub use figures::Cell;
 pub use files::Files;
@@ -75,17 +78,24 @@ pub struct Plan {
     pub effort: Effort,
     /// What is measured on real servers.
     pub shapes: Vec<Shape>,
+    /// What is measured beside the first of them, behind the same link, on a bucket server.
+    pub beside: Vec<Other>,
 }
 
 impl Plan {
     /// All of it: some minutes.
     pub fn full() -> Self {
-        Self { effort: Effort::FULL, shapes: Shape::FULL.into() }
+        Self { effort: Effort::FULL, shapes: Shape::FULL.into(), beside: Vec::new() }
+    }
+
+    /// One large tree in the place of the small ones, and what it is compared with: half an hour.
+    pub fn large() -> Self {
+        Self { effort: Effort::FULL, shapes: vec![Shape::LARGE], beside: Other::ALL.into() }
     }
 
     /// The model alone, at rates that were measured in no time.
     pub fn quick() -> Self {
-        Self { effort: Effort::QUICK, shapes: Vec::new() }
+        Self { effort: Effort::QUICK, shapes: Vec::new(), beside: Vec::new() }
     }
 
     /// Servers that it takes to measure all of it.
@@ -123,8 +133,13 @@ pub fn run(
     )?;
     if let Some(points) = points {
         results.ground = Some(points.ground);
-        results.targets = targets::targets(&points.measured);
         results.measured = points.measured;
     }
+    if let Some(shape) = plan.shapes.first() {
+        let beside = plan.beside.iter();
+        let measured = beside.map(|other| beside::measure(*other, *shape, HOME, servers, clocks));
+        results.beside = measured.collect::<Result<_, _>>()?;
+    }
+    results.targets = targets::targets(&results.measured, &results.beside);
     Ok(results)
 }

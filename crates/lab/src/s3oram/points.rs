@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use oblivio_core::durable::{AnyStore, Durable, DurableConfig, Want};
+use oblivio_core::store::TreeShape;
 use oblivio_core::{MasterKey, Op};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::host::{TILES_AT_ONCE, part_bytes, slots_at_once};
@@ -43,6 +44,18 @@ pub trait Servers {
     /// # Errors
     /// When that cannot be done.
     fn remove(&mut self) -> Result<(), LabError>;
+
+    /// Makes a new volume of these trees on a bucket server, and reaches it behind a link. Whatever was behind one is not reached any more.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    fn create_alone(&mut self, trees: &[TreeShape], link: Link) -> Result<AnyStore, LabError>;
+
+    /// Removes that volume, if there is one.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    fn remove_alone(&mut self) -> Result<(), LabError>;
 
     /// Where their files are.
     fn folder(&self) -> &Path;
@@ -92,6 +105,10 @@ impl Shape {
         Self::SHORT.among(7, 3),
     ];
 
+    /// A disk of 1.4 GiB in blocks of 128 KiB, as volumes have it: 25 GB on three servers when all of it is written.
+    pub const LARGE: Self =
+        Self { height: 6, slots: 333, accesses: 176, evictions: [2, 1], ..Self::LONG };
+
     /// Long blocks, and short ones, on three servers.
     const LONG: Self = Self {
         block_bytes: 128 << 10,
@@ -130,6 +147,11 @@ impl Shape {
     pub fn total_accesses(self) -> u64 {
         let evictions = self.warm_up() + self.evictions.iter().sum::<u64>();
         u64::from(self.accesses) * evictions
+    }
+
+    /// How many blocks it has room for.
+    pub(super) fn blocks(self) -> Result<u64, LabError> {
+        Ok(self.params()?.1.blocks_max())
     }
 
     fn preset(self) -> Preset {
@@ -401,6 +423,11 @@ fn summed(
 }
 
 impl Measured {
+    /// Seconds of an access with its share of an eviction.
+    pub fn with_evictions(&self) -> f64 {
+        self.access.whole.mean + self.eviction.whole.mean / f64::from(self.shape.accesses)
+    }
+
     /// What is sent for all of it, by the model: up and down, of an access and of an eviction.
     pub(super) fn modelled_bytes(&self) -> Result<[[f64; 2]; 2], LabError> {
         let (_, tree) = self.shape.params()?;

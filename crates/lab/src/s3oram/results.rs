@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::NAME;
+use super::beside::Beside;
 use super::claim::Claim;
 use super::figures::Cell;
 use super::ground::Ground;
@@ -28,7 +29,10 @@ pub struct Results {
     pub meanwhile: Option<String>,
     /// Trees on real servers.
     pub measured: Vec<Measured>,
-    /// What is wanted of them.
+    /// Other ORAMs behind the same link. Results of earlier versions have none.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
+    /// What is wanted of all that.
     pub targets: Vec<Claim>,
 }
 
@@ -43,6 +47,7 @@ impl Results {
             ground: None,
             meanwhile: None,
             measured: Vec::new(),
+            beside: Vec::new(),
             targets: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Results;
+use super::beside::Beside;
 use super::claim::Claim;
 use super::figures::Cell;
 use super::ground::Ground;
@@ -23,6 +24,9 @@ impl Results {
         if let Some(ground) = &self.ground {
             let meanwhile = self.meanwhile.as_ref().map(|it| format!("Meanwhile: {it}.\n"));
             parts.push(measured(ground, &self.measured, &meanwhile.unwrap_or_default()));
+            if !self.beside.is_empty() {
+                parts.push(beside(&self.measured, &self.beside));
+            }
             parts.push(format!("## Targets\n\n{}", claims(&self.targets)));
         }
         parts.join("\n")
@@ -206,6 +210,45 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
         ground.processors,
         files(measured),
         bytes.collect::<String>()
+    )
+}
+
+/// Other ORAMs, and how much longer they take than the tree that they stand beside.
+fn beside(measured: &[Measured], beside: &[Beside]) -> String {
+    const HEAD: &str = "\
+| ORAM of as many blocks, behind the same link | with its share of evictions, one after the other, s: mean ± deviation (times) | model, s | of S³ORAM's | several under way, s | model, s | of S³ORAM's |
+|---|---|---:|---:|---|---:|---:|
+";
+    let shares = measured.iter().find(|point| point.link.is_some()).map(Measured::with_evictions);
+    let of_shares = |seconds: f64| {
+        shares.map_or_else(|| "–".to_owned(), |shares| format!("{:.1} times", seconds / shares))
+    };
+    let spread = |spread: &Spread| {
+        format!("{:.2} ± {:.2} ({})", spread.mean, spread.deviation, spread.count)
+    };
+    let rows = beside.iter().map(|it| {
+        let together = match (&it.together, it.together_modelled) {
+            (Some(timed), Some(modelled)) => {
+                format!("{} | {modelled:.2} | {}", spread(timed), of_shares(timed.mean))
+            }
+            _ => "– | – | –".to_owned(),
+        };
+        format!(
+            "| {}, {} blocks of {} KiB | {} | {:.2} | {} | {together} |",
+            it.other.name(),
+            it.blocks,
+            it.block_bytes >> 10,
+            spread(&it.alone),
+            it.alone_modelled,
+            of_shares(it.alone.mean)
+        )
+    });
+    let shares = shares
+        .map(|seconds| format!("S³ORAM takes {seconds:.2} s, with its share of an eviction.\n"));
+    format!(
+        "## Measured beside it\n\n{}{}",
+        markdown::table(HEAD, rows),
+        shares.unwrap_or_default()
     )
 }
 

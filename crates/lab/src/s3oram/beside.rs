@@ -1,0 +1,243 @@
+//! What S³ORAM is compared with, timed on a bucket server behind the same link: Path ORAM as the paper counts it, and a volume as it is by default.
+
+use std::time::Duration;
+
+use oblivio_core::durable::rotating::DurableRaw;
+use oblivio_core::durable::{
+    AnyStore, Durable, DurableConfig, DurableScheme, Fact, FactValue, Plan, Want, Wish,
+};
+use oblivio_core::store::{BucketStore, TreeId};
+use oblivio_core::{Geometry, Key, MasterKey, Op, Oram, PathOram, Sealer, TreeConfig};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::points::{Servers, Shape};
+use super::spread::Spread;
+use super::{Clock, Clocks};
+use crate::LabError;
+use crate::link::{Link, Traffic, VolumeOnLink};
+use crate::links::path;
+
+/// An ORAM without servers that compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Other {
+    /// Path ORAM with five blocks a bucket, a leaf for one or two blocks, and nothing but positions and stash on the client.
+    PathZ5,
+    /// RAW ORAM as volumes have it by default: the client keeps what levels there is room for.
+    DefaultVolume,
+}
+
+/// What an access to it took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Which.
+    pub other: Other,
+    /// How many blocks it has.
+    pub blocks: u64,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// Behind what.
+    pub link: Link,
+    /// An access with its share of evictions, one after the other, in seconds: each period of evictions is one value.
+    pub alone: Spread,
+    /// The same by the model.
+    pub alone_modelled: f64,
+    /// The same with several under way, if it can have that.
+    pub together: Option<Spread>,
+    /// The same by the model.
+    pub together_modelled: Option<f64>,
+}
+
+impl Other {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::PathZ5, Self::DefaultVolume];
+
+    /// How it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PathZ5 => "Path ORAM Z5, all levels on the server",
+            Self::DefaultVolume => "default volume (RAW ORAM)",
+        }
+    }
+}
+
+/// Accesses to Path ORAM.
+const PATH_ACCESSES: usize = 6;
+
+/// Periods of evictions of the volume: one after the other, and together.
+const PERIODS: usize = 6;
+
+/// How often so many are timed together.
+const ROUNDS: usize = 3;
+
+/// Makes an ORAM of as many blocks as `shape` has room for on a bucket server behind `link`, and accesses it. Nothing has to be in it: what a path moves does not depend on it.
+///
+/// # Errors
+/// Those of the server and of the ORAM.
+pub(super) fn measure(
+    other: Other,
+    shape: Shape,
+    link: Link,
+    servers: &mut dyn Servers,
+    clocks: &Clocks,
+) -> Result<Beside, LabError> {
+    let (blocks, block_bytes) = (shape.blocks()?, shape.block_bytes);
+    let measured = match other {
+        Other::PathZ5 => of_path(blocks, block_bytes, link, servers, &clocks.wall),
+        Other::DefaultVolume => of_volume(blocks, block_bytes, link, servers, &clocks.wall),
+    };
+    servers.remove_alone()?;
+    measured
+}
+
+fn of_path(
+    blocks: u64,
+    block_bytes: u32,
+    link: Link,
+    servers: &mut dyn Servers,
+    wall: &Clock,
+) -> Result<Beside, LabError> {
+    const SLOTS: u16 = 5;
+    const STASH_BLOCKS_MAX: usize = 200;
+    let levels = blocks.max(1).ilog2() + 1;
+    let geometry = Geometry::uniform((levels - 1) as u8, SLOTS)?;
+    let tree = TreeConfig::new(blocks, block_bytes as usize, geometry, STASH_BLOCKS_MAX);
+    let store = servers.create_alone(&[tree.shape()?], link)?;
+    let mut coins = StdRng::seed_from_u64(1);
+    let sealer = Sealer::aes128(Key::draw(&mut coins), TreeId(0));
+    let mut oram = PathOram::path(&tree, sealer, store, coins)?;
+    let mut block = vec![0; block_bytes as usize];
+    let mut times = Vec::new();
+    // The first one finds a connection that is not up to speed.
+    for address in 0..=PATH_ACCESSES as u64 {
+        let start = wall();
+        oram.read(address * 997 % blocks, &mut block)?;
+        // What went up and is not durable would be kept, and not come down again.
+        oram.store_mut().flush().map_err(oblivio_core::Error::from)?;
+        times.push(seconds_since(wall, start));
+    }
+    let traffic = path(levels, SLOTS.into(), block_bytes);
+    Ok(Beside {
+        other: Other::PathZ5,
+        blocks,
+        block_bytes,
+        link,
+        alone: Spread::of(times.drain(1..)),
+        alone_modelled: traffic.serial_seconds(link),
+        together: None,
+        together_modelled: None,
+    })
+}
+
+fn of_volume(
+    blocks: u64,
+    block_bytes: u32,
+    link: Link,
+    servers: &mut dyn Servers,
+    wall: &Clock,
+) -> Result<Beside, LabError> {
+    let bytes = blocks * u64::from(block_bytes);
+    let wish = Wish { block_bytes, ..Wish::new(bytes, DurableRaw.name()) };
+    let config = DurableRaw.plan(&wish)?;
+    let traffic = *VolumeOnLink::of(&*config)?.traffic();
+    let store = servers.create_alone(&config.shapes()?, link)?;
+    let mut volume = Volume::new(&*config, store)?;
+    volume.one_by_one(1, wall)?;
+    let alone = volume.one_by_one(PERIODS, wall)?;
+    let together = volume.together(wall)?;
+    Ok(Beside {
+        other: Other::DefaultVolume,
+        blocks,
+        block_bytes,
+        link,
+        alone,
+        alone_modelled: traffic.serial_seconds(link),
+        together: Some(together),
+        together_modelled: Some(Traffic::pipelined_seconds(&traffic, link)),
+    })
+}
+
+/// Accesses of a period of evictions.
+fn period(config: &dyn DurableConfig) -> usize {
+    let period = config.facts().into_iter().find_map(|fact| match fact {
+        Fact::Value("evict_period", FactValue::Number(accesses)) => usize::try_from(accesses).ok(),
+        _ => None,
+    });
+    period.unwrap_or(1)
+}
+
+fn seconds_since(wall: &Clock, start: Duration) -> f64 {
+    wall().saturating_sub(start).as_secs_f64()
+}
+
+/// Accesses to a volume's ORAM, a period of evictions at a time.
+struct Volume {
+    array: Box<dyn Durable>,
+    period: usize,
+    coins: StdRng,
+}
+
+impl Volume {
+    fn new(config: &dyn DurableConfig, store: AnyStore) -> Result<Self, LabError> {
+        let mut coins = StdRng::seed_from_u64(1);
+        let key = MasterKey::from_bytes([0; 32]);
+        let trees: Vec<_> = (0..).map(TreeId).take(config.shapes()?.len()).collect();
+        let array = config.create(key, &trees, store, &mut coins)?;
+        Ok(Self { array, period: period(config), coins })
+    }
+
+    /// Seconds of an access, of each of so many periods, until it is durable.
+    fn one_by_one(&mut self, periods: usize, wall: &Clock) -> Result<Spread, LabError> {
+        let mut times = Vec::new();
+        for _ in 0..periods {
+            let start = wall();
+            for _ in 0..self.period {
+                let plan = self.plan(1, &[])?;
+                self.carry_out(&plan, 1)?;
+            }
+            self.array.flush()?;
+            times.push(seconds_since(wall, start) / self.period as f64);
+        }
+        Ok(Spread::of(times))
+    }
+
+    /// The same of several periods, if each is announced while the one before is carried out.
+    fn together(&mut self, wall: &Clock) -> Result<Spread, LabError> {
+        let mut times = Vec::new();
+        for _ in 0..ROUNDS {
+            let start = wall();
+            let mut next = self.plan(self.period, &[])?;
+            self.array.announce(&next)?;
+            for _ in 1..PERIODS {
+                let now = next;
+                next = self.plan(self.period, &[&now])?;
+                self.array.announce(&next)?;
+                self.carry_out(&now, self.period)?;
+            }
+            self.carry_out(&next, self.period)?;
+            self.array.flush()?;
+            times.push(seconds_since(wall, start) / (self.period * PERIODS) as f64);
+        }
+        Ok(Spread::of(times))
+    }
+
+    fn plan(&mut self, accesses: usize, planned: &[&Plan]) -> Result<Plan, LabError> {
+        let blocks = self.array.blocks();
+        let wanted: Vec<_> =
+            (0..accesses).map(|_| Want::Block(self.coins.random_range(0..blocks))).collect();
+        Ok(self.array.plan(&wanted, planned, &mut self.coins)?)
+    }
+
+    fn carry_out(&mut self, plan: &Plan, accesses: usize) -> Result<(), LabError> {
+        // What a client could go back to is overwritten otherwise.
+        if self.array.room()?.accesses < accesses as u64 {
+            self.array.flush()?;
+            self.array.settle();
+        }
+        let mut data = vec![vec![0; self.array.block_bytes()]; accesses];
+        let mut ops: Vec<_> = data.iter_mut().map(|block| Op::Read(block)).collect();
+        Ok(self.array.carry_out(plan, &mut ops)?)
+    }
+}
