@@ -15,12 +15,20 @@ const BYTES_BEFORE_ANY: usize = 256 << 10;
 /// # Errors
 /// Those of the stream; [`ErrorKind::InvalidInput`] for one that is too long, and nothing is sent.
 pub fn send(stream: &mut impl Write, message: &[u8]) -> io::Result<()> {
-    if message.len() > MESSAGE_BYTES_MAX {
+    send_parts(stream, &[message])
+}
+
+/// Sends a message that lies in several places, so that nobody has to put it together.
+///
+/// # Errors
+/// Those of [`send`].
+pub fn send_parts(stream: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum();
+    if bytes > MESSAGE_BYTES_MAX {
         return Err(io::Error::new(ErrorKind::InvalidInput, "the message is too long to be sent"));
     }
-    let length = message.len() as u32;
-    stream.write_all(&length.to_le_bytes())?;
-    stream.write_all(message)
+    stream.write_all(&(bytes as u32).to_le_bytes())?;
+    parts.iter().try_for_each(|part| stream.write_all(part))
 }
 
 /// The next message; none if the stream ends where one would begin.
@@ -85,9 +93,9 @@ mod tests {
     #[test]
     fn messages_come_as_they_were_sent_and_cut_ones_are_noticed() {
         let mut stream = Vec::new();
-        for message in [&b""[..], b"one", &[7; 100_000]] {
-            send(&mut stream, message).unwrap();
-        }
+        send(&mut stream, b"").unwrap();
+        send_parts(&mut stream, &[b"o", b"", b"ne"]).unwrap();
+        send(&mut stream, &[7; 100_000]).unwrap();
         let mut rest = &stream[..];
         let mut next = || receive(&mut rest, MESSAGE_BYTES_MAX).unwrap();
         assert_eq!(next(), Some(vec![]));

@@ -396,7 +396,7 @@ impl Request {
                 put_text(&mut out, name);
                 out
             }
-            Self::Deal { message } => [&[kind::DEAL], &message[..]].concat(),
+            Self::Deal { message } => [&DEAL_HEAD, &message[..]].concat(),
         }
     }
 
@@ -443,6 +443,9 @@ impl Request {
         Ok(request)
     }
 }
+
+/// What a [`Request::Deal`] begins with: whoever has the bytes that are dealt sends them behind it.
+pub const DEAL_HEAD: [u8; 1] = [kind::DEAL];
 
 /// Appends what a [`Request::Write`] begins with: whoever has the bytes of the pieces, or seals them in place, appends them.
 pub fn put_write_head(out: &mut Vec<u8>, number: u64, pieces: &[Piece]) {

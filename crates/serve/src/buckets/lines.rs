@@ -15,7 +15,7 @@ use oblivio_shares::host::{Host, Peers};
 use oblivio_shares::message::ServerKey;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::{Link, Moment};
-use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
+use oblivio_wire::message::{DEAL_HEAD, MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::tls::reach;
 use oblivio_wire::{Answer, Failure, Request, frame};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -367,8 +367,7 @@ impl Called {
     /// A link on which that has failed is of no use.
     fn send(mut self, message: Option<&[u8]>) -> io::Result<Self> {
         let Some(message) = message else { return Ok(self) };
-        let deal = Request::Deal { message: message.to_vec() };
-        frame::send(&mut self.link.writer, &deal.encode())?;
+        frame::send_parts(&mut self.link.writer, &[&DEAL_HEAD, message])?;
         self.link.writer.flush()?;
         Ok(self)
     }
