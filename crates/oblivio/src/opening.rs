@@ -95,12 +95,14 @@ impl Locked<'_> {
             match self.newer {
                 NewerCopies::Refuse => {
                     let dir = home::open(&state)?;
-                    Volume::check_before_opening(&mut *found.store, &dir, &owner).map_err(of)?;
+                    Volume::check_before_opening(found.store, &dir, &owner).map_err(of)?;
                 }
                 // A rescue takes what is there, however old it is. But whoever uses the directory keeps the volume.
-                NewerCopies::LeaveOut => drop(home::open_to_read(&state)?),
+                NewerCopies::LeaveOut => {
+                    drop(home::open_to_read(&state)?);
+                    drop(found.store);
+                }
             }
-            drop(found);
             found = open()?;
         }
         let OpenedStore { store, condition } = found;

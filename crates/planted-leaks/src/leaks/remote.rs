@@ -124,8 +124,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and ends a disk that is in use because somebody mistyped a command",
         edits: &[Edit {
             file: "oblivio/src/opening.rs",
-            find: "Volume::check_before_opening(&mut *found.store, &dir, &owner).map_err(of)?;",
-            replacement: "",
+            find: "Volume::check_before_opening(found.store, &dir, &owner).map_err(of)?;",
+            replacement: "drop((found.store, dir));",
         }],
         found_by: &[CLI_VOLUME
             .tests(&["remote::a_second_client_takes_the_volume_over_and_the_first_says_so"])],

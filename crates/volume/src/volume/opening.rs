@@ -150,21 +150,27 @@ impl Volume {
     }
 
     /// Whether [`Self::open`] would find storage and directory to be those of one volume, and neither set back. It writes to
-    /// neither, so storage may be in use meanwhile.
+    /// neither, so storage may be in use meanwhile: what it shows of accesses that the directory does not know of is believed, and
+    /// what it does not show may be half written. Storage may be further a moment later, so the opening looks again.
     ///
     /// # Errors
     /// As of [`Self::open`].
     pub fn check_before_opening(
-        store: &mut dyn BucketStore,
+        mut store: impl BucketStore + Send + 'static,
         dir: &dyn StateDir,
         owner: &Unlocked,
     ) -> Result<(), VolumeError> {
         let Unlocked { superblock, volume_key: key, .. } = owner;
+        let config = superblock.params().config()?;
         let keys = LedgerKeys::new(key);
         let past = Past::read(dir, &keys, &superblock.volume_id())?;
         newest::check(dir, owner)?;
-        let (shown, _) = anchor::look(store, &keys.anchor)?;
-        past.known(dir, &keys)?.check(shown).map(drop)
+        let (shown, _) = anchor::look(&mut store, &keys.anchor)?;
+        past.known(dir, &keys)?.check(shown)?;
+        let mut history = past.history;
+        let mut array = history.array(&*config, seal_key(key), Box::new(store))?;
+        let may_be_half_written = true;
+        history.refuse_if_behind(&mut *array, may_be_half_written)
     }
 
     /// Opens a volume, and recovers it if it was not closed.

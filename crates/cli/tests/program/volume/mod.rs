@@ -23,6 +23,7 @@ mod rescued;
 mod secrets;
 mod serving;
 mod share_machines;
+mod share_openings;
 mod share_trouble;
 mod shares;
 mod store_file;

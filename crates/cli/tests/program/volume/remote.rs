@@ -244,6 +244,30 @@ fn a_second_client_takes_the_volume_over_and_the_first_says_so() {
     assert!(code != Some(0) && said.contains("another client"), "{code:?}: {said}");
 }
 
+/// A copy of the time of the last checkpoint lacks what was written since: no checkpoint tells, and the places of evictions do.
+#[test]
+fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
+    let world = World::new();
+    let server = StoreServer::new(&world, "");
+    let volume = server.volume("disk");
+    world.good(&format!("create {volume} --size 4M --state client"));
+    fs::write(world.path("data"), bytes(5, 4 * MIB)).unwrap();
+    // Nothing is left in storage of moves that may have been lost.
+    let serve = format!("serve nbd {volume} --cache 0 --state client --run");
+    world.good(&format!("{serve} 'nbdcopy --flush data \"$uri\"'"));
+    let program = env!("CARGO_BIN_EXE_oblivio");
+    let refused = format!(
+        "{program} check \"{}\" --key-file key --state older; test $? = 12",
+        server.url("disk")
+    );
+    let write = "qemu-io --format raw --cmd \"write -q -P 7 1M 128K\" \"$uri\"";
+    let read = "qemu-io --format raw --cmd \"read -q -P 7 1M 128K\" \"$uri\"";
+    world.good(&format!(
+        "{serve} 'cp -r client older && {write} && ({refused}) && {write} && {read}'"
+    ));
+    world.good(&format!("check {volume} --state client"));
+}
+
 /// A server that does not come back is given up in time, and the volume recovers later.
 #[test]
 fn a_server_that_stays_away_is_given_up_and_nothing_is_lost() {

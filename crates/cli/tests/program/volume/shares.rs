@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::world::{Bytes, MIB, World, bytes, end};
 use crate::common;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_oblivio");
+pub(super) const PROGRAM: &str = env!("CARGO_BIN_EXE_oblivio");
 
 /// Small buckets, so that there are many evictions.
 pub(super) const SMALL: &str = "--block 4K --slots 74 --evict-period 16";
@@ -120,7 +120,7 @@ impl ShareServers {
         }
     }
 
-    fn url_of(&self, order: &[usize], name: &str) -> String {
+    pub(super) fn url_of(&self, order: &[usize], name: &str) -> String {
         let all = |of: &[String]| order.iter().map(|it| &of[*it][..]).collect::<Vec<_>>().join(",");
         let (addresses, keys) = (all(&self.addresses), all(&self.keys));
         format!("shares://{addresses}/{name}?server={keys}&key=client.key{}", self.more)

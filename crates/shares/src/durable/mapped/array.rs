@@ -235,7 +235,8 @@ impl Durable for MappedArray {
         check_sound(self.broken)?;
         let known = self.known.accesses() + accesses;
         self.seen_max = self.seen_max.max(known);
-        let (told, is_old) = self.tell_all(self.known.point_after(known))?;
+        // No more than that: whoever only looks may ask nothing else.
+        let (told, is_old) = self.all_told(self.known.point_after(known), Self::epochs)?;
         for (tree, told) in told.into_iter().enumerate() {
             if told.iter().filter(|told| told.is_ok()).count() <= self.params.parties.colluding() {
                 let advice = "Most servers have to say how far they are";

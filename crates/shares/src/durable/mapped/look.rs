@@ -44,21 +44,29 @@ impl MappedArray {
     }
 
     /// How far all servers are in a tree.
-    fn tell(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
-        let setups = self.setups(tree)?;
-        let mut servers = self.servers(tree)?;
-        let told = standing::tell(&mut servers, setups);
-        servers::check_not_fenced(&servers, &told)?;
-        Ok(told)
+    pub(super) fn epochs(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
+        Ok(servers::epochs(&mut self.servers(tree)?))
     }
 
-    /// Whether the client's directory is older than the servers are in any of the trees. They are asked, and what they say is answered.
-    pub(super) fn tell_all(&mut self, seen_max: Point) -> Result<(Vec<Vec<Told>>, bool), Error> {
+    /// The same, and those that are something are told what they should be.
+    fn tell(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
+        let setups = self.setups(tree)?;
+        Ok(standing::tell(&mut self.servers(tree)?, setups))
+    }
+
+    /// Whether the client's directory is older than the servers are in any of the trees. They are asked as `ask` does, and what they say is answered.
+    pub(super) fn all_told(
+        &mut self,
+        seen_max: Point,
+        ask: fn(&mut Self, usize) -> Result<Vec<Told>, Error>,
+    ) -> Result<(Vec<Vec<Told>>, bool), Error> {
         let (mut all, mut is_any_old) = (Vec::new(), false);
         for tree in 0..self.trees.len() {
-            let (told, shape) = (self.tell(tree)?, self.levels.level(tree).tree);
+            let (told, shape) = (ask(self, tree)?, self.levels.level(tree).tree);
             let parties = self.params.parties;
-            is_any_old |= is_old(&self.servers(tree)?, parties, shape, &told, seen_max)?;
+            let servers = self.servers(tree)?;
+            servers::check_not_fenced(&servers, &told)?;
+            is_any_old |= is_old(&servers, parties, shape, &told, seen_max)?;
             all.push(told);
         }
         Ok((all, is_any_old))
@@ -72,7 +80,7 @@ impl MappedArray {
         let parties = self.params.parties;
         let (kept, seen_max) =
             (self.known.point_after(self.kept), self.known.point_after(self.seen_max));
-        let (told, is_old) = self.tell_all(seen_max)?;
+        let (told, is_old) = self.all_told(seen_max, Self::tell)?;
         if is_old {
             return Err(Error::new(
                 ErrorKind::StateRolledBack,
