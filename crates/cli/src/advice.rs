@@ -3,7 +3,7 @@
 //! A library names what its callers can do; here it becomes the option or the command that does it.
 
 /// What libraries say, and what is said here instead.
-const SAID: [(&str, &str); 22] = [
+const SAID: [(&str, &str); 23] = [
     ("allow as many", "allow as many (--client-memory)"),
     ("open the volume as one that was tampered with", "open the volume with --after-tampering"),
     ("check the volume as one that was tampered with", "run `oblivio check --after-tampering`"),
@@ -19,6 +19,7 @@ const SAID: [(&str, &str); 22] = [
     ("one of them can be named", "--key-slot names one"),
     ("more memory can be allowed", "--unlock-memory-max allows more"),
     ("go on with the copy", "go on with `oblivio copy --resume`"),
+    ("remove what is left of it", "remove what is left of it (`oblivio remove URL --yes`)"),
     ("the raw disk", "the raw disk (--raw)"),
     ("let one be made first", "mount it once without --no-mkfs and --read-only"),
     ("allow addresses beyond loopback", "allow addresses beyond loopback (--beyond-loopback)"),

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use oblivio_core::durable::number_of;
 use oblivio_core::store::BucketStore;
-use oblivio_store::{BoxedStore, Condition, Location, OpenedStore, StoreKind, StoreOptions};
+use oblivio_store::{
+    BoxedStore, Condition, Location, OpenErrorKind, OpenedStore, SharedStore, StoreKind,
+    StoreOptions,
+};
 use oblivio_volume::keys::{Attempt, Secret, SecretKind};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeParams,
@@ -44,28 +47,96 @@ pub struct Locked<'a> {
 /// # Errors
 /// When storage cannot be opened, or shows no volume; [`Locked`](ErrorKind::Locked) where that is because somebody is making one.
 pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
-    look_beside_writer(location).map_err(|error| {
-        // A server that does not answer is not asked once more.
-        if !matches!(
-            error.kind(),
-            ErrorKind::Tampered | ErrorKind::Input | ErrorKind::UnknownVersion
-        ) {
-            return error;
-        }
-        // What is not whole may be about to be.
-        let options = StoreOptions::default().with_read_only(true);
-        match location.open(&options).map_err(Error::from) {
-            Err(locked) if locked.kind() == ErrorKind::Locked => locked,
-            _ => error,
-        }
-    })
+    let (superblock, condition) = once_made(location, || look_beside_writer(location))?;
+    check_parties(location, superblock.unauthenticated_params())?;
+    Ok((superblock, condition))
 }
 
 fn look_beside_writer(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
     let OpenedStore { mut store, condition } = location.open(&beside_writer())?;
-    let superblock = unlock::look(&mut store).map_err(no_superblock)?;
-    check_parties(location, superblock.unauthenticated_params())?;
+    let superblock =
+        unlock::look(&mut store).map_err(|error| no_superblock(error, location.kind()))?;
     Ok((superblock, condition))
+}
+
+/// Share servers, of which the one at this place may have to be made anew, to see whether it has to: see [`Location::look_to_repair`].
+///
+/// # Errors
+/// Those of it; [`Locked`](ErrorKind::Locked) where somebody is making the volume.
+pub fn look_to_repair(
+    location: &Location,
+    server: usize,
+    options: &StoreOptions,
+) -> Result<SharedStore, Error> {
+    once_made(location, || Ok(location.look_to_repair(server, options)?))
+}
+
+/// What there is of a volume that cannot be opened, or shows no superblock.
+enum Left {
+    /// Nobody has finished it: what to say of that.
+    Unfinished(Error),
+    /// Somebody has.
+    Finished,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Left {
+    /// Nobody here may have the volume open to write.
+    fn at(location: &Location, error: &Error) -> Self {
+        use ErrorKind::{Input, Tampered, UnknownVersion};
+        // A server that does not answer is not asked once more.
+        if !matches!(error.kind(), Tampered | Input | UnknownVersion) {
+            return Self::Unknown;
+        }
+        let stores = match location.remains() {
+            Ok(remains) => remains.stores,
+            Err(locked) if locked.kind() == OpenErrorKind::Locked => {
+                return Self::Unfinished(locked.into());
+            }
+            Err(_) => return Self::Unknown,
+        };
+        let mut unfinished = Self::Unknown;
+        for mut store in stores {
+            match unlock::look(&mut store) {
+                Ok(_) => return Self::Finished,
+                Err(error) if error.kind() == SuperblockErrorKind::NotAVolume => {
+                    unfinished = Self::Unfinished(no_superblock(error, location.kind()));
+                }
+                Err(_) => return Self::Unknown,
+            }
+        }
+        match location.kind() {
+            // Of other stores, what cannot be opened says more.
+            StoreKind::Shares { .. } => unfinished,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Opens a volume, or says that somebody is making it, or that nobody has finished it. A server waits a moment for whoever is making one: then it is opened again.
+fn once_made<T>(location: &Location, open: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
+    let error = match open() {
+        Err(error) => error,
+        opened => return opened,
+    };
+    match Left::at(location, &error) {
+        Left::Unfinished(said) => Err(said),
+        Left::Finished => open(),
+        Left::Unknown => Err(error),
+    }
+}
+
+/// The same of a volume that was opened, and shows no superblock: `error` says that.
+fn of_unfinished(location: &Location, error: Error) -> Error {
+    let is_there = || look_beside_writer(location).is_ok();
+    match Left::at(location, &error) {
+        Left::Unfinished(said) => said,
+        Left::Finished if is_there() => {
+            Error::new(ErrorKind::Locked, "somebody has just made the volume: try again")
+        }
+        Left::Finished | Left::Unknown => error,
+    }
 }
 
 /// What is read may be half written.
@@ -84,12 +155,18 @@ impl Locked<'_> {
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<Unlocking, E> {
         // What will be refused takes the volume from nobody.
-        let looked =
-            if options.read_only { None } else { self.location.look(options).map_err(of)? };
+        let open = || self.location.open(options).map_err(Error::from);
+        let look = || self.location.look(options).map_err(Error::from);
+        let looked = if options.read_only { None } else { once_made(self.location, look)? };
         let is_looked_at = looked.is_some();
-        let open = || self.location.open(options).map_err(of);
-        let mut found = looked.map_or_else(open, Ok)?;
-        let owner = self.owner_of(&mut found.store, found.condition.is_cut_off, secret)?;
+        let (mut found, is_alone) = match looked {
+            Some(looked) => (looked, false),
+            None if options.read_only => (once_made(self.location, open)?, false),
+            // Who has it open alone knows that nobody else is making it.
+            None => (open()?, true),
+        };
+        let said = |error| if is_alone { error } else { of_unfinished(self.location, error) };
+        let owner = self.owner_in(&mut found.store, found.condition.is_cut_off, secret, said)?;
         let state = state_of(self.state, &owner)?;
         if is_looked_at {
             match self.newer {
@@ -124,15 +201,26 @@ impl Locked<'_> {
         Ok((self.owner_of(&mut store, condition.is_cut_off, secret)?, condition))
     }
 
-    /// Whoever can unlock the volume in a store.
+    /// Whoever can unlock the volume in a store that is open to look or to read.
     ///
     /// # Errors
-    /// Those of the superblock, and of `secret`.
+    /// Those of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) where somebody is making the volume.
     pub fn owner_of<E: From<Error>>(
         &self,
         store: &mut impl BucketStore,
         is_cut_off: bool,
         secret: impl FnOnce() -> Result<Secret, E>,
+    ) -> Result<Unlocked, E> {
+        self.owner_in(store, is_cut_off, secret, |error| of_unfinished(self.location, error))
+    }
+
+    /// The same. `without` is what to say of a store without a superblock.
+    fn owner_in<E: From<Error>>(
+        &self,
+        store: &mut impl BucketStore,
+        is_cut_off: bool,
+        secret: impl FnOnce() -> Result<Secret, E>,
+        without: impl FnOnce(Error) -> Error,
     ) -> Result<Unlocked, E> {
         let mut kind = None;
         let secret = || secret().inspect(|secret| kind = Some(secret.kind()));
@@ -141,7 +229,9 @@ impl Locked<'_> {
                 ErrorKind::Tampered,
                 "so much was cut off the file that no copy of the superblock is left: restore it from a backup",
             )),
-            UnlockError::NoSuperblock(error) => no_superblock(error).into(),
+            UnlockError::NoSuperblock(error) => {
+                without(no_superblock(error, self.location.kind())).into()
+            }
             UnlockError::NoSecret(error) => error,
             UnlockError::NotUnlocked(error) => not_unlocked(error, kind).into(),
         })?;
@@ -203,16 +293,23 @@ fn not_unlocked(error: SuperblockError, kind: Option<SecretKind>) -> Error {
     }
 }
 
-/// What a store that is one of ours and shows no superblock may be.
-pub fn no_superblock(error: SuperblockError) -> Error {
-    match error.kind() {
-        SuperblockErrorKind::NotAVolume => Error::new(
-            ErrorKind::Tampered,
-            "what is there has the form of a volume, and no superblock. If it is a copy that is not whole, go on with the copy. \
-             If it never was a volume, because its creation was interrupted, `oblivio remove` removes it. Else restore it from a backup",
-        ),
-        _ => VolumeError::from(error).into(),
+/// What a store of this kind that is one of ours and shows no superblock may be.
+pub fn no_superblock(error: SuperblockError, kind: StoreKind) -> Error {
+    if error.kind() != SuperblockErrorKind::NotAVolume {
+        return VolumeError::from(error).into();
     }
+    let what = match kind {
+        // No copy of a volume gets there.
+        StoreKind::Shares { .. } => {
+            "If its creation was interrupted, it never was a volume: remove what is left of it, and create it again. Else restore its servers from backups"
+        }
+        _ => {
+            "If it is a copy that is not whole, go on with the copy. \
+             If it never was a volume, because its creation was interrupted, `oblivio remove` removes it. Else restore it from a backup"
+        }
+    };
+    let message = format!("what is there has the form of a volume, and no superblock. {what}");
+    Error::new(ErrorKind::Tampered, message)
 }
 
 /// The error of a caller from one of ours.

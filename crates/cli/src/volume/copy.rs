@@ -39,7 +39,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let options = StoreOptions::default().with_read_only(true);
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
     condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));
-    copying::look(&mut *source).map_err(no_superblock)?;
+    copying::look(&mut *source).map_err(|error| no_superblock(error, from.kind()))?;
     let shapes = shapes_of(&*source);
     let kept = KeptProgress::of(args, &shapes)?;
     // From here on there is something to say when it is asked to end.
@@ -175,7 +175,7 @@ impl CopyWatch for Watch<'_> {
 fn explained(error: CopyError, from: &Location, to: &Location, kept: &KeptProgress) -> CliError {
     let message = error.to_string();
     match error {
-        CopyError::NoVolume(error) => no_superblock(error).into(),
+        CopyError::NoVolume(error) => no_superblock(error, from.kind()).into(),
         CopyError::From(error) => failed(from, error, ". The same command with --resume goes on"),
         CopyError::To(error) => failed(to, error, " there. The same command with --resume goes on"),
         CopyError::Progress(error) => not_kept(kept, &error),

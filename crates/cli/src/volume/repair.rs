@@ -1,6 +1,6 @@
 //! `oblivio shares repair`: the shares of one server, made anew.
 
-use oblivio::opening::Locked;
+use oblivio::opening::{Locked, look_to_repair};
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
@@ -21,7 +21,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let RepairArgs { volume, secret, unlock, retry_for, .. } = args;
     let server = usize::from(args.server) - 1;
     let options = StoreOptions::default().with_retry_for(*retry_for);
-    let mut looked = volume.look_to_repair(server, &options)?;
+    let mut looked = look_to_repair(volume, server, &options)?;
     let locked = Locked {
         location: volume,
         state: None,

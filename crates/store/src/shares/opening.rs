@@ -95,7 +95,7 @@ impl SharedStore {
         let found = at_once(&servers, |dial| RemoteStore::open(dial, mode, options.clone()));
         let errors = found.iter().map(|found| found.as_ref().err());
         check_has_volume(&options.name, colluding, errors)?;
-        let is_anywhere = found.iter().any(Result::is_ok);
+        let there = found.iter().filter(|found| found.is_ok()).count();
         let count = servers.len();
         let mut missing_max = count - enough;
         // Whatever a server answers instead of opening, it could have been silent as well. But who else has the volume is not to lose it.
@@ -105,8 +105,13 @@ impl SharedStore {
         let mut first: Option<(String, Vec<TreeShape>)> = None;
         for ((found, called), number) in found.into_iter().zip(names(&servers)).zip(1..) {
             let found = found.map_err(|error| match error.kind() {
-                OpenErrorKind::Missing if is_anywhere => lost_by(number, &options.name, error),
-                OpenErrorKind::Damaged if is_anywhere => damaged_at(number, error),
+                OpenErrorKind::Missing if there > 0 => {
+                    let advice = anew_or_wait(number, there, colluding);
+                    lost_by(&options.name, &advice, error)
+                }
+                OpenErrorKind::Damaged if there > 0 => {
+                    damaged_at(&anew_or_wait(number, there, colluding), error)
+                }
                 _ => error,
             });
             match found {
@@ -125,9 +130,10 @@ impl SharedStore {
                     opened.push(Err(error));
                 }
                 Err(error) => {
-                    // Of versions a server alone can tell: that decides nothing where another has a reason that can be seen.
+                    // Whoever makes a volume has it on some servers first. Of versions a server alone can tell: that decides nothing where another has a reason that can be seen.
                     let kind = refused.as_ref().map(OpenError::kind);
-                    if kind.is_none_or(|kind| kind == OpenErrorKind::UnknownVersion) {
+                    let is_first = kind.is_none_or(|kind| kind == OpenErrorKind::UnknownVersion);
+                    if is_first || error.kind() == OpenErrorKind::Locked {
                         refused = Some(error.of(&called));
                     }
                 }
@@ -170,6 +176,7 @@ impl SharedStore {
         let mode = RemoteMode::Read { may_be_cut_off: true };
         let found = at_once(servers, |dial| RemoteStore::open(dial, mode, options.clone()));
         let mut remains = Remains { bytes: Some(0), ..Default::default() };
+        let mut refused: Option<OpenError> = None;
         for (found, called) in found.into_iter().zip(names(servers)) {
             match found {
                 Ok((store, condition)) => {
@@ -179,8 +186,14 @@ impl SharedStore {
                 }
                 Err(error) if error.kind() == OpenErrorKind::Missing => remains.absent.push(called),
                 Err(error) if error.kind() == OpenErrorKind::Damaged => remains.bytes = None,
-                Err(error) => return Err(error.of(&called)),
+                Err(error) if refused.is_none() || error.kind() == OpenErrorKind::Locked => {
+                    refused = Some(error.of(&called));
+                }
+                Err(_) => (),
             }
+        }
+        if let Some(error) = refused {
+            return Err(error);
         }
         let is_nowhere = remains.absent.len() == servers.len();
         if is_nowhere { Err(nowhere(&options.name)) } else { Ok(remains) }
@@ -267,7 +280,7 @@ pub(super) fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
 }
 
 /// Refuses to go on if no server has the volume, as far as they say: then it is the name that is wrong, and no server has lost anything. One of so many that say so is honest. Where
-/// somebody is at work on the volume, or makes it, that is said instead.
+/// somebody is at work on the volume, or makes it, that is said instead. Refuses as well if it is on too few to be read, or made anew on others.
 pub(super) fn check_has_volume<'e>(
     volume: &str,
     colluding: usize,
@@ -275,12 +288,22 @@ pub(super) fn check_has_volume<'e>(
 ) -> Result<(), OpenError> {
     let is_absent = |error: &&OpenError| error.kind() == OpenErrorKind::Missing;
     let absent = errors.clone().flatten().filter(is_absent).count();
-    let is_there =
-        |error: Option<&OpenError>| error.is_none_or(|error| error.kind() == OpenErrorKind::Locked);
-    if errors.clone().any(is_there) || absent <= colluding {
+    let is_locked = |error: &OpenError| error.kind() == OpenErrorKind::Locked;
+    if errors.clone().flatten().any(is_locked) || absent <= colluding {
         return Ok(());
     }
+    let is_anywhere = errors.clone().any(|error| error.is_none());
     let servers = errors.count();
+    if is_anywhere {
+        let needed = colluding + 1;
+        if servers - absent >= needed {
+            return Ok(());
+        }
+        let message = format!(
+            "{absent} of {servers} servers say that they have no volume {volume}, and {needed} have to have it: what it held cannot be read any more, unless what they had is brought back"
+        );
+        return Err(OpenError::new(OpenErrorKind::Damaged, message));
+    }
     if absent == servers {
         return Err(nowhere(volume));
     }
@@ -295,18 +318,27 @@ fn nowhere(volume: &str) -> OpenError {
     OpenError::new(OpenErrorKind::Missing, message)
 }
 
+/// What to do with a server whose part of a volume has to be made anew from those of others, of which so many can be opened.
+fn anew_or_wait(number: usize, there: usize, colluding: usize) -> String {
+    let anew = format!("make its shares anew (`oblivio shares repair` of server {number})");
+    let needed = colluding + 1;
+    if there >= needed {
+        return anew;
+    }
+    format!("bring back others first, of which {needed} have to have the volume, and then {anew}")
+}
+
 /// The error of a server that has what is damaged of a volume that others have says what to do.
-fn damaged_at(number: usize, error: OpenError) -> OpenError {
+fn damaged_at(advice: &str, error: OpenError) -> OpenError {
     error.with(&format!(
-        ". Others have the volume: make the shares of this one anew (`oblivio shares repair` of server {number}), all the same if it is said to be where the others are"
+        ". Others have the volume: {advice}, all the same if it is said to be where the others are"
     ))
 }
 
 /// The error of a server that has no volume of this name, though others have, says what to do.
-fn lost_by(number: usize, volume: &str, error: OpenError) -> OpenError {
-    let message = format!(
-        "it has no volume {volume}, and others have: if it has lost its disk, make its shares anew (`oblivio shares repair` of server {number})"
-    );
+fn lost_by(volume: &str, advice: &str, error: OpenError) -> OpenError {
+    let message =
+        format!("it has no volume {volume}, and others have: if it has lost its disk, {advice}");
     OpenError::caused_by(OpenErrorKind::Missing, message, error)
 }
 
@@ -332,6 +364,25 @@ fn differs(one: &str, other: &str) -> OpenError {
 mod tests {
     use super::*;
     use OpenErrorKind::{Locked, Missing, Unreachable};
+
+    #[test]
+    fn a_volume_is_lost_where_too_few_have_it_and_nobody_is_making_it() {
+        let is_lost = |colluding, kinds: &[Option<OpenErrorKind>]| {
+            let errors = |kind: &Option<OpenErrorKind>| kind.map(|kind| OpenError::new(kind, "no"));
+            let errors: Vec<_> = kinds.iter().map(errors).collect();
+            let checked = check_has_volume("disk", colluding, errors.iter().map(Option::as_ref));
+            checked.is_err_and(|error| error.kind() == OpenErrorKind::Damaged)
+        };
+        let (missing, silent) = (Some(Missing), Some(Unreachable));
+        assert!(is_lost(1, &[missing, None, missing]));
+        assert!(is_lost(2, &[None, missing, missing, missing, silent]));
+        // One that does not answer may have it.
+        assert!(!is_lost(1, &[missing, None, silent]));
+        assert!(!is_lost(1, &[missing, missing, missing, silent, None]));
+        assert!(!is_lost(1, &[missing, None, None]));
+        assert!(!is_lost(1, &[missing, missing, Some(Locked)]));
+        assert!(!is_lost(1, &[missing; 3]));
+    }
 
     #[test]
     fn a_name_is_wrong_where_more_than_may_lie_have_no_such_volume_and_nobody_has_it() {

@@ -113,9 +113,14 @@ fn too_few(
     let failed = called.iter().zip(opened).enumerate().filter(|(i, _)| *i != repaired);
     let failed = failed.filter_map(|(_, (name, opened))| Some((name, opened.as_ref().err()?)));
     let each: Vec<_> = failed.clone().map(|(name, error)| format!("{name}: {error}")).collect();
+    // With the one that was to be made anew they may be enough for another one: else each would be said to need the other first.
+    let can_be_made_anew = failed.clone().any(|(_, error)| !is_in_the_way(error));
     let kind = failed.map(|(_, error)| error.kind()).next();
+    let are_enough_for_another =
+        can_be_made_anew && opened.iter().filter(|it| it.is_ok()).count() >= needed;
+    let or_another = if are_enough_for_another { ", or repair one of these first" } else { "" };
     let message = format!(
-        "{}. {needed} of the other servers have to have the volume: bring back another, or repair one of these first",
+        "{}. {needed} of the other servers have to have the volume: bring back another{or_another}",
         each.join("; ")
     );
     OpenError::new(kind.unwrap_or(OpenErrorKind::Unreachable), message)

@@ -1,9 +1,15 @@
 //! Who opens a volume on share servers, and who is refused and takes it from nobody.
 
 use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::shares::{PROGRAM, SMALL, ShareServers};
-use super::world::{MIB, World, bytes};
+use super::world::{MIB, PATIENCE, World, bytes, end};
+use crate::common;
 
 /// Copies that lack the last writes of an owner at work, or all since his opening, know less than the servers: these say so to whoever looks.
 #[test]
@@ -32,4 +38,98 @@ fn an_older_copy_of_the_directory_is_refused_and_its_owner_keeps_the_volume() {
         ));
         world.good(&format!("check {volume} --state client"));
     }
+}
+
+/// All commands that open a volume, and how they end.
+fn all_end(world: &World, servers: &ShareServers, code: i32, said: &str) {
+    let volume = servers.volume("disk");
+    let url = servers.url_of(&[0, 1, 2], "disk");
+    for command in [
+        format!("check {volume} --state client"),
+        format!("serve nbd {volume} --state client --run true"),
+        format!("rescue {volume} image --state client"),
+        format!("info {volume}"),
+        format!("info '{url}' --public"),
+        format!("key list '{url}'"),
+        format!("shares repair {volume} --server 1 --retry-for 1"),
+        format!("shares repair {volume} --server 3 --retry-for 1"),
+    ] {
+        world.bad(&command, code, said);
+    }
+}
+
+/// Gone from the server's disk.
+fn lose(world: &World, servers: &mut ShareServers, server: usize) {
+    servers.kill(server);
+    fs::remove_dir_all(ShareServers::folder(world, server).join("alice")).unwrap();
+    servers.start(world, server);
+}
+
+/// While somebody makes it, it is in use; and what is left when he is killed is removed and made again, whichever of the servers have it.
+#[test]
+fn a_volume_that_is_being_made_is_in_use_and_one_that_nobody_has_finished_is_removed() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    fs::write(world.path("data"), bytes(3, 2 * MIB)).unwrap();
+    let unfinished = "`oblivio remove URL --yes`), and create it again";
+    for lost in [&[][..], &[0], &[2], &[0, 1], &[1, 2]] {
+        let create = format!("create {volume} --from data {SMALL} --state client");
+        let mut command = common::command(&world.path(""), &create);
+        let mut making = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let shares = |server| ShareServers::folder(&world, server).join("alice/disk/shares");
+        let begun = Instant::now();
+        while !(0..3).all(|server| shares(server).exists()) {
+            assert!(begun.elapsed() < PATIENCE);
+            thread::sleep(Duration::from_millis(1));
+        }
+        kill_process(Pid::from_child(&making), Signal::STOP).unwrap();
+        if lost.is_empty() {
+            all_end(&world, &servers, 9, "close the volume elsewhere");
+        }
+        end(&mut making);
+        lost.iter().for_each(|server| lose(&world, &mut servers, *server));
+        all_end(&world, &servers, 7, unfinished);
+        world.good(&format!("remove '{}' --yes", servers.url_of(&[0, 1, 2], "disk")));
+        fs::remove_dir_all(world.path("client")).unwrap();
+    }
+    world.good(&format!("create {volume} --size 256K {SMALL} --state client"));
+    world.good(&format!("check {volume} --state client"));
+}
+
+/// Of three servers one is left: no message names another that would have to be repaired first.
+#[test]
+fn of_a_volume_that_too_few_servers_have_it_is_said_that_it_cannot_be_read() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL} --state client"));
+    world.copy("shares-2", "disk-of-2");
+    lose(&world, &mut servers, 1);
+    lose(&world, &mut servers, 2);
+    let said = "2 of 3 servers say that they have no volume disk, and 2 have to have it: what it held cannot be read any more";
+    all_end(&world, &servers, 7, said);
+    servers.kill(1);
+    world.copy("disk-of-2", "shares-2");
+    servers.start(&world, 1);
+    world.good(&format!("shares repair {volume} --server 3"));
+    world.good(&format!("check {volume} --state client"));
+    // One of the two that a repair needs is away: that is said, and not that the other has to be repaired first.
+    servers.kill(2);
+    let away = common::bad(
+        &world.path(""),
+        &format!("shares repair {volume} --server 2 --anyway --retry-for 1"),
+        15,
+    );
+    assert!(away.contains("server 3") && away.contains("bring back another"), "{away}");
+    assert!(!away.contains("repair one of these"), "{away}");
+    // If it has lost its disk instead, it can be repaired.
+    servers.start(&world, 2);
+    lose(&world, &mut servers, 2);
+    let anyway = format!("shares repair {volume} --server 2 --anyway");
+    let said = common::bad(&world.path(""), &anyway, 3);
+    assert!(said.contains("server 3") && said.contains("repair one of these first"), "{said}");
+    world.good(&format!("shares repair {volume} --server 3"));
+    world.good(&anyway);
+    world.good(&format!("check {volume} --state client"));
 }
