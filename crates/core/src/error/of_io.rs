@@ -9,6 +9,8 @@ impl From<io::ErrorKind> for StoreErrorKind {
         use io::ErrorKind as Io;
         match kind {
             Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => Self::Full,
+            // What is no file, or no directory, where there has to be one.
+            Io::IsADirectory | Io::NotADirectory => Self::Damaged,
             Io::UnexpectedEof | Io::InvalidData => Self::Damaged,
             Io::PermissionDenied | Io::ReadOnlyFilesystem => Self::Refused,
             Io::ConnectionRefused

@@ -195,6 +195,8 @@ impl Volume {
     pub(super) fn open_to_look(&self, who: Caller) -> Result<Opened, Refusal> {
         let mut state = self.state();
         self.check_is_there()?;
+        // Without it, an opening to write is refused: whoever looks before that is to know.
+        self.session()?;
         if state.open.is_none() {
             let options = StoreOptions::default().with_read_only(true);
             state.open_store(&*self.place, &options)?;

@@ -63,8 +63,13 @@ impl ShareArray {
     /// How far all servers are. Those that are something are told what they should be: it changes nothing, and one that has another number there, or other
     /// companions, another tree or field, refuses.
     pub(super) fn tell(&mut self) -> Result<Vec<Told>, Error> {
-        let setups = self.setups()?;
-        Ok(standing::tell(self.servers()?, setups))
+        let (setups, parties) = (self.setups()?, self.params.parties);
+        standing::tell(self.servers()?, parties, setups)
+    }
+
+    /// Refuses servers that are named in another order than that in which the array was made.
+    pub(super) fn check_order(&mut self) -> Result<(), Error> {
+        self.tell().map(drop)
     }
 
     /// Makes each server one of this array. They have nothing yet.

@@ -12,7 +12,7 @@ use super::in_tree::InTree;
 use super::params::S3OramParams;
 use super::servers::{self, ask_some};
 use super::share_tree::ShareTree;
-use super::standing::{Standing, before, claim, claims, furthest_first, sound, steps};
+use super::standing::{Standing, agree, before, claim, claims, furthest_first, sound, steps};
 use super::walk::slots;
 use super::{impossible, invalid};
 use crate::message::{Point, Request, Slots};
@@ -21,9 +21,8 @@ use crate::sharing::Share;
 /// What the others need to be for it.
 const OTHERS_ARE_NEEDED: &str = "What a server has to hold follows from the others: bring back as many as may collude and one more";
 
-/// What is said of others that are not those of the volume.
-const NOTHING_WAS_DONE: &str =
-    "Nothing was removed: name the servers in the order in which the volume was made";
+/// What is said where one of the others is not what it should be.
+const NOTHING_WAS_DONE: &str = "Nothing was removed";
 
 /// A server whose shares were made anew. Others are counted from 0, as the servers of a store are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,7 +74,9 @@ pub fn check_others(
         let setups = params.parties.numbers().zip(&sources).map(|(number, is_source)| {
             is_source.then(|| Request::Setup(tree.setup(number, keys.clone())))
         });
-        let others = servers::failures(servers, setups.collect());
+        let others = agree(servers, tree.parties, setups.collect())?.into_iter().enumerate();
+        let others: Vec<_> =
+            others.filter_map(|(server, agreed)| Some((server, agreed?.err()?))).collect();
         if !others.is_empty() {
             return Err(servers::failure(servers, others, NOTHING_WAS_DONE));
         }

@@ -16,7 +16,7 @@
 //!   honest servers beyond the directory, one of which answers at least, it is not taken for the latest.
 
 use oblivio_core::store::ShareServers;
-use oblivio_core::{Error, StoreError, StoreErrorKind};
+use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
 use super::parts::{Part, Parts};
 use super::servers::{self, ask_some};
@@ -29,18 +29,60 @@ pub(super) type Told = Result<HostEpoch, StoreError>;
 
 /// How far all servers are. Those that are something are told what they should be: it changes nothing, and one that has another number there, or other
 /// companions, another tree or field, refuses.
-pub(super) fn tell(servers: &mut dyn ShareServers, setups: Vec<Request>) -> Vec<Told> {
+///
+/// # Errors
+/// [`StoreMismatch`](ErrorKind::StoreMismatch) when they are named in another order than that in which the volume was made.
+pub(super) fn tell(
+    servers: &mut dyn ShareServers,
+    parties: Parties,
+    setups: Vec<Request>,
+) -> Result<Vec<Told>, Error> {
     let told = servers::epochs(servers);
     let is_something = |told: &Told| told.as_ref().is_ok_and(|epoch| epoch.is_set_up);
     let asked =
         setups.into_iter().zip(&told).map(|(setup, told)| is_something(told).then_some(setup));
-    let said = ask_some(servers, asked.collect());
-    let agreed = told.into_iter().zip(said).map(|(told, said)| match said {
-        Some(said) => servers::done(said).and(told),
+    let agreed = agree(servers, parties, asked.collect())?;
+    let agreed = told.into_iter().zip(agreed).map(|(told, agreed)| match agreed {
+        Some(agreed) => agreed.and(told),
         None => told,
     });
-    agreed.collect()
+    Ok(agreed.collect())
 }
+
+/// Tells servers what they should be, and answers which of them are. If those that answer refuse all alike, and not all of them may lie, it is their order that is wrong; else it is what is kept where
+/// one refuses.
+///
+/// # Errors
+/// As of [`tell`].
+pub(super) fn agree(
+    servers: &mut dyn ShareServers,
+    parties: Parties,
+    setups: Vec<Option<Request>>,
+) -> Result<Vec<Option<Result<(), StoreError>>>, Error> {
+    let said: Vec<_> =
+        ask_some(servers, setups).into_iter().map(|said| said.map(servers::done)).collect();
+    let refuses = |said: &Result<(), StoreError>| {
+        said.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Refused)
+    };
+    let refused = said.iter().flatten().filter(|said| refuses(said)).count();
+    if refused > parties.colluding() && !said.iter().flatten().any(Result::is_ok) {
+        return Err(Error::new(ErrorKind::StoreMismatch, ANOTHER_ORDER));
+    }
+    let damaged = |said: Result<(), StoreError>| match said {
+        Err(error) if error.kind() == StoreErrorKind::Refused => {
+            let message = format!("{error}. {IS_ALONE}");
+            Err(StoreError::caused_by(StoreErrorKind::Damaged, message, error))
+        }
+        said => said,
+    };
+    Ok(said.into_iter().map(|said| said.map(damaged)).collect())
+}
+
+/// What is said where all servers are something else than what they are named as.
+const ANOTHER_ORDER: &str = "these are the share servers of another volume, or they are named in another order than that in which this one was made: name them in that order, and their keys in the same";
+
+/// What is said of one that is something else than what it is named as, though others are not.
+const IS_ALONE: &str = "Others are where they are named: what it keeps of that is damaged. If it is said to be where the others are, it can be made anew all the same";
 
 /// How far servers are.
 pub(super) struct Standing {

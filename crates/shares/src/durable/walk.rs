@@ -127,6 +127,8 @@ impl ShareArray {
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
+        // What they hold would be taken for damaged.
+        self.check_order()?;
         let (tree, blocks) = (self.params.tree, self.known.blocks());
         let live = self.known.live();
         let mut found = Bits::new(blocks);

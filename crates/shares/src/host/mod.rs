@@ -219,7 +219,7 @@ impl Host {
         if let Some(files) = self.trees.get(tree) {
             let is_the_same = files.setup == setup;
             return is_the_same.then_some(()).ok_or_else(|| {
-                "this is a server of another tree, or has another number there: name the servers in the order in which the volume was made".into()
+                "this is a server of another tree, or has another number or other companions there".into()
             });
         }
         if tree != self.trees.len() {

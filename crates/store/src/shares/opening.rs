@@ -125,8 +125,8 @@ impl SharedStore {
                     opened.push(Ok(store));
                 }
                 Err(error) if may_be_missing(error.kind()) && missing_max > 0 => {
+                    // Whoever asks it something is told why.
                     missing_max -= 1;
-                    condition.damage.push(format!("{called} is missing: {error}"));
                     opened.push(Err(error));
                 }
                 Err(error) => {
@@ -331,7 +331,7 @@ fn anew_or_wait(number: usize, there: usize, colluding: usize) -> String {
 /// The error of a server that has what is damaged of a volume that others have says what to do.
 fn damaged_at(advice: &str, error: OpenError) -> OpenError {
     error.with(&format!(
-        ". Others have the volume: {advice}, all the same if it is said to be where the others are"
+        ". Others have the volume: {advice}. If it is said to be where the others are, it can be made anew all the same"
     ))
 }
 

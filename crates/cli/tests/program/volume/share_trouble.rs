@@ -1,7 +1,10 @@
 //! What becomes of a volume on share servers when a file of one is all zeros, and when two make it at once.
 
 use std::fs;
+use std::path::Path;
 use std::thread;
+
+use serde_json::Value;
 
 use super::shares::{SMALL, ShareServers};
 use super::world::{MIB, World, bytes};
@@ -44,6 +47,76 @@ fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
         }
         world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
     }
+}
+
+/// What is wrong is called damage, of that server alone, and a repair mends it; one that lies where a file has to be is for the operator.
+#[test]
+fn what_is_wrong_with_a_file_of_a_server_is_damage() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    let [check, repair] = ["check", "shares repair"].map(|command| format!("{command} {volume}"));
+    let repair = format!("{repair} --server 2");
+    let with_a_bit_flipped = |path: &Path| {
+        let mut bytes = fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(path, bytes).unwrap();
+    };
+    let a_directory = |path: &Path| {
+        fs::remove_file(path).unwrap();
+        fs::create_dir(path).unwrap();
+    };
+    type Damage<'d> = &'d dyn Fn(&Path);
+    let cases: [(&str, Damage<'_>, bool); 4] = [
+        // It says then that it is another server.
+        ("shares/setup", &with_a_bit_flipped, true),
+        ("session", &with_a_bit_flipped, false),
+        ("shares/root", &a_directory, false),
+        ("shares/setup", &a_directory, false),
+    ];
+    for (file, damage, is_told) in cases {
+        servers.kill(1);
+        damage(&ShareServers::folder(&world, 1).join("alice/disk").join(file));
+        servers.start(&world, 1);
+        let said = common::bad(&world.path(""), &check, 7);
+        for expected in ["server 2", "oblivio shares repair"] {
+            assert!(said.contains(expected), "{file}: {said}");
+        }
+        assert!(!said.contains("server 1") && !said.contains("server 3"), "{file}: {said}");
+        if is_told {
+            assert!(said.contains("--anyway"), "{said}");
+            world.bad(&repair, 3, "--anyway");
+            world.good(&format!("{repair} --anyway"));
+        } else {
+            world.good(&repair);
+        }
+        // What was noticed is kept in mind.
+        world.good(&format!("{check} --after-tampering"));
+    }
+    servers.kill(1);
+    a_directory(&ShareServers::folder(&world, 1).join("alice/disk/buckets"));
+    servers.start(&world, 1);
+    world.bad(&check, 7, "server 2");
+    world.bad(&repair, 7, "is a directory");
+}
+
+/// A missing server is one damage, and not one for each who notices it.
+#[test]
+fn a_rescue_names_a_missing_server_once() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    servers.kill(1);
+    let (code, told, said) =
+        common::oblivio(world.path(""), &format!("rescue {volume} image --json"));
+    assert_eq!(code, 7, "{said}");
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let damage = told["damage"].as_array().unwrap();
+    assert_eq!(damage.len(), 1, "{told}");
+    assert!(damage[0].as_str().unwrap().contains("server 2"), "{told}");
 }
 
 #[test]

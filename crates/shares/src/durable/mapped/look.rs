@@ -50,8 +50,13 @@ impl MappedArray {
 
     /// The same, and those that are something are told what they should be.
     fn tell(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
-        let setups = self.setups(tree)?;
-        Ok(standing::tell(&mut self.servers(tree)?, setups))
+        let (setups, parties) = (self.setups(tree)?, self.params.parties);
+        standing::tell(&mut self.servers(tree)?, parties, setups)
+    }
+
+    /// Refuses servers that are named in another order than that in which the array was made.
+    pub(super) fn check_order(&mut self) -> Result<(), Error> {
+        self.tell(0).map(drop)
     }
 
     /// Whether the client's directory is older than the servers are in any of the trees. They are asked as `ask` does, and what they say is answered.

@@ -69,6 +69,8 @@ impl MappedArray {
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
+        // What they hold would be taken for damaged.
+        self.check_order()?;
         let (blocks, last) = (self.params.blocks, self.trees.len() - 1);
         let [mut found, mut doubtful] = [Bits::new(blocks), Bits::new(blocks)];
         let live = self.known.live.clone();
