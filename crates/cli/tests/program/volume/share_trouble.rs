@@ -119,6 +119,50 @@ fn a_rescue_names_a_missing_server_once() {
     assert!(damage[0].as_str().unwrap().contains("server 2"), "{told}");
 }
 
+/// Who was set back to before the last eviction cannot be helped by one that is made as after it: it is the next to be repaired, and is named.
+#[test]
+fn a_repair_names_who_is_an_eviction_behind() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 5, "&collude=1");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    // While one is missing, accesses end where an eviction would come.
+    servers.kill(4);
+    let writes: String =
+        (0..20).map(|block| format!("--cmd \"write -q {}K 4K\" ", 4 * block)).collect();
+    let write = format!("qemu-io --format raw {writes} \"$uri\"");
+    let serve = format!("serve nbd {volume} --cache 0 --retry-for 1 --run '{write}'");
+    let (code, ..) = common::oblivio(world.path(""), &serve);
+    assert_ne!(code, 0);
+    servers.kill(1);
+    world.copy("shares-2", "before");
+    servers.start(&world, 1);
+    servers.start(&world, 4);
+    world.good(&format!("check {volume}"));
+    servers.kill(1);
+    fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
+    world.copy("before", "shares-2");
+    servers.start(&world, 1);
+    let repair = |server, more: &str| {
+        let command = format!("shares repair {volume} --server {server} --anyway {more}");
+        let (code, told, said) = common::oblivio(world.path(""), &command);
+        assert_eq!(code, 0, "{said}");
+        (told, said)
+    };
+    let (told, json_said) = repair(1, "--json");
+    let json: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&json["server"], &json["behind"]), (&1.into(), &vec![2].into()), "{json}");
+    let (told, said) = repair(3, "");
+    assert!(told.starts_with("server 3 ("), "{told}");
+    for said in [&json_said, &said] {
+        assert!(said.contains("server 2 (") && said.contains("is an eviction behind"), "{said}");
+        assert_eq!(said.matches("server ").count(), 1, "{said}");
+    }
+    let json: Value = serde_json::from_str(&repair(2, "--json").0).unwrap();
+    assert_eq!((&json["server"], &json["behind"]), (&2.into(), &Value::Array(vec![])), "{json}");
+    world.good(&format!("check {volume}"));
+}
+
 #[test]
 fn of_two_who_make_a_volume_at_once_one_does() {
     let world = World::new();
