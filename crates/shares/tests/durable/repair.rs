@@ -1,7 +1,7 @@
 //! A server that has lost its shares gets them back from the others.
 
 use oblivio_core::durable::Contents;
-use oblivio_core::{Error, ErrorKind};
+use oblivio_core::{Error, ErrorKind, StoreErrorKind};
 use oblivio_shares::durable::{Checked, Need, Repaired, check_others, needs_repair, repair};
 use oblivio_shares::message::{Answer, Point, Request};
 use rand::rngs::StdRng;
@@ -156,8 +156,14 @@ fn nothing_is_removed_before_the_others_are_known_to_have_it() {
     assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
     owner.servers.world().claims = vec![None; 3];
     owner.servers.world().hosts.swap(0, 1);
-    let error = checked(&owner, 2).unwrap_err().to_string();
-    assert!(error.contains("server 1: ") && error.contains("in the order"), "{error}");
+    // Both of the others are something else than what they are named as.
+    let error = checked(&owner, 2).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreMismatch, "{error}");
+    assert!(error.to_string().contains("in another order"), "{error}");
+    // One that is where it is named says that it is the other one alone.
+    let error = checked(&owner, 0).unwrap_err();
+    assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged), "{error}");
+    assert!(error.to_string().contains("server 2: "), "{error}");
 }
 
 #[test]
