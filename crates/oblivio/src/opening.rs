@@ -9,6 +9,7 @@ use oblivio_store::{
     StoreOptions,
 };
 use oblivio_volume::keys::{Attempt, Secret, SecretKind};
+use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeParams,
 };
@@ -26,8 +27,10 @@ pub struct Unlocking {
     pub condition: Condition,
     /// Who owns the volume in it.
     pub owner: Unlocked,
-    /// The client's directory, which was not opened yet.
+    /// Where the client's directory is.
     pub state: PathBuf,
+    /// The client's directory, in use since before the store was opened to write: to read alone for those who [leave out](NewerCopies::LeaveOut) what newer programs have left.
+    pub dir: FsStateDir,
 }
 
 /// Which volume is to be unlocked, and how.
@@ -168,22 +171,23 @@ impl Locked<'_> {
         let said = |error| if is_alone { error } else { of_unfinished(self.location, error) };
         let owner = self.owner_in(&mut found.store, found.condition.is_cut_off, secret, said)?;
         let state = state_of(self.state, &owner)?;
+        // Whoever uses the directory keeps the volume, and nobody comes in between until it is opened.
+        let dir = match self.newer {
+            NewerCopies::Refuse => home::open(&state)?,
+            NewerCopies::LeaveOut => home::open_to_read(&state)?,
+        };
         if is_looked_at {
             match self.newer {
                 NewerCopies::Refuse => {
-                    let dir = home::open(&state)?;
                     Volume::check_before_opening(found.store, &dir, &owner).map_err(of)?;
                 }
-                // A rescue takes what is there, however old it is. But whoever uses the directory keeps the volume.
-                NewerCopies::LeaveOut => {
-                    drop(home::open_to_read(&state)?);
-                    drop(found.store);
-                }
+                // A rescue takes what is there, however old it is.
+                NewerCopies::LeaveOut => drop(found.store),
             }
             found = open()?;
         }
         let OpenedStore { store, condition } = found;
-        Ok(Unlocking { store, condition, owner, state })
+        Ok(Unlocking { store, condition, owner, state, dir })
     }
 
     /// Whoever can unlock a volume on files that somebody else has open. What comes out is authentic; whether it is the newest, the client's directory knows, which is in use.

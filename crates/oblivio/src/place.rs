@@ -14,7 +14,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::creation::{self, Creation};
 use crate::error::{Error, ErrorKind};
-use crate::home;
 use crate::opening::{self, Locked, Unlocking};
 use crate::volume::Volume;
 use crate::wish::wish;
@@ -143,12 +142,11 @@ impl Place {
             attempt: Attempt::default(),
             newer: NewerCopies::Refuse,
         };
-        let Unlocking { store, owner, state, .. } =
+        let Unlocking { store, owner, state, dir, .. } =
             locked.unlock(&self.storage, || Ok::<_, Error>(secret.clone()))?;
-        let dir = Box::new(home::open(&state)?);
         let coins = Coins::from_system()?;
         let (volume, recovery) =
-            oblivio_volume::Volume::open(store, dir, &owner, self.options(), coins)?;
+            oblivio_volume::Volume::open(store, Box::new(dir), &owner, self.options(), coins)?;
         Volume::start(volume, &self.disk, state, recovery)
     }
 }

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 
 use oblivio::creation::{self, Creation};
 use oblivio::oblivio_core::durable::Contents;
+use oblivio::oblivio_volume::keys::Attempt;
 use oblivio::oblivio_volume::keys::Cost;
 use oblivio::oblivio_volume::superblock::VolumeParams;
+use oblivio::oblivio_volume::unlock::NewerCopies;
 use oblivio::oblivio_volume::{Coins, Schedule};
-use oblivio::opening::look;
+use oblivio::opening::{Locked, look};
 use oblivio::{
     DiskOptions, Error, ErrorKind, Location, Place, Secret, StoreOptions, Volume, VolumeOptions,
     wish,
@@ -358,4 +360,27 @@ fn what_no_volume_in_use_can_have_is_refused_before_anything_is_done() {
         assert_eq!(kind(place.open(&secret(1))), ErrorKind::Input);
     }
     assert!(fs::read(world.path("disk")).unwrap() == before, "storage was shown nothing");
+}
+
+/// From before the volume is taken over: nobody comes in between who uses it, too.
+#[test]
+fn who_has_unlocked_a_volume_has_its_directory() {
+    let world = World::new();
+    drop(world.create().close());
+    let (location, state) =
+        (world.path("disk").to_str().unwrap().parse().unwrap(), world.path("state"));
+    let unlock = |newer| {
+        let locked =
+            Locked { location: &location, state: Some(&state), attempt: Attempt::default(), newer };
+        let options = StoreOptions::default().with_read_only(true);
+        locked.unlock(&options, || Ok::<_, Error>(secret(1))).unwrap()
+    };
+    let owner = unlock(NewerCopies::Refuse);
+    assert_eq!(kind(oblivio::home::open_to_read(&state)), ErrorKind::Locked);
+    drop(owner);
+    // Several can take what is left, and nobody writes there meanwhile.
+    let rescued = [(); 2].map(|()| unlock(NewerCopies::LeaveOut));
+    assert_eq!(kind(oblivio::home::open(&state)), ErrorKind::Locked);
+    drop(rescued);
+    assert!(oblivio::home::open(&state).is_ok());
 }

@@ -1,6 +1,5 @@
 //! `oblivio info`: what a volume is.
 
-use oblivio::home;
 use oblivio::opening::{Unlocking, look};
 use oblivio_store::{Location, StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
@@ -55,9 +54,8 @@ fn public(location: &Location) -> Result<Facts, CliError> {
 fn known(args: &InfoArgs) -> Result<Facts, CliError> {
     let options = StoreOptions::default().with_read_only(true);
     // The store stays open, and so locked, while its directory is read.
-    let Unlocking { store: _store, condition, owner, state } =
+    let Unlocking { store: _store, condition, owner, dir, .. } =
         opening::unlock(&args.at, &options, NewerCopies::Refuse)?;
-    let dir = home::open(&state)?;
     Ok(Facts {
         kind: args.at.place.volume.kind(),
         id: owner.superblock.volume_id(),

@@ -1,6 +1,5 @@
 //! `oblivio key`: who may open a volume.
 
-use oblivio::home;
 use oblivio::opening::{Unlocking, look};
 use oblivio_store::StoreOptions;
 use oblivio_volume::VolumeError;
@@ -64,8 +63,7 @@ fn change<T>(
     at: &OpenArgs,
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    let Unlocking { store, mut owner, state, .. } =
+    let Unlocking { store, mut owner, mut dir, .. } =
         opening::unlock(at, &StoreOptions::default(), NewerCopies::Refuse)?;
-    let mut dir = home::open(&state)?;
     change_slots(store, &mut dir, &mut owner, change)
 }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use oblivio::StoreOptions;
 use oblivio::opening::{Locked, Unlocking};
-use oblivio::{StoreOptions, home};
 use oblivio_core::HitPolicy;
 use oblivio_core::store::{TreeShape, shapes_of};
 use oblivio_volume::unlock::NewerCopies;
@@ -68,8 +68,7 @@ pub(super) fn open_watched(
 ) -> Result<Opened, CliError> {
     run.rate.check()?;
     let options = StoreOptions::default().with_direct(run.direct).with_retry_for(run.retry_for);
-    let Unlocking { store, owner, state, .. } = unlock(args, &options, NewerCopies::Refuse)?;
-    let dir = home::open(&state)?;
+    let Unlocking { store, owner, state, dir, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let store_bytes = shapes_of(&*store).iter().map(TreeShape::tree_bytes).sum();
     let facts = owner.superblock.params().config()?.facts();
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), &facts)?;

@@ -3,11 +3,9 @@
 use std::ops::Range;
 use std::path::Path;
 
-use oblivio::home;
 use oblivio::opening::Unlocking;
 use oblivio_store::{Location, StoreOptions};
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
-use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::unlock::NewerCopies;
 use serde_json::{Value, json};
@@ -21,10 +19,7 @@ use crate::progress;
 const TOLD_MAX: usize = 20;
 
 /// A damaged volume that is about to be read.
-pub(super) struct Salvage {
-    unlocking: Unlocking,
-    dir: FsStateDir,
-}
+pub(super) struct Salvage(Unlocking);
 
 impl Salvage {
     /// Opens store and directory to be read, and nothing else.
@@ -32,24 +27,22 @@ impl Salvage {
         // Servers compute for who may write, and keep everybody else out meanwhile.
         let computes = matches!(at.place.volume, Location::Shares(_));
         let options = StoreOptions::default().with_read_only(!computes).with_may_be_cut_off(true);
-        let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
-        let dir = home::open_to_read(&unlocking.state)?;
-        Ok(Self { unlocking, dir })
+        Ok(Self(opening::unlock(at, &options, NewerCopies::LeaveOut)?))
     }
 
     pub(super) fn params(&self) -> &VolumeParams {
-        self.unlocking.owner.superblock.params()
+        self.0.owner.superblock.params()
     }
 
     /// The client's directory.
     pub(super) fn state(&self) -> &Path {
-        &self.unlocking.state
+        &self.0.state
     }
 
     /// Reads all of storage. Nothing is open any more when this returns.
     pub(super) fn finish(self, target: &mut dyn RescueTarget) -> Result<Report, CliError> {
         let block_bytes = u64::from(self.params().block_bytes);
-        let Self { unlocking: Unlocking { store, condition, owner, .. }, dir } = self;
+        let Self(Unlocking { store, condition, owner, dir, .. }) = self;
         let mut damage = Damage::default();
         condition.damage.into_iter().for_each(|sentence| damage.push(sentence));
         let bar = progress::bar_of(0, "buckets");
