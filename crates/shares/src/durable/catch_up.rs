@@ -9,7 +9,7 @@ use super::access::ShareArray;
 use super::fetch::{Fetched, fetch};
 use super::parts::Part;
 use super::servers::{self, ask_some};
-use super::standing::sound;
+use super::standing::{IS_FURTHER, sound};
 use crate::message::{HostEpoch, Point, Request, Slots};
 use crate::sharing::Share;
 
@@ -137,6 +137,6 @@ fn part_of(there: Point, at: Point) -> Part {
     } else if written <= at.written + 1 {
         Part::Current
     } else {
-        Part::Astray("says that it is further than the others")
+        Part::Astray(IS_FURTHER)
     }
 }

@@ -13,7 +13,7 @@ use super::in_tree::InTree;
 use super::known::overflow;
 use super::parts::{Part, Parts};
 use super::servers;
-use super::standing::sound;
+use super::standing::{IS_FURTHER, SET_BACK, sound};
 use crate::client::Next;
 use crate::message::{Evict, HostEpoch, Point, Request};
 use crate::sharing::Parties;
@@ -230,11 +230,9 @@ impl dyn Evicts + '_ {
                             Part::Astray("says that it has seen more attempts than there were")
                         }
                         Ok(at) if at == begins_at || at == is_over => Part::Current,
-                        Ok(at) if at > is_over => {
-                            Part::Astray("says that it is further than the others")
-                        }
+                        Ok(at) if at > is_over => Part::Astray(IS_FURTHER),
                         Ok(at) if at.evictions == begins_at.evictions => Part::Lags,
-                        Ok(_) => Part::Astray("is set back behind the others"),
+                        Ok(_) => Part::Astray(SET_BACK),
                     }
                 }
             });

@@ -23,7 +23,7 @@ pub(super) struct Fetched {
     pub(super) failed: Vec<(usize, StoreError)>,
 }
 
-/// Asks servers for their shares of slots.
+/// Asks servers for their shares of slots, at one point.
 pub(super) fn fetch(
     servers: &mut dyn ShareServers,
     is_asked: &[bool],
@@ -31,8 +31,19 @@ pub(super) fn fetch(
     slots: Slots,
     slot_bytes: usize,
 ) -> Fetched {
-    let request = |is_asked: &bool| is_asked.then_some(Request::Fetch { at, slots });
-    let said = ask_some(servers, is_asked.iter().map(request).collect());
+    let asked: Vec<_> = is_asked.iter().map(|is_asked| is_asked.then_some(at)).collect();
+    fetch_each(servers, &asked, slots, slot_bytes)
+}
+
+/// The same, each at a point of its own, at which those slots hold the same.
+pub(super) fn fetch_each(
+    servers: &mut dyn ShareServers,
+    asked: &[Option<Point>],
+    slots: Slots,
+    slot_bytes: usize,
+) -> Fetched {
+    let request = |at: &Option<Point>| at.map(|at| Request::Fetch { at, slots });
+    let said = ask_some(servers, asked.iter().map(request).collect());
     let (numbers, shares, failed) = (Vec::new(), Vec::new(), Vec::new());
     let mut fetched = Fetched { numbers, shares, slot_bytes, failed };
     for ((server, number), said) in (1..).enumerate().zip(said) {

@@ -3,12 +3,13 @@
 use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind};
 
-use super::fetch::{Fetched, fetch};
+use super::agreed::Agreed;
+use super::fetch::{Fetched, fetch_each};
 use super::servers;
 use super::walk::{DO_NOT_FIT, buckets_with_slots, slots};
 use crate::answers::choices;
 use crate::field::Gf256;
-use crate::message::{Point, Slots};
+use crate::message::Slots;
 use crate::sharing::{Parties, recover};
 use crate::tree::Tree;
 
@@ -24,14 +25,13 @@ pub(super) enum Held<T> {
     Damaged,
 }
 
-/// A tree that is read, at a point for which some servers answer.
+/// A tree that is read, at a point that enough servers have.
 pub(super) struct Left<'l> {
     pub(super) parties: Parties,
     pub(super) tree: Tree,
     /// Bytes of a slot, as it is fetched.
     pub(super) slot_bytes: usize,
-    pub(super) at: Point,
-    pub(super) is_asked: &'l [bool],
+    pub(super) agreed: &'l Agreed,
 }
 
 impl Left<'_> {
@@ -44,11 +44,11 @@ impl Left<'_> {
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(),
     ) {
-        for bucket in buckets_with_slots(self.tree, self.at) {
+        for bucket in buckets_with_slots(self.tree, self.agreed.at) {
             let mut trouble = None;
-            let in_bucket = slots(self.tree, self.at, bucket);
-            for run in Slots::runs(bucket, in_bucket, Slots::at_once(self.slot_bytes)) {
-                let mut fetched = fetch(servers, self.is_asked, self.at, run, self.slot_bytes);
+            for run in self.runs(bucket) {
+                let asked = self.agreed.asked_for(run);
+                let mut fetched = fetch_each(servers, &asked, run, self.slot_bytes);
                 let failed = std::mem::take(&mut fetched.failed);
                 if !failed.is_empty() {
                     trouble = Some(servers::failure(servers, failed, OTHERS_ARE_READ));
@@ -68,6 +68,19 @@ impl Left<'_> {
             trouble.iter().for_each(&mut *damaged);
             progress();
         }
+    }
+
+    /// All slots of a bucket. Of no run a server has some slots and not all of them.
+    fn runs(&self, bucket: BucketId) -> Vec<Slots> {
+        let at_once = Slots::at_once(self.slot_bytes);
+        let ends = self.agreed.ends(bucket, slots(self.tree, self.agreed.at, bucket));
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        let parts = starts.zip(ends.iter().copied());
+        let runs = parts.flat_map(|(start, end)| {
+            let of_part = Slots::runs(bucket, end - start, at_once);
+            of_part.map(move |run| Slots { first: start + run.first, ..run })
+        });
+        runs.collect()
     }
 
     /// The block that some of the shares of a slot give.

@@ -46,10 +46,13 @@
 //! | `catch_up` | what servers lack that were missing |
 //! | `evict` | an eviction, until all servers are through with it |
 //! | `walk` | all slots of all servers: checking and salvage |
+//! | `agreed` | the last point that enough servers have: what is left is read there |
+//! | `left` | what is left of a tree whose shares may be damaged, or missing |
 //! | `repair` | the shares of one server, made anew from those of the others |
 //! | `array` | the array as volumes use it |
 
 mod access;
+mod agreed;
 mod array;
 mod catch_up;
 mod coins;

@@ -115,20 +115,27 @@ impl Standing {
             };
             let steps = steps(tree, at);
             if steps > steps_done + 1 {
-                Part::Astray("says that it is further than the others")
+                Part::Astray(IS_FURTHER)
             } else if steps >= steps_done {
                 if at < kept { Part::Astray(SET_BACK_BEHIND_KEPT) } else { Part::Current }
             } else if at.evictions == done.evictions {
                 Part::Lags
             } else {
-                Part::Astray("is set back behind the others")
+                Part::Astray(SET_BACK)
             }
         };
         Self { done, parts: Parts::new(told.into_iter().map(place).collect()) }
     }
 }
 
-const SET_BACK_BEHIND_KEPT: &str =
+/// What is said of a server that is further than others can be.
+pub(super) const IS_FURTHER: &str = "says that it is further than the others";
+
+/// What is said of one that has less than it had.
+pub(super) const SET_BACK: &str = "is set back behind the others";
+
+/// The same, where the others do not show it.
+pub(super) const SET_BACK_BEHIND_KEPT: &str =
     "is set back behind the client's directory, or a server of another volume";
 
 /// Where a server says that it is, if one can be there.

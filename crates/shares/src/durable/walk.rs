@@ -2,19 +2,16 @@
 
 use oblivio_core::durable::{Bits, Salvage};
 use oblivio_core::seal::{BlockSealer, OpenedBlock};
-use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind};
 use zeroize::Zeroizing;
 
 use super::access::ShareArray;
+use super::agreed::{Points, Roots};
 use super::fetch::{Fetched, fetch};
-use super::left::{Held, Left, OTHERS_ARE_READ};
-use super::parts::{BRING_BACK, Part};
-use super::repair::elsewhere;
+use super::left::{Held, Left};
+use super::parts::BRING_BACK;
 use super::servers;
-use super::standing::{Told, before, sound};
-use crate::message::{HostEpoch, Point, Slots};
-use crate::sharing::Parties;
+use crate::message::{Point, Slots};
 use crate::tree::Tree;
 
 /// What is wrong where some of the shares are those of another block.
@@ -135,11 +132,12 @@ impl ShareArray {
         // Of each block, the number of the best copy so far, plus one.
         let mut best = Zeroizing::new(vec![0; blocks as usize]);
         let (parties, slot_bytes) = (self.params.parties, self.params.slot_bytes());
-        let Some((at, is_asked)) = most_servers(self.servers()?, parties, tree, None, damaged)
-        else {
+        let kept = self.known.point_after(self.kept);
+        let points = Points { parties, tree, roots: Roots::Grow, kept };
+        let Some(agreed) = points.last(self.servers()?, None, damaged) else {
             return Ok(Salvage::new(blocks, found, Bits::new(blocks), live));
         };
-        let left = Left { parties, tree, slot_bytes, at, is_asked: &is_asked };
+        let left = Left { parties, tree, slot_bytes, agreed: &agreed };
         let Self { store, sealer, known, .. } = self;
         let held = |_: BucketId, slot: &[u8]| match sealer.open(slot) {
             Some(opened) => Held::Block(opened),
@@ -171,54 +169,6 @@ impl ShareArray {
 /// Whether it is what some slot holds: a block, or zeros.
 pub(super) fn is_sealed(sealer: &BlockSealer, held: &[u8]) -> bool {
     held.iter().all(|byte| *byte == 0) || sealer.open(held).is_some()
-}
-
-/// Where most servers are in a tree, or were at the point that is `wanted`, and which answer for that point; none if they are too few to give back anything. What keeps others from it is damage.
-pub(super) fn most_servers(
-    servers: &mut dyn ShareServers,
-    parties: Parties,
-    tree: Tree,
-    wanted: Option<Point>,
-    damaged: &mut dyn FnMut(&Error),
-) -> Option<(Point, Vec<bool>)> {
-    let epochs = servers::epochs(servers);
-    let points: Vec<_> = epochs.iter().map(|epoch| point(epoch.as_ref().ok())).collect();
-    let at = |wanted: Point| points.iter().filter(|at| **at == Some(wanted)).count();
-    // Where enough are for all that there is to do, it does not matter how many lag behind them.
-    let all_that_count = parties.for_product();
-    let rank = |point: &Point| (at(*point).min(all_that_count), *point);
-    let most = wanted.or_else(|| points.iter().flatten().copied().max_by_key(rank));
-    // One that lacks what was written last, or is through with an eviction before others, is as a crash leaves it.
-    let oldest = most.map_or(0, |most| before(tree, most).evictions);
-    let wrong = |told: Told| match told.map(|epoch| sound(tree, &epoch)) {
-        Err(error) => Some(error),
-        Ok(Ok(at)) if at.evictions >= oldest => None,
-        Ok(Ok(_)) => Part::Astray("is set back behind the others").why().map(elsewhere),
-        Ok(Err(astray)) => astray.why().map(elsewhere),
-    };
-    let told = epochs.into_iter().enumerate();
-    let failed: Vec<_> = told.filter_map(|(i, told)| Some((i, wrong(told)?))).collect();
-    if !failed.is_empty() {
-        damaged(&servers::failure(servers, failed, OTHERS_ARE_READ));
-    }
-    let enough = parties.colluding() + 1;
-    // A server that is a write or an eviction further still answers what it held before.
-    let answers = |wanted: Point, at: Option<Point>| {
-        at.is_some_and(|at| at == wanted || before(tree, at) == wanted)
-    };
-    let is_enough =
-        |wanted: &Point| points.iter().filter(|at| answers(*wanted, **at)).count() >= enough;
-    let further_back = || points.iter().flatten().copied().filter(is_enough).max();
-    let found = most.filter(is_enough).or_else(further_back);
-    if found.is_none() {
-        let message = "too few share servers are where others are: nothing is read from them";
-        damaged(&Error::new(ErrorKind::Corrupt, message));
-    }
-    found.map(|found| (found, points.iter().map(|at| answers(found, *at)).collect()))
-}
-
-fn point(epoch: Option<&HostEpoch>) -> Option<Point> {
-    epoch.filter(|epoch| epoch.is_set_up).map(|epoch| epoch.at)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod owner;
 mod peers;
 mod repair;
 mod repairs;
+mod rescues;
 mod servers;
 mod trust;
 mod view;
@@ -353,11 +354,14 @@ fn what_is_left_is_found_without_a_server_that_is_set_back_and_it_is_named() {
     let mut owner = Owner::new(parties(3, 1), 8);
     (0..50).for_each(|i| owner.write(i, i as u8).unwrap());
     owner.checkpoint().unwrap();
+    owner.write(1, 1).unwrap();
     for (claim, expected) in [
         (Point { evictions: 3, written: 1 }, Some("server 2: it is set back")),
+        (Point { evictions: 12, written: 1 }, Some("server 2: it is set back")),
+        (Point { evictions: 13, written: 1 }, Some("server 2: it says that it is further")),
         (Point { evictions: 12, written: 77 }, Some("server 2: it says that it is where")),
         // As a crash may leave it.
-        (Point { evictions: 12, written: 1 }, None),
+        (Point { evictions: 12, written: 2 }, None),
     ] {
         owner.servers.world().claims[1] = Some(claim);
         let (mut array, _) = owner.restored();

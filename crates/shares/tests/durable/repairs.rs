@@ -19,19 +19,8 @@ struct Held {
 }
 
 impl Held {
-    /// Servers that hold it, and the owner as the directory has it.
     fn open(&self, owner: &Owner) -> Owner {
-        let mut opened = Owner::new(parties(3, 1), 5);
-        opened.params = owner.params.clone();
-        opened.servers = Servers::new(self.disks.len());
-        for (server, disk) in self.disks.iter().enumerate() {
-            let mut world = opened.servers.world();
-            world.disks[server] = disk.copy();
-            world.restart(server);
-        }
-        opened.log = owner.log.clone();
-        opened.expected = owner.expected.clone();
-        opened
+        opened(owner, &self.disks)
     }
 
     /// Whether the volume opens, and all that it had can be read. What is read is compared.
@@ -57,6 +46,21 @@ impl Held {
         key.sort_unstable();
         key
     }
+}
+
+/// Servers that hold this, and the owner as the directory has it.
+pub(crate) fn opened(owner: &Owner, disks: &[Disk]) -> Owner {
+    let mut opened = Owner::new(parties(3, 1), 5);
+    opened.params = owner.params.clone();
+    opened.servers = Servers::new(disks.len());
+    for (server, disk) in disks.iter().enumerate() {
+        let mut world = opened.servers.world();
+        world.disks[server] = disk.copy();
+        world.restart(server);
+    }
+    opened.log = owner.log.clone();
+    opened.expected = owner.expected.clone();
+    opened
 }
 
 type Key = Vec<(Option<Point>, bool)>;
@@ -95,7 +99,7 @@ fn is_mended(owner: &Owner, held: Held, opens: &mut HashMap<Key, bool>) -> bool 
 }
 
 /// The point a write or an eviction before.
-fn before(at: Point) -> Point {
+pub(crate) fn before(at: Point) -> Point {
     match at.written {
         0 => Point { evictions: at.evictions - 1, written: PRESET.accesses.into() },
         written => Point { written: written - 1, ..at },
@@ -116,7 +120,7 @@ fn faults(points: &[Option<Point>], known: Point, colluding: usize) -> usize {
 }
 
 /// All ways to choose one of so many for each server, but for their order.
-fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
+pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
     if servers == 0 {
         return vec![Vec::new()];
     }
@@ -128,39 +132,42 @@ fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
 }
 
 /// A step, as servers have it: what each holds, and where it is.
-struct Step {
-    disks: Vec<Disk>,
-    points: Vec<Option<Point>>,
+pub(crate) struct Step {
+    pub(crate) disks: Vec<Disk>,
+    pub(crate) points: Vec<Option<Point>>,
 }
 
-/// Servers as they were before each of the last accesses and evictions, as they are then, and as they are when they have lost all.
-fn steps(owner: &mut Owner, writes: u64, is_closed: bool) -> Vec<Step> {
+/// Servers as they were before each of the last writes and evictions, as they are then, and as they are when they have lost all. So many writes come before those.
+pub(crate) fn steps(
+    owner: &mut Owner,
+    writes: impl IntoIterator<Item = (u64, u8)>,
+    passed_over: usize,
+) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut keep = |owner: &Owner| {
         let step = Step { disks: disks_of(owner), points: points_of(owner) };
         let at = owner.servers.world().points()[0];
         if at.written == 0 {
-            let (disks, points) = (step.disks.clone(), step.points.clone());
-            let back = Held { disks, points, made_anew: Vec::new() }.open(owner);
+            let back = opened(owner, &step.disks);
+            let mut world = back.servers.world();
             for server in 0..step.disks.len() {
-                let request = Request::GoBack { evictions: at.evictions - 1 };
-                let answer = back.servers.world().answer_in(server, 0, &request);
-                assert_eq!(answer, Answer::Done);
+                for tree in 0..world.hosts[server].setups().count() as u8 {
+                    let request = Request::GoBack { evictions: at.evictions - 1 };
+                    assert_eq!(world.answer_in(server, tree, &request), Answer::Done);
+                }
             }
+            drop(world);
             steps.push(Step { disks: disks_of(&back), points: points_of(&back) });
         }
         steps.push(step);
     };
-    for i in 0..writes {
-        if i + 2 >= writes {
+    for (i, (address, fill)) in writes.into_iter().enumerate() {
+        if i >= passed_over {
             keep(owner);
         }
-        owner.write(i % BLOCKS, i as u8 + 1).unwrap();
+        owner.write(address, fill).unwrap();
     }
     keep(owner);
-    if is_closed {
-        owner.reopen().unwrap();
-    }
     let servers = steps[0].disks.len();
     let disks = (0..servers).map(|_| Disk::default()).collect();
     steps.push(Step { disks, points: vec![None; servers] });
@@ -174,7 +181,11 @@ fn repairs_lead_back_to_the_volume() {
         for writes in [22, 20] {
             for is_closed in [false, true] {
                 let mut owner = Owner::new(parties(servers, colluding), 1);
-                let steps = steps(&mut owner, writes, is_closed);
+                let all = (0..writes).map(|i| (i % BLOCKS, i as u8 + 1));
+                let steps = steps(&mut owner, all, writes as usize - 2);
+                if is_closed {
+                    owner.reopen().unwrap();
+                }
                 let last = owner.servers.world().points()[0];
                 let known = if is_closed { last } else { before(last) };
                 let (mut opens, mut mended) = (HashMap::new(), 0);

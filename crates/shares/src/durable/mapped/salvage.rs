@@ -4,10 +4,10 @@ use oblivio_core::Error;
 use oblivio_core::durable::{Bits, Salvage};
 use zeroize::Zeroizing;
 
+use super::super::agreed::{Agreed, Points, Roots};
 use super::super::in_tree::InTree;
 use super::super::left::{Held, Left};
 use super::super::servers;
-use super::super::walk::most_servers;
 use super::array::MappedArray;
 use super::walk::{Found, Opener};
 use crate::message::Point;
@@ -53,13 +53,6 @@ impl Expected {
     }
 }
 
-/// A tree that is read, at a point for which these servers answer.
-struct Read {
-    tree: usize,
-    at: Point,
-    is_asked: Vec<bool>,
-}
-
 impl MappedArray {
     /// Hands over each block that is found and not older than the map tells. Servers may have gone on since this state. What no block of the map tells of, because that was set back or
     /// is lost, may be older, and is called so.
@@ -74,9 +67,8 @@ impl MappedArray {
         let (blocks, last) = (self.params.blocks, self.trees.len() - 1);
         let [mut found, mut doubtful] = [Bits::new(blocks), Bits::new(blocks)];
         let live = self.known.live.clone();
-        let (parties, of_data) = (self.params.parties, self.levels.level(0).tree);
-        let data = most_servers(&mut self.servers(0)?, parties, of_data, None, damaged);
-        let Some((data_at, is_asked)) = data else {
+        let points = self.points(0);
+        let Some(of_data) = points.last(&mut self.servers(0)?, None, damaged) else {
             return Ok(Salvage::new(blocks, found, doubtful, live));
         };
         let mut expected = self.expected_of_last();
@@ -88,13 +80,13 @@ impl MappedArray {
         for tree in (1..=last).rev() {
             let map = self.levels.level(tree - 1).map;
             let mut told = Expected::untold(self.levels.level(tree - 1).blocks);
-            if let Some((at, is_asked)) = self.most_servers_beside(tree, data_at)? {
+            if let Some(agreed) = self.agreed_beside(tree, of_data.at)? {
                 let take = &mut |Found { address, mapped, block }: Found| {
                     if expected.takes(address, mapped.write) && !expected.untold.contains(address) {
                         told.tell(map, address, &block);
                     }
                 };
-                self.read_all(&Read { tree, at, is_asked }, take, damaged, &mut next)?;
+                self.read_all((tree, &agreed), take, damaged, &mut next)?;
             }
             expected = told;
         }
@@ -107,7 +99,7 @@ impl MappedArray {
                 each(address, &block);
             }
         };
-        self.read_all(&Read { tree: 0, at: data_at, is_asked }, take, damaged, &mut next)?;
+        self.read_all((0, &of_data), take, damaged, &mut next)?;
         Ok(Salvage::new(blocks, found, doubtful, live))
     }
 
@@ -120,43 +112,44 @@ impl MappedArray {
         Expected { untold: Bits::new(writes.len() as u64), writes }
     }
 
-    /// Where most servers are in a tree of the map, and who answers for that. If they are an access further there than with the data, it is the point before: an access under way is one that the data
+    /// Where servers are in a tree. What is marked in its slots holds for one point alone.
+    fn points(&self, tree: usize) -> Points {
+        let (parties, tree) = (self.params.parties, self.levels.level(tree).tree);
+        Points { parties, tree, roots: Roots::AreMarked, kept: self.known.point_after(self.kept) }
+    }
+
+    /// The last point that enough servers have in a tree of the map. If that is an access further than with the data, it is the point before: an access under way is one that the data
     /// lack, and the map would call them older for it.
-    fn most_servers_beside(
-        &mut self,
-        tree: usize,
-        data_at: Point,
-    ) -> Result<Option<(Point, Vec<bool>)>, Error> {
-        let (parties, shape) = (self.params.parties, self.levels.level(tree).tree);
+    fn agreed_beside(&mut self, tree: usize, data_at: Point) -> Result<Option<Agreed>, Error> {
+        let points = self.points(tree);
         let servers = &mut self.servers(tree)?;
         // What is wrong with servers was said for the data.
-        let most = most_servers(servers, parties, shape, None, &mut |_| ());
-        let is_further = |at: &Point| {
-            *at == Point { written: data_at.written + 1, ..data_at }
-                && at.written <= shape.accesses()
+        let last = points.last(servers, None, &mut |_| ());
+        let is_further = |at: Point| {
+            at == Point { written: data_at.written + 1, ..data_at }
+                && at.written <= points.tree.accesses()
         };
-        Ok(match most {
-            Some((at, _)) if is_further(&at) => {
-                most_servers(servers, parties, shape, Some(data_at), &mut |_| ())
+        Ok(match last {
+            Some(Agreed { at, .. }) if is_further(at) => {
+                points.last(servers, Some(data_at), &mut |_| ())
             }
-            most => most,
+            last => last,
         })
     }
 
     /// Hands over what each slot of a tree holds that counts.
     fn read_all(
         &mut self,
-        Read { tree, at, is_asked }: &Read,
+        (tree, agreed): (usize, &Agreed),
         take: &mut dyn FnMut(Found),
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(),
     ) -> Result<(), Error> {
         let Self { params, store, levels, sealer, labels, .. } = self;
-        let (parties, tree) = (params.parties, *tree);
-        let level = levels.level(tree);
+        let (parties, level) = (params.parties, levels.level(tree));
         // Each has its mark behind it.
         let slot_bytes = level.slot_elements() + 1;
-        let left = Left { parties, tree: level.tree, slot_bytes, at: *at, is_asked };
+        let left = Left { parties, tree: level.tree, slot_bytes, agreed };
         let opener = Opener { levels, sealer, labels };
         let held = |bucket, slot: &[u8]| match opener.block_in(tree, bucket, slot) {
             Ok(Some(found)) => Held::Block(found),

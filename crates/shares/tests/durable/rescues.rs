@@ -1,0 +1,135 @@
+//! However many servers are set back or gone: each block that enough of them have is rescued as it was written last, and no older one is called the latest.
+
+use std::collections::HashMap;
+
+use oblivio_core::durable::Fate;
+use oblivio_shares::message::Point;
+
+use crate::disk::Disk;
+use crate::owner::{BLOCK_BYTES, KINDS, Owner, PRESET};
+use crate::parties;
+use crate::repairs::{Step, before, choices, opened, steps};
+
+/// So many blocks are written again and again.
+const WRITTEN: u64 = 7;
+
+/// How many writes there were at a point.
+fn writes_at(at: Point) -> u64 {
+    at.evictions * u64::from(PRESET.accesses) + at.written as u64
+}
+
+/// How many writes and evictions.
+fn steps_to(at: Point) -> u64 {
+    writes_at(at) + at.evictions
+}
+
+/// Whether a server that is there has what was held at a point: where slots are marked, only there and a step further.
+fn has(at: Point, there: Point, is_marked: bool) -> bool {
+    if at == there || at == before(there) {
+        return true;
+    }
+    let in_one = |there: Point| at.evictions == there.evictions && at.written <= there.written;
+    !is_marked && (in_one(there) || there.written == 0 && in_one(before(there)))
+}
+
+/// The last point that so many servers have.
+fn last_of(points: &[Option<Point>], enough: usize, is_marked: bool) -> Option<Point> {
+    let there = || points.iter().flatten().copied();
+    let is_enough =
+        |at: &Point| there().filter(|there| has(*at, *there, is_marked)).count() >= enough;
+    there().flat_map(|there| [there, before(there)]).filter(is_enough).max()
+}
+
+struct Rescued {
+    found: HashMap<u64, Vec<u8>>,
+    fates: Vec<Fate>,
+    damage: String,
+}
+
+fn rescue(owner: &Owner, disks: &[Disk]) -> Rescued {
+    let (mut array, _) = opened(owner, disks).restored();
+    let (mut found, mut damage) = (HashMap::new(), String::new());
+    let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
+    let mut damaged = |error: &oblivio_core::Error| damage += &format!("{error}\n");
+    let salvage = array.salvage(&mut each, &mut damaged, &mut |_| ()).unwrap();
+    let fates = (0..WRITTEN).map(|address| array.fate(&salvage, address)).collect();
+    Rescued { found, fates, damage }
+}
+
+/// `known` is what the client's directory knows to be over.
+fn check(owner: &Owner, chosen: &[&Step], (colluding, known, is_marked): (usize, Point, bool)) {
+    let servers = chosen.len();
+    let disks: Vec<_> = (0..servers).map(|server| chosen[server].disks[server].copy()).collect();
+    let points: Vec<_> = (0..servers).map(|server| chosen[server].points[server]).collect();
+    // Whoever has gone back from an eviction has no marks any more of the write before it. Others lack that write only if they were set back by a single step.
+    let is_full = |at: Point| at.written == usize::from(PRESET.accesses);
+    let lacks_marks = |at: Point| is_full(at) && points.contains(&Some(before(at)));
+    if is_marked && points.iter().flatten().any(|at| lacks_marks(*at)) {
+        return;
+    }
+    let Rescued { found, fates, damage } = rescue(owner, &disks);
+    let what = format!("{servers} {colluding} {points:?}, known {known:?}: {damage}");
+    let last = last_of(&points, colluding + 1, is_marked);
+    assert_eq!(last.is_none(), damage.contains("nothing is read from them"), "{what}");
+    let (had, all) = (last.map_or(0, writes_at), writes_at(known));
+    for address in 0..WRITTEN {
+        // The last write of the block that the directory knows of.
+        let write = (0..all).rfind(|write| write % WRITTEN == address).unwrap();
+        let is_last = found.get(&address) == Some(&vec![write as u8 + 1; BLOCK_BYTES]);
+        let fate = fates[address as usize];
+        if write < had {
+            // What came after it counts for more.
+            let is_newer = found.get(&address).is_some_and(|found| found[0] > write as u8 + 1);
+            assert!(is_last || is_newer, "{address}: {what}");
+            // A block of the map may be lost with its other blocks.
+            let is_sure = fate == Fate::Found || is_marked && fate == Fate::Doubtful;
+            assert!(is_sure, "{address} {fate:?}: {what}");
+        } else {
+            assert!(fate != Fate::Found, "{address}: {what}");
+        }
+    }
+    for (number, point) in (1..).zip(points) {
+        let is_named = damage.contains(&format!("server {number}: "));
+        let Some(there) = point else {
+            assert!(is_named, "{number}: {what}");
+            continue;
+        };
+        let (here, at) = (steps_to(there), last.map_or(steps_to(there), steps_to));
+        let is_astray = there < known || here + 1 < at || at + 1 < here;
+        // Of more servers, some may have been missing.
+        let is_told = servers == 2 * colluding + 1 || there.evictions < known.evictions;
+        assert!(is_named == is_astray || !is_told, "{number}: {what}");
+    }
+}
+
+#[test]
+fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() {
+    let [of_known, in_trees] = KINDS;
+    for (servers, colluding, of_kind, is_marked, kept) in [
+        (3, 1, of_known, false, 4),
+        (3, 1, in_trees, true, 4),
+        (5, 1, of_known, false, 2),
+        (5, 2, of_known, false, 2),
+        (5, 2, in_trees, true, 2),
+    ] {
+        // So many of the last writes are kept. The last one is followed by an eviction, or by none; and the directory knows all of them, or those before them.
+        for (writes, is_closed) in [(20, true), (22, true), (22, false)] {
+            let mut owner = of_kind(parties(servers, colluding), 1);
+            let write = |i: u64| (i % WRITTEN, i as u8 + 1);
+            (0..writes - kept)
+                .map(write)
+                .for_each(|(address, fill)| owner.write(address, fill).unwrap());
+            owner.checkpoint().unwrap();
+            let mut known = owner.servers.world().points()[0];
+            let steps = steps(&mut owner, (writes - kept..writes).map(write), 0);
+            if is_closed {
+                known = owner.servers.world().points()[0];
+                owner.checkpoint().unwrap();
+            }
+            for chosen in choices(steps.len(), servers.into()) {
+                let chosen: Vec<_> = chosen.iter().map(|step| &steps[*step]).collect();
+                check(&owner, &chosen, (colluding.into(), known, is_marked));
+            }
+        }
+    }
+}
