@@ -273,6 +273,15 @@ pub trait Durable: Send {
         Ok(())
     }
 
+    /// Asks storage whether it was set back behind the state that is kept, where it tells more of that than its records. It may be open to read only, and nothing is changed. That it does not answer, or is
+    /// otherwise not as it should be, is no error here.
+    ///
+    /// # Errors
+    /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack), which says what of it was.
+    fn check_not_set_back(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     // ───────────────────────────── accesses ─────────────────────────────
 
     /// Draws what accesses to come will show, in this order. They come after those that were `planned` and not carried

@@ -22,7 +22,7 @@ use super::known::{Known, SALT_BYTES, Step};
 use super::params::S3OramParams;
 use super::parts::Parts;
 use super::servers;
-use super::standing::is_old;
+use super::standing::{self, is_old};
 use super::state::{plan_of, save};
 use super::walk::buckets_with_slots;
 use super::wants::address_of;
@@ -134,6 +134,13 @@ impl Durable for ShareArray {
     fn check_storage(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.look().map(drop)
+    }
+
+    fn check_not_set_back(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        let (kept, tree) = (self.known.point_after(self.kept), self.params.tree);
+        let parties = self.params.parties;
+        standing::check_not_set_back(self.servers()?, parties, tree, kept)
     }
 
     fn window_accesses_max(&self) -> usize {

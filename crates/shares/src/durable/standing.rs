@@ -100,6 +100,8 @@ impl Standing {
     pub(super) fn of(parties: Parties, tree: Tree, told: Vec<Told>, kept: Point) -> Self {
         let claims = claims(tree, &told);
         let far = claims.get(parties.colluding()).or(claims.last()).copied().unwrap_or_default();
+        // Where more are set back than may collude, these are not where the others should be.
+        let far = far.max(kept);
         let have_it = claims.iter().filter(|claim| **claim >= far).count();
         let is_only_evicted = far.written == 0 && far.evictions > kept.evictions;
         let enough = if is_only_evicted { parties.servers() } else { parties.for_product() };
@@ -126,6 +128,25 @@ impl Standing {
         };
         Self { done, parts: Parts::new(told.into_iter().map(place).collect()) }
     }
+}
+
+/// Whether too few servers are where they were, because others were set back. Whoever has opened the volume to read only may ask that.
+///
+/// # Errors
+/// One that names them.
+pub(super) fn check_not_set_back(
+    servers: &mut dyn ShareServers,
+    parties: Parties,
+    tree: Tree,
+    kept: Point,
+) -> Result<(), Error> {
+    let told = servers::epochs(servers);
+    let Standing { parts, .. } = Standing::of(parties, tree, told, kept);
+    let checked = parts.check_enough(servers, parties);
+    checked.or_else(|error| match error.kind() {
+        ErrorKind::StoreRolledBack => Err(error),
+        _ => Ok(()),
+    })
 }
 
 /// What is said of a server that is further than others can be.

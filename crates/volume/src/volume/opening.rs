@@ -166,11 +166,17 @@ impl Volume {
         let past = Past::read(dir, &keys, &superblock.volume_id())?;
         newest::check(dir, owner)?;
         let (shown, _) = anchor::look(&mut store, &keys.anchor)?;
-        past.known(dir, &keys)?.check(shown)?;
+        let checked = past.known(dir, &keys)?.check(shown);
         let mut history = past.history;
-        let mut array = history.array(&*config, seal_key(key), Box::new(store))?;
+        let array = history.array(&*config, seal_key(key), Box::new(store));
+        if let Err(error) = checked {
+            return Err(match array {
+                Ok(mut array) => set_back(&mut *array, error),
+                Err(_) => error,
+            });
+        }
         let may_be_half_written = true;
-        history.refuse_if_behind(&mut *array, may_be_half_written)
+        history.refuse_if_behind(&mut *array?, may_be_half_written)
     }
 
     /// Opens a volume, and recovers it if it was not closed.
@@ -201,9 +207,14 @@ impl Volume {
         newest::check(&*dir, owner)?;
         let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
         let known = past.known(&*dir, &keys)?;
-        let shown = known.check(shown)?;
+        let checked = known.check(shown);
         let mut history = past.history;
-        let array = history.array(&*config, seal_key(key), Box::new(store))?;
+        let array = history.array(&*config, seal_key(key), Box::new(store));
+        let (shown, array) = match (checked, array) {
+            (Ok(shown), array) => (shown, array?),
+            (Err(error), Ok(mut array)) => return Err(set_back(&mut *array, error)),
+            (Err(error), Err(_)) => return Err(error),
+        };
         let mut live = Live { array, coins: coins.into() };
         // Up to here nothing was written to storage: what the right directory needs is still there.
         history
@@ -233,6 +244,16 @@ impl Volume {
         announced::forget(&mut *ledger.dir)?;
         tampering::forget(&mut *ledger.dir)?;
         Ok((Self::new(live, ledger, options), recovery))
+    }
+}
+
+/// What is wrong with storage whose records are not what they should be: where it tells what of it was set back, that is said.
+fn set_back(array: &mut dyn Durable, of_records: VolumeError) -> VolumeError {
+    let is_of_storage =
+        matches!(of_records.kind(), VolumeErrorKind::Tampered | VolumeErrorKind::StoreRolledBack);
+    match array.check_not_set_back() {
+        Err(error) if is_of_storage => error.into(),
+        _ => of_records,
     }
 }
 

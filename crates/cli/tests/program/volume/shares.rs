@@ -547,6 +547,41 @@ fn a_server_set_back_is_named_and_nothing_is_changed() {
     world.good(&format!("serve nbd {volume} --run 'nbdcopy \"$uri\" back && cmp data back'"));
 }
 
+/// To different moments, so that no two servers have the same records, and together.
+#[test]
+fn servers_set_back_are_named_where_they_are_more_than_may_collude() {
+    let world = World::new();
+    let mut servers = ShareServers::new(&world, 3, "");
+    let volume = servers.volume("disk");
+    world.good(&format!("create {volume} --size 256K {SMALL}"));
+    fs::write(world.path("data"), bytes(6, MIB / 4)).unwrap();
+    let copy = format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'");
+    for moment in 0..3 {
+        world.good(&copy);
+        for server in [1, 2] {
+            servers.kill(server);
+            world.copy(&format!("shares-{}", server + 1), &format!("{server}-{moment}"));
+            servers.start(&world, server);
+        }
+    }
+    world.good(&copy);
+    for moments in [[0, 1], [0, 2], [1, 1]] {
+        for (server, moment) in [1, 2].into_iter().zip(moments) {
+            servers.kill(server);
+            fs::remove_dir_all(ShareServers::folder(&world, server)).unwrap();
+            world.copy(&format!("{server}-{moment}"), &format!("shares-{}", server + 1));
+            servers.start(&world, server);
+        }
+        for command in ["check", "serve nbd --run true"] {
+            let (code, _, said) = common::oblivio(world.path(""), &format!("{command} {volume}"));
+            assert_eq!(code, 8, "{moments:?} {command}: {said}");
+            for server in ["server 2", "server 3"] {
+                assert!(said.contains(server), "{moments:?} {command}: {said}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_server_that_has_lost_its_disk_is_made_anew_and_the_volume_opens_as_before() {
     let world = World::new();

@@ -16,6 +16,7 @@ use rand_core::CryptoRng;
 use super::super::coins::EraCoins;
 use super::super::params::S3OramParams;
 use super::super::servers;
+use super::super::standing;
 use super::super::walk::buckets_with_slots;
 use super::super::wants::address_of;
 use super::super::{impossible, invalid};
@@ -130,6 +131,15 @@ impl Durable for MappedArray {
     fn check_storage(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.look().map(drop)
+    }
+
+    fn check_not_set_back(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        let (kept, parties) = (self.known.point_after(self.kept), self.params.parties);
+        (0..self.trees.len()).try_for_each(|tree| {
+            let shape = self.levels.level(tree).tree;
+            standing::check_not_set_back(&mut self.servers(tree)?, parties, shape, kept)
+        })
     }
 
     fn window_accesses_max(&self) -> usize {
