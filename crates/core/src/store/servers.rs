@@ -36,6 +36,9 @@ pub trait ShareServers {
     /// When there are more or fewer places than servers.
     fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>>;
 
+    /// Something begins that is tried again where servers or links are missing: from now on it is waited for them, all in all, as long as it is tried to reach a server.
+    fn begin_to_try(&mut self);
+
     /// Waits for servers that are missing, as long as it is tried to reach them.
     fn wait_for_missing(&mut self);
 

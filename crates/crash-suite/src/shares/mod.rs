@@ -348,6 +348,8 @@ impl ShareServers for OnServers {
     }
 
     /// In this world it is known at once who is dead.
+    fn begin_to_try(&mut self) {}
+
     fn wait_for_missing(&mut self) {}
 
     fn wait_for_links(&mut self, _: u32) -> bool {

@@ -114,6 +114,10 @@ impl ShareServers for Metered {
         answered
     }
 
+    fn begin_to_try(&mut self) {
+        self.with_servers(|servers| servers.begin_to_try());
+    }
+
     fn wait_for_missing(&mut self) {
         self.with_servers(|servers| servers.wait_for_missing());
     }

@@ -108,6 +108,7 @@ impl ShareArray {
 impl dyn Evicts + '_ {
     /// Evicts the next path on all servers. It begins at this point.
     pub(super) fn evict(&mut self, begins_at: Point) -> Result<(), Error> {
+        self.servers()?.begin_to_try();
         if !self.parts().are_all_current() {
             self.servers()?.wait_for_missing();
         }
@@ -127,7 +128,7 @@ impl dyn Evicts + '_ {
                 Hope::Left => tries < TRIES_MIN,
                 Hope::Links => {
                     missing += 1;
-                    self.servers()?.wait_for_links(missing) || tries < TRIES_MIN
+                    self.servers()?.wait_for_links(missing)
                 }
             };
             if !is_worth_it {
@@ -256,7 +257,7 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// How often an eviction is tried at least, unless it is of no use.
+/// How often an eviction is tried where it is no link that is missing, unless it is of no use.
 const TRIES_MIN: u32 = 5;
 
 /// What comes of trying it again.

@@ -21,6 +21,10 @@ impl ShareServers for InTree<'_> {
         self.servers.ask(messages, patience)
     }
 
+    fn begin_to_try(&mut self) {
+        self.servers.begin_to_try();
+    }
+
     fn wait_for_missing(&mut self) {
         self.servers.wait_for_missing();
     }

@@ -123,6 +123,12 @@ impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
         answers
     }
 
+    fn begin_to_try(&mut self) {
+        if let Some(servers) = self.recorder.store_mut().servers() {
+            servers.begin_to_try();
+        }
+    }
+
     fn wait_for_missing(&mut self) {
         if let Some(servers) = self.recorder.store_mut().servers() {
             servers.wait_for_missing();

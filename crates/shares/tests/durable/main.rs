@@ -187,6 +187,8 @@ fn links_are_waited_for_and_what_does_not_come_back_is_not() {
     for (failure, failing, waits, tried) in [
         (StoreErrorKind::Unreachable, 9, 20, Ok(10)),
         (StoreErrorKind::Unreachable, 30, 20, Err(21)),
+        // What it has waited for silent servers counts.
+        (StoreErrorKind::Unreachable, 30, 0, Err(1)),
         (StoreErrorKind::Refused, 30, 20, Err(5)),
         (StoreErrorKind::Full, 30, 20, Err(1)),
         (StoreErrorKind::Damaged, 30, 20, Err(1)),
@@ -198,7 +200,9 @@ fn links_are_waited_for_and_what_does_not_come_back_is_not() {
         let mut world = owner.servers.world();
         (world.failing_evictions, world.failure, world.waits_for_links) = (failing, failure, waits);
         drop(world);
+        let tries = owner.servers.world().tried;
         let written = owner.write(2, failing as u8).map_err(|error| error.store_kind());
+        assert_eq!(owner.servers.world().tried, tries + 1);
         owner.servers.world().failing_evictions = 0;
         let times = attempts(&owner) - before;
         let outcome = written.map(|()| times).map_err(|kind| (times, kind));

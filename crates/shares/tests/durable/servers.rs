@@ -47,8 +47,12 @@ pub(crate) struct World {
     pub(crate) failure: StoreErrorKind,
     /// So often it is worth waiting for links.
     pub(crate) waits_for_links: u32,
+    /// How often something began that is tried again.
+    pub(crate) tried: usize,
     /// How often it was waited for servers that are missing.
     pub(crate) waited: usize,
+    /// Servers that are missing are back when they are waited for.
+    pub(crate) come_back: bool,
     /// What each server was asked, in order.
     pub(crate) seen: Vec<Vec<Request>>,
     /// For which of the trees.
@@ -106,7 +110,9 @@ impl Servers {
             failing_evictions: 0,
             failure: StoreErrorKind::Refused,
             waits_for_links: 0,
+            tried: 0,
             waited: 0,
+            come_back: false,
             seen: vec![Vec::new(); count],
             seen_in: vec![Vec::new(); count],
             starts_again: None,
@@ -302,8 +308,16 @@ impl ShareServers for Servers {
         self.world().ask(messages)
     }
 
+    fn begin_to_try(&mut self) {
+        self.world().tried += 1;
+    }
+
     fn wait_for_missing(&mut self) {
-        self.world().waited += 1;
+        let mut world = self.world();
+        world.waited += 1;
+        if world.come_back {
+            world.missing.fill(false);
+        }
     }
 
     fn wait_for_links(&mut self, failed: u32) -> bool {

@@ -310,6 +310,17 @@ impl RemoteStore {
         self.session.wait(asking.0)
     }
 
+    /// The same on the link that there is; gives back what was asked if that is lost: waiting for it takes a new one.
+    ///
+    /// # Errors
+    /// As of [`Self::wait_for_computed`].
+    pub(crate) fn wait_on_link(
+        &mut self,
+        asking: Asking,
+    ) -> Result<Result<Bytes, Asking>, StoreError> {
+        Ok(self.session.wait_on_link(asking.0)?.ok_or(asking))
+    }
+
     /// Asks the server for nothing, which it answers only to whoever has the volume open.
     ///
     /// # Errors

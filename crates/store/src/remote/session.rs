@@ -149,6 +149,17 @@ impl Session {
         }
     }
 
+    /// The same, on the link that there is; none if it is lost, and has to be waited for.
+    ///
+    /// # Errors
+    /// As of [`Self::wait`].
+    pub(super) fn wait_on_link(&mut self, number: u64) -> Result<Option<Bytes>, StoreError> {
+        match self.desk.wait(number)? {
+            Outcome::Came(came) => came.map(Some).map_err(|fault| fault.error()),
+            Outcome::LinkIsLost => Ok(None),
+        }
+    }
+
     /// Goes on over a new link. There is an end to it: each time something was answered that had never been answered before, or
     /// the time runs on.
     fn reconnect(&mut self) -> Result<(), StoreError> {

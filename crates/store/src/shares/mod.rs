@@ -36,7 +36,7 @@ use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Moment;
 
 use crate::places;
-use crate::remote::{Dial, RemoteStore};
+use crate::remote::{Asking, Dial, RemoteStore};
 use server::Server;
 use votes::Votes;
 
@@ -81,7 +81,8 @@ pub struct SharedStore {
     /// Something was written that is not durable.
     is_unflushed: bool,
     failure: Option<Failure>,
-    links_are_missing_since: Moment,
+    /// Since when something is tried again where links are missing.
+    tries_since: Moment,
     votes: Votes,
     sealed: SealedTrip,
 }
@@ -141,14 +142,14 @@ impl SharedStore {
         pieces.iter().map(|piece| length(piece).ok_or_else(|| places::absent(piece))).collect()
     }
 
-    /// Has all who are there do something that all of them must do. Who cannot be reached is missing from then on.
+    /// Has all who are there do something that all of them must do, at once. Who cannot be reached is missing from then on.
     fn all_do(
         &mut self,
-        mut act: impl FnMut(&mut RemoteStore) -> Result<(), StoreError>,
+        act: impl Fn(&mut RemoteStore) -> Result<(), StoreError> + Sync,
     ) -> Result<(), StoreError> {
         let mut unreached = None;
-        for i in 0..self.servers.len() {
-            match self.servers[i].act(&mut act) {
+        for done in at_once(&mut self.servers, |server| server.act(&act)) {
+            match done.unwrap_or_else(|error| Some(Err(error))) {
                 Some(Err(error)) if error.kind() == StoreErrorKind::Unreachable => {
                     unreached.get_or_insert(error);
                 }
@@ -157,6 +158,44 @@ impl SharedStore {
             }
         }
         self.check_enough(unreached)
+    }
+
+    /// Waits for what each was asked. Once a link is lost, it is waited for all that are left at once: they are not tried to be reached one after the other.
+    fn wait_for_all(
+        &mut self,
+        asked: Vec<Option<Result<Asking, StoreError>>>,
+    ) -> Vec<Option<Answered>> {
+        let mut answered: Vec<Option<Answered>> = Vec::with_capacity(asked.len());
+        let mut left = Vec::new();
+        for (i, (server, asked)) in self.servers.iter_mut().zip(asked).enumerate() {
+            let waited = match asked {
+                Some(Ok(asking)) if left.is_empty() => server.wait_on_link(asking),
+                Some(Ok(asking)) => Ok(Err(asking)),
+                Some(Err(error)) => Err(error),
+                None => {
+                    answered.push(None);
+                    continue;
+                }
+            };
+            answered.push(match waited {
+                Ok(Ok(answer)) => Some(Ok(answer)),
+                Ok(Err(asking)) => {
+                    left.push((i, asking));
+                    None
+                }
+                Err(error) => Some(Err(error)),
+            });
+        }
+        let places: Vec<_> = left.iter().map(|(i, _)| *i).collect();
+        let mut left = left.into_iter().peekable();
+        let waits = self.servers.iter_mut().enumerate().filter_map(|(i, server)| {
+            let (_, asking) = left.next_if(|(next, _)| *next == i)?;
+            Some(move || server.wait_for_computed(asking))
+        });
+        for (i, waited) in places.into_iter().zip(all_at_once(waits)) {
+            answered[i] = Some(waited.and_then(|answered| answered));
+        }
+        answered
     }
 
     fn check_enough(&mut self, unreached: Option<StoreError>) -> Result<(), StoreError> {
@@ -203,10 +242,19 @@ impl BucketStore for SharedStore {
         let mut votes = mem::take(&mut self.votes);
         votes.begin(&lengths);
         let mut failure = None;
-        for server in &mut self.servers {
-            let read = server.act(|store| store.read(pieces).map(|frames| votes.add(frames)));
-            if let Some(Err(error)) = read {
-                failure.get_or_insert(error);
+        let read = |store: &mut RemoteStore| {
+            let frames = store.read(pieces)?;
+            let mut said = Vec::new();
+            (0..frames.len()).for_each(|i| said.extend_from_slice(frames.get(i)));
+            Ok(said)
+        };
+        for said in at_once(&mut self.servers, |server| server.act(read)) {
+            match said.unwrap_or_else(|error| Some(Err(error))) {
+                Some(Ok(said)) => votes.add(said),
+                Some(Err(error)) => {
+                    failure.get_or_insert(error);
+                }
+                None => (),
             }
         }
         let (enough, agreed) = (self.enough, self.colluding + 1);
@@ -281,12 +329,7 @@ impl ShareServers for SharedStore {
                 message.map(|message| server.begin_to_compute(message, patience))
             })
             .collect();
-        let servers = self.servers.iter_mut().zip(asked);
-        let answered: Vec<_> = servers
-            .map(|(server, asked)| {
-                asked.map(|asked| asked.and_then(|asking| server.wait_for_computed(asking)))
-            })
-            .collect();
+        let answered = self.wait_for_all(asked);
         let fenced = answered.iter().flatten().filter_map(|answered| answered.as_ref().err());
         let fenced = fenced.into_iter().find(|error| error.kind() == StoreErrorKind::Fenced);
         if let Some(error) = fenced {
@@ -296,8 +339,12 @@ impl ShareServers for SharedStore {
         answered
     }
 
+    fn begin_to_try(&mut self) {
+        self.tries_since = Moment::now();
+    }
+
     fn wait_for_missing(&mut self) {
-        let until = Moment::now().after(self.retry_for());
+        let until = self.tries_since.after(self.retry_for());
         while self.begin_call().is_ok() && self.missing() > 0 && until.left().is_some() {
             self.servers.iter_mut().for_each(Server::is_waited_for);
             thread::sleep(MISSING_PAUSE);
@@ -305,10 +352,7 @@ impl ShareServers for SharedStore {
     }
 
     fn wait_for_links(&mut self, failed: u32) -> bool {
-        if failed == 1 {
-            self.links_are_missing_since = Moment::now();
-        }
-        let left = self.links_are_missing_since.after(self.retry_for()).left();
+        let left = self.tries_since.after(self.retry_for()).left();
         let pause = LINKS_PAUSE_MIN * 2_u32.saturating_pow(failed - 1).min(100);
         left.map(|left| thread::sleep(pause.min(left))).is_some()
     }
@@ -320,6 +364,35 @@ impl ShareServers for SharedStore {
     fn name(&self, server: usize) -> String {
         self.servers[server].name().to_owned()
     }
+}
+
+/// Does something with every server, on a thread for each: the time for which it is tried to reach one counts for all.
+fn at_once<T: Send>(
+    servers: &mut [Server],
+    act: impl Fn(&mut Server) -> T + Sync,
+) -> Vec<Result<T, StoreError>> {
+    let act = &act;
+    all_at_once(servers.iter_mut().map(|server| move || act(server)))
+}
+
+/// Does all of these, on a thread for each.
+fn all_at_once<T: Send>(
+    acts: impl Iterator<Item = impl FnOnce() -> T + Send>,
+) -> Vec<Result<T, StoreError>> {
+    thread::scope(|scope| {
+        let begun: Vec<_> =
+            acts.map(|act| thread::Builder::new().spawn_scoped(scope, act)).collect();
+        let ended = begun.into_iter().map(|begun| {
+            let thread = begun.map_err(|cause| {
+                let message = format!("a thread for each server cannot be started: {cause}");
+                StoreError::caused_by(StoreErrorKind::Failed, message, cause)
+            })?;
+            thread.join().map_err(|_| {
+                StoreError::new(StoreErrorKind::Failed, "the thread for the server has ended early")
+            })
+        });
+        ended.collect()
+    })
 }
 
 fn too_few() -> StoreError {

@@ -246,7 +246,7 @@ impl SharedStore {
             is_repair: false,
             is_unflushed: false,
             failure: None,
-            links_are_missing_since: Moment::now(),
+            tries_since: Moment::now(),
             votes: Default::default(),
             sealed: Default::default(),
         }

@@ -228,6 +228,14 @@ impl Server {
         self.answer_unnamed(|store| store.wait_for_computed(asking).map(Vec::from))
     }
 
+    /// As [`RemoteStore::wait_on_link`].
+    pub(super) fn wait_on_link(
+        &mut self,
+        asking: Asking,
+    ) -> Result<Result<Vec<u8>, Asking>, StoreError> {
+        self.answer_unnamed(|store| Ok(store.wait_on_link(asking)?.map(Vec::from)))
+    }
+
     /// Does something where it has to be there.
     pub(super) fn answer<T>(
         &mut self,

@@ -27,10 +27,8 @@ impl Votes {
         self.agreed.resize(start, 0);
     }
 
-    /// One says this.
-    pub(super) fn add(&mut self, frames: Frames<'_>) {
-        let mut said = Vec::with_capacity(self.agreed.len());
-        (0..frames.len()).for_each(|i| said.extend(frames.get(i)));
+    /// One says this, all pieces one after the other.
+    pub(super) fn add(&mut self, said: Vec<u8>) {
         self.said.push(said);
     }
 
@@ -83,8 +81,7 @@ mod tests {
             (&[], b"\0\0\0", false),
         ] {
             votes.begin(&lengths);
-            let spans = [Span { start: 0, bytes: 2 }, Span { start: 2, bytes: 1 }];
-            said.iter().for_each(|it| votes.add(Frames::new(*it, &spans)));
+            said.iter().for_each(|it| votes.add(it.to_vec()));
             assert_eq!((votes.count(2), votes.voters()), (is_agreed, said.len()));
             let frames = votes.frames();
             assert_eq!([frames.get(0), frames.get(1)].concat(), expected);

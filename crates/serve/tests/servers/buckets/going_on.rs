@@ -88,6 +88,10 @@ impl ShareServers for Shared {
         self.store().ask(messages, patience)
     }
 
+    fn begin_to_try(&mut self) {
+        self.store().begin_to_try();
+    }
+
     fn wait_for_missing(&mut self) {
         self.store().wait_for_missing();
     }

@@ -118,6 +118,8 @@ impl ShareServers for OnServers {
         })
     }
 
+    fn begin_to_try(&mut self) {}
+
     fn wait_for_missing(&mut self) {}
 
     fn wait_for_links(&mut self, _: u32) -> bool {
