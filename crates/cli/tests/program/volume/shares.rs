@@ -560,7 +560,7 @@ fn servers_set_back_are_named_where_they_are_more_than_may_collude() {
         world.good(&copy);
         for server in [1, 2] {
             servers.kill(server);
-            world.copy(&format!("shares-{}", server + 1), &format!("{server}-{moment}"));
+            world.copy(format!("shares-{}", server + 1), format!("{server}-{moment}"));
             servers.start(&world, server);
         }
     }
@@ -569,7 +569,7 @@ fn servers_set_back_are_named_where_they_are_more_than_may_collude() {
         for (server, moment) in [1, 2].into_iter().zip(moments) {
             servers.kill(server);
             fs::remove_dir_all(ShareServers::folder(&world, server)).unwrap();
-            world.copy(&format!("{server}-{moment}"), &format!("shares-{}", server + 1));
+            world.copy(format!("{server}-{moment}"), format!("shares-{}", server + 1));
             servers.start(&world, server);
         }
         for command in ["check", "serve nbd --run true"] {
