@@ -80,7 +80,7 @@ fn what_is_wrong_with_a_file_of_a_server_is_damage() {
         servers.kill(1);
         damage(&ShareServers::folder(&world, 1).join("alice/disk").join(file));
         servers.start(&world, 1);
-        let said = common::bad(&world.path(""), &check, 7);
+        let said = common::bad(world.path(""), &check, 7);
         for expected in ["server 2", "oblivio shares repair"] {
             assert!(said.contains(expected), "{file}: {said}");
         }
