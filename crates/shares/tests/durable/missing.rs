@@ -81,6 +81,22 @@ fn evictions_wait_for_servers_that_are_missing_and_nothing_is_lost() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
+/// Nothing has to be opened again.
+#[test]
+fn what_waits_for_an_eviction_goes_on_when_servers_come_back() {
+    let mut owner = five(2 * PERIOD, 1);
+    owner.servers.world().come_back = true;
+    for round in 0..3 {
+        set_missing(&owner, &[2, 3], true);
+        (1..PERIOD).for_each(|i| owner.write(i, round).unwrap());
+        assert_eq!(owner.servers.world().waited, usize::from(round));
+        owner.write(0, round).unwrap();
+        assert_eq!(owner.servers.world().waited, usize::from(round) + 1);
+    }
+    owner.read_all();
+    owner.array.check(&mut |_| ()).unwrap();
+}
+
 #[test]
 fn a_volume_is_opened_while_servers_are_missing() {
     let mut owner = five(2 * PERIOD + 1, 1);

@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::disk::Disk;
 use crate::owner::{BLOCKS, Owner, PRESET, key};
+use crate::repairs::{disks_of, opened};
 use crate::{parties, step};
 
 /// The server has another disk, with nothing on it.
@@ -79,6 +80,33 @@ fn a_liar_takes_nobody_back() {
     owner.servers.world().claims = vec![None; 5];
     owner.reopen().unwrap();
     owner.read_all();
+}
+
+/// Trees are an access or an eviction apart: where a server was is kept of each of them. What it was told when it still had its shares is true when it has none.
+#[test]
+fn what_a_check_lets_pass_is_repaired_wherever_an_access_stops() {
+    let mut repairs = 0;
+    for does in [[true, false, false], [false, true, true]] {
+        for trip in 1.. {
+            let mut owner = Owner::in_trees(parties(3, 1), 8);
+            (0..51).for_each(|i| owner.write(i % 48, i as u8).unwrap());
+            let at = owner.servers.world().asked + trip;
+            owner.servers.world().stop = Some((at, does.to_vec()));
+            if owner.write(7, 0xee).is_ok() {
+                break;
+            }
+            let disks = disks_of(&owner);
+            for server in 0..3 {
+                let copy = opened(&owner, &disks);
+                if checked(&copy, server).is_ok() {
+                    let made = made_anew(&copy, server);
+                    assert!(made.is_ok(), "{does:?} {trip} {server}: {}", made.unwrap_err());
+                    repairs += 1;
+                }
+            }
+        }
+    }
+    assert!(repairs > 60, "{repairs}");
 }
 
 struct NothingToLoad;

@@ -65,7 +65,7 @@ pub(crate) fn opened(owner: &Owner, disks: &[Disk]) -> Owner {
 
 type Key = Vec<(Option<Point>, bool)>;
 
-fn disks_of(owner: &Owner) -> Vec<Disk> {
+pub(crate) fn disks_of(owner: &Owner) -> Vec<Disk> {
     owner.servers.world().disks.iter().map(Disk::copy).collect()
 }
 

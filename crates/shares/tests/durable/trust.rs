@@ -346,3 +346,30 @@ fn what_a_server_says_steers_no_terminal() {
     let error = owner.write(1, 1).unwrap_err().to_string();
     assert!(error.contains("server 2:  [2Jnono") && error.len() < 1500, "{error}");
 }
+
+/// They are not where the others should be, though they are more.
+#[test]
+fn of_servers_that_are_set_back_none_else_is_named_though_they_are_more_than_may_collude() {
+    let before = |evictions, written| Some(Point { evictions, written });
+    for of_kind in KINDS {
+        let mut owner = of_kind(parties(3, 1), 6);
+        (0..10).for_each(|i| owner.write(i, 1).unwrap());
+        owner.checkpoint().unwrap();
+        for claims in [[None, before(0, 1), before(1, 2)], [None, before(1, 2), before(1, 2)]] {
+            owner.servers.world().claims = claims.to_vec();
+            let (mut array, _) = owner.restored();
+            for error in [array.check_not_set_back(), array.check_storage()] {
+                let error = error.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::StoreRolledBack);
+                let is_named = ["1: ", "2: ", "3: "]
+                    .map(|number| error.to_string().contains(&format!("server {number}")));
+                assert_eq!(is_named, [false, true, true], "{error}");
+            }
+        }
+        owner.servers.world().claims = vec![None; 3];
+        owner.restored().0.check_not_set_back().unwrap();
+        // Whether one that does not answer was set back, nobody knows.
+        owner.servers.world().missing[1] = true;
+        owner.restored().0.check_not_set_back().unwrap();
+    }
+}

@@ -226,6 +226,7 @@ fn a_server_that_is_missing_is_called_seldom_beside_others_and_often_if_it_is_wa
     servers[3].plan(|_, _| Deed::Do);
     let until = Moment::now().after(Duration::from_secs(2));
     while store.missing() > 0 && until.left().is_some() {
+        store.servers().unwrap().begin_to_try();
         store.servers().unwrap().wait_for_missing();
     }
     assert_eq!(store.missing(), 0);
@@ -289,6 +290,34 @@ fn three_of_three_are_needed_and_nobody_is_missing() {
     assert!(error.to_string().ends_with("3 of 3 servers have to be there"), "{error}");
 }
 
+/// Of versions a server alone can tell. Of others that refuse, the first is named.
+#[test]
+fn of_servers_that_refuse_the_first_counts_whose_reason_can_be_seen() {
+    use FailureKind::{Damaged, Refused, UnknownVersion};
+    let servers = servers::<5>();
+    write(&mut create(&servers, 2), 1).unwrap();
+    let opened = |kinds: [Option<FailureKind>; 5]| {
+        for (server, kind) in servers.iter().zip(kinds) {
+            server.plan(move |_, request| match (request, kind) {
+                (Request::Open { .. }, Some(kind)) => Deed::Refuse(kind),
+                _ => Deed::Do,
+            });
+        }
+        let opened = SharedStore::open(reached(&servers), RemoteMode::Write, 2, quick());
+        let error = opened.err().unwrap();
+        (error.kind(), error.to_string()[..8].to_owned())
+    };
+    let (version, damaged, refused) = (Some(UnknownVersion), Some(Damaged), Some(Refused));
+    for (kinds, kind, named) in [
+        ([None, version, damaged, refused, None], OpenErrorKind::Damaged, "server 3"),
+        ([None, damaged, version, refused, None], OpenErrorKind::Damaged, "server 2"),
+        ([refused, version, damaged, None, None], OpenErrorKind::Io, "server 1"),
+        ([None, version, None, None, None], OpenErrorKind::UnknownVersion, "server 2"),
+    ] {
+        assert_eq!(opened(kinds), (kind, named.to_owned()), "{kinds:?}");
+    }
+}
+
 /// One more than may collude give back what they hold: the others may have lost it, and nobody else may have it open.
 #[test]
 fn what_is_left_on_enough_servers_is_opened() {
@@ -321,6 +350,34 @@ fn what_is_left_on_enough_servers_is_opened() {
     assert!(too_few.ends_with("2 of 3 servers have to be there"), "{too_few}");
 }
 
+/// The time for which it is tried to reach one counts for all of them.
+#[test]
+fn servers_that_are_gone_are_waited_for_together() {
+    let retry_for = Duration::from_millis(600);
+    let acts: [fn(&mut SharedStore); 3] = [
+        |store| assert_eq!(write(store, 1), Err(StoreErrorKind::Unreachable)),
+        |store| assert_eq!(read(store), Err(StoreErrorKind::Unreachable)),
+        |store| {
+            let servers = store.servers().unwrap();
+            let answered = servers.ask(vec![Some(vec![1]); 5], Patience::Short);
+            assert!(answered.iter().all(|answered| answered.as_ref().unwrap().is_err()));
+        },
+    ];
+    for act in acts {
+        let servers = servers::<5>();
+        let options = options().with_retry_for(retry_for);
+        let mut store = SharedStore::create(reached(&servers), &shapes(), 2, options).unwrap();
+        for server in &servers {
+            server.world().is_unreachable = true;
+            server.plan(|_, _| Deed::Cut);
+        }
+        let [least, most] = [1, 2].map(|times| Moment::now().after(times * retry_for));
+        act(&mut store);
+        assert!(least.left().is_none() && most.left().is_some());
+        assert_eq!(store.missing(), 5);
+    }
+}
+
 #[test]
 fn links_between_servers_are_waited_for_as_long_as_servers_are() {
     let servers = servers::<3>();
@@ -329,6 +386,7 @@ fn links_between_servers_are_waited_for_as_long_as_servers_are() {
     let servers = store.servers().unwrap();
     for _ in 0..2 {
         let until = Moment::now().after(Duration::from_millis(200));
+        servers.begin_to_try();
         let waited = (1..).take_while(|failed| servers.wait_for_links(*failed)).count();
         assert!((2..5).contains(&waited) && until.left().is_none());
     }
