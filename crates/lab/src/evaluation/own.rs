@@ -85,7 +85,7 @@ impl OwnMachine {
                 };
                 let setting = set.as_ref().map(|set| set.get_ref().clone()).unwrap_or_default();
                 if !setting.is_of_machine() {
-                    let message = "name, levels, warm-ups and warm-up-records are no matter of a machine: \
+                    let message = "name, levels, warm-ups, warm-up-records and keeps-llc are no matter of a machine: \
                                    leave them to the settings of the figure";
                     return Err(wrong(set.as_ref().map_or(at, |set| set.span().start), message));
                 }

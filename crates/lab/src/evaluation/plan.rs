@@ -186,7 +186,7 @@ impl Plan {
             warm_up: self.warm_up(setting)?,
             ..self.scale
         };
-        if REAL.contains(&workload) {
+        if REAL.contains(&workload) && !setting.has_llc_for_all() {
             // Its trace is past an LLC already: reads that missed, and lines that were given back.
             switches.llc_bytes = LINE_BYTES;
             switches.fetch_on_write_miss = false;

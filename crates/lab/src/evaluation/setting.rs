@@ -34,10 +34,14 @@ pub struct Setting {
     pub llc_halvings: u32,
     /// Whether a write that misses the LLC fetches its line first.
     pub fetch_on_write_miss: Option<bool>,
+    /// Whether programs as they are run behind the LLC too, though their traces are past one already.
+    pub keeps_llc: bool,
     /// How trees lie in DRAM.
     pub layout: Option<Layout>,
     /// What the ORAM holds before the first request.
     pub initial: Option<Initial>,
+    /// How many instructions the processor fetches in a cycle, and how many it retires.
+    pub width: Option<u64>,
     /// How many lines the processor may fetch at once.
     pub fetch_room: Option<u64>,
     /// Whether each path stops retirement until it is read.
@@ -71,8 +75,14 @@ pub struct Setting {
 impl Setting {
     /// Whether it says nothing but what a machine is.
     pub(super) fn is_of_machine(&self) -> bool {
-        let of_machine =
-            Self { name: None, levels: 0, warm_ups: None, warm_up_records: None, ..self.clone() };
+        let of_machine = Self {
+            name: None,
+            levels: 0,
+            warm_ups: None,
+            warm_up_records: None,
+            keeps_llc: false,
+            ..self.clone()
+        };
         // The name of a setting with a name is no matter of who is like it.
         let like = self.like.as_ref().map(|like| Self { name: None, ..Self::clone(like) });
         of_machine == *self && like.is_none_or(|like| like.is_of_machine())
@@ -100,6 +110,11 @@ impl Setting {
         self.levels.saturating_add(self.like.as_ref().map_or(0, |like| like.all_levels()))
     }
 
+    /// Whether the LLC stands before programs whose traces are past one.
+    pub(super) fn has_llc_for_all(&self) -> bool {
+        self.keeps_llc || self.like.as_ref().is_some_and(|like| like.has_llc_for_all())
+    }
+
     /// How many times as many records fill the caches.
     pub(super) fn warm_up_times(&self) -> u32 {
         let like = || self.like.as_ref().map(|like| like.warm_up_times());
@@ -124,6 +139,7 @@ impl Setting {
             fetch_on_write_miss: self.fetch_on_write_miss.unwrap_or(switches.fetch_on_write_miss),
             layout: self.layout.unwrap_or(switches.layout),
             initial: self.initial.unwrap_or(switches.initial),
+            width: self.width.unwrap_or(switches.width),
             fetch_room: self.fetch_room.unwrap_or(switches.fetch_room),
             paths_stop_retirement: self
                 .paths_stop_retirement
@@ -213,7 +229,13 @@ mod tests {
     fn a_machine_has_no_size_and_no_warm_up() {
         let is_of_machine = |text: &str| toml::from_str::<Setting>(text).unwrap().is_of_machine();
         assert!(is_of_machine("like = \"one-channel\"\nplb-ways = 4"));
-        for text in ["levels = 1", "warm-ups = 2", "name = \"x\"", "like = \"two-levels-lower\""] {
+        for text in [
+            "levels = 1",
+            "warm-ups = 2",
+            "name = \"x\"",
+            "keeps-llc = true",
+            "like = \"two-levels-lower\"",
+        ] {
             assert!(!is_of_machine(text), "{text}");
         }
     }

@@ -69,6 +69,7 @@ impl Switches {
                 self.tree_top_ways.into(),
                 paper.tree_top_ways.into(),
             ),
+            ("instructions in a cycle", self.width, paper.width),
             ("blocks in the stash", self.stash_blocks as u64, paper.stash_blocks as u64),
             ("lines of a block", self.block_lines, paper.block_lines),
         ];
@@ -171,6 +172,7 @@ mod tests {
             Switches { channels: 1, ..paper() },
             Switches { llc_bytes: 1024, ..paper() },
             Switches { fetch_on_write_miss: true, ..paper() },
+            Switches { width: 2, ..paper() },
             Switches { fetch_room: 3, ..paper() },
             Switches { paths_stop_retirement: true, ..paper() },
             Switches { write_queue_answers: true, ..paper() },

@@ -21,6 +21,8 @@ pub struct Switches {
     pub layout: Layout,
     /// What the ORAM holds before the first request.
     pub initial: Initial,
+    /// How many instructions the processor fetches in a cycle, and how many it retires. Of the second no paper says anything.
+    pub width: u64,
     /// How many lines the processor may fetch at once.
     pub fetch_room: u64,
     /// Whether each path stops retirement until it is read.
@@ -73,6 +75,7 @@ impl Switches {
         fetch_on_write_miss: false,
         layout: Layout::Balanced,
         initial: Initial::Placed,
+        width: 4,
         fetch_room: 16,
         paths_stop_retirement: false,
         write_queue_answers: false,
@@ -98,6 +101,7 @@ impl Switches {
         fetch_on_write_miss: true,
         layout: Layout::Heap,
         initial: Initial::Empty,
+        width: 2,
         fetch_room: 1,
         paths_stop_retirement: true,
         write_queue_answers: true,
@@ -130,13 +134,14 @@ impl Switches {
     }
 
     /// What is not as in [`Self::PAPER`], of that which few figures touch.
-    fn unusual(&self) -> [String; 15] {
+    fn unusual(&self) -> [String; 16] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;
         let WriteMarks { high, low } = self.write_marks;
         let if_set = |is_set: bool, name: String| if is_set { name } else { String::new() };
         [
             if_set(*fetch_on_write_miss, ",fetch".to_owned()),
+            if_set(self.width != Self::PAPER.width, format!(",width{}", self.width)),
             if_set(*fetch_room != Self::PAPER.fetch_room, format!(",room{fetch_room}")),
             if_set(self.paths_stop_retirement, ",stops".to_owned()),
             if_set(self.write_queue_answers, ",queue".to_owned()),
@@ -169,6 +174,7 @@ mod tests {
         assert_eq!(usual, "gap-250,x16,4ch,2097152b,balanced,placed");
         let unusual = Switches {
             fetch_on_write_miss: true,
+            width: 2,
             fetch_room: 8,
             paths_stop_retirement: true,
             write_queue_answers: true,
@@ -188,7 +194,7 @@ mod tests {
         assert_eq!(
             unusual.key(),
             usual.clone()
-                + ",fetch,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions,small-tree"
+                + ",fetch,width2,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions,small-tree"
         );
         let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
         assert_eq!(as_is.key(), usual + ",as-is");

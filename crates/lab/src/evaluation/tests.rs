@@ -42,6 +42,7 @@ fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
         workload: None,
         measure: Measure::SpeedOver("baseline".to_owned()),
         deviation: false,
+        harmonic: false,
         programs: None,
         paper,
         band,
@@ -413,6 +414,19 @@ fn committed(results: &str) -> (Vec<RunRecord>, Plan, Programs) {
     let programs =
         Programs::recorded(PROGRAMS.iter().chain(&REAL).chain([&SJENG]).map(|name| named(name)));
     (kept, plan, programs)
+}
+
+#[test]
+fn programs_past_an_llc_run_behind_ours_only_where_that_is_asked_for() {
+    let plan = Plan::full();
+    let run = |setting: &str| {
+        let setting = toml::from_str(setting).unwrap();
+        plan.run("baseline", "403.gcc", &setting).unwrap()
+    };
+    let without = run("");
+    assert_eq!((without.switches.llc_bytes, without.scale.llc_warm_up), (64, 0));
+    let with = run("keeps-llc = true");
+    assert_eq!((with.switches, with.scale), (Switches::PAPER, plan.scale));
 }
 
 #[test]

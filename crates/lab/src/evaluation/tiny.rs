@@ -105,6 +105,7 @@ impl Design {
             fetch_on_write_miss: false,
             layout: Layout::Subtrees,
             initial: switches.initial,
+            width: Switches::PAPER.width,
             fetch_room: 16,
             paths_stop_retirement: false,
             write_queue_answers: false,

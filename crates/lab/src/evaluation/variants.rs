@@ -171,7 +171,8 @@ impl Variant {
             Kind::Plain | Kind::Changed(_) => switches.clone(),
             Kind::Tiny(design) => design.switches(switches),
             // Where pages lie, and what comes before time begins, is no matter of the machine.
-            Kind::Described(_) => Switches {
+            Kind::Described(spec) => Switches {
+                llc_bytes: spec.processor.llc_bytes,
                 pages: switches.pages,
                 fills_small_tree: switches.fills_small_tree,
                 ..Switches::PAPER
@@ -225,6 +226,7 @@ impl Variant {
         let lines = (switches.llc_bytes / LINE_BYTES).max(1) as usize;
         system.processor.llc_ways = system.processor.llc_ways.min(lines);
         system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
+        system.processor.width = switches.width;
         system.processor.fetch_room = switches.fetch_room;
         system.processor.paths_stop_retirement = switches.paths_stop_retirement;
         system.controller.write_queue_answers = switches.write_queue_answers;

@@ -25,9 +25,16 @@ value = "speed over Baseline"
 measures = [{ name = "speed", measure = { speed-over = "baseline" } }]
 "#;
 
+/// That of the machine from a file, and of nothing else.
+const LLC_BYTES: u64 = 64 << 10;
+
 fn machine() -> String {
-    let ir_stash = Variant::named("ir-stash").unwrap().spec(12, &Switches::PAPER).unwrap();
-    ir_stash.to_toml().unwrap()
+    let ir_stash = Variant::named("ir-stash").unwrap();
+    ir_stash
+        .spec(12, &Switches { llc_bytes: LLC_BYTES, ..Switches::PAPER })
+        .unwrap()
+        .to_toml()
+        .unwrap()
 }
 
 fn read(text: &str) -> Result<Manifest, LabError> {
@@ -50,6 +57,8 @@ fn machines_of_a_manifest_run_as_they_are_described() {
     assert_eq!(*spec("narrow"), narrow);
     assert_eq!(spec("file").to_toml().unwrap(), machine());
     assert_eq!(spec("baseline").channels, 4);
+    let keys = records.iter().filter(|record| record.key.contains(&format!(",{LLC_BYTES}b,")));
+    assert_eq!(keys.map(|record| &*record.variant).collect::<Vec<_>>(), ["file"; 2]);
 
     let made = figure(&plan, &manifest, &records);
     let Plot::Bars(bars) = &made.plot else { panic!("bars") };
@@ -148,6 +157,8 @@ fn a_set_that_changes_nothing_is_refused_with_its_line() {
     for (of, set) in [
         ("ir-stash", "{ tree-top-ways = 4 }"),
         ("baseline", "{ channels = 4 }"),
+        ("baseline", "{ width = 2 }"),
+        ("none", "{ width = 4 }"),
         ("baseline", "{ pages = \"scattered\" }"),
         ("rho", "{ fills-small-tree = true }"),
         ("none", "{ channels = 1, plb-ways = 4 }"),
