@@ -155,6 +155,10 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
         "fig02-pages",
         "fig15-pace",
         "fig11-mcf-size",
+        "dummies",
+        "dummies-speed",
+        "real-llc",
+        "real-llc-paths",
     ] {
         assert_settings_in_the_documentation(&figures, id);
     }

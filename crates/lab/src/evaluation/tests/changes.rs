@@ -81,6 +81,11 @@ fn differences(one: &RunRecord, other: &RunRecord) -> Vec<String> {
     let specs = [one, other].map(|run| serde_json::to_value(&run.spec).unwrap());
     let mut keys = Vec::new();
     different_keys("", &specs[0], &specs[1], &mut keys);
+    // Memory is as large on any number of channels: rows that each of more has less are no setting of their own.
+    let rows = |run: &RunRecord| u128::from(run.spec.dram.rows) * u128::from(run.spec.channels);
+    if rows(one) == rows(other) {
+        keys.retain(|key| key != "dram.rows");
+    }
     if one.workload != other.workload {
         keys.push("workload".to_owned());
     } else if one.trace != other.trace {
