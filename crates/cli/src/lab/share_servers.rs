@@ -272,9 +272,15 @@ mod tests {
             evictions: [1, 1],
             servers: 3,
             colluding: 1,
+            is_loaded: false,
         };
-        let of_five =
-            [1, 2].map(|colluding| Shape { servers: 5, colluding, evictions: [1, 0], ..shape });
+        let of_five = [1, 2].map(|colluding| Shape {
+            servers: 5,
+            colluding,
+            evictions: [1, 0],
+            is_loaded: colluding == 2,
+            ..shape
+        });
         let plan = Plan {
             effort: Effort::QUICK,
             shapes: [&[shape][..], &of_five].concat(),

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use oblivio_core::durable::{AnyStore, Durable, DurableConfig, Want};
+use oblivio_core::durable::{AnyStore, Contents, Durable, DurableConfig, Want};
 use oblivio_core::store::TreeShape;
-use oblivio_core::{MasterKey, Op};
+use oblivio_core::{Error, MasterKey, Op};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::host::{TILES_AT_ONCE, part_bytes, slots_at_once};
 use oblivio_shares::sharing::Parties;
@@ -80,6 +80,9 @@ pub struct Shape {
     /// The paper's *t*.
     #[serde(default = "one")]
     pub colluding: u8,
+    /// All blocks are put into its leaves before anything is accessed (Algorithm 3). Where they are not, accesses fill it.
+    #[serde(default)]
+    pub is_loaded: bool,
 }
 
 fn three() -> u8 {
@@ -106,8 +109,14 @@ impl Shape {
     ];
 
     /// A disk of 1.4 GiB in blocks of 128 KiB, as volumes have it: 25 GB on three servers when all of it is written.
-    pub const LARGE: Self =
-        Self { height: 6, slots: 333, accesses: 176, evictions: [2, 1], ..Self::LONG };
+    pub const LARGE: Self = Self {
+        height: 6,
+        slots: 333,
+        accesses: 176,
+        evictions: [1, 1],
+        is_loaded: true,
+        ..Self::LONG
+    };
 
     /// Long blocks, and short ones, on three servers.
     const LONG: Self = Self {
@@ -118,6 +127,7 @@ impl Shape {
         evictions: [8, 3],
         servers: THREE.0,
         colluding: THREE.1,
+        is_loaded: false,
     };
     const SHORT: Self = Self {
         block_bytes: 4 << 10,
@@ -138,9 +148,11 @@ impl Shape {
         (self.servers, self.colluding)
     }
 
-    /// Once all leaves hold something.
+    /// Evictions before any is timed: once all leaves hold something. Of a tree that is loaded the upper levels hold something then, and a part of the lower ones.
     fn warm_up(self) -> u64 {
-        1 << (self.height - 1)
+        const LOADED: u64 = 4;
+        let all = 1 << (self.height - 1);
+        if self.is_loaded { LOADED.min(all) } else { all }
     }
 
     /// How many there are in all.
@@ -291,6 +303,16 @@ struct Sample {
     asked: Vec<Asked>,
 }
 
+/// Some data for each block.
+struct Anything;
+
+impl Contents for Anything {
+    fn block(&mut self, address: u64, data: &mut [u8]) -> Result<bool, Error> {
+        data[..8].copy_from_slice(&address.to_le_bytes());
+        Ok(true)
+    }
+}
+
 /// An array under way.
 struct Timing<'p> {
     shape: Shape,
@@ -315,7 +337,11 @@ impl<'p> Timing<'p> {
         let mut coins = StdRng::seed_from_u64(1);
         let key = MasterKey::from_bytes([0; 32]);
         let store = Box::new(metered.another());
-        let array = params.create(key, &[], store, &mut coins)?;
+        let mut array = params.create(key, &[], store, &mut coins)?;
+        if shape.is_loaded && !array.load(&mut Anything, &mut coins)? {
+            return Err(LabError::Plan("nothing can be put into this tree at first".to_owned()));
+        }
+        metered.take();
         Ok(Self { shape, tree, array, metered, coins, clocks, progress })
     }
 

@@ -82,6 +82,7 @@ mod tests {
                 evictions: [1, 1],
                 servers: 3,
                 colluding: 1,
+                is_loaded: false,
             },
             link,
             access: timed(read),
