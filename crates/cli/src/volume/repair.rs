@@ -46,7 +46,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     store.make_anew(server)?;
     let bar = progress::bar_of(buckets, "buckets");
     let repaired =
-        repair(&mut store, &params, server, &checked, &mut |done| bar.set_position(done));
+        repair(&mut store, &params, &key, (server, &checked), &mut |done| bar.set_position(done));
     bar.finish_and_clear();
     let repaired = repaired.map_err(VolumeError::from)?;
     store.flush().map_err(|error| VolumeError::from(oblivio_core::Error::from(error)))?;

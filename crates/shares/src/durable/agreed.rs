@@ -1,7 +1,8 @@
 //! The last point that enough servers have, whatever has become of the others: what is left is read there.
 //!
-//! As many as may collude and one more have to say that they have it: then one of them does not lie, and their shares give back what was there. How many others are further back does not
-//! matter, nor how many those are: more may have been set back than may collude.
+//! As many as may collude and one more have to say that they have it: then one of them does not lie, and if none does, their shares give back what was there. How many others are further
+//! back does not matter, nor how many those are: more may have been set back than may collude. Where some of them lie, those that do not may be a write or an eviction apart, as a crash
+//! leaves them. They all have what was held [before](Points::before) it.
 
 use std::collections::BTreeSet;
 
@@ -84,6 +85,14 @@ impl Points {
         let at = found?;
         let asked = claims.iter().map(|there| self.asked(at, (*there)?)).collect();
         Some(Agreed { at, asked })
+    }
+
+    /// The point before one that enough servers said they have, if enough have that, too.
+    pub(super) fn before(&self, agreed: &Agreed, servers: &mut dyn ShareServers) -> Option<Agreed> {
+        let at = before(self.tree, agreed.at);
+        // What is wrong with servers was said.
+        let earlier = self.last(servers, Some(at), &mut |_| ())?;
+        (earlier.at == at && at < agreed.at).then_some(earlier)
     }
 
     fn found(&self, claims: &[Option<Point>], wanted: Option<Point>) -> Option<Point> {

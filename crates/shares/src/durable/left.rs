@@ -35,7 +35,8 @@ pub(super) struct Left<'l> {
 }
 
 impl Left<'_> {
-    /// Hands over each block. `held` says what a slot of a bucket holds. `damaged` is told what is wrong, once for each bucket, and `progress` when it is read.
+    /// Hands over each block. `held` says what a slot of a bucket holds. `damaged` is told what is wrong, once for each bucket, and `progress` when it is read. Answers whether each slot
+    /// held a block or nothing.
     pub(super) fn read<T>(
         &self,
         servers: &mut dyn ShareServers,
@@ -43,7 +44,8 @@ impl Left<'_> {
         take: &mut dyn FnMut(T),
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(),
-    ) {
+    ) -> bool {
+        let mut is_whole = true;
         for bucket in buckets_with_slots(self.tree, self.agreed.at) {
             let mut trouble = None;
             for run in self.runs(bucket) {
@@ -61,13 +63,17 @@ impl Left<'_> {
                     match self.held(&fetched, place, &|slot| held(bucket, slot)) {
                         Held::Block(block) => take(block),
                         Held::Nothing => (),
-                        Held::Damaged => trouble = Some(corrupt("a slot holds no block")),
+                        Held::Damaged => {
+                            is_whole = false;
+                            trouble = Some(corrupt("a slot holds no block"));
+                        }
                     }
                 }
             }
             trouble.iter().for_each(&mut *damaged);
             progress();
         }
+        is_whole
     }
 
     /// All slots of a bucket. Of no run a server has some slots and not all of them.

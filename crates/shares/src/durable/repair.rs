@@ -63,7 +63,7 @@ pub fn check_others(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Checked, Error> {
     check_place(servers, params, lost)?;
-    let (number, sealer, mut done) = (lost as u8 + 1, BlockSealer::new(key), 0);
+    let (number, seals, mut done) = (lost as u8 + 1, Seals::new(key, "Nothing was removed"), 0);
     let mut checked = Checked::default();
     for tree in &params.trees() {
         let servers = &mut InTree { servers, tree: tree.number };
@@ -80,15 +80,9 @@ pub fn check_others(
         if !others.is_empty() {
             return Err(servers::failure(servers, others, NOTHING_WAS_DONE));
         }
-        let is_written = |slot: &[u8]| {
-            let (said, sealed) = slot[..tree.slot_bytes].split_at(tree.metadata_bytes);
-            let is_zeros = slot.iter().all(|byte| *byte == 0);
-            let mark = said.last().map_or(0, |mark| mark ^ slot[tree.slot_bytes]);
-            is_zeros || mark <= 1 && sealer.open(sealed).is_some()
-        };
         let progress = &mut |buckets| progress(done + buckets);
         each_run(servers, tree, (at, &sources), progress, &mut |_, run, fetched| {
-            shares_of(fetched, tree, number, run, &is_written, &mut Vec::new()).map(drop)
+            shares_of(fetched, tree, number, run, &seals, &mut Vec::new()).map(drop)
         })?;
         done += tree.buckets();
     }
@@ -126,15 +120,20 @@ fn each_run(
 /// `progress` is told how many buckets are done.
 ///
 /// # Errors
-/// When too few of the others are there, they contradict each other, or the server is not new.
+/// When too few of the others are there, they contradict each other, what they give back was not written, or the server is not new.
 pub fn repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
-    lost: usize,
-    checked: &Checked,
+    key: &MasterKey,
+    (lost, checked): (usize, &Checked),
     progress: &mut dyn FnMut(u64),
 ) -> Result<Repaired, Error> {
     check_place(servers, params, lost)?;
+    // Once more: what was read before may have been answered otherwise.
+    let seals = Seals::new(
+        key,
+        "The one that is made anew is not whole: do it once more, without the other",
+    );
     let (number, mut done) = (lost as u8 + 1, 0);
     let Repaired { mut wrong, behind: mut all_behind } = Repaired::default();
     // The data are written last: if some lack a write there, an access is under way, and is done again in all trees.
@@ -154,7 +153,7 @@ pub fn repair(
             let sources = settled.sources(tree, at);
             let progress = &mut |buckets| progress(done + buckets);
             each_run(servers, tree, (at, &sources), progress, &mut |servers, run, fetched| {
-                let share = shares_of(fetched, tree, number, run, &|_| true, &mut wrong)?;
+                let share = shares_of(fetched, tree, number, run, &seals, &mut wrong)?;
                 let share = Share::Computed(share);
                 tell(servers, lost, Request::Put { at, slots: run, share })
             })?;
@@ -356,13 +355,40 @@ pub(super) fn elsewhere(why: String) -> StoreError {
     StoreError::new(StoreErrorKind::Failed, why)
 }
 
+/// What tells a slot that was written from one that wrong shares give back.
+struct Seals {
+    sealer: BlockSealer,
+    /// What is so, where one was not.
+    then: &'static str,
+}
+
+impl Seals {
+    fn new(key: &MasterKey, then: &'static str) -> Self {
+        Self { sealer: BlockSealer::new(key), then }
+    }
+
+    fn check(&self, tree: &ShareTree, slot: &[u8]) -> Result<(), Error> {
+        let (said, sealed) = slot[..tree.slot_bytes].split_at(tree.metadata_bytes);
+        let is_zeros = slot.iter().all(|byte| *byte == 0);
+        let mark = said.last().map_or(0, |mark| mark ^ slot[tree.slot_bytes]);
+        if is_zeros || mark <= 1 && self.sealer.open(sealed).is_some() {
+            return Ok(());
+        }
+        let message = format!(
+            "what the other servers give back was never written: one of them is damaged, and another one than that which was to be made anew. {}",
+            self.then
+        );
+        Err(Error::new(ErrorKind::Corrupt, message))
+    }
+}
+
 /// What a server has to hold of these slots, one after the other.
 fn shares_of(
     fetched: &Fetched,
     tree: &ShareTree,
     number: u8,
     run: Slots,
-    is_written: &dyn Fn(&[u8]) -> bool,
+    seals: &Seals,
     wrong: &mut Vec<usize>,
 ) -> Result<Vec<u8>, Error> {
     let contradict = || {
@@ -372,10 +398,7 @@ fn shares_of(
     let mut shares = Vec::with_capacity(run.count * tree.fetched_bytes());
     for place in 0..run.count {
         let decoded = fetched.decoded(tree.parties, place).map_err(|_| contradict())?;
-        if !is_written(&decoded.block) {
-            let message = "what the other servers give back was never written: one of them is damaged, and another one than that which was to be made anew. Nothing was removed";
-            return Err(Error::new(ErrorKind::Corrupt, message));
-        }
+        seals.check(tree, &decoded.block)?;
         let liars = decoded.liars.iter().map(|liar| usize::from(*liar) - 1);
         for liar in liars {
             if !wrong.contains(&liar) {

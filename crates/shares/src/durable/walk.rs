@@ -137,7 +137,8 @@ impl ShareArray {
         let Some(agreed) = points.last(self.servers()?, None, damaged) else {
             return Ok(Salvage::new(blocks, found, Bits::new(blocks), live));
         };
-        let left = Left { parties, tree, slot_bytes, agreed: &agreed };
+        let earlier = points.before(&agreed, self.servers()?);
+        let left = |agreed| Left { parties, tree, slot_bytes, agreed };
         let Self { store, sealer, known, .. } = self;
         let held = |_: BucketId, slot: &[u8]| match sealer.open(slot) {
             Some(opened) => Held::Block(opened),
@@ -161,7 +162,11 @@ impl ShareArray {
             progress(read);
         };
         let servers = servers::of(store, parties.servers())?;
-        left.read(servers, &held, take, damaged, progress);
+        let is_whole = left(&agreed).read(servers, &held, take, damaged, progress);
+        // What is older than the client knows, or than what was found, does not count.
+        if let Some(earlier) = earlier.filter(|_| !is_whole) {
+            left(&earlier).read(servers, &held, take, &mut |_| (), &mut || ());
+        }
         Ok(Salvage::new(blocks, found, Bits::new(blocks), live))
     }
 }

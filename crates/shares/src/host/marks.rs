@@ -84,6 +84,15 @@ impl Marks<'_> {
         Ok(latest.map_or_else(|| vec![0; self.tree.slots()], |page| page.marks.clone()))
     }
 
+    /// Whether it is known of a bucket what was marked at this point. A point before the one where the server is may have been taken back, or never been here.
+    pub(super) fn are_known(&self, bucket: BucketId, at: Point) -> io::Result<bool> {
+        let is_empty = bucket == BucketId::ROOT && at.written == 0;
+        if is_empty || !self.has_page(bucket, at.evictions) {
+            return Ok(true);
+        }
+        Ok(latest(&self.pages(bucket)?, at).is_some())
+    }
+
     /// Adds a query to those of its path, for the write after this point. They are durable with the record of it. What [another](Self::take_back_another) has marked is gone.
     pub(super) fn add(&self, at: Point, leaf: Leaf, query: &[u8]) -> io::Result<()> {
         let after = Point { written: at.written + 1, ..at };

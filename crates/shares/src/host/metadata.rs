@@ -6,6 +6,7 @@ use oblivio_core::{BucketId, Leaf};
 
 use super::files::{Asked, Files, Part};
 use super::marks::Marked;
+use super::requests::has_nothing_before;
 use super::unusable;
 use crate::field::{Field, Gf256};
 use crate::message::{Point, Refusal, Setup, Slots};
@@ -27,6 +28,7 @@ impl Files {
             let Some(held) = self.bucket(bucket, at) else { continue };
             let read = held.read_part(part).map_err(unusable)?;
             said[..read.len()].copy_from_slice(&read);
+            self.check_marks_are_known(bucket, at)?;
             let marks = marks.of(bucket, at).map_err(unusable)?;
             let slots = said[..read.len()].chunks_exact_mut(metadata_bytes);
             for (held, mark) in slots.filter_map(<[u8]>::last_mut).zip(&marks) {
@@ -53,6 +55,17 @@ impl Files {
         Ok(write.query_sum())
     }
 
+    /// Of a write before the last one: an eviction that did not count may have taken the place of its marks, and a server that was made anew never had them.
+    fn check_marks_are_known(&self, bucket: BucketId, at: Point) -> Result<(), Refusal> {
+        let Some(marks) = self.marks().filter(|_| at != self.record.at) else { return Ok(()) };
+        let are_known = marks.are_known(bucket, at).map_err(unusable)?;
+        are_known.then_some(()).ok_or_else(|| {
+            has_nothing_before(
+                "this server does not have any more what was marked before its last write",
+            )
+        })
+    }
+
     /// Slots as they are fetched and put: each has its mark behind it.
     pub(super) fn with_marks(
         &self,
@@ -61,6 +74,7 @@ impl Files {
         slots: Vec<u8>,
     ) -> Result<Vec<u8>, Refusal> {
         let Some(marks) = self.marks() else { return Ok(slots) };
+        self.check_marks_are_known(bucket, at)?;
         let marks = match self.bucket(bucket, at) {
             Some(_) => marks.of(bucket, at).map_err(unusable)?,
             None => vec![0; self.setup.tree.slots()],

@@ -177,7 +177,7 @@ impl Files {
 }
 
 /// It cannot go back to where others are: its shares have to be made anew.
-fn has_nothing_before(why: &str) -> Refusal {
+pub(super) fn has_nothing_before(why: &str) -> Refusal {
     Refusal { kind: StoreErrorKind::Damaged, why: why.into() }
 }
 

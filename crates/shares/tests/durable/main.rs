@@ -188,7 +188,9 @@ fn links_are_waited_for_and_what_does_not_come_back_is_not() {
         (StoreErrorKind::Unreachable, 9, 20, Ok(10)),
         (StoreErrorKind::Unreachable, 30, 20, Err(21)),
         // What it has waited for silent servers counts.
-        (StoreErrorKind::Unreachable, 30, 0, Err(1)),
+        (StoreErrorKind::Unreachable, 30, 0, Err(2)),
+        // One that was away for a moment may cost an attempt, and no eviction.
+        (StoreErrorKind::Unreachable, 1, 0, Ok(2)),
         (StoreErrorKind::Refused, 30, 20, Err(5)),
         (StoreErrorKind::Full, 30, 20, Err(1)),
         (StoreErrorKind::Damaged, 30, 20, Err(1)),

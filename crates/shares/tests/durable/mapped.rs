@@ -252,7 +252,8 @@ fn a_server_that_has_lost_all_is_made_anew_in_the_middle_of_an_access() {
             while let Some(server) = next.pop() {
                 let checked = check_others(volume, &params, &key(), server, &mut |_| ()).unwrap();
                 lose(&owner, server);
-                let repaired = repair(volume, &params, server, &checked, &mut |_| ()).unwrap();
+                let repaired =
+                    repair(volume, &params, &key(), (server, &checked), &mut |_| ()).unwrap();
                 assert_ne!(needs_repair(volume, &params, server).unwrap(), Need::Shares);
                 next.extend(repaired.behind);
             }
@@ -378,7 +379,7 @@ fn the_shares_of_a_server_are_made_anew() {
         let mut done = 0;
         let checked = check_others(servers, &params, &key(), 1, &mut |it| done = it).unwrap();
         assert_eq!(done, params.buckets());
-        let repaired = repair(servers, &params, 1, &checked, &mut |_| ()).unwrap();
+        let repaired = repair(servers, &params, &key(), (1, &checked), &mut |_| ()).unwrap();
         assert_eq!(repaired.wrong, [0; 0]);
         assert_eq!(needs_repair(servers, &params, 1).unwrap(), Need::Nothing);
         // Also after its program was started again.

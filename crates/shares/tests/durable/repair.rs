@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::disk::Disk;
-use crate::owner::{BLOCKS, Owner, PRESET, key};
+use crate::owner::{BLOCKS, KINDS, Owner, PRESET, key};
 use crate::repairs::{disks_of, opened};
 use crate::{parties, step};
 
@@ -24,14 +24,20 @@ fn checked(owner: &Owner, server: usize) -> Result<Checked, Error> {
 }
 
 pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> {
-    repair(&mut owner.servers.clone(), &owner.params, server, &Checked::default(), &mut |_| ())
+    repair(
+        &mut owner.servers.clone(),
+        &owner.params,
+        &key(),
+        (server, &Checked::default()),
+        &mut |_| (),
+    )
 }
 
 /// The server has lost nothing until the others are checked.
 pub(crate) fn made_anew(owner: &Owner, server: usize) -> Result<Repaired, Error> {
     let checked = checked(owner, server)?;
     lose(owner, server);
-    repair(&mut owner.servers.clone(), &owner.params, server, &checked, &mut |_| ())
+    repair(&mut owner.servers.clone(), &owner.params, &key(), (server, &checked), &mut |_| ())
 }
 
 fn need(owner: &Owner, server: usize) -> Need {
@@ -59,6 +65,30 @@ fn a_server_that_has_lost_all_is_made_anew_wherever_the_others_are() {
         }
         owner.read_all();
         owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+/// What comes from one more than may collude is noticed to be wrong by its seal alone: also where it was right when all of it was looked at.
+#[test]
+fn a_server_that_lies_once_all_is_looked_at_is_noticed() {
+    for of_kind in KINDS {
+        let mut owner = of_kind(parties(3, 1), 2);
+        (0..20).for_each(|i| owner.write(i, i as u8).unwrap());
+        let before = checked(&owner, 2).unwrap();
+        lose(&owner, 2);
+        owner.servers.world().lying[0] = true;
+        let mut servers = owner.servers.clone();
+        let made = repair(&mut servers, &owner.params, &key(), (2, &before), &mut |_| ());
+        let said = made.unwrap_err().to_string();
+        assert!(said.contains("is not whole: do it once more"), "{said}");
+        // It does not pass for one that has its shares again.
+        assert_eq!(need(&owner, 2), Need::Shares);
+        owner.servers.world().lying[0] = false;
+        lose(&owner, 2);
+        let mut servers = owner.servers.clone();
+        repair(&mut servers, &owner.params, &key(), (2, &before), &mut |_| ()).unwrap();
+        owner.reopen().unwrap();
+        owner.read_all();
     }
 }
 

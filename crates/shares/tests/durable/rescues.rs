@@ -133,3 +133,32 @@ fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() 
         }
     }
 }
+
+/// A crash leaves honest servers a write or an eviction apart. A liar that says that it is where the further one is makes two of three for that, and its shares give back nothing there.
+#[test]
+fn a_liar_that_says_that_it_is_where_one_of_two_is_hides_nothing() {
+    for of_kind in KINDS {
+        for trip in 1.. {
+            let mut owner = of_kind(parties(3, 1), 8);
+            (0..51).for_each(|i| owner.write(i % 48, i as u8).unwrap());
+            owner.checkpoint().unwrap();
+            let before = owner.expected.clone();
+            let at = owner.servers.world().asked + trip;
+            owner.servers.world().stop = Some((at, vec![true, false, false]));
+            if owner.write(7, 0xee).is_ok() {
+                break;
+            }
+            owner.servers.connect();
+            owner.servers.world().mirrors = Some((2, 0));
+            let (mut array, _) = owner.restored();
+            let mut found = HashMap::new();
+            let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
+            let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
+            // What was under way may have come to either.
+            for address in (0..48).filter(|address| *address != 7) {
+                assert_eq!(array.fate(&salvage, address), Fate::Found, "{trip}: {address}");
+                assert_eq!(found.get(&address), before.get(&address), "{trip}: {address}");
+            }
+        }
+    }
+}

@@ -35,6 +35,8 @@ pub(crate) struct World {
     pub(crate) lying_of_blocks: Vec<bool>,
     /// Servers that say that they are there.
     pub(crate) claims: Vec<Option<Point>>,
+    /// A server that says that it is where another one is, of which it is told, and has nothing of that.
+    pub(crate) mirrors: Option<(usize, usize)>,
     /// Servers that say that they have seen so many attempts.
     pub(crate) attempts: Vec<Option<u64>>,
     /// Servers that say of the next block that they have kept it, and have not.
@@ -104,6 +106,7 @@ impl Servers {
             lying: vec![false; count],
             lying_of_blocks: vec![false; count],
             claims: vec![None; count],
+            mirrors: None,
             attempts: vec![None; count],
             forgets: vec![false; count],
             refuses: vec![None; count],
@@ -201,11 +204,16 @@ impl World {
         if let Some(why) = &self.refuses[i] {
             return Answer::Refused(why.clone());
         }
-        let others = self.others_of(i);
+        let mirrored = self.mirrors.filter(|(liar, _)| *liar == i).map(|(_, of)| of);
+        let asked = mirrored.unwrap_or(i);
+        let others = self.others_of(asked);
         let message = in_tree(tree, request.encode());
-        let answer = self.hosts[i].answer(&message, &others, &|_| Ok(()));
+        let answer = self.hosts[asked].answer(&message, &others, &|_| Ok(()));
         let mut answer = Answer::decode(&answer).unwrap();
         match &mut answer {
+            Answer::Share(share) if mirrored.is_some() => {
+                share.iter_mut().for_each(|byte| *byte ^= 0x5a);
+            }
             Answer::Share(share)
                 if self.lying[i]
                     || self.lying_of_blocks[i] && matches!(request, Request::Select { .. }) =>

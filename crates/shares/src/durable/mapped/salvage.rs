@@ -53,6 +53,14 @@ impl Expected {
     }
 }
 
+/// What came of a salvage so far.
+#[derive(Clone)]
+struct Salvaged {
+    found: Bits,
+    /// Of these, what may be older.
+    doubtful: Bits,
+}
+
 impl MappedArray {
     /// Hands over each block that is found and not older than the map tells. Servers may have gone on since this state. What no block of the map tells of, because that was set back or
     /// is lost, may be older, and is called so.
@@ -64,19 +72,39 @@ impl MappedArray {
     ) -> Result<Salvage, Error> {
         // What they hold would be taken for damaged.
         self.check_order()?;
-        let (blocks, last) = (self.params.blocks, self.trees.len() - 1);
-        let [mut found, mut doubtful] = [Bits::new(blocks), Bits::new(blocks)];
-        let live = self.known.live.clone();
+        let blocks = self.params.blocks;
+        let mut salvaged = Salvaged { found: Bits::new(blocks), doubtful: Bits::new(blocks) };
         let points = self.points(0);
-        let Some(of_data) = points.last(&mut self.servers(0)?, None, damaged) else {
-            return Ok(Salvage::new(blocks, found, doubtful, live));
-        };
-        let mut expected = self.expected_of_last();
-        let mut read = 0;
-        let mut next = || {
-            read += 1;
-            progress(read);
-        };
+        if let Some(of_data) = points.last(&mut self.servers(0)?, None, damaged) {
+            let earlier = points.before(&of_data, &mut self.servers(0)?);
+            let mut read = 0;
+            let mut next = || {
+                read += 1;
+                progress(read);
+            };
+            let is_whole = self.salvage_at(&of_data, &mut salvaged, each, damaged, &mut next)?;
+            // All trees once more, for what was not found: the map of the later point would refuse what was held before it.
+            if let Some(earlier) = earlier.filter(|_| !is_whole) {
+                self.salvage_at(&earlier, &mut salvaged, each, &mut |_| (), &mut || ())?;
+            }
+        }
+        let Salvaged { found, doubtful } = salvaged;
+        Ok(Salvage::new(blocks, found, doubtful, self.known.live.clone()))
+    }
+
+    /// The same with the data as they were at one point, of what was not found so far. Answers whether each slot held a block or nothing.
+    fn salvage_at(
+        &mut self,
+        of_data: &Agreed,
+        salvaged: &mut Salvaged,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        next: &mut dyn FnMut(),
+    ) -> Result<bool, Error> {
+        let last = self.trees.len() - 1;
+        let live = self.known.live.clone();
+        let before = salvaged.clone();
+        let (mut expected, mut is_whole) = (self.expected_of_last(), true);
         for tree in (1..=last).rev() {
             let map = self.levels.level(tree - 1).map;
             let mut told = Expected::untold(self.levels.level(tree - 1).blocks);
@@ -86,21 +114,35 @@ impl MappedArray {
                         told.tell(map, address, &block);
                     }
                 };
-                self.read_all((tree, &agreed), take, damaged, &mut next)?;
+                if !self.read_all((tree, &agreed), take, damaged, next)? {
+                    // An eviction loses and makes nothing.
+                    let of_tree = self.points(tree);
+                    let earlier = of_tree.before(&agreed, &mut self.servers(tree)?);
+                    let earlier = earlier.filter(|_| agreed.at.written == 0);
+                    is_whole &= match earlier {
+                        Some(earlier) => {
+                            self.read_all((tree, &earlier), take, &mut |_| (), &mut || ())?
+                        }
+                        None => false,
+                    };
+                }
             }
             expected = told;
         }
         let take = &mut |Found { address, mapped, block }: Found| {
-            if live.contains(address) && expected.takes(address, mapped.write) {
-                found.insert(address);
-                if expected.untold.contains(address) {
-                    doubtful.insert(address);
+            let is_untold = expected.untold.contains(address);
+            let is_better =
+                !before.found.contains(address) || before.doubtful.contains(address) && !is_untold;
+            if live.contains(address) && is_better && expected.takes(address, mapped.write) {
+                salvaged.found.insert(address);
+                match is_untold {
+                    true => salvaged.doubtful.insert(address),
+                    false => salvaged.doubtful.remove_all(address..address + 1),
                 }
                 each(address, &block);
             }
         };
-        self.read_all((0, &of_data), take, damaged, &mut next)?;
-        Ok(Salvage::new(blocks, found, doubtful, live))
+        Ok(self.read_all((0, of_data), take, damaged, next)? && is_whole)
     }
 
     /// What the client knows of the last tree. Where it knows of no write, there may be one since.
@@ -137,14 +179,14 @@ impl MappedArray {
         })
     }
 
-    /// Hands over what each slot of a tree holds that counts.
+    /// Hands over what each slot of a tree holds that counts. Answers whether each held a block or nothing.
     fn read_all(
         &mut self,
         (tree, agreed): (usize, &Agreed),
         take: &mut dyn FnMut(Found),
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(),
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let Self { params, store, levels, sealer, labels, .. } = self;
         let (parties, level) = (params.parties, levels.level(tree));
         // Each has its mark behind it.
@@ -158,8 +200,7 @@ impl MappedArray {
         };
         let servers = servers::of(store, parties.servers())?;
         let servers = &mut InTree { servers, tree: tree as u8 };
-        left.read(servers, &held, take, damaged, progress);
-        Ok(())
+        Ok(left.read(servers, &held, take, damaged, progress))
     }
 }
 
