@@ -391,3 +391,42 @@ fn what_does_not_fit_is_refused_and_nothing_has_changed() {
         assert_eq!(both.at(0), before);
     }
 }
+
+/// Of the point before its last write a server may never have had the marks, if it was made anew, or an eviction that did not count has taken their place. It refuses them then.
+#[test]
+fn of_marks_before_its_last_write_a_server_says_nothing_that_it_does_not_know() {
+    let tree = data().tree;
+    let slots = |bucket, at: Point| {
+        let count = if bucket == BucketId::ROOT { at.written } else { tree.slots() };
+        Slots { bucket, first: 0, count }
+    };
+    let all = |both: &mut Both, at: Point| -> Vec<Answer> {
+        let buckets = (0..2 * tree.leaves() - 1).map(BucketId);
+        let held = buckets.map(|bucket| slots(bucket, at)).filter(|slots| slots.count > 0);
+        held.map(|slots| both.ask(0, 0, &Request::Fetch { at, slots })).collect()
+    };
+    let is_refused = |answer: &Answer| matches!(answer, Answer::Refused(_));
+    let (mut both, at) = used_until(|at| at.written == 3 && at.evictions > 3);
+    let before = Point { written: at.written - 1, ..at };
+    let [then, then_before] = [at, before].map(|at| all(&mut both, at));
+    assert!(!then.iter().chain(&then_before).any(is_refused));
+    let setup = both.hosts[0].setup().unwrap().clone();
+    both.disks[0] = Disk::default();
+    both.loses_power();
+    assert_eq!(both.ask(0, 0, &Request::Setup(setup)), Answer::Done);
+    let buckets = (0..2 * tree.leaves() - 1).map(BucketId);
+    let held = buckets.map(|bucket| slots(bucket, at)).filter(|slots| slots.count > 0);
+    for (slots, share) in held.zip(then.clone()) {
+        let Answer::Share(share) = share else { panic!("{slots:?}") };
+        let share = Share::Computed(share);
+        // What is known to be zeros is not put.
+        both.ask(0, 0, &Request::Put { at, slots, share });
+    }
+    assert_eq!(both.ask(0, 0, &Request::Adopt { at }), Answer::Done);
+    assert_eq!(all(&mut both, at), then);
+    let now_before = all(&mut both, before);
+    let compared = now_before.iter().zip(&then_before);
+    let wrong = compared.filter(|(now, then)| now != then && !is_refused(now)).count();
+    assert_eq!(wrong, 0, "it has marks that it never had");
+    assert!(now_before.iter().any(is_refused));
+}
