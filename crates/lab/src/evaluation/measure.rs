@@ -97,15 +97,12 @@ pub enum Mean {
     Arithmetic,
     /// The root of the product, as is usual for ratios.
     Geometric,
-    /// The count over the sum of what each is of one. Of how many times as long programs take it is what their mean
-    /// speed says.
-    Harmonic,
     /// No mean: the standard deviation, as it is estimated from a sample.
     Deviation,
 }
 
 impl Mean {
-    /// The two that figures show, in the order in which they are shown.
+    /// Both means, in the order in which they are shown.
     pub const ALL: [Self; 2] = [Self::Arithmetic, Self::Geometric];
 
     /// Which it is, in a word.
@@ -113,7 +110,6 @@ impl Mean {
         match self {
             Self::Arithmetic => "arithmetic",
             Self::Geometric => "geometric",
-            Self::Harmonic => "harmonic",
             Self::Deviation => "standard deviation",
         }
     }
@@ -121,7 +117,7 @@ impl Mean {
     /// What it is called.
     pub fn name(self) -> String {
         match self {
-            Self::Arithmetic | Self::Geometric | Self::Harmonic => format!("{} mean", self.kind()),
+            Self::Arithmetic | Self::Geometric => format!("{} mean", self.kind()),
             Self::Deviation => self.kind().to_owned(),
         }
     }
@@ -134,7 +130,6 @@ impl Mean {
         Some(match self {
             Self::Arithmetic => mean(values.iter().sum()),
             Self::Geometric => mean(values.iter().map(|value| value.ln()).sum()).exp(),
-            Self::Harmonic => mean(values.iter().map(|value| value.recip()).sum()).recip(),
             Self::Deviation => {
                 let mean = mean(values.iter().sum());
                 let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -145,7 +140,7 @@ impl Mean {
 
     fn values_min(self) -> usize {
         match self {
-            Self::Arithmetic | Self::Geometric | Self::Harmonic => 1,
+            Self::Arithmetic | Self::Geometric => 1,
             Self::Deviation => 2,
         }
     }

@@ -26,9 +26,6 @@ pub struct StatedNumber {
     /// Whether it is the standard deviation over all workloads of the figure, and not a mean of them.
     #[serde(default)]
     pub deviation: bool,
-    /// Whether its harmonic mean is a reading too: the mean of speeds that are left, turned into how many times as long that takes.
-    #[serde(default)]
-    pub harmonic: bool,
     /// Over how many programs the paper's number is a mean, where the figure has fewer.
     pub programs: Option<u32>,
     /// The paper's number.
@@ -116,7 +113,7 @@ impl StatedNumber {
 
     /// Refuses what cannot be a number of a figure with these workloads.
     pub(super) fn check(&self, of_figure: &[&str]) -> Result<(), String> {
-        let Self { what, workload, deviation, harmonic, paper, band, readings, .. } = self;
+        let Self { what, workload, deviation, paper, band, readings, .. } = self;
         if workload.as_ref().is_some_and(|name| !of_figure.contains(&name.as_str())) {
             return Err(format!("{what}: its workload is not one of this figure"));
         }
@@ -124,9 +121,6 @@ impl StatedNumber {
             return Err(format!(
                 "{what}: a deviation is over all workloads: leave the workload out"
             ));
-        }
-        if *harmonic && (*deviation || workload.is_some() || !self.measure.is_ratio()) {
-            return Err(format!("{what}: a harmonic mean is of ratios, over all workloads"));
         }
         if !paper.is_finite() || !(0.0..f64::INFINITY).contains(band) {
             return Err(format!("{what}: paper and band are numbers, and a band is 0 or more"));

@@ -21,7 +21,8 @@ pub struct Switches {
     pub layout: Layout,
     /// What the ORAM holds before the first request.
     pub initial: Initial,
-    /// How many instructions the processor fetches in a cycle, and how many it retires. Of the second no paper says anything.
+    /// How many instructions the processor fetches in a cycle, and how many it retires, both together: Table I says four of
+    /// the first, and nothing of the second. USIMM's own configuration for one channel fetches four and retires two.
     pub width: u64,
     /// How many lines the processor may fetch at once.
     pub fetch_room: u64,

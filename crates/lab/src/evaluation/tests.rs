@@ -42,7 +42,6 @@ fn stated(what: &str, paper: f64, band: f64) -> StatedNumber {
         workload: None,
         measure: Measure::SpeedOver("baseline".to_owned()),
         deviation: false,
-        harmonic: false,
         programs: None,
         paper,
         band,

@@ -56,7 +56,6 @@ impl Maker<'_> {
             (false, true) => &Mean::ALL[..],
             (false, false) => &Mean::ALL[..1],
         };
-        let harmonic = (number.harmonic && has_both).then_some(&Mean::Harmonic);
         let reading = |mean: &Mean| {
             let which = has_both.then(|| mean.name());
             let name = name.map(str::to_owned).into_iter().chain(which).collect::<Vec<_>>();
@@ -64,7 +63,7 @@ impl Maker<'_> {
             let ours = self.value(measure, variant, &workloads, setting, *mean)?;
             Ok(Reading { name: name.join(", "), ours })
         };
-        means.iter().chain(harmonic).map(reading).collect()
+        means.iter().map(reading).collect()
     }
 
     /// Of how many programs the number is a mean under `setting`.

@@ -52,7 +52,6 @@ fn what_is_no_manifest_is_refused_with_its_file_and_line() {
         ("\"programs\"", "\"games\"", "no workload games"),
         ("workload = \"mcf\"", "workload = \"uniform\"", "not one of this figure"),
         ("band = 0.1", "band = -0.1", "a band is 0 or more"),
-        ("workload = \"mcf\"", "workload = \"mcf\"\nharmonic = true", "harmonic mean is of ratios"),
         ("speed-over", "speed-under", "unknown variant"),
         (
             "variants = [\"llc-d-ir-stash-ir-alloc-1\", \"llc-d-ir-stash-ir-alloc-4\"]",

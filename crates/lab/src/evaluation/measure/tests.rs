@@ -81,7 +81,6 @@ fn means_are_of_what_there_is() {
     let pairs = [(&fast, &slow), (&slow, &slow)];
     assert_eq!(number(&speed, &pairs, Mean::Arithmetic), Some(2.5));
     assert_eq!(number(&speed, &pairs, Mean::Geometric), Some(2.0));
-    assert_eq!(number(&speed, &pairs, Mean::Harmonic), Some(1.6));
     assert_eq!(Mean::ALL.map(|mean| number(&speed, &[], mean)), [None; 2]);
     // 4 and 1 are each 1.5 from their mean: the root of (2.25 + 2.25) / 1.
     assert_eq!(number(&speed, &pairs, Mean::Deviation), Some(4.5f64.sqrt()));

@@ -86,26 +86,6 @@ fn readings_have_runs_of_their_own_and_are_tried_in_their_order() {
     assert_eq!(made.stated[0].readings[1].ours, None);
 }
 
-/// Four times as fast and as fast: 1.6 if 1/4 and 1 are averaged.
-#[test]
-fn the_harmonic_mean_is_a_reading_where_it_is_asked_for() {
-    let made = |harmonic| {
-        let number = StatedNumber { harmonic, ..stated("IR-Alloc", 1.6, 0.01) };
-        let variants = vec!["ir-alloc-4".to_owned()];
-        let manifest = Manifest { variants, stated: vec![number], ..manifest() };
-        let (records, _) = evaluate(&small(), std::slice::from_ref(&manifest), &[], 2);
-        let cycles = [[250, 1000]; 2];
-        figure(&small(), &manifest, &with_cycles(&records, cycles)).stated.remove(0)
-    };
-    let asked_for = made(true);
-    let names = |number: &report::Stated| {
-        number.readings.iter().map(|reading| reading.name.clone()).collect::<Vec<_>>()
-    };
-    assert_eq!(names(&asked_for), ["geometric mean", "harmonic mean"]);
-    assert_eq!(asked_for.reading().unwrap().name, "harmonic mean");
-    assert_eq!(names(&made(false)), ["geometric mean"]);
-}
-
 #[test]
 fn what_was_fitted_is_told_from_what_agrees() {
     let manifest = Manifest {
