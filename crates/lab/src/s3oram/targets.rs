@@ -116,7 +116,7 @@ mod tests {
             let targets = targets(std::slice::from_ref(&large), &[path(seconds)]);
             targets.iter().map(Claim::verdict).collect::<Vec<_>>()
         };
-        assert_eq!(both(0.0479), [Verdict::Agrees, Verdict::Differs]);
-        assert_eq!(both(0.0479 + 0.0001), [Verdict::Agrees, Verdict::Agrees]);
+        assert_eq!(both(0.0477), [Verdict::Agrees, Verdict::Differs]);
+        assert_eq!(both(0.0479), [Verdict::Agrees, Verdict::Agrees]);
     }
 }
