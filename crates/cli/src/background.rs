@@ -112,7 +112,7 @@ pub(crate) fn ready(
     if !args.in_background {
         return output::print(text);
     }
-    let log = open_log(&args.log.clone().unwrap_or_else(|| state.join(LOG_NAME)))?;
+    let mut log = open_log(&args.log.clone().unwrap_or_else(|| state.join(LOG_NAME)))?;
     let failed =
         |error: io::Error| CliError::Engine(format!("the terminal cannot be left: {error}"));
     let nothing = File::open("/dev/null").map_err(failed)?;
@@ -120,6 +120,8 @@ pub(crate) fn ready(
     // anybody is told that it may.
     rustix::process::setsid().map_err(|error| failed(error.into()))?;
     rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
+    // Whoever is told may look there at once.
+    output::note(&mut log, &format!("process {}: {logged}", process::id()));
     let mut pipe = io::stdout();
     pipe.write_all(format!("{text}\n").as_bytes())
         .and_then(|()| pipe.write_all(&[READY]))
@@ -130,7 +132,6 @@ pub(crate) fn ready(
         .map_err(|error| failed(error.into()))?;
     inherited::close();
     output::write_times();
-    output::remark(&format!("process {}: {logged}", process::id()));
     Ok(())
 }
 

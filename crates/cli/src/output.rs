@@ -42,13 +42,21 @@ pub(crate) fn write_times() {
 
 /// What stands before remarks and errors.
 fn prefix() -> String {
+    if WRITES_TIMES.load(Ordering::Relaxed) { prefix_in_log() } else { "oblivio: ".to_owned() }
+}
+
+/// The same in a log.
+fn prefix_in_log() -> String {
     let mut time = String::new();
-    if WRITES_TIMES.load(Ordering::Relaxed)
-        && SystemTime.format_time(&mut Writer::new(&mut time)).is_ok()
-    {
+    if SystemTime.format_time(&mut Writer::new(&mut time)).is_ok() {
         time.push(' ');
     }
     time + "oblivio: "
+}
+
+/// Notes something in a log that standard error does not go to yet.
+pub(crate) fn note(log: &mut impl Write, text: &str) {
+    let _ = log.write_all(format!("{}{}\n", prefix_in_log(), as_commands(text)).as_bytes());
 }
 
 /// Tells of something that went otherwise than expected, and well.

@@ -334,7 +334,8 @@ fn a_benchmark_reports_every_load_and_leaves_nothing() {
         let parts = ["client", "storage_read", "storage_write", "storage_flush", "log", "waiting"];
         let (parts, all) = (parts.map(spent).iter().sum::<f64>(), spent("all"));
         // What the thread still did after the load before is counted with this one: it shows where there are two requests.
-        let left_over = 50.0;
+        // Where others have the processor at that moment it is some milliseconds.
+        let left_over = f64::max(50.0, 20_000.0 / figure("requests"));
         assert!((parts - all).abs() <= all / 100.0 + left_over, "{load}");
         assert!(spent("processors") > 0.0, "{load}");
         let writes = load["name"].as_str().unwrap().contains("write");
