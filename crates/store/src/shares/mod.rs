@@ -17,11 +17,13 @@
 //! | `opening` | all servers, made or opened at once |
 //! | `repair` | one of them, made anew |
 //! | `server` | one of them, which is there or missing |
+//! | `threads` | something with every server at the same time |
 //! | `votes` | what most of them say |
 
 mod opening;
 mod repair;
 mod server;
+mod threads;
 mod votes;
 
 use std::time::Duration;
@@ -38,6 +40,7 @@ use oblivio_wire::link::Moment;
 use crate::places;
 use crate::remote::{Asking, Dial, RemoteStore};
 use server::Server;
+use threads::{NoAnswer, all_at_once};
 use votes::Votes;
 
 /// The fewest servers: with fewer, none may collude.
@@ -149,7 +152,7 @@ impl SharedStore {
     ) -> Result<(), StoreError> {
         let mut unreached = None;
         for done in at_once(&mut self.servers, |server| server.act(&act)) {
-            match done.unwrap_or_else(|error| Some(Err(error))) {
+            match done.unwrap_or_else(|why| Some(Err(why.into()))) {
                 Some(Err(error)) if error.kind() == StoreErrorKind::Unreachable => {
                     unreached.get_or_insert(error);
                 }
@@ -193,7 +196,7 @@ impl SharedStore {
             Some(move || server.wait_for_computed(asking))
         });
         for (i, waited) in places.into_iter().zip(all_at_once(waits)) {
-            answered[i] = Some(waited.and_then(|answered| answered));
+            answered[i] = Some(waited.unwrap_or_else(|why| Err(why.into())));
         }
         answered
     }
@@ -249,7 +252,7 @@ impl BucketStore for SharedStore {
             Ok(said)
         };
         for said in at_once(&mut self.servers, |server| server.act(read)) {
-            match said.unwrap_or_else(|error| Some(Err(error))) {
+            match said.unwrap_or_else(|why| Some(Err(why.into()))) {
                 Some(Ok(said)) => votes.add(said),
                 Some(Err(error)) => {
                     failure.get_or_insert(error);
@@ -370,29 +373,9 @@ impl ShareServers for SharedStore {
 fn at_once<T: Send>(
     servers: &mut [Server],
     act: impl Fn(&mut Server) -> T + Sync,
-) -> Vec<Result<T, StoreError>> {
+) -> Vec<Result<T, NoAnswer>> {
     let act = &act;
     all_at_once(servers.iter_mut().map(|server| move || act(server)))
-}
-
-/// Does all of these, on a thread for each.
-fn all_at_once<T: Send>(
-    acts: impl Iterator<Item = impl FnOnce() -> T + Send>,
-) -> Vec<Result<T, StoreError>> {
-    thread::scope(|scope| {
-        let begun: Vec<_> =
-            acts.map(|act| thread::Builder::new().spawn_scoped(scope, act)).collect();
-        let ended = begun.into_iter().map(|begun| {
-            let thread = begun.map_err(|cause| {
-                let message = format!("a thread for each server cannot be started: {cause}");
-                StoreError::caused_by(StoreErrorKind::Failed, message, cause)
-            })?;
-            thread.join().map_err(|_| {
-                StoreError::new(StoreErrorKind::Failed, "the thread for the server has ended early")
-            })
-        });
-        ended.collect()
-    })
 }
 
 fn too_few() -> StoreError {

@@ -1,11 +1,10 @@
 //! All servers, made or opened at once.
 
-use std::thread;
-
 use oblivio_core::store::TreeShape;
 use oblivio_wire::link::Moment;
 
 use super::server::{Server, name};
+use super::threads::all_at_once;
 use super::{SERVERS_MAX, SERVERS_MIN, ShareServer, SharedStore};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::opener::{Condition, Remains};
@@ -258,21 +257,12 @@ fn at_once<'s, T: Send>(
     servers: impl IntoIterator<Item = &'s ShareServer>,
     act: impl Fn(Box<dyn crate::Dial>) -> Result<T, OpenError> + Sync,
 ) -> Vec<Result<T, OpenError>> {
-    thread::scope(|scope| {
-        let begin = |server: &ShareServer| {
-            let (dial, act) = ((server.dialing)(), &act);
-            thread::Builder::new().spawn_scoped(scope, move || act(dial))
-        };
-        let begun: Vec<_> = servers.into_iter().map(begin).collect();
-        let ended = begun.into_iter().map(|begun| {
-            let thread =
-                begun.map_err(|cause| OpenError::io("start a thread for each server", cause))?;
-            thread.join().unwrap_or_else(|_| {
-                Err(OpenError::new(OpenErrorKind::Io, "the thread for the server has ended early"))
-            })
-        });
-        ended.collect()
-    })
+    let act = &act;
+    let acts = servers.into_iter().map(|server| {
+        let dial = (server.dialing)();
+        move || act(dial)
+    });
+    all_at_once(acts).into_iter().map(|done| done.unwrap_or_else(|why| Err(why.into()))).collect()
 }
 
 pub(super) fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
