@@ -1,7 +1,7 @@
 //! What a volume of this project takes on a link, from its parameters alone.
 
 use oblivio_core::Error;
-use oblivio_core::durable::{DurableConfig, Fact, FactValue};
+use oblivio_core::durable::{DurableConfig, Fact, FactValue, number_of};
 
 use super::{Link, Traffic};
 
@@ -31,10 +31,7 @@ impl VolumeOnLink {
         let block_bytes = u64::from(config.block_bytes());
         let facts = config.facts();
         // Each share server is sent a message, and answers with one.
-        let servers = facts.iter().find_map(|fact| match fact {
-            Fact::Value("servers", FactValue::Number(servers)) => Some(*servers as f64),
-            _ => None,
-        });
+        let servers = number_of(&facts, "servers").map(|servers| servers as f64);
         let piece_bytes = match servers {
             Some(servers) => cost.read_bytes_per_access / servers,
             None => piece_bytes(config)?,

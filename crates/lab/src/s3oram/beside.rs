@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{
-    AnyStore, Durable, DurableConfig, DurableScheme, Fact, FactValue, Plan, Want, Wish,
+    AnyStore, Durable, DurableConfig, DurableScheme, Plan, Want, Wish, number_of,
 };
 use oblivio_core::store::{BucketStore, TreeId};
 use oblivio_core::{Geometry, Key, MasterKey, Op, Oram, PathOram, Sealer, TreeConfig};
@@ -159,15 +159,6 @@ fn of_volume(
     })
 }
 
-/// Accesses of a period of evictions.
-fn period(config: &dyn DurableConfig) -> usize {
-    let period = config.facts().into_iter().find_map(|fact| match fact {
-        Fact::Value("evict_period", FactValue::Number(accesses)) => usize::try_from(accesses).ok(),
-        _ => None,
-    });
-    period.unwrap_or(1)
-}
-
 fn seconds_since(wall: &Clock, start: Duration) -> f64 {
     wall().saturating_sub(start).as_secs_f64()
 }
@@ -185,7 +176,8 @@ impl Volume {
         let key = MasterKey::from_bytes([0; 32]);
         let trees: Vec<_> = (0..).map(TreeId).take(config.shapes()?.len()).collect();
         let array = config.create(key, &trees, store, &mut coins)?;
-        Ok(Self { array, period: period(config), coins })
+        let period = number_of(&config.facts(), "evict_period").unwrap_or(1) as usize;
+        Ok(Self { array, period, coins })
     }
 
     /// Seconds of an access, of each of so many periods, until it is durable.
