@@ -137,7 +137,6 @@ impl ShareArray {
         let Some(agreed) = points.last(self.servers()?, None, damaged) else {
             return Ok(Salvage::new(blocks, found, Bits::new(blocks), live));
         };
-        let earlier = points.before(&agreed, self.servers()?);
         let left = |agreed| Left { parties, tree, slot_bytes, agreed };
         let Self { store, sealer, known, .. } = self;
         let held = |_: BucketId, slot: &[u8]| match sealer.open(slot) {
@@ -164,7 +163,7 @@ impl ShareArray {
         let servers = servers::of(store, parties.servers())?;
         let is_whole = left(&agreed).read(servers, &held, take, damaged, progress);
         // What is older than the client knows, or than what was found, does not count.
-        if let Some(earlier) = earlier.filter(|_| !is_whole) {
+        if !is_whole && let Some(earlier) = points.before(&agreed, servers) {
             left(&earlier).read(servers, &held, take, &mut |_| (), &mut || ());
         }
         Ok(Salvage::new(blocks, found, Bits::new(blocks), live))

@@ -18,6 +18,8 @@ mod trust;
 mod view;
 mod wire;
 
+use std::collections::HashMap;
+
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::{Fate, Save, Want};
 use oblivio_core::scheme::Sighting;
@@ -303,22 +305,29 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     assert_eq!(array.fate(&salvage, 4), Fate::Empty);
 }
 
+/// An owner with 48 blocks, whose access to block 7, with the eviction after it, has stopped after so many trips when one of three servers had done what it was asked, and what the blocks held before. None, if it has not so
+/// many.
+fn stopped_in_an_access(
+    of_kind: fn(Parties, u64) -> Owner,
+    trips: usize,
+) -> Option<(Owner, HashMap<u64, Vec<u8>>)> {
+    let mut owner = of_kind(parties(3, 1), 8);
+    (0..51).for_each(|i| owner.write(i % 48, i as u8).unwrap());
+    owner.checkpoint().unwrap();
+    let before = owner.expected.clone();
+    let at = owner.servers.world().asked + trips;
+    owner.servers.world().stop = Some((at, vec![true, false, false]));
+    owner.write(7, 0xee).err()?;
+    owner.servers.connect();
+    Some((owner, before))
+}
+
 /// The client and one server are gone in the middle of an access, or of the eviction after it, which of the two others one has carried out.
 #[test]
 fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_or_an_eviction_apart() {
     for of_kind in KINDS {
         let (mut a_write_apart, mut an_eviction_apart, mut trip) = (0, 0, 1);
-        loop {
-            let mut owner = of_kind(parties(3, 1), 8);
-            (0..51).for_each(|i| owner.write(i % 48, i as u8).unwrap());
-            owner.checkpoint().unwrap();
-            let before = owner.expected.clone();
-            let at = owner.servers.world().asked + trip;
-            owner.servers.world().stop = Some((at, vec![true, false, false]));
-            if owner.write(7, 0xee).is_ok() {
-                break;
-            }
-            owner.servers.connect();
+        while let Some((mut owner, before)) = stopped_in_an_access(of_kind, trip) {
             owner.servers.world().missing[2] = true;
             let mut world = owner.servers.world();
             let trees = world.hosts[0].setups().count() as u8;
@@ -329,7 +338,7 @@ fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_or_an_eviction
             an_eviction_apart += u32::from(is_an_eviction_apart);
             a_write_apart += u32::from(!is_an_eviction_apart && is_apart(|at| at.written as u64));
             let (mut array, _) = owner.restored();
-            let (mut found, mut damage) = (std::collections::HashMap::new(), Vec::new());
+            let (mut found, mut damage) = (HashMap::new(), Vec::new());
             let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
             let mut damaged = |error: &oblivio_core::Error| damage.push(error.to_string());
             let salvage = array.salvage(&mut each, &mut damaged, &mut |_| ()).unwrap();

@@ -7,8 +7,8 @@ use oblivio_shares::message::Point;
 
 use crate::disk::Disk;
 use crate::owner::{BLOCK_BYTES, KINDS, Owner, PRESET};
-use crate::parties;
 use crate::repairs::{Step, before, choices, opened, steps};
+use crate::{parties, stopped_in_an_access};
 
 /// So many blocks are written again and again.
 const WRITTEN: u64 = 7;
@@ -138,17 +138,8 @@ fn what_enough_servers_have_is_rescued_and_nothing_older_is_called_the_latest() 
 #[test]
 fn a_liar_that_says_that_it_is_where_one_of_two_is_hides_nothing() {
     for of_kind in KINDS {
-        for trip in 1.. {
-            let mut owner = of_kind(parties(3, 1), 8);
-            (0..51).for_each(|i| owner.write(i % 48, i as u8).unwrap());
-            owner.checkpoint().unwrap();
-            let before = owner.expected.clone();
-            let at = owner.servers.world().asked + trip;
-            owner.servers.world().stop = Some((at, vec![true, false, false]));
-            if owner.write(7, 0xee).is_ok() {
-                break;
-            }
-            owner.servers.connect();
+        let stopped = (1..).map_while(|trip| Some((trip, stopped_in_an_access(of_kind, trip)?)));
+        for (trip, (owner, before)) in stopped {
             owner.servers.world().mirrors = Some((2, 0));
             let (mut array, _) = owner.restored();
             let mut found = HashMap::new();

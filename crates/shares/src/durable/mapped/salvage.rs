@@ -76,7 +76,6 @@ impl MappedArray {
         let mut salvaged = Salvaged { found: Bits::new(blocks), doubtful: Bits::new(blocks) };
         let points = self.points(0);
         if let Some(of_data) = points.last(&mut self.servers(0)?, None, damaged) {
-            let earlier = points.before(&of_data, &mut self.servers(0)?);
             let mut read = 0;
             let mut next = || {
                 read += 1;
@@ -84,7 +83,7 @@ impl MappedArray {
             };
             let is_whole = self.salvage_at(&of_data, &mut salvaged, each, damaged, &mut next)?;
             // All trees once more, for what was not found: the map of the later point would refuse what was held before it.
-            if let Some(earlier) = earlier.filter(|_| !is_whole) {
+            if !is_whole && let Some(earlier) = points.before(&of_data, &mut self.servers(0)?) {
                 self.salvage_at(&earlier, &mut salvaged, each, &mut |_| (), &mut || ())?;
             }
         }
