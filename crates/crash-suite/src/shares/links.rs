@@ -65,7 +65,7 @@ pub(super) struct Others<'l> {
 }
 
 impl Peers for Others<'_> {
-    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+    fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         let Self { links, dealer, run } = self;
         let from = dealer.server;
         if links.world.server_run(from) != *run {

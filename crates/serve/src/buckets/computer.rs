@@ -108,6 +108,7 @@ impl Computer {
         let is_given_up = AtomicBool::new(false);
         let dealing = Dealing { lines: lines.as_ref(), service, goes_on, is_given_up };
         let answer = host.answer(message, &dealing, check);
+        lines.iter().for_each(Lines::end);
         if dealing.is_given_up.into_inner() {
             // Who waits for this server learns it by the end of the link. There are others for what is asked next.
             *lines = None;

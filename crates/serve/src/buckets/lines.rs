@@ -2,6 +2,9 @@
 //!
 //! Each of the others has a line: a few messages that wait, and a thread that sends them. So whoever deals goes on while the others are
 //! sent to. A line calls its server when there is something to send, and once more if the link is lost; if that does not help, the next message is told so.
+//!
+//! What had been sent into a lost link may not have come, and the other server would wait for it. So while something is asked that is dealt for, the
+//! line looks after its link, and over a new one it sends again what may be missing there.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -11,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_shares::host::{Host, Peers};
+use oblivio_shares::host::{Host, Peers, TILES_AT_ONCE};
 use oblivio_shares::message::ServerKey;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::{Link, Moment};
@@ -32,6 +35,9 @@ const SENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// The same, while it is called.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
+
+/// While one thing is asked, what may be missing is sent again so often, at most: a server that ends its links is not to keep others busy.
+const REPEATS_MAX: u32 = 16;
 
 /// Whoever calls or sends when a line is over is stuck if it takes longer.
 const DONE_WITHIN: Duration = Duration::from_millis(50);
@@ -68,6 +74,11 @@ impl Lines {
     pub(super) fn begin(&self) {
         self.lines.iter().flatten().for_each(Line::begin);
     }
+
+    /// It is answered.
+    pub(super) fn end(&self) {
+        self.lines.iter().flatten().for_each(Line::end);
+    }
 }
 
 /// What is dealt while one thing is asked.
@@ -81,14 +92,14 @@ pub(super) struct Dealing<'a> {
 }
 
 impl Peers for Dealing<'_> {
-    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+    fn send(&self, to: u8, lane: usize, dealt: &[u8]) -> io::Result<()> {
         let place = usize::from(to).checked_sub(1);
         let line = place.and_then(|place| self.lines?.lines.get(place)?.as_ref());
         let line = line.ok_or_else(|| {
             let message = format!("server {to} is not in the list of peers of this server");
             io::Error::new(ErrorKind::NotFound, message)
         })?;
-        line.send(dealt, &|| self.service.admission.is_stopped())
+        line.send(lane, dealt, &|| self.service.admission.is_stopped())
             .map_err(|error| io::Error::new(error.kind(), format!("server {to}: {error}")))?;
         self.service.metrics.dealt_out.one(dealt.len());
         Ok(())
@@ -141,7 +152,9 @@ struct Shared {
 
 struct Queue {
     /// Where there is none, only a link is wanted.
-    messages: VecDeque<Option<Vec<u8>>>,
+    messages: VecDeque<Option<Dealt>>,
+    /// While something is asked: what has been sent, and may be missing if the link is lost.
+    recent: Option<Recent>,
     /// One of them is on its way.
     is_carried: bool,
     /// When the latest one was sent, or was the first to wait.
@@ -153,6 +166,58 @@ struct Queue {
     is_over: bool,
 }
 
+impl Queue {
+    /// Whether the other server lacks something if the link is lost.
+    fn may_lack_something(&self) -> bool {
+        self.recent.as_ref().is_some_and(|recent| !recent.messages.is_empty())
+    }
+}
+
+/// A message, and its lane.
+#[derive(Clone)]
+struct Dealt {
+    lane: usize,
+    message: Arc<[u8]>,
+}
+
+/// The latest messages of each lane.
+#[derive(Default)]
+struct Recent {
+    /// In the order in which they were sent.
+    messages: VecDeque<Dealt>,
+    /// How often they were sent once more.
+    repeats: u32,
+}
+
+impl Recent {
+    /// Of a lane, as many messages can be missing at the other server (see [`Peers::send`]).
+    const OF_LANE_MAX: usize = 2;
+
+    fn add(&mut self, dealt: Dealt) {
+        let is_of_it = |other: &Dealt| other.lane == dealt.lane;
+        let of_it = || self.messages.iter().filter(|other| is_of_it(other));
+        if of_it().count() == Self::OF_LANE_MAX
+            && let Some(oldest) = self.messages.iter().position(is_of_it)
+        {
+            self.messages.remove(oldest);
+        }
+        self.messages.push_back(dealt);
+        let most = Self::OF_LANE_MAX * TILES_AT_ONCE;
+        debug_assert!(self.messages.len() <= most, "there are no more lanes");
+    }
+
+    /// All of them, for a new link.
+    fn repeat(&mut self) -> io::Result<Vec<Dealt>> {
+        if !self.messages.is_empty() {
+            self.repeats += 1;
+        }
+        if self.repeats > REPEATS_MAX {
+            return Err(io::Error::other("its links are lost again and again"));
+        }
+        Ok(self.messages.iter().cloned().collect())
+    }
+}
+
 impl Line {
     fn new(
         other: Arc<Other>,
@@ -162,6 +227,7 @@ impl Line {
     ) -> Self {
         let queue = Queue {
             messages: VecDeque::new(),
+            recent: None,
             is_carried: false,
             moved: Moment::now(),
             failure: None,
@@ -174,13 +240,19 @@ impl Line {
     }
 
     fn begin(&self) {
-        self.shared.queue().failure = None;
+        let mut queue = self.shared.queue();
+        queue.failure = None;
+        queue.recent = Some(Recent::default());
+    }
+
+    fn end(&self) {
+        self.shared.queue().recent = None;
     }
 
     /// Returns when it waits to be sent.
-    fn send(&self, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
+    fn send(&self, lane: usize, message: &[u8], is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         self.start()?;
-        self.shared.put(Some(message), is_stopped)
+        self.shared.put(Some(Dealt { lane, message: message.into() }), is_stopped)
     }
 
     /// Its server is called, if there is no link to it.
@@ -222,7 +294,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, message: Option<&[u8]>, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
+    fn put(&self, message: Option<Dealt>, is_stopped: &dyn Fn() -> bool) -> io::Result<()> {
         let mut queue = self.queue();
         loop {
             if let Some(error) = queue.failure.take() {
@@ -235,7 +307,7 @@ impl Shared {
                 queue.moved = Moment::now();
             }
             if queue.messages.len() < WAITING_MAX {
-                queue.messages.push_back(message.map(<[u8]>::to_vec));
+                queue.messages.push_back(message);
                 self.changed.notify_all();
                 return Ok(());
             }
@@ -268,8 +340,8 @@ impl Shared {
     /// Sends what is put here, until the line is over. The other server is told then that this is the end.
     fn carry(&self) {
         let mut link: Option<Called> = None;
-        while let Some(message) = self.next() {
-            let sent = self.carry_one(&mut link, message.as_deref());
+        while let Some(message) = self.next(link.as_ref()) {
+            let sent = self.carry_one(&mut link, message);
             if sent.is_err() {
                 (self.is_lost)();
             }
@@ -291,27 +363,54 @@ impl Shared {
         }
     }
 
-    fn next(&self) -> Option<Option<Vec<u8>>> {
-        let waits = |queue: &mut Queue| !queue.is_over && queue.messages.is_empty();
-        let wait = self.changed.wait_while(self.queue(), waits);
-        let mut queue = wait.unwrap_or_else(PoisonError::into_inner);
-        let message = queue.messages.pop_front().filter(|_| !queue.is_over);
+    /// What is to be sent next, when there is something: also nothing, if the link is lost over which something was sent.
+    fn next(&self, link: Option<&Called>) -> Option<Option<Dealt>> {
+        let mut queue = self.queue();
+        let message = loop {
+            if queue.is_over {
+                break None;
+            }
+            if let Some(message) = queue.messages.pop_front() {
+                break Some(message);
+            }
+            let Some(link) = link.filter(|_| queue.may_lack_something()) else {
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let wait = self.changed.wait_timeout(queue, LOOK_EVERY);
+            let waited;
+            (queue, waited) = wait.unwrap_or_else(PoisonError::into_inner);
+            if waited.timed_out() && queue.may_lack_something() && !link.is_there() {
+                break Some(None);
+            }
+        };
         queue.is_carried = message.is_some();
         self.changed.notify_all();
         message
     }
 
     /// Over the link that there is, or over a new one.
-    fn carry_one(&self, link: &mut Option<Called>, message: Option<&[u8]>) -> io::Result<()> {
+    fn carry_one(&self, link: &mut Option<Called>, dealt: Option<Dealt>) -> io::Result<()> {
+        if let (Some(recent), Some(dealt)) = (&mut self.queue().recent, &dealt) {
+            recent.add(dealt.clone());
+        }
         if let Some(called) = link.take_if(|called| called.is_there())
-            && let Ok(called) = called.send(message)
+            && let Ok(called) = called.send(&dealt)
         {
             *link = Some(called);
             return Ok(());
         }
         let called = self.call()?;
-        *link = Some(called.send(message)?);
+        *link = Some(called.send(&self.to_be_sent_anew(dealt)?)?);
         Ok(())
+    }
+
+    /// Over a new link, for this message.
+    fn to_be_sent_anew(&self, dealt: Option<Dealt>) -> io::Result<Vec<Dealt>> {
+        match &mut self.queue().recent {
+            Some(recent) => recent.repeat(),
+            None => Ok(dealt.into_iter().collect()),
+        }
     }
 
     fn call(&self) -> io::Result<Called> {
@@ -365,10 +464,11 @@ impl Called {
     }
 
     /// A link on which that has failed is of no use.
-    fn send(mut self, message: Option<&[u8]>) -> io::Result<Self> {
-        let Some(message) = message else { return Ok(self) };
-        frame::send_parts(&mut self.link.writer, &[&DEAL_HEAD, message])?;
-        self.link.writer.flush()?;
+    fn send<'d>(mut self, dealt: impl IntoIterator<Item = &'d Dealt>) -> io::Result<Self> {
+        for Dealt { message, .. } in dealt {
+            frame::send_parts(&mut self.link.writer, &[&DEAL_HEAD, message])?;
+            self.link.writer.flush()?;
+        }
         Ok(self)
     }
 }
@@ -436,7 +536,7 @@ mod tests {
     #[test]
     fn what_is_dealt_comes_in_its_order_and_a_lost_link_is_made_again() {
         let (line, there, whose, computing) = line();
-        let send = |byte| line.send(&[byte], &|| false).unwrap();
+        let send = |byte| line.send(0, &[byte], &|| false).unwrap();
         (0..4).for_each(send);
         let mut link = there.take_call(&whose);
         (0..4).for_each(|byte| assert_eq!(hear(&mut link), deal(byte)));
@@ -451,6 +551,49 @@ mod tests {
         drop(line);
         assert_eq!(hear(&mut link), None);
         assert!(computing.threads.wait_for_the_end(SOON));
+    }
+
+    /// Whoever has lost the link, and has nothing more to send, does not know what came over it, and the other server waits for it.
+    #[test]
+    fn what_may_be_missing_is_sent_again_over_a_new_link_while_it_is_asked_for() {
+        let (line, there, whose, _) = line();
+        let send = |lane, byte| line.send(lane, &[byte], &|| false).unwrap();
+        let cut = |mut link: Link| link.writer.close();
+        // Before anything is asked.
+        send(0, 100);
+        let mut link = there.take_call(&whose);
+        assert_eq!(hear(&mut link), deal(100));
+        line.begin();
+        for (lane, byte) in [(0, 1), (1, 2), (0, 3), (0, 4), (1, 5)] {
+            send(lane, byte);
+            assert_eq!(hear(&mut link), deal(byte));
+        }
+        cut(link);
+        for _ in 0..2 {
+            let mut link = there.take_call(&whose);
+            assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
+            cut(link);
+        }
+        let mut link = there.take_call(&whose);
+        assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
+        line.end();
+        cut(link);
+        thread::sleep(3 * LOOK_EVERY);
+        send(0, 6);
+        let mut link = there.take_call(&whose);
+        assert_eq!(hear(&mut link), deal(6));
+        // A server that lets it in, and ends the link each time, is given up.
+        line.begin();
+        send(0, 7);
+        assert_eq!(hear(&mut link), deal(7));
+        cut(link);
+        for _ in 0..REPEATS_MAX {
+            cut(there.take_call(&whose));
+        }
+        let last = there.take_call(&whose);
+        let refused = line.shared.wait(&|| false).unwrap_err().to_string();
+        assert!(refused.contains("again and again"), "{refused}");
+        drop(last);
     }
 
     #[test]
@@ -473,7 +616,7 @@ mod tests {
         drop(listener);
         let mut refused = Ok(());
         while refused.is_ok() {
-            refused = line.send(&[1], &|| false);
+            refused = line.send(0, &[1], &|| false);
             thread::sleep(Duration::from_millis(10));
         }
         let said = refused.unwrap_err().to_string();
@@ -486,10 +629,10 @@ mod tests {
         line.call().unwrap();
         let mut link = there.take_call(&whose);
         line.shared.wait(&|| false).unwrap();
-        line.send(&[2], &|| false).unwrap();
+        line.send(0, &[2], &|| false).unwrap();
         assert_eq!(hear(&mut link), deal(2));
         // Nobody waits when the server is to stop.
-        let stopped = line.send(&[3], &|| true).unwrap_err();
+        let stopped = line.send(0, &[3], &|| true).unwrap_err();
         assert_eq!(stopped.kind(), ErrorKind::Interrupted);
     }
 }

@@ -23,8 +23,13 @@ use crate::multiplication::{reduce, reshare};
 use crate::sharing::{Seed, Share};
 use crate::tree::Triplet;
 
-/// As many parts of an eviction are under way at the same time, each on a thread.
+/// As many parts of an eviction are under way at the same time, each on a thread. Those that are so far apart are worked on one after the other, in the same *lane*.
 pub const TILES_AT_ONCE: usize = 4;
+
+/// In which lane a part is worked on.
+pub(super) fn lane(tile: u32) -> usize {
+    tile as usize % TILES_AT_ONCE
+}
 
 /// Bytes of a part of all slots of a bucket, about: what is sent at once, and stays near the processor.
 const TILE_BYTES: usize = 512 << 10;
@@ -95,7 +100,7 @@ impl Eviction<'_> {
         let setup = &self.files.setup;
         for other in setup.parties.numbers().filter(|other| *other != setup.number) {
             // Who cannot be reached does not wait for this server.
-            let _ = self.peers.send(other, &end);
+            let _ = self.peers.send(other, lane(tile), &end);
         }
     }
 
@@ -253,7 +258,7 @@ impl Tile<'_> {
             }
             let Attempt { attempt, number: eviction } = *attempt;
             let dealt = Dealt { number: eviction, attempt, tile: self.tile, level, shares };
-            peers.send(number, &dealt.encode()).map_err(|error| {
+            peers.send(number, lane(self.tile), &dealt.encode()).map_err(|error| {
                 of_another(format!("server {number} cannot be reached by this one: {error}"))
             })?;
         }

@@ -51,9 +51,13 @@ pub trait ShareFile: Send + Sync {
 pub trait Peers: Sync {
     /// Sends what was dealt to the server of this number. It returns when the message is on its way; what comes of it is not told.
     ///
+    /// There are [`TILES_AT_ONCE`](super::TILES_AT_ONCE) lanes, and in each what is dealt comes in its order. Of a lane, that server may lack the last two messages, and no
+    /// more: what it dealt itself to be sent the last one says that it has all before. So whoever makes a link anew can send those again, and nothing is missing;
+    /// what comes twice is thrown away.
+    ///
     /// # Errors
     /// When that server cannot be reached.
-    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()>;
+    fn send(&self, to: u8, lane: usize, dealt: &[u8]) -> io::Result<()>;
 
     /// An eviction goes on, and the client still waits for it. This is said often, by several threads.
     fn goes_on(&self) {}

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use super::evict::TILES_AT_ONCE;
+use super::evict::{TILES_AT_ONCE, lane};
 use super::watcher::Watcher;
 use crate::message::Dealt;
 use crate::sharing::{SERVERS_MAX, Seed, Share};
@@ -47,7 +47,20 @@ struct Boxes {
 struct Dealer {
     attempt: Attempt,
     portions: HashMap<(u32, u8), Portion>,
-    is_lost: bool,
+    /// The latest part and round of each lane that were taken out.
+    taken: [Option<(u32, u8)>; TILES_AT_ONCE],
+    link: Link,
+}
+
+/// From a server to this one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Link {
+    /// It has made none since this mailbox is there.
+    #[default]
+    NotYet,
+    There,
+    /// It has ended.
+    Lost,
 }
 
 /// Which eviction, and which attempt.
@@ -89,17 +102,17 @@ impl Mailbox {
         let mut boxes = self.boxes();
         let begun = boxes.begun;
         let own = boxes.of.get_mut(usize::from(from)).ok_or(Unwanted)?;
-        own.is_lost = false;
+        own.link = Link::There;
         // What is dealt for the attempt that is begun is taken whatever the server has sent before: with a number that is too great it would be silent for good.
         if attempt != begun && attempt < begun.max(own.attempt) {
             // It is of an attempt that was given up.
             return Ok(());
         }
         if attempt != own.attempt {
-            own.attempt = attempt;
-            own.portions.clear();
+            own.go_on_to(attempt);
         }
-        if own.portions.contains_key(&(tile, level)) {
+        let was_taken = own.taken[lane(tile)].is_some_and(|taken| taken >= (tile, level));
+        if was_taken || own.portions.contains_key(&(tile, level)) {
             // A link was lost, and nobody knew what had come over it.
             return Ok(());
         }
@@ -119,7 +132,7 @@ impl Mailbox {
     /// The link to that server has ended: nobody waits for it long, unless it sends something again.
     pub fn is_lost(&self, from: u8) {
         if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
-            own.is_lost = true;
+            own.link = Link::Lost;
         }
         self.came.notify_all();
     }
@@ -127,7 +140,7 @@ impl Mailbox {
     /// There is a new link to that server: it is waited for again, however long what comes over it is on its way.
     pub fn is_back(&self, from: u8) {
         if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
-            own.is_lost = false;
+            own.link = Link::There;
         }
     }
 
@@ -152,9 +165,8 @@ impl Mailbox {
         let mut boxes = self.boxes();
         boxes.begun = attempt;
         for own in boxes.of.iter_mut().filter(|own| own.attempt != attempt) {
-            own.portions.clear();
             // Also if it has dealt for a later one: what comes early for the next is taken again.
-            own.attempt = attempt;
+            own.go_on_to(attempt);
         }
     }
 
@@ -172,35 +184,39 @@ impl Mailbox {
         is_given_up: &dyn Fn() -> bool,
     ) -> Result<Portion, Missing> {
         let mut boxes = self.boxes();
-        let mut left = within;
+        let (mut waited, mut lost) = (Duration::ZERO, Duration::ZERO);
         loop {
             let begun = boxes.begun;
             let own = boxes.of.get_mut(usize::from(from)).ok_or(Missing::Lost)?;
             if own.attempt == begun
                 && let Some(portion) = own.portions.remove(&(tile, level))
             {
+                own.taken[lane(tile)] = Some((tile, level));
                 return Ok(portion);
             }
-            // Rounds of a part come in their order, and so do parts that are so far apart: what came before this server was started again does not come once more.
-            let has_gone_on = |at: &(u32, u8)| {
-                at.0 % TILES_AT_ONCE as u32 == tile % TILES_AT_ONCE as u32 && *at > (tile, level)
-            };
+            // Rounds of a part come in their order, and so do parts of a lane: what came before this server was started again does not come once more.
+            let has_gone_on = |at: &(u32, u8)| lane(at.0) == lane(tile) && *at > (tile, level);
             let is_past = own.attempt == begun && own.portions.keys().any(has_gone_on);
             if is_past || is_given_up() {
                 return Err(Missing::Lost);
             }
-            if own.is_lost {
-                left = left.min(BACK_WITHIN);
-            }
+            let left = match own.link {
+                Link::NotYet => within.min(CALLED_WITHIN).saturating_sub(waited),
+                Link::There => within.saturating_sub(waited),
+                Link::Lost => within.min(BACK_WITHIN).saturating_sub(lost),
+            };
             if left.is_zero() {
-                return Err(if own.is_lost { Missing::Lost } else { Missing::Late });
+                let is_there = own.link == Link::There;
+                return Err(if is_there { Missing::Late } else { Missing::Lost });
             }
+            let is_lost = own.link == Link::Lost;
             let pause = left.min(LOOK_EVERY);
-            let (locked, waited) =
+            let (locked, pauses) =
                 self.came.wait_timeout(boxes, pause).unwrap_or_else(PoisonError::into_inner);
             boxes = locked;
-            if waited.timed_out() {
-                left -= pause;
+            if pauses.timed_out() {
+                waited += pause;
+                lost = if is_lost { lost + pause } else { Duration::ZERO };
             }
         }
     }
@@ -215,6 +231,19 @@ impl Mailbox {
     }
 }
 
+impl Dealer {
+    /// What it has dealt for another attempt is of no use.
+    fn go_on_to(&mut self, attempt: Attempt) {
+        self.attempt = attempt;
+        self.portions.clear();
+        self.taken = Default::default();
+    }
+}
+
+/// Whoever makes a link at all does so before an eviction, and one that was not there then is called as soon as something is dealt to it: it waits no longer, since what the others deal may have been for
+/// the program that ran here before.
+const CALLED_WITHIN: Duration = Duration::from_secs(2);
+
 /// A server whose link has ended may be about to make another one: it is waited for so long.
 const BACK_WITHIN: Duration = Duration::from_millis(500);
 
@@ -223,6 +252,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use super::*;
 
     fn dealt(attempt: u64, tile: u32, level: u8) -> Vec<u8> {
@@ -311,6 +342,38 @@ mod tests {
         assert_eq!(wait(&mailbox, 2, 10), Err(Missing::Late));
     }
 
+    /// What it has dealt may have been for the program that ran here before.
+    #[test]
+    fn a_server_that_has_made_no_link_is_waited_for_a_short_time_only() {
+        let mailbox = Mailbox::default();
+        mailbox.begin(FIRST);
+        let asked = AtomicUsize::new(0);
+        let looks = || {
+            asked.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        assert_eq!(mailbox.wait(2, (0, 1), CALLED_WITHIN * 2, &looks), Err(Missing::Lost));
+        let times = |time: Duration| time.div_duration_f64(LOOK_EVERY) as usize;
+        assert_eq!(asked.load(Ordering::Relaxed), times(CALLED_WITHIN) + 1);
+    }
+
+    /// What it deals comes over the new link, also if it takes longer than the link was waited for.
+    #[test]
+    fn a_server_whose_link_is_made_again_is_waited_for_as_before() {
+        let mailbox = Mailbox::default();
+        mailbox.begin(FIRST);
+        mailbox.is_back(2);
+        mailbox.is_lost(2);
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| mailbox.wait(2, (0, 1), Duration::from_secs(30), &|| false));
+            thread::sleep(LOOK_EVERY);
+            mailbox.is_back(2);
+            thread::sleep(2 * BACK_WITHIN);
+            mailbox.take(2, &dealt(1, 0, 1)).unwrap();
+            assert!(waits.join().unwrap().is_ok());
+        });
+    }
+
     /// Counts what has been received.
     #[derive(Default)]
     struct Counting(AtomicUsize);
@@ -371,6 +434,9 @@ mod tests {
         assert_eq!(mailbox.take(2, &long(1000)), Ok(()));
         assert_eq!(mailbox.take(200, &dealt(1, 1, 1)), Err(Unwanted));
         assert_eq!(mailbox.take(3, b"nothing"), Err(Unwanted));
+        // Nor once more after it was taken out.
+        assert_eq!(mailbox.take(3, &dealt(1, 0, 1)), Ok(()));
+        assert_eq!(mailbox.boxes().of[3].portions.len(), PORTIONS_MAX - 1);
         mailbox.is_lost(3);
         assert!(wait(&mailbox, 3, 1).is_ok());
         assert_eq!(wait(&mailbox, 3, 1000), Err(Missing::Lost));

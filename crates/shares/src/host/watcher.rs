@@ -27,8 +27,8 @@ pub(super) struct Watched<'p> {
 }
 
 impl Peers for Watched<'_> {
-    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
-        self.peers.send(to, dealt)?;
+    fn send(&self, to: u8, lane: usize, dealt: &[u8]) -> io::Result<()> {
+        self.peers.send(to, lane, dealt)?;
         self.watcher.sent(to, dealt);
         Ok(())
     }

@@ -73,7 +73,7 @@ struct Others {
 }
 
 impl Peers for Others {
-    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+    fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         let [from, at] = [self.from, to].map(|number| usize::from(number) - 1);
         if self.disks[from].is_dead() || self.disks[at].is_dead() {
             return Err(io::ErrorKind::ConnectionRefused.into());

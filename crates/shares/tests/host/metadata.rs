@@ -25,7 +25,7 @@ struct Others {
 }
 
 impl Peers for Others {
-    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+    fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         let mailbox = &self.mailboxes[usize::from(to) - 1];
         mailbox.take(self.from, dealt).map_err(|_| io::Error::other("it is not wanted"))
     }

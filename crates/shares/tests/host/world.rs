@@ -66,7 +66,7 @@ struct Others {
 }
 
 impl Peers for Others {
-    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+    fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         let (mailbox, disk) =
             (&self.mailboxes[usize::from(to) - 1], &self.disks[usize::from(to) - 1]);
         if disk.is_dead() || self.disks[usize::from(self.from) - 1].is_dead() {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpStream;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
@@ -27,8 +28,6 @@ use rand::rngs::StdRng;
 use super::party::shapes;
 use super::shares::Circle;
 
-const SERVERS: usize = 5;
-const BLOCK_BYTES: usize = 64;
 const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 
 /// Calls one server.
@@ -49,15 +48,15 @@ impl Dial for Calls {
 struct Shared(Arc<Mutex<SharedStore>>);
 
 impl Shared {
-    fn create(circle: &Circle) -> Self {
+    fn create(circle: &Circle, retry_for: Duration) -> Self {
         let server = |PeerServer { key, address, .. }: &PeerServer| {
             let caller = Caller::new(&circle.alice.key, *key).unwrap();
             let calls = Calls { caller, address: address.clone() };
             let dialing = Box::new(move || Box::new(calls.clone()) as Box<dyn Dial>);
             ShareServer { address: address.clone(), key: *key, dialing }
         };
-        let servers = circle.peers[..SERVERS].iter().map(server).collect();
-        let options = RemoteOptions::new("disk").with_retry_for(Duration::from_secs(1));
+        let servers = circle.peers.split_last().unwrap().1.iter().map(server).collect();
+        let options = RemoteOptions::new("disk").with_retry_for(retry_for);
         let store = SharedStore::create(servers, &shapes(), 1, options).unwrap();
         Self(Arc::new(Mutex::new(store)))
     }
@@ -74,7 +73,7 @@ impl Shared {
             Answer::Epoch(epoch) => epoch,
             other => panic!("no epoch: {other:?}"),
         };
-        let asked = vec![Some(Request::Epoch.encode()); SERVERS];
+        let asked = vec![Some(Request::Epoch.encode()); self.count()];
         self.ask(asked, Patience::Long).into_iter().map(epoch).collect()
     }
 }
@@ -142,38 +141,77 @@ fn access(array: &mut dyn Durable, address: u64, op: Op<'_>, coins: &mut StdRng)
     array.carry_out(&plan, &mut [op]).unwrap();
 }
 
+/// An array on servers, and what a test accesses it with.
+struct Disk {
+    array: Box<dyn Durable>,
+    shared: Shared,
+    coins: StdRng,
+}
+
+impl Disk {
+    /// On all servers of the circle, of which one may collude.
+    fn create(circle: &Circle, block_bytes: usize, retry_for: Duration) -> Self {
+        let (shared, mut coins) = (Shared::create(circle, retry_for), StdRng::seed_from_u64(1));
+        let parties = Parties::new(shared.count() as u8, 1).unwrap();
+        let params = S3OramParams::new(20, block_bytes as u32, parties, PRESET).unwrap();
+        let key = MasterKey::from_bytes([9; 32]);
+        let mut array = params.create(key, &[], Box::new(shared.clone()), &mut coins).unwrap();
+        array.begin_era(EraStart::Opening, &mut coins);
+        Self { array, shared, coins }
+    }
+
+    fn write(&mut self, address: u64) {
+        let data = vec![address as u8; self.array.block_bytes()];
+        access(&mut *self.array, address, Op::Write(&data), &mut self.coins);
+    }
+
+    fn check(&mut self, address: u64) {
+        let mut found = vec![0xee; self.array.block_bytes()];
+        access(&mut *self.array, address, Op::Read(&mut found), &mut self.coins);
+        assert!(found.iter().all(|byte| *byte == address as u8));
+    }
+}
+
 #[test]
 fn accesses_go_on_without_one_of_five_servers_and_an_eviction_when_it_is_back() {
-    let mut circle = Circle::of(SERVERS, None);
-    let mut shared = Shared::create(&circle);
-    let parties = Parties::new(SERVERS as u8, 1).unwrap();
-    let params = S3OramParams::new(20, BLOCK_BYTES as u32, parties, PRESET).unwrap();
-    let (key, mut coins) = (MasterKey::from_bytes([9; 32]), StdRng::seed_from_u64(1));
-    let mut array = params.create(key, &[], Box::new(shared.clone()), &mut coins).unwrap();
-    array.begin_era(EraStart::Opening, &mut coins);
-    let mut write = |array: &mut dyn Durable, address: u64| {
-        access(array, address, Op::Write(&[address as u8; BLOCK_BYTES]), &mut coins);
-    };
-    (0..5).for_each(|address| write(&mut *array, address));
-    assert_eq!(shared.store().missing(), 0);
+    let mut circle = Circle::of(5, None);
+    let mut disk = Disk::create(&circle, 64, Duration::from_secs(1));
+    (0..5).for_each(|address| disk.write(address));
+    assert_eq!(disk.shared.store().missing(), 0);
     let stopped = circle.stop(2);
-    (5..7).for_each(|address| write(&mut *array, address));
-    assert_eq!(shared.store().missing(), 1);
+    (5..7).for_each(|address| disk.write(address));
+    assert_eq!(disk.shared.store().missing(), 1);
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_millis(200));
             circle.start_again(stopped);
         });
         // The root is full then.
-        write(&mut *array, 7);
+        disk.write(7);
     });
-    assert_eq!(shared.store().missing(), 0);
-    let epochs = shared.epochs();
+    assert_eq!(disk.shared.store().missing(), 0);
+    let epochs = disk.shared.epochs();
     assert!(epochs[2].at.evictions == 2 && epochs.iter().all(|it| it.at == epochs[2].at));
-    assert_eq!(array.check(&mut |_| ()).unwrap(), 8);
-    for address in 0..8 {
-        let mut found = [0xee; BLOCK_BYTES];
-        access(&mut *array, address, Op::Read(&mut found), &mut coins);
-        assert_eq!(found, [address as u8; BLOCK_BYTES]);
+    assert_eq!(disk.array.check(&mut |_| ()).unwrap(), 8);
+    (0..8).for_each(|address| disk.check(address));
+}
+
+/// What was on its way comes over the next link, so evictions are not begun anew.
+#[test]
+fn an_eviction_goes_on_over_links_that_do_not_last() {
+    // Of a block in one part, and of one in parts on all lanes.
+    for (block_bytes, end_after) in [(64, 30_000), (60 << 10, 15 << 20)] {
+        let ends = Arc::default();
+        let circle = Circle::of_bad_links(3, end_after, &ends);
+        let mut disk = Disk::create(&circle, block_bytes, Duration::from_secs(20));
+        (0..2).for_each(|_| (0..20).for_each(|address| disk.write(address)));
+        let evictions = 40 / PRESET.accesses as u64;
+        for HostEpoch { at, attempt, .. } in disk.shared.epochs() {
+            assert_eq!(at.evictions, evictions);
+            // On a slow machine a link may be missing for too long.
+            assert!(attempt <= evictions + 3, "{attempt} attempts at {evictions} evictions");
+        }
+        assert!(ends.load(Ordering::Relaxed) >= 10, "{ends:?}");
+        (0..20).for_each(|address| disk.check(address));
     }
 }

@@ -1,5 +1,6 @@
 //! The bucket server, met by its owners and by others.
 
+mod bad_links;
 mod going_on;
 mod hostile;
 mod life;

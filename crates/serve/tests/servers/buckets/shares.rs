@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use oblivio_core::StoreErrorKind;
@@ -23,6 +23,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tempfile::TempDir;
 
+use super::bad_links::BadLinks;
 use super::party::{Client, READ, Server, Someone, create, open_request, shapes};
 use crate::support::wait_until;
 
@@ -159,7 +160,23 @@ impl Circle {
         Self::with(count, quota_bytes, BucketLimits::default())
     }
 
+    /// Of so many servers. A link from one to another ends when so many bytes have come over it, which is counted.
+    pub(super) fn of_bad_links(count: usize, end_after: u64, ends: &Arc<AtomicU32>) -> Self {
+        let called_at = |address| BadLinks::start(address, end_after, ends);
+        Self::called(count, None, BucketLimits::default(), called_at)
+    }
+
     fn with(count: usize, quota_bytes: Option<u64>, limits: BucketLimits) -> Self {
+        Self::called(count, quota_bytes, limits, |address| address)
+    }
+
+    /// `called_at` says where others call the server at an address.
+    fn called(
+        count: usize,
+        quota_bytes: Option<u64>,
+        limits: BucketLimits,
+        called_at: impl Fn(SocketAddr) -> SocketAddr,
+    ) -> Self {
         let alice = Someone { quota_bytes, ..Someone::called("alice") };
         let keys: Vec<_> = (0..count).map(|_| Someone::called("server").key).collect();
         let stranger = Someone::called("stranger");
@@ -172,9 +189,12 @@ impl Circle {
         for (key, folder) in keys.iter().zip(&folders) {
             key.write(&folder.path().join(KEY_FILE)).unwrap();
         }
+        let others =
+            peers.iter().zip(&addresses).map(|(peer, address)| at(peer.key, called_at(*address)));
+        let others: Vec<_> = others.collect();
         let servers = keys.into_iter().zip(&folders).zip(addresses);
         let servers = servers.map(|((key, folder), address)| {
-            let (limits, peers) = (limits.clone(), Some(peers.clone()));
+            let (limits, peers) = (limits.clone(), Some(others.clone()));
             Server::start_as(folder.path(), &[&alice], limits, (key, address), peers)
         });
         let servers = servers.collect();

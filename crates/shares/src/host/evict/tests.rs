@@ -50,7 +50,7 @@ impl ShareFile for MemoryFile {
 struct Sent(Mutex<Vec<(u8, Dealt<u8>)>>);
 
 impl Peers for Sent {
-    fn send(&self, to: u8, dealt: &[u8]) -> io::Result<()> {
+    fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         self.0.lock().unwrap().push((to, Dealt::decode(dealt).unwrap()));
         Ok(())
     }
