@@ -4,7 +4,7 @@ use std::thread;
 
 use oblivio_core::BucketId;
 use oblivio_core::store::{Patience, ShareServers};
-use oblivio_shares::message::{Point, Request, Slots};
+use oblivio_shares::message::{Answer, HostEpoch, Request, Slots};
 use oblivio_shares::tree::Tree;
 use serde::{Deserialize, Serialize};
 
@@ -46,26 +46,35 @@ impl Ground {
         clocks: &Clocks,
     ) -> Result<Self, LabError> {
         let count = servers.count();
-        // Seconds, and those of processors.
+        // Seconds, those of processors, and what a server answers.
         let mut asked = |request: &Request, times: usize| {
             servers.take();
+            let mut last = None;
             let start = (clocks.processors)();
             for _ in 0..times {
                 let message = Some(request.encode());
                 let answered = servers.ask(vec![message; count], Patience::Short);
-                if let Some(Err(error)) = answered.into_iter().flatten().find(Result::is_err) {
-                    return Err(LabError::from(oblivio_core::Error::from(error)));
+                for answered in answered.into_iter().flatten() {
+                    last = Some(answered.map_err(oblivio_core::Error::from)?);
                 }
             }
             let worked = (clocks.processors)().saturating_sub(start).as_secs_f64();
             let seconds = Spread::of(servers.take().iter().map(|asked| asked.seconds)).median;
-            Ok([seconds, worked / times as f64])
+            let last = last.and_then(|answered| Answer::decode(&answered).ok());
+            Ok::<_, LabError>(([seconds, worked / times as f64], last))
         };
-        let [question_seconds, question_worked] = asked(&Request::Epoch, QUESTIONS)?;
+        let ([question_seconds, question_worked], answered) = asked(&Request::Epoch, QUESTIONS)?;
+        let Some(Answer::Epoch(HostEpoch { at, .. })) = answered else {
+            return Err(unexpected(answered));
+        };
         let leaf = BucketId::new(tree.height(), 0);
         let slots = Slots { bucket: leaf, first: 0, count: 1 };
-        let fetch = Request::Fetch { at: Point::default(), slots };
-        let [fetched_seconds, fetched_worked] = asked(&fetch, FETCHES)?;
+        let ([fetched_seconds, fetched_worked], answered) =
+            asked(&Request::Fetch { at, slots }, FETCHES)?;
+        match answered {
+            Some(Answer::Share(share)) if share.len() == slot_bytes => (),
+            other => return Err(unexpected(other)),
+        }
         let bytes = (count * slot_bytes) as f64;
         Ok(Self {
             question_seconds,
@@ -115,6 +124,15 @@ impl Ground {
             + sent_bytes * self.byte_worked
             + work.trips * self.question_worked
     }
+}
+
+/// What is measured would be something else.
+fn unexpected(answered: Option<Answer>) -> LabError {
+    let said = match answered {
+        Some(Answer::Refused(refusal)) => refusal.why,
+        _ => "it answers something else".to_owned(),
+    };
+    LabError::Plan(format!("a server of the new tree does not say what lies there: {said}"))
 }
 
 #[cfg(test)]

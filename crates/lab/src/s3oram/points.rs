@@ -454,6 +454,12 @@ impl Measured {
         self.access.whole.mean + self.eviction.whole.mean / f64::from(self.shape.accesses)
     }
 
+    /// The same, by the model: what figures show.
+    pub fn with_evictions_modelled(&self) -> f64 {
+        let [access, eviction] = [&self.access, &self.eviction].map(|it| it.modelled.seconds());
+        access + eviction / f64::from(self.shape.accesses)
+    }
+
     /// What is sent for all of it, by the model: up and down, of an access and of an eviction.
     pub(super) fn modelled_bytes(&self) -> Result<[[f64; 2]; 2], LabError> {
         let (_, tree) = self.shape.params()?;
