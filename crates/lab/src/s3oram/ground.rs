@@ -166,6 +166,7 @@ mod tests {
             disk_written_bytes: 2e8,
             multiplied: 3e9,
             dealt: 1e8,
+            reduced: 1e8,
             drawn: 1e8,
             ..Work::default()
         };

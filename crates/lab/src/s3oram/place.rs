@@ -145,6 +145,7 @@ mod tests {
             selected: 1e6,
             multiplied: 2e6,
             dealt: 1e5,
+            reduced: 1e5,
             drawn: 3e5,
             shared: 1e4,
             recovered: 1e4,

@@ -53,8 +53,10 @@ pub struct Work {
     pub selected: f64,
     /// The same, in products with matrices.
     pub multiplied: f64,
-    /// Elements that a server shares, and as many that it puts together.
+    /// Elements that a server shares.
     pub dealt: f64,
+    /// Elements that it puts together.
+    pub reduced: f64,
     /// Elements that a server draws from seeds which it got in the place of shares.
     pub drawn: f64,
     /// Elements that the client shares.
@@ -167,6 +169,7 @@ impl Work {
             selected: self.selected + times * other.selected,
             multiplied: self.multiplied + times * other.multiplied,
             dealt: self.dealt + times * other.dealt,
+            reduced: self.reduced + times * other.reduced,
             drawn: self.drawn + times * other.drawn,
             shared: self.shared + times * other.shared,
             recovered: self.recovered + times * other.recovered,
@@ -182,7 +185,7 @@ impl Work {
             self.selected / rates.inner
                 + self.multiplied / rates.matrix
                 + self.dealt / rates.share
-                + self.dealt / rates.recover
+                + self.reduced / rates.recover
                 + self.drawn / rates.draw,
         ]
     }
@@ -268,6 +271,7 @@ fn published(tree: Tree, block_bytes: u32) -> Works {
             disk_written_bytes: 2.0 * height * slots * block_bytes,
             multiplied: made * 2.0 * slots * slots * elements,
             dealt: made * slots * elements,
+            reduced: made * slots * elements,
             shared: matrix_elements(tree),
             ..eviction
         },
@@ -289,7 +293,9 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
     let dealt = made * slots * slot_bytes;
     // Of all servers, as many as may collude get a seed of whatever is shared.
     let seeds = colluding / servers;
+    // The others read no children, and multiply and deal nothing.
     let dealers = 2.0 * colluding + 1.0;
+    let deals = dealers / servers;
     // Children of the root get the blocks that are there, and not as many as it has room for.
     let of_root = if height > 1.0 { 1.0 } else { 2.0 };
     let products = made * 2.0 * slots * slots - of_root * (slots - accesses) * slots;
@@ -308,13 +314,14 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
             // Before it, how far servers are is asked.
             trips: 2.0,
             // Of the shares for the others, as many are seeds as may collude.
-            between_bytes: (servers - 1.0 - colluding) * made * slots * slot_bytes,
+            between_bytes: deals * (servers - 1.0 - colluding) * made * slots * slot_bytes,
             hops: height,
-            disk_read_bytes: (accesses + (height + 1.0) * slots) * slot_bytes,
+            disk_read_bytes: (accesses + deals * (height + 1.0) * slots) * slot_bytes,
             disk_written_bytes: (height + 1.0) * slots * slot_bytes,
             syncs: 4.0,
-            multiplied: products * slot_bytes,
-            dealt,
+            multiplied: deals * products * slot_bytes,
+            dealt: deals * dealt,
+            reduced: dealt,
             drawn: seeds * (dealers * dealt + matrix_elements(tree)),
             shared: matrix_elements(tree),
             ..eviction

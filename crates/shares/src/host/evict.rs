@@ -148,8 +148,10 @@ struct Tile<'e> {
 
 impl Tile<'_> {
     fn run(&self, mut coins: ChaCha20Rng, is_given_up: &dyn Fn() -> bool) -> Result<(), Refusal> {
-        let Eviction { files, attempt, matrices, .. } = self.eviction;
-        let tree = files.setup.tree;
+        let Eviction { files, attempt, dealers, matrices, .. } = self.eviction;
+        let (tree, own) = (files.setup.tree, files.setup.number);
+        // Who does not deal multiplies nothing.
+        let deals = dealers.contains(&own);
         let mut matrices = matrices.iter();
         let root = files.bucket(oblivio_core::BucketId::ROOT, self.eviction.before());
         let mut source = match root {
@@ -157,8 +159,8 @@ impl Tile<'_> {
             None => Vec::new(),
         };
         for triplet in tree.triplets(attempt.number) {
-            let made = triplet.made().zip(matrices.by_ref());
-            let products = made.map(|(child, matrix)| self.product(&source, child, matrix));
+            let factors = triplet.made().zip(matrices.by_ref()).filter(|_| deals);
+            let products = factors.map(|(child, matrix)| self.product(&source, child, matrix));
             let products = products.collect::<Result<Vec<_>, _>>()?;
             let mut made = self.multiplied(&triplet, &products, &mut coins, is_given_up)?;
             if triplet.is_last {
@@ -214,9 +216,9 @@ impl Tile<'_> {
         let Eviction { files, dealers, mailbox, .. } = self.eviction;
         let level = triplet.destination.level();
         let own = files.setup.number;
+        let children = triplet.made().count();
         // Who does not deal says so: nobody goes on before all have come so far, or what is dealt would pile up where one is slower.
-        let dealt = if dealers.contains(&own) { products } else { &[] };
-        let mut own_portion = Some(self.deal(level, dealt, coins)?);
+        let mut own_portion = Some(self.deal(level, products, coins)?);
         let mut portions = Vec::new();
         for number in files.setup.parties.numbers() {
             let portion = match own_portion.take_if(|_| number == own) {
@@ -226,10 +228,10 @@ impl Tile<'_> {
                     .map_err(|missing| late(number, missing))?,
             };
             if dealers.contains(&number) {
-                portions.push(self.expanded(number, portion, products.len())?);
+                portions.push(self.expanded(number, portion, children)?);
             }
         }
-        let reduced = (0..products.len()).map(|child| {
+        let reduced = (0..children).map(|child| {
             let dealt: Vec<_> = portions.iter().map(|portion| &portion[child][..]).collect();
             reduce::<Gf256>(dealers, &dealt).ok_or_else(|| "no servers have dealt".into())
         });
