@@ -6,6 +6,9 @@
 //! What had been sent into a lost link may not have come, and the other server would wait for it. So while something is asked that is dealt for, the
 //! line looks after its link, and over a new one it sends again what may be missing there.
 
+mod called;
+mod recent;
+
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::{Shutdown, TcpStream};
@@ -14,14 +17,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_shares::host::{Host, Peers, TILES_AT_ONCE};
+use oblivio_shares::host::{Host, Peers};
 use oblivio_shares::message::ServerKey;
 use oblivio_wire::keys::PublicKey;
-use oblivio_wire::link::{Link, Moment};
-use oblivio_wire::message::{DEAL_HEAD, MESSAGE_BYTES_MAX, VERSION};
+use oblivio_wire::link::Moment;
+use oblivio_wire::message::VERSION;
 use oblivio_wire::tls::reach;
-use oblivio_wire::{Answer, Failure, Request, frame};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use oblivio_wire::{Answer, Request};
+
+use called::Called;
+use recent::{Dealt, Recent};
 
 use super::computing::{Computing, Other, Threads};
 use super::service::Service;
@@ -35,9 +40,6 @@ const SENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// The same, while it is called.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
-
-/// While one thing is asked, what may be missing is sent again so often, at most: a server that ends its links is not to keep others busy.
-const REPEATS_MAX: u32 = 16;
 
 /// Whoever calls or sends when a line is over is stuck if it takes longer.
 const DONE_WITHIN: Duration = Duration::from_millis(50);
@@ -169,52 +171,7 @@ struct Queue {
 impl Queue {
     /// Whether the other server lacks something if the link is lost.
     fn may_lack_something(&self) -> bool {
-        self.recent.as_ref().is_some_and(|recent| !recent.messages.is_empty())
-    }
-}
-
-/// A message, and its lane.
-#[derive(Clone)]
-struct Dealt {
-    lane: usize,
-    message: Arc<[u8]>,
-}
-
-/// The latest messages of each lane.
-#[derive(Default)]
-struct Recent {
-    /// In the order in which they were sent.
-    messages: VecDeque<Dealt>,
-    /// How often they were sent once more.
-    repeats: u32,
-}
-
-impl Recent {
-    /// Of a lane, as many messages can be missing at the other server (see [`Peers::send`]).
-    const OF_LANE_MAX: usize = 2;
-
-    fn add(&mut self, dealt: Dealt) {
-        let is_of_it = |other: &Dealt| other.lane == dealt.lane;
-        let of_it = || self.messages.iter().filter(|other| is_of_it(other));
-        if of_it().count() == Self::OF_LANE_MAX
-            && let Some(oldest) = self.messages.iter().position(is_of_it)
-        {
-            self.messages.remove(oldest);
-        }
-        self.messages.push_back(dealt);
-        let most = Self::OF_LANE_MAX * TILES_AT_ONCE;
-        debug_assert!(self.messages.len() <= most, "there are no more lanes");
-    }
-
-    /// All of them, for a new link.
-    fn repeat(&mut self) -> io::Result<Vec<Dealt>> {
-        if !self.messages.is_empty() {
-            self.repeats += 1;
-        }
-        if self.repeats > REPEATS_MAX {
-            return Err(io::Error::other("its links are lost again and again"));
-        }
-        Ok(self.messages.iter().cloned().collect())
+        self.recent.as_ref().is_some_and(|recent| !recent.is_empty())
     }
 }
 
@@ -435,204 +392,5 @@ impl Shared {
     }
 }
 
-/// A link to another server.
-struct Called {
-    link: Link,
-    stream: TcpStream,
-}
-
-impl Called {
-    fn ask(&mut self, request: &Request, expected: &Answer) -> io::Result<()> {
-        let Link { reader, writer } = &mut self.link;
-        frame::send(writer, &request.encode())?;
-        writer.flush()?;
-        reader.limit(Some(REACHED_WITHIN))?;
-        let answer = frame::receive(reader, MESSAGE_BYTES_MAX)?.ok_or(ErrorKind::UnexpectedEof)?;
-        match Answer::decode(&answer.into()) {
-            Ok(answer) if answer == *expected => Ok(()),
-            Ok(Answer::Failed(Failure { message, .. })) => {
-                Err(io::Error::new(ErrorKind::PermissionDenied, format!("it says: {message:?}")))
-            }
-            _ => Err(io::Error::new(ErrorKind::InvalidData, "it answers something else")),
-        }
-    }
-
-    /// Whether it still is, as far as one can tell: a server says nothing more here unless it leaves.
-    fn is_there(&self) -> bool {
-        let mut said = [PollFd::new(&self.stream, PollFlags::IN)];
-        poll(&mut said, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|said| said == 0)
-    }
-
-    /// A link on which that has failed is of no use.
-    fn send<'d>(mut self, dealt: impl IntoIterator<Item = &'d Dealt>) -> io::Result<Self> {
-        for Dealt { message, .. } in dealt {
-            frame::send_parts(&mut self.link.writer, &[&DEAL_HEAD, message])?;
-            self.link.writer.flush()?;
-        }
-        Ok(self)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-
-    use oblivio_wire::keys::{PeerServer, SecretKey};
-    use oblivio_wire::tls;
-
-    use super::*;
-    use crate::buckets::BucketLimits;
-
-    const SOON: Duration = Duration::from_secs(10);
-
-    /// A server that another one calls.
-    struct There {
-        listener: TcpListener,
-        called: tls::Called,
-    }
-
-    impl There {
-        /// Takes the next call, and says that it may deal.
-        fn take_call(&self, expected: &Whose) -> Link {
-            let (stream, _) = self.listener.accept().unwrap();
-            let (mut link, _) = self.called.answer(stream, SOON).unwrap();
-            let Whose { client, name } = expected.clone();
-            for (request, answer) in [
-                (Request::Hello { version: VERSION }, Answer::Welcome { version: VERSION }),
-                (Request::Peer { client, name }, Answer::Done { number: 0 }),
-            ] {
-                assert_eq!(hear(&mut link), Some(request));
-                frame::send(&mut link.writer, &answer.encode()).unwrap();
-                link.writer.flush().unwrap();
-            }
-            link
-        }
-    }
-
-    fn hear(link: &mut Link) -> Option<Request> {
-        link.reader.limit(Some(SOON)).unwrap();
-        let message = frame::receive(&mut link.reader, MESSAGE_BYTES_MAX).unwrap()?;
-        Some(Request::decode(&message).unwrap())
-    }
-
-    fn deal(byte: u8) -> Option<Request> {
-        Some(Request::Deal { message: vec![byte] })
-    }
-
-    /// A line to a server, and that server.
-    fn line() -> (Line, There, Whose, Computing) {
-        let [own, other, client] = [(); 3].map(|()| SecretKey::generate().unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let peers = vec![PeerServer { key: other.public(), address, label: Some("Paris".into()) }];
-        let computing = Computing::new(&own, peers, &BucketLimits::default()).unwrap();
-        let whose = Whose { client: client.public(), name: "disk".into() };
-        let there = computing.other(other.public().bytes()).unwrap().clone();
-        let line = Line::new(there, whose.clone(), Box::new(|| ()), computing.threads.clone());
-        let called = tls::Called::new(&other, [own.public()]).unwrap();
-        (line, There { listener, called }, whose, computing)
-    }
-
-    #[test]
-    fn what_is_dealt_comes_in_its_order_and_a_lost_link_is_made_again() {
-        let (line, there, whose, computing) = line();
-        let send = |byte| line.send(0, &[byte], &|| false).unwrap();
-        (0..4).for_each(send);
-        let mut link = there.take_call(&whose);
-        (0..4).for_each(|byte| assert_eq!(hear(&mut link), deal(byte)));
-        link.writer.close();
-        drop(link);
-        // It is seen before anything is sent into it.
-        thread::sleep(Duration::from_millis(100));
-        send(4);
-        let mut link = there.take_call(&whose);
-        assert_eq!(hear(&mut link), deal(4));
-        // In good order.
-        drop(line);
-        assert_eq!(hear(&mut link), None);
-        assert!(computing.threads.wait_for_the_end(SOON));
-    }
-
-    /// Whoever has lost the link, and has nothing more to send, does not know what came over it, and the other server waits for it.
-    #[test]
-    fn what_may_be_missing_is_sent_again_over_a_new_link_while_it_is_asked_for() {
-        let (line, there, whose, _) = line();
-        let send = |lane, byte| line.send(lane, &[byte], &|| false).unwrap();
-        let cut = |mut link: Link| link.writer.close();
-        // Before anything is asked.
-        send(0, 100);
-        let mut link = there.take_call(&whose);
-        assert_eq!(hear(&mut link), deal(100));
-        line.begin();
-        for (lane, byte) in [(0, 1), (1, 2), (0, 3), (0, 4), (1, 5)] {
-            send(lane, byte);
-            assert_eq!(hear(&mut link), deal(byte));
-        }
-        cut(link);
-        for _ in 0..2 {
-            let mut link = there.take_call(&whose);
-            assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
-            cut(link);
-        }
-        let mut link = there.take_call(&whose);
-        assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
-        line.end();
-        cut(link);
-        thread::sleep(3 * LOOK_EVERY);
-        send(0, 6);
-        let mut link = there.take_call(&whose);
-        assert_eq!(hear(&mut link), deal(6));
-        // A server that lets it in, and ends the link each time, is given up.
-        line.begin();
-        send(0, 7);
-        assert_eq!(hear(&mut link), deal(7));
-        cut(link);
-        for _ in 0..REPEATS_MAX {
-            cut(there.take_call(&whose));
-        }
-        let last = there.take_call(&whose);
-        let refused = line.shared.wait(&|| false).unwrap_err().to_string();
-        assert!(refused.contains("again and again"), "{refused}");
-        drop(last);
-    }
-
-    #[test]
-    fn a_link_is_waited_for_until_the_other_server_has_let_this_one_in() {
-        let (line, there, whose, _) = line();
-        line.call().unwrap();
-        thread::scope(|scope| {
-            let waits = scope.spawn(|| line.shared.wait(&|| false));
-            thread::sleep(Duration::from_millis(200));
-            assert!(!waits.is_finished(), "it has not been let in");
-            let _link = there.take_call(&whose);
-            waits.join().unwrap().unwrap();
-        });
-    }
-
-    #[test]
-    fn a_server_that_is_not_there_is_named_and_one_that_is_back_is_sent_to() {
-        let (line, There { listener, called }, whose, _) = line();
-        let address = listener.local_addr().unwrap();
-        drop(listener);
-        let mut refused = Ok(());
-        while refused.is_ok() {
-            refused = line.send(0, &[1], &|| false);
-            thread::sleep(Duration::from_millis(10));
-        }
-        let said = refused.unwrap_err().to_string();
-        assert!(said.starts_with("Paris takes nothing"), "{said}");
-        line.begin();
-        line.call().unwrap();
-        assert!(line.shared.wait(&|| false).is_err());
-        let there = There { listener: TcpListener::bind(address).unwrap(), called };
-        line.begin();
-        line.call().unwrap();
-        let mut link = there.take_call(&whose);
-        line.shared.wait(&|| false).unwrap();
-        line.send(0, &[2], &|| false).unwrap();
-        assert_eq!(hear(&mut link), deal(2));
-        // Nobody waits when the server is to stop.
-        let stopped = line.send(0, &[3], &|| true).unwrap_err();
-        assert_eq!(stopped.kind(), ErrorKind::Interrupted);
-    }
-}
+mod tests;

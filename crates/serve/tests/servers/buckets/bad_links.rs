@@ -19,14 +19,15 @@ impl BadLinks {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let links = Self { to, end_after, ends: ends.clone() };
-        thread::spawn(move || {
+        let carry = move || {
             thread::scope(|scope| {
                 for caller in listener.incoming() {
                     let (caller, links) = (caller.unwrap(), &links);
                     scope.spawn(move || links.carry(&caller));
                 }
             });
-        });
+        };
+        thread::Builder::new().spawn(carry).unwrap();
         address
     }
 

@@ -205,7 +205,7 @@ fn an_eviction_goes_on_over_links_that_do_not_last() {
         let circle = Circle::of_bad_links(3, end_after, &ends);
         let mut disk = Disk::create(&circle, block_bytes, Duration::from_secs(20));
         (0..2).for_each(|_| (0..20).for_each(|address| disk.write(address)));
-        let evictions = 40 / PRESET.accesses as u64;
+        let evictions = 40 / u64::from(PRESET.accesses);
         for HostEpoch { at, attempt, .. } in disk.shared.epochs() {
             assert_eq!(at.evictions, evictions);
             // On a slow machine a link may be missing for too long.

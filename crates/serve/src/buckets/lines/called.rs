@@ -1,0 +1,53 @@
+//! A link to another server, once that has been called.
+
+use std::io::{self, ErrorKind};
+use std::net::TcpStream;
+
+use oblivio_wire::link::Link;
+use oblivio_wire::message::{DEAL_HEAD, MESSAGE_BYTES_MAX};
+use oblivio_wire::{Answer, Failure, Request, frame};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::REACHED_WITHIN;
+use super::recent::Dealt;
+
+/// A link to another server.
+pub(super) struct Called {
+    pub(super) link: Link,
+    pub(super) stream: TcpStream,
+}
+
+impl Called {
+    pub(super) fn ask(&mut self, request: &Request, expected: &Answer) -> io::Result<()> {
+        let Link { reader, writer } = &mut self.link;
+        frame::send(writer, &request.encode())?;
+        writer.flush()?;
+        reader.limit(Some(REACHED_WITHIN))?;
+        let answer = frame::receive(reader, MESSAGE_BYTES_MAX)?.ok_or(ErrorKind::UnexpectedEof)?;
+        match Answer::decode(&answer.into()) {
+            Ok(answer) if answer == *expected => Ok(()),
+            Ok(Answer::Failed(Failure { message, .. })) => {
+                Err(io::Error::new(ErrorKind::PermissionDenied, format!("it says: {message:?}")))
+            }
+            _ => Err(io::Error::new(ErrorKind::InvalidData, "it answers something else")),
+        }
+    }
+
+    /// Whether it still is, as far as one can tell: a server says nothing more here unless it leaves.
+    pub(super) fn is_there(&self) -> bool {
+        let mut said = [PollFd::new(&self.stream, PollFlags::IN)];
+        poll(&mut said, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|said| said == 0)
+    }
+
+    /// A link on which that has failed is of no use.
+    pub(super) fn send<'d>(
+        mut self,
+        dealt: impl IntoIterator<Item = &'d Dealt>,
+    ) -> io::Result<Self> {
+        for Dealt { message, .. } in dealt {
+            frame::send_parts(&mut self.link.writer, &[&DEAL_HEAD, message])?;
+            self.link.writer.flush()?;
+        }
+        Ok(self)
+    }
+}
