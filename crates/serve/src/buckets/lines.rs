@@ -41,6 +41,12 @@ const SENT_WITHIN: Duration = Duration::from_secs(10);
 /// The same, while it is called.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
 
+/// Over so long a server is called again, if a link to it is lost while something is asked. Others wait a little longer for the link.
+const MADE_AGAIN_WITHIN: Duration = Duration::from_millis(1500);
+
+/// The pause before that.
+const CALLED_EVERY: Duration = Duration::from_millis(50);
+
 /// Whoever calls or sends when a line is over is stuck if it takes longer.
 const DONE_WITHIN: Duration = Duration::from_millis(50);
 
@@ -77,7 +83,7 @@ impl Lines {
         self.lines.iter().flatten().for_each(Line::begin);
     }
 
-    /// It is answered.
+    /// It is answered here. Others may still lack what was sent last.
     pub(super) fn end(&self) {
         self.lines.iter().flatten().for_each(Line::end);
     }
@@ -157,12 +163,16 @@ struct Queue {
     messages: VecDeque<Option<Dealt>>,
     /// While something is asked: what has been sent, and may be missing if the link is lost.
     recent: Option<Recent>,
+    /// It is answered here, and is kept until then for the others.
+    recent_until: Option<Moment>,
     /// One of them is on its way.
     is_carried: bool,
     /// When the latest one was sent, or was the first to wait.
     moved: Moment,
     /// Why the latest one was not.
     failure: Option<io::Error>,
+    /// Whether the log has a failure of what is asked.
+    is_told: bool,
     /// Of the link that there is, to cut it.
     stream: Option<TcpStream>,
     is_over: bool,
@@ -185,9 +195,11 @@ impl Line {
         let queue = Queue {
             messages: VecDeque::new(),
             recent: None,
+            recent_until: None,
             is_carried: false,
             moved: Moment::now(),
             failure: None,
+            is_told: false,
             stream: None,
             is_over: false,
         };
@@ -199,11 +211,12 @@ impl Line {
     fn begin(&self) {
         let mut queue = self.shared.queue();
         queue.failure = None;
-        queue.recent = Some(Recent::default());
+        queue.is_told = false;
+        (queue.recent, queue.recent_until) = (Some(Recent::default()), None);
     }
 
     fn end(&self) {
-        self.shared.queue().recent = None;
+        self.shared.queue().recent_until = Some(Moment::now().after(MADE_AGAIN_WITHIN));
     }
 
     /// Returns when it waits to be sent.
@@ -290,7 +303,14 @@ impl Shared {
     }
 
     fn unreached(&self, cause: &io::Error) -> io::Error {
-        let message = format!("{} takes nothing from this server: {cause}", self.other.name);
+        let name = &self.other.name;
+        let message = match cause.kind() {
+            // A socket's limit of time has either name.
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                format!("{name} does not answer this server in time")
+            }
+            _ => format!("{name} takes nothing from this server: {cause}"),
+        };
         io::Error::new(cause.kind(), message)
     }
 
@@ -307,7 +327,9 @@ impl Shared {
             match sent {
                 Ok(()) => queue.moved = Moment::now(),
                 Err(error) if !queue.is_over => {
-                    tracing::warn!(peer = self.other.name, %error, "another server cannot be reached");
+                    if !std::mem::replace(&mut queue.is_told, true) {
+                        tracing::warn!(peer = self.other.name, %error, "another server cannot be reached");
+                    }
                     queue.failure = Some(error);
                     queue.messages.clear();
                 }
@@ -326,6 +348,9 @@ impl Shared {
         let message = loop {
             if queue.is_over {
                 break None;
+            }
+            if queue.recent_until.take_if(|until| until.left().is_none()).is_some() {
+                queue.recent = None;
             }
             if let Some(message) = queue.messages.pop_front() {
                 break Some(message);
@@ -351,23 +376,43 @@ impl Shared {
         if let (Some(recent), Some(dealt)) = (&mut self.queue().recent, &dealt) {
             recent.add(dealt.clone());
         }
-        if let Some(called) = link.take_if(|called| called.is_there())
+        // One that is lost is not looked after any more, whatever comes of calling.
+        if let Some(called) = link.take().filter(Called::is_there)
             && let Ok(called) = called.send(&dealt)
         {
             *link = Some(called);
             return Ok(());
         }
-        let called = self.call()?;
-        *link = Some(called.send(&self.to_be_sent_anew(dealt)?)?);
-        Ok(())
+        let until = Moment::now().after(MADE_AGAIN_WITHIN);
+        loop {
+            match self.send_anew(&dealt) {
+                Ok(called) => {
+                    *link = Some(called);
+                    return Ok(());
+                }
+                Err(error) if until.left().is_none() || !self.may_call_again() => {
+                    return Err(error);
+                }
+                Err(_) => thread::sleep(CALLED_EVERY),
+            }
+        }
     }
 
-    /// Over a new link, for this message.
-    fn to_be_sent_anew(&self, dealt: Option<Dealt>) -> io::Result<Vec<Dealt>> {
-        match &mut self.queue().recent {
+    /// Sends this message over a new link, and all that may be missing at the other server.
+    fn send_anew(&self, dealt: &Option<Dealt>) -> io::Result<Called> {
+        self.queue().recent.as_ref().map_or(Ok(()), Recent::check_may_be_repeated)?;
+        let called = self.call()?;
+        let messages = match &mut self.queue().recent {
             Some(recent) => recent.repeat(),
-            None => Ok(dealt.into_iter().collect()),
-        }
+            None => dealt.iter().cloned().collect(),
+        };
+        called.send(&messages)
+    }
+
+    /// Whether another new link makes sense where one has failed: somebody waits for what may be missing.
+    fn may_call_again(&self) -> bool {
+        let queue = self.queue();
+        !queue.is_over && queue.recent_until.is_none() && queue.may_lack_something()
     }
 
     fn call(&self) -> io::Result<Called> {

@@ -260,7 +260,7 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
 /// How often an eviction is tried where it is no link that is missing, unless it is of no use.
 const TRIES_MIN: u32 = 5;
 
-/// The same, where links are missing: a server that was away for a moment still waits for what others dealt meanwhile, and that may be longer than it is waited for servers.
+/// The same, where links are missing: others have given up what a server that was away for a moment still waits for, and that may be longer than it is waited for servers.
 const TRIES_OVER_LINKS_MIN: u32 = 2;
 
 /// What comes of trying it again.

@@ -49,18 +49,8 @@ struct Dealer {
     portions: HashMap<(u32, u8), Portion>,
     /// The latest part and round of each lane that were taken out.
     taken: [Option<(u32, u8)>; TILES_AT_ONCE],
-    link: Link,
-}
-
-/// From a server to this one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Link {
-    /// It has made none since this mailbox is there.
-    #[default]
-    NotYet,
-    There,
-    /// It has ended.
-    Lost,
+    /// Whether it has a link to this server.
+    is_there: bool,
 }
 
 /// Which eviction, and which attempt.
@@ -102,7 +92,7 @@ impl Mailbox {
         let mut boxes = self.boxes();
         let begun = boxes.begun;
         let own = boxes.of.get_mut(usize::from(from)).ok_or(Unwanted)?;
-        own.link = Link::There;
+        own.is_there = true;
         // What is dealt for the attempt that is begun is taken whatever the server has sent before: with a number that is too great it would be silent for good.
         if attempt != begun && attempt < begun.max(own.attempt) {
             // It is of an attempt that was given up.
@@ -132,7 +122,7 @@ impl Mailbox {
     /// The link to that server has ended: nobody waits for it long, unless it sends something again.
     pub fn is_lost(&self, from: u8) {
         if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
-            own.link = Link::Lost;
+            own.is_there = false;
         }
         self.came.notify_all();
     }
@@ -140,7 +130,7 @@ impl Mailbox {
     /// There is a new link to that server: it is waited for again, however long what comes over it is on its way.
     pub fn is_back(&self, from: u8) {
         if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
-            own.link = Link::There;
+            own.is_there = true;
         }
     }
 
@@ -195,28 +185,27 @@ impl Mailbox {
                 return Ok(portion);
             }
             // Rounds of a part come in their order, and so do parts of a lane: what came before this server was started again does not come once more.
-            let has_gone_on = |at: &(u32, u8)| lane(at.0) == lane(tile) && *at > (tile, level);
-            let is_past = own.attempt == begun && own.portions.keys().any(has_gone_on);
+            let is_past = own.has_come_to(begun, (tile, level));
             if is_past || is_given_up() {
                 return Err(Missing::Lost);
             }
-            let left = match own.link {
-                Link::NotYet => within.min(CALLED_WITHIN).saturating_sub(waited),
-                Link::There => within.saturating_sub(waited),
-                Link::Lost => within.min(BACK_WITHIN).saturating_sub(lost),
-            };
+            let is_there = own.is_there;
+            let left = within.saturating_sub(waited);
+            let left = if is_there { left } else { left.min(BACK_WITHIN.saturating_sub(lost)) };
             if left.is_zero() {
-                let is_there = own.link == Link::There;
                 return Err(if is_there { Missing::Late } else { Missing::Lost });
             }
-            let is_lost = own.link == Link::Lost;
             let pause = left.min(LOOK_EVERY);
-            let (locked, pauses) =
-                self.came.wait_timeout(boxes, pause).unwrap_or_else(PoisonError::into_inner);
-            boxes = locked;
+            // Whatever else happens meanwhile, however often, makes no wait longer.
+            let is_missing = |boxes: &mut Boxes| {
+                !boxes.of[usize::from(from)].has_come_to(boxes.begun, (tile, level))
+            };
+            let paused = self.came.wait_timeout_while(boxes, pause, is_missing);
+            let pauses;
+            (boxes, pauses) = paused.unwrap_or_else(PoisonError::into_inner);
             if pauses.timed_out() {
                 waited += pause;
-                lost = if is_lost { lost + pause } else { Duration::ZERO };
+                lost = if is_there { Duration::ZERO } else { lost + pause };
             }
         }
     }
@@ -232,6 +221,12 @@ impl Mailbox {
 }
 
 impl Dealer {
+    /// Whether there is something that it has dealt for this part and round, or for a later one of the lane.
+    fn has_come_to(&self, begun: Attempt, at: (u32, u8)) -> bool {
+        let is_there = |it: &(u32, u8)| lane(it.0) == lane(at.0) && *it >= at;
+        self.attempt == begun && self.portions.keys().any(is_there)
+    }
+
     /// What it has dealt for another attempt is of no use.
     fn go_on_to(&mut self, attempt: Attempt) {
         self.attempt = attempt;
@@ -240,18 +235,16 @@ impl Dealer {
     }
 }
 
-/// Whoever makes a link at all does so before an eviction, and one that was not there then is called as soon as something is dealt to it: it waits no longer, since what the others deal may have been for
-/// the program that ran here before.
-const CALLED_WITHIN: Duration = Duration::from_secs(2);
-
-/// A server whose link has ended may be about to make another one: it is waited for so long.
-const BACK_WITHIN: Duration = Duration::from_millis(500);
+/// A server without a link may be about to make one, which takes some round trips: it is waited for so long. Not longer, since what it has dealt may have been for the program
+/// that ran here before.
+const BACK_WITHIN: Duration = Duration::from_secs(2);
 
 /// How often whoever waits looks whether it still makes sense.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
     use std::thread;
 
     use super::*;
@@ -352,9 +345,34 @@ mod tests {
             asked.fetch_add(1, Ordering::Relaxed);
             false
         };
-        assert_eq!(mailbox.wait(2, (0, 1), CALLED_WITHIN * 2, &looks), Err(Missing::Lost));
+        assert_eq!(mailbox.wait(2, (0, 1), 2 * BACK_WITHIN, &looks), Err(Missing::Lost));
         let times = |time: Duration| time.div_duration_f64(LOOK_EVERY) as usize;
-        assert_eq!(asked.load(Ordering::Relaxed), times(CALLED_WITHIN) + 1);
+        assert_eq!(asked.load(Ordering::Relaxed), times(BACK_WITHIN) + 1);
+    }
+
+    /// Others that are not reached say so again and again, and one that lies deals what nobody needs.
+    #[test]
+    fn no_wait_is_longer_for_what_else_happens() {
+        let mailbox = Mailbox::default();
+        mailbox.begin(FIRST);
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for attempt in 2..2000 {
+                    mailbox.is_lost(3);
+                    mailbox.is_back(4);
+                    mailbox.take(5, &dealt(attempt, 0, 1)).unwrap();
+                    thread::sleep(Duration::from_millis(10));
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+                panic!("it is waited for longer than a server is that may be back");
+            });
+            let wait = |from| mailbox.wait(from, (0, 1), BACK_WITHIN, &|| false);
+            assert_eq!([2, 5].map(wait), [Err(Missing::Lost), Err(Missing::Late)]);
+            is_over.store(true, Ordering::Relaxed);
+        });
     }
 
     /// What it deals comes over the new link, also if it takes longer than the link was waited for.

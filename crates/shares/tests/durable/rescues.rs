@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use oblivio_core::durable::Fate;
-use oblivio_shares::message::Point;
+use oblivio_shares::message::{Answer, Point, Request};
 
 use crate::disk::Disk;
 use crate::owner::{BLOCK_BYTES, KINDS, Owner, PRESET};
@@ -151,5 +151,36 @@ fn a_liar_that_says_that_it_is_where_one_of_two_is_hides_nothing() {
                 assert_eq!(found.get(&address), before.get(&address), "{trip}: {address}");
             }
         }
+    }
+}
+
+/// The slot with the newest copy is damaged, and the client's directory knows of neither: the map on the servers tells of the newest at the last point, and of the one before at the point before.
+#[test]
+fn no_older_block_is_called_the_latest_since_the_latest_is_damaged() {
+    for (spoilt, missing) in [(vec![0, 1], None), (vec![0], Some(2))] {
+        let [_, with_map_in_trees] = KINDS;
+        let mut owner = with_map_in_trees(parties(3, 1), 8);
+        (0..49).for_each(|i| owner.write(i % 48, i as u8).unwrap());
+        owner.checkpoint().unwrap();
+        let at = |owner: &Owner| match owner.servers.world().answer_in(0, 0, &Request::Epoch) {
+            Answer::Epoch(epoch) => epoch.at,
+            other => panic!("no epoch: {other:?}"),
+        };
+        owner.write(7, 0xaa).unwrap();
+        let before = at(&owner);
+        owner.write(7, 0xee).unwrap();
+        let after = at(&owner);
+        assert_eq!(after, Point { written: before.written + 1, ..before });
+        owner.servers.world().spoilt = Some((before.written, spoilt));
+        if let Some(missing) = missing {
+            owner.servers.world().missing[missing] = true;
+        }
+        let (mut array, _) = owner.restored();
+        let mut found = HashMap::new();
+        let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
+        let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
+        let (fate, block) = (array.fate(&salvage, 7), found.get(&7).map(|block| block[0]));
+        assert!(fate != Fate::Found || block == Some(0xee), "{fate:?} {block:02x?}");
+        assert!(fate != Fate::Doubtful || block == Some(0xaa), "{fate:?} {block:02x?}");
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct World {
     pub(crate) claims: Vec<Option<Point>>,
     /// A server that says that it is where another one is, of which it is told, and has nothing of that.
     pub(crate) mirrors: Option<(usize, usize)>,
+    /// The slot of the root of the data that is damaged, and on which servers.
+    pub(crate) spoilt: Option<(usize, Vec<usize>)>,
     /// Servers that say that they have seen so many attempts.
     pub(crate) attempts: Vec<Option<u64>>,
     /// Servers that say of the next block that they have kept it, and have not.
@@ -107,6 +109,7 @@ impl Servers {
             lying_of_blocks: vec![false; count],
             claims: vec![None; count],
             mirrors: None,
+            spoilt: None,
             attempts: vec![None; count],
             forgets: vec![false; count],
             refuses: vec![None; count],
@@ -210,6 +213,15 @@ impl World {
         let message = in_tree(tree, request.encode());
         let answer = self.hosts[asked].answer(&message, &others, &|_| Ok(()));
         let mut answer = Answer::decode(&answer).unwrap();
+        if let (Some((slot, on)), 0) = (&self.spoilt, tree)
+            && on.contains(&i)
+            && let (Request::Fetch { slots, .. }, Answer::Share(share)) = (request, &mut answer)
+            && slots.bucket == oblivio_core::BucketId::ROOT
+            && (slots.first..slots.first + slots.count).contains(slot)
+        {
+            let bytes = share.len() / slots.count;
+            share[(slot - slots.first) * bytes + bytes / 2] ^= 1 + i as u8;
+        }
         match &mut answer {
             Answer::Share(share) if mirrored.is_some() => {
                 share.iter_mut().for_each(|byte| *byte ^= 0x5a);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use oblivio_shares::host::TILES_AT_ONCE;
 
-/// While one thing is asked, what may be missing is sent again so often, at most: a server that ends its links is not to keep others busy.
+/// What may be missing is sent again so often, at most, until the other server has dealt what the next message waits for: one that ends its links is not to keep others busy.
 pub(super) const REPEATS_MAX: u32 = 16;
 
 /// A message, and its lane.
@@ -21,7 +21,7 @@ pub(super) struct Dealt {
 pub(super) struct Recent {
     /// In the order in which they were sent.
     messages: VecDeque<Dealt>,
-    /// How often they were sent once more.
+    /// How often they were sent once more since the latest one was added.
     repeats: u32,
 }
 
@@ -38,6 +38,7 @@ impl Recent {
             self.messages.remove(oldest);
         }
         self.messages.push_back(dealt);
+        self.repeats = 0;
         let most = Self::OF_LANE_MAX * TILES_AT_ONCE;
         debug_assert!(self.messages.len() <= most, "there are no more lanes");
     }
@@ -46,14 +47,17 @@ impl Recent {
         self.messages.is_empty()
     }
 
+    /// Refuses to send them over yet another link.
+    pub(super) fn check_may_be_repeated(&self) -> io::Result<()> {
+        if self.repeats < REPEATS_MAX {
+            return Ok(());
+        }
+        Err(io::Error::other("its links are lost again and again"))
+    }
+
     /// All of them, for a new link.
-    pub(super) fn repeat(&mut self) -> io::Result<Vec<Dealt>> {
-        if !self.messages.is_empty() {
-            self.repeats += 1;
-        }
-        if self.repeats > REPEATS_MAX {
-            return Err(io::Error::other("its links are lost again and again"));
-        }
-        Ok(self.messages.iter().cloned().collect())
+    pub(super) fn repeat(&mut self) -> Vec<Dealt> {
+        self.repeats += u32::from(!self.messages.is_empty());
+        self.messages.iter().cloned().collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Lines to a server that a test is, over sockets and TLS.
 
 use std::net::TcpListener;
+use std::sync::atomic::AtomicUsize;
 
 use oblivio_wire::keys::{PeerServer, SecretKey};
 use oblivio_wire::link::Link;
@@ -104,7 +105,12 @@ fn what_may_be_missing_is_sent_again_over_a_new_link_while_it_is_asked_for() {
     }
     let mut link = there.take_call(&whose);
     assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
+    // The other server may not be through with it.
     line.end();
+    cut(link);
+    let mut link = there.take_call(&whose);
+    assert_eq!([(); 4].map(|()| hear(&mut link)), [2, 3, 4, 5].map(deal));
+    thread::sleep(MADE_AGAIN_WITHIN + 3 * LOOK_EVERY);
     cut(link);
     thread::sleep(3 * LOOK_EVERY);
     send(0, 6);
@@ -118,10 +124,42 @@ fn what_may_be_missing_is_sent_again_over_a_new_link_while_it_is_asked_for() {
     for _ in 0..REPEATS_MAX {
         cut(there.take_call(&whose));
     }
-    let last = there.take_call(&whose);
-    let refused = line.shared.wait(&|| false).unwrap_err().to_string();
+    let refused = error_of(&line).to_string();
     assert!(refused.contains("again and again"), "{refused}");
-    drop(last);
+}
+
+/// It comes soon.
+fn error_of(line: &Line) -> io::Error {
+    loop {
+        if let Err(error) = line.shared.wait(&|| false) {
+            return error;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Nobody calls it without end, and it is waited for in vain once: whoever waits for what it deals would be woken again and again.
+#[test]
+fn a_server_that_is_lost_for_good_is_said_to_be_so_once() {
+    let (mut line, there, whose, _) = line();
+    let times = Arc::new(AtomicUsize::new(0));
+    let counted = times.clone();
+    let shared = Arc::get_mut(&mut line.shared).unwrap();
+    shared.is_lost = Box::new(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    line.begin();
+    line.send(0, &[1], &|| false).unwrap();
+    let mut link = there.take_call(&whose);
+    assert_eq!(hear(&mut link), deal(1));
+    drop(there);
+    link.writer.close();
+    let before = Moment::now().after(MADE_AGAIN_WITHIN / 2);
+    let refused = error_of(&line).to_string();
+    assert!(refused.contains("takes nothing"), "{refused}");
+    assert!(before.left().is_none(), "it could have come back");
+    thread::sleep(5 * LOOK_EVERY);
+    assert_eq!(times.load(Ordering::Relaxed), 1);
 }
 
 #[test]

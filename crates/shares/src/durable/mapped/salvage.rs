@@ -42,6 +42,11 @@ impl Expected {
         }
     }
 
+    /// Whether there was a newer write of a block of which no copy was found, as far as the map tells. Of one that is nowhere, there was.
+    fn tells_of_newer(&self, address: u64, write: u64) -> bool {
+        !self.untold.contains(address) && self.writes[address as usize] > write
+    }
+
     /// Whether a copy with this number counts: it is the latest so far. Copies with it do not count again.
     fn takes(&mut self, address: u64, write: u64) -> bool {
         let least = &mut self.writes[address as usize];
@@ -81,25 +86,29 @@ impl MappedArray {
                 read += 1;
                 progress(read);
             };
-            let is_whole = self.salvage_at(&of_data, &mut salvaged, each, damaged, &mut next)?;
+            let (is_whole, told) =
+                self.salvage_at(&of_data, None, &mut salvaged, each, damaged, &mut next)?;
             // All trees once more, for what was not found: the map of the later point would refuse what was held before it.
             if !is_whole && let Some(earlier) = points.before(&of_data, &mut self.servers(0)?) {
-                self.salvage_at(&earlier, &mut salvaged, each, &mut |_| (), &mut || ())?;
+                let later = Some(&told);
+                self.salvage_at(&earlier, later, &mut salvaged, each, &mut |_| (), &mut || ())?;
             }
         }
         let Salvaged { found, doubtful } = salvaged;
         Ok(Salvage::new(blocks, found, doubtful, self.known.live.clone()))
     }
 
-    /// The same with the data as they were at one point, of what was not found so far. Answers whether each slot held a block or nothing.
+    /// The same with the data as they were at one point, of what was not found so far. What the map of a `later` point tells of a newer write may be older. Answers whether each slot held
+    /// a block or nothing, and what the map told of the data.
     fn salvage_at(
         &mut self,
         of_data: &Agreed,
+        later: Option<&Expected>,
         salvaged: &mut Salvaged,
         each: &mut dyn FnMut(u64, &[u8]),
         damaged: &mut dyn FnMut(&Error),
         next: &mut dyn FnMut(),
-    ) -> Result<bool, Error> {
+    ) -> Result<(bool, Expected), Error> {
         let last = self.trees.len() - 1;
         let live = self.known.live.clone();
         let before = salvaged.clone();
@@ -129,7 +138,8 @@ impl MappedArray {
             expected = told;
         }
         let take = &mut |Found { address, mapped, block }: Found| {
-            let is_untold = expected.untold.contains(address);
+            let is_untold = expected.untold.contains(address)
+                || later.is_some_and(|later| later.tells_of_newer(address, mapped.write));
             let is_better =
                 !before.found.contains(address) || before.doubtful.contains(address) && !is_untold;
             if live.contains(address) && is_better && expected.takes(address, mapped.write) {
@@ -141,7 +151,8 @@ impl MappedArray {
                 each(address, &block);
             }
         };
-        Ok(self.read_all((0, of_data), take, damaged, next)? && is_whole)
+        is_whole &= self.read_all((0, of_data), take, damaged, next)?;
+        Ok((is_whole, expected))
     }
 
     /// What the client knows of the last tree. Where it knows of no write, there may be one since.
