@@ -200,6 +200,11 @@ pub struct Timed {
 /// The model may be off by so much, or it is said.
 pub(super) const OFF_MAX: f64 = 0.05;
 
+/// Whether the model may be off by this part of what was measured.
+pub(super) fn is_near(off_by: f64) -> bool {
+    off_by.abs() <= OFF_MAX
+}
+
 impl Timed {
     /// How far the model is from the mean, as a part of it.
     pub fn off_by(&self) -> f64 {
@@ -213,7 +218,7 @@ impl Timed {
 
     /// Whether the mean is near.
     pub fn fits(&self) -> bool {
-        self.off_by().abs() <= OFF_MAX
+        is_near(self.off_by())
     }
 }
 
@@ -458,6 +463,11 @@ impl Measured {
     pub fn with_evictions_modelled(&self) -> f64 {
         let [access, eviction] = [&self.access, &self.eviction].map(|it| it.modelled.seconds());
         access + eviction / f64::from(self.shape.accesses)
+    }
+
+    /// How far the model of it is from what was measured, as a part of that.
+    pub fn with_evictions_off_by(&self) -> f64 {
+        self.with_evictions_modelled() / self.with_evictions() - 1.0
     }
 
     /// What is sent for all of it, by the model: up and down, of an access and of an eviction.

@@ -7,7 +7,7 @@ use super::beside::Beside;
 use super::claim::Claim;
 use super::figures::Cell;
 use super::ground::Ground;
-use super::points::{Measured, OFF_MAX, Shape, Timed};
+use super::points::{Measured, OFF_MAX, Shape, Timed, is_near};
 use super::spread::Spread;
 use super::work::Scheme;
 use crate::markdown;
@@ -172,7 +172,7 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
             "| {tree} | {by} | access with its share of an eviction | {:.2} | | {:.2} | {} | | | | |",
             1e3 * seconds,
             1e3 * modelled,
-            off(modelled / seconds - 1.0)
+            off(point.with_evictions_off_by())
         );
         [access]
             .into_iter()
@@ -207,9 +207,9 @@ fn measured(ground: &Ground, measured: &[Measured], meanwhile: &str) -> String {
     let behind: Vec<_> = measured
         .iter()
         .filter(|point| point.link.is_some())
-        .map(|point| point.with_evictions_modelled() / point.with_evictions() - 1.0)
+        .map(Measured::with_evictions_off_by)
         .collect();
-    let fitting_behind = behind.iter().filter(|off| off.abs() <= OFF_MAX).count();
+    let fitting_behind = behind.iter().filter(|by| is_near(**by)).count();
     format!(
         "## Measured: servers, TLS and files on this machine, which they share with the client\n\n{}\n\
          {}The model is within {:.0} % of {fitting} of {} means, and of accesses with their share of evictions behind a link, which figures show, of {fitting_behind} of {}. It knows this of the machine: a question takes {:.3} ms, {:.0} MB/s go through TLS and sockets, and take {:.2} ns of processors a \
@@ -325,7 +325,7 @@ fn timed_cells(timed: &Timed) -> String {
 
 /// How far the model is from what was measured, as a part of it.
 fn off(by: f64) -> String {
-    let remark = if by.abs() <= OFF_MAX { "" } else { ", more than 5 %" };
+    let remark = if is_near(by) { "" } else { ", more than 5 %" };
     format!("{:+.0} %{remark}", 100.0 * by)
 }
 
