@@ -41,7 +41,7 @@ const SENT_WITHIN: Duration = Duration::from_secs(10);
 /// The same, while it is called.
 const REACHED_WITHIN: Duration = Duration::from_secs(4);
 
-/// Over so long a server is called again, if a link to it is lost while something is asked. Others wait a little longer for the link.
+/// Over so long a server is called again, if a link to it is lost while something is asked, and what it may lack is kept for it after that. Others wait a little longer for the link.
 const MADE_AGAIN_WITHIN: Duration = Duration::from_millis(1500);
 
 /// The pause before that.
@@ -161,14 +161,14 @@ struct Shared {
 struct Queue {
     /// Where there is none, only a link is wanted.
     messages: VecDeque<Option<Dealt>>,
-    /// While something is asked: what has been sent, and may be missing if the link is lost.
-    recent: Option<Recent>,
-    /// It is answered here, and is kept until then for the others.
-    recent_until: Option<Moment>,
     /// One of them is on its way.
     is_carried: bool,
     /// When the latest one was sent, or was the first to wait.
     moved: Moment,
+    /// While something is asked, and a little longer: what has been sent, and may be missing if the link is lost.
+    recent: Option<Recent>,
+    /// Once that is answered here: how long it is kept for the others.
+    recent_until: Option<Moment>,
     /// Why the latest one was not.
     failure: Option<io::Error>,
     /// Whether the log has a failure of what is asked.
@@ -194,10 +194,10 @@ impl Line {
     ) -> Self {
         let queue = Queue {
             messages: VecDeque::new(),
-            recent: None,
-            recent_until: None,
             is_carried: false,
             moved: Moment::now(),
+            recent: None,
+            recent_until: None,
             failure: None,
             is_told: false,
             stream: None,
@@ -355,14 +355,15 @@ impl Shared {
             if let Some(message) = queue.messages.pop_front() {
                 break Some(message);
             }
-            let Some(link) = link.filter(|_| queue.may_lack_something()) else {
+            if !queue.may_lack_something() {
                 queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 continue;
-            };
+            }
             let wait = self.changed.wait_timeout(queue, LOOK_EVERY);
             let waited;
             (queue, waited) = wait.unwrap_or_else(PoisonError::into_inner);
-            if waited.timed_out() && queue.may_lack_something() && !link.is_there() {
+            let is_lost = || link.is_some_and(|link| !link.is_there());
+            if waited.timed_out() && queue.may_lack_something() && is_lost() {
                 break Some(None);
             }
         };
