@@ -270,6 +270,24 @@ fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
     }
 }
 
+/// With all positions on the client, Figs. 3, 4 and 13 are of the paper's tree.
+#[test]
+fn the_blocks_with_all_positions_on_the_client_have_their_runs_and_their_numbers_are_in_the_documentation()
+ {
+    let runs = include_bytes!("../results/blocks-client/results.jsonl");
+    let kept: Vec<BlocksRecord> = whole(runs);
+    assert_eq!(kept.len(), 5);
+    assert!(kept.iter().all(|run| run.spec.leaf_level() == 24), "the paper's tree");
+    assert!(kept.iter().all(|run| run.spec.client_entries_max == run.spec.data_blocks));
+    let figures = report::read(include_str!("../results/blocks-client/figures.json")).unwrap();
+    let ids: Vec<&str> = figures.iter().map(|figure| &*figure.id).collect();
+    assert_eq!(ids, ["fig03-client", "fig04-client", "fig13-client"]);
+    assert_stated_in_the_documentation(&figures);
+    for figure in blocks::FIGURES {
+        assert_has_the_reasons(&figures, figure.id, figure.reasons);
+    }
+}
+
 /// The other settings have a smaller tree.
 #[test]
 fn the_blocks_in_other_settings_have_their_runs_and_their_numbers_are_in_the_documentation() {
