@@ -6,7 +6,7 @@
 //! behind a read that waits stands still.
 //!
 //! # The model
-//! In each cycle, first up to `width` instructions retire, and then up to `width` are fetched, both in
+//! In each cycle, first up to `retire_width` instructions retire, and then up to `width` are fetched, both in
 //! program order.
 //!
 //! - An instruction is fetched when there is room in the ROB. It retires when it is complete.

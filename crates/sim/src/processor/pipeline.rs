@@ -1,7 +1,7 @@
 //! When instructions are fetched and retired.
 //!
-//! A cycle has `width` *slots* to fetch in and as many to retire in; they are numbered through, so slot
-//! `s` is in cycle `s / width`. Instructions take slots in order:
+//! A cycle has *slots* to fetch in and slots to retire in, as many or fewer; each are numbered through, so slot
+//! `s` of fetch is in cycle `s / fetch_width`. Instructions take slots in order:
 //!
 //! - fetch takes the next slot, or the first of the cycle in which the instruction `rob` places before
 //!   it retires, whichever is later,
@@ -13,12 +13,18 @@
 //! fetch jumps only where retirement jumped `rob` instructions before, or where somebody wants it to.
 //! So it is enough to follow the jumps, however many instructions lie between them.
 //!
+//! Where fewer retire in a cycle than are fetched, fetch runs into the end of the reorder buffer without any jump of
+//! retirement, and goes on at the pace of that. So the cycle in which an instruction is fetched is that of its slot
+//! or that in which the one `rob` places before it retires, whichever is later. Once it is the second, it stays so
+//! until somebody makes fetch jump: retirement is the slower one, and jumps later only. And no instruction that
+//! waits for nothing makes retirement jump there: it follows the one before at the pace at which both retire.
+//!
 //! Where retirement can be *stopped* from outside, a stop makes it jump as well: the first instruction that would
 //! retire in it takes the first slot after it. A stop is told when it begins and not before, so nothing is decided then
 //! that comes after the caller's horizon.
 //!
 //! A jump of retirement that leads to one of fetch leads to a further one only if the reorder buffer is
-//! smaller than `width * depth`. Such a processor costs a few steps for each `rob` instructions.
+//! smaller than `fetch_width * depth`. Such a processor costs a few steps for each `rob` instructions.
 
 use std::collections::VecDeque;
 
@@ -29,13 +35,16 @@ use crate::Cycle;
 
 #[derive(Clone, Debug)]
 pub(super) struct Pipeline {
-    width: u64,
+    fetch_width: u64,
+    retire_width: u64,
     rob: u64,
     depth: Cycle,
     /// The last jump of fetch.
     fetched: Jump,
     /// The last jump of retirement.
     retired: Jump,
+    /// The last jump of retirement that fetch has come to, `rob` instructions later.
+    held: Jump,
     /// Jumps of retirement that fetch has not come to.
     holding: VecDeque<Jump>,
     /// Where retirement may have to jump, in order.
@@ -89,11 +98,13 @@ impl Pipeline {
     pub(super) fn new(spec: &ProcessorSpec) -> Self {
         let first = Completion { index: 0, at: spec.depth, wait: None };
         Self {
-            width: spec.width,
+            fetch_width: spec.width,
+            retire_width: spec.retired_at_once(),
             rob: spec.rob,
             depth: spec.depth,
             fetched: Jump { index: 0, slot: 0 },
             retired: Jump { index: 0, slot: 0 },
+            held: Jump { index: 0, slot: 0 },
             holding: VecDeque::new(),
             completing: VecDeque::from([first]),
             can_stop: spec.paths_stop_retirement,
@@ -123,9 +134,11 @@ impl Pipeline {
             let next = self.retire(fetches, horizon);
             if let Some(jump) = self.next_held(index) {
                 self.holding.pop_front();
-                let (held, cycle) = (jump.index + self.rob, jump.slot / self.width);
-                if jump.slot > self.fetched.slot_of(held) {
-                    stalls.rob += cycle.saturating_sub(self.idle_from(held));
+                let (held, cycle) = (jump.index + self.rob, jump.slot / self.retire_width);
+                let idle_from = self.idle_from(held);
+                self.held = jump;
+                if self.is_jump(held, cycle) {
+                    stalls.rob += cycle.saturating_sub(idle_from);
                     self.fetch(held, cycle, 0, None);
                 }
                 continue;
@@ -142,17 +155,17 @@ impl Pipeline {
             }
         }
         let held = self.holding.front().filter(|jump| jump.index + self.rob == index);
-        let slot = self.fetched.slot_of(index).max(held.map_or(0, |jump| jump.slot));
-        When::At(slot / self.width)
+        let free_from = held.map_or(0, |jump| jump.slot / self.retire_width);
+        When::At(self.fetch_cycle(index).max(free_from))
     }
 
     /// Fetches instruction `index` at `cycle` or as soon as there is a slot. It completes `extra` cycles
     /// later than others do, and not before what it waits for.
     pub(super) fn fetch(&mut self, index: u64, cycle: Cycle, extra: Cycle, wait: Option<Wait>) {
-        self.holding.pop_front_if(|jump| jump.index + self.rob == index);
-        let slot = cycle * self.width;
-        if slot > self.fetched.slot_of(index) {
-            self.fetched = Jump { index, slot };
+        let come_to = self.holding.pop_front_if(|jump| jump.index + self.rob == index);
+        self.held = come_to.unwrap_or(self.held);
+        if self.is_jump(index, cycle) {
+            self.fetched = Jump { index, slot: cycle * self.fetch_width };
         }
         self.completing.push_back(Completion { index, at: cycle + self.depth + extra, wait });
     }
@@ -160,7 +173,22 @@ impl Pipeline {
     /// The first cycle in which fetch stands still if instruction `index`, the next, is not fetched.
     pub(super) fn idle_from(&self, index: u64) -> Cycle {
         let before = index.checked_sub(1);
-        before.map_or(0, |before| self.fetched.slot_of(before) / self.width + 1)
+        before.map_or(0, |before| self.fetch_cycle(before) + 1)
+    }
+
+    /// When instruction `index` is fetched, if neither fetch nor the retirement that holds it up has jumped since
+    /// their last jumps.
+    fn fetch_cycle(&self, index: u64) -> Cycle {
+        let cycle = self.fetched.slot_of(index) / self.fetch_width;
+        // Where as many retire as are fetched, fetch jumped with what holds it up, and is no sooner than that.
+        let held = index.checked_sub(self.rob).map(|oldest| self.held.slot_of(oldest));
+        held.map_or(cycle, |slot| cycle.max(slot / self.retire_width))
+    }
+
+    /// Whether instruction `index`, fetched at `cycle`, is fetched at the start of a cycle that it would not be in
+    /// without.
+    fn is_jump(&self, index: u64, cycle: Cycle) -> bool {
+        cycle * self.fetch_width > self.fetched.slot_of(index)
     }
 
     /// When instruction `index`, the last, retires.
@@ -176,7 +204,7 @@ impl Pipeline {
                 Passing::NoneBefore => break,
             }
         }
-        let cycle = self.retired.slot_of(index) / self.width;
+        let cycle = self.retired.slot_of(index) / self.retire_width;
         if self.is_past(cycle, horizon) { When::Later(cycle) } else { When::At(cycle) }
     }
 
@@ -199,7 +227,7 @@ impl Pipeline {
             if let Some(wait) = wait {
                 fetches.end(wait);
             }
-            self.jump(index, cycle * self.width);
+            self.jump(index, cycle * self.retire_width);
         }
         When::Waits
     }
@@ -218,7 +246,7 @@ impl Pipeline {
     /// all of them are known but for stops.
     fn pass_stop(&mut self, index: u64, horizon: Cycle) -> Passing {
         let Some(&Stop { from, until }) = self.stops.front() else { return Passing::NoneBefore };
-        let first = from * self.width;
+        let first = from * self.retire_width;
         if index < self.retired.index || self.retired.slot_of(index) < first {
             return Passing::NoneBefore;
         }
@@ -226,7 +254,8 @@ impl Pipeline {
             return Passing::NotYet(until);
         }
         self.stops.pop_front();
-        self.jump(self.retired.index + first.saturating_sub(self.retired.slot), until * self.width);
+        let index = self.retired.index + first.saturating_sub(self.retired.slot);
+        self.jump(index, until * self.retire_width);
         Passing::Passed
     }
 

@@ -15,8 +15,12 @@ const MAX: u64 = 1 << 20;
 pub struct ProcessorSpec {
     /// Its clock, in MHz. Nothing here depends on it: it relates cycles to those of memory.
     pub clock_mhz: u32,
-    /// How many instructions it fetches in a cycle, and how many it retires.
+    /// How many instructions it fetches in a cycle, and how many it retires where
+    /// [`retire_width`](Self::retire_width) does not say.
     pub width: u64,
+    /// How many instructions it retires in a cycle: as many as it fetches, or fewer. No paper says how many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retire_width: Option<u64>,
     /// How many instructions may be fetched and not yet retired: the entries of the reorder buffer.
     pub rob: u64,
     /// Cycles from fetch to completion of an instruction that waits for nothing.
@@ -55,6 +59,7 @@ impl Default for ProcessorSpec {
         Self {
             clock_mhz: 3200,
             width: 4,
+            retire_width: None,
             rob: 128,
             depth: 10,
             llc_bytes: 2 << 20,
@@ -76,6 +81,13 @@ impl ProcessorSpec {
     pub fn check(&self) -> Result<(), SimError> {
         within("clock_mhz", self.clock_mhz.into(), 1)?;
         within("width", self.width, 1)?;
+        if !(1..=self.width).contains(&self.retired_at_once()) {
+            return Err(SimError::Spec(format!(
+                "retire_width must be 1 to the width, {}, and not {}: this processor retires no faster than it fetches",
+                self.width,
+                self.retired_at_once()
+            )));
+        }
         within("rob", self.rob, 1)?;
         within("depth", self.depth, 1)?;
         within("llc_latency", self.llc_latency, 0)?;
@@ -89,6 +101,11 @@ impl ProcessorSpec {
             )));
         }
         self.llc().map(drop)
+    }
+
+    /// How many instructions it retires in a cycle.
+    pub(super) fn retired_at_once(&self) -> u64 {
+        self.retire_width.unwrap_or(self.width)
     }
 
     /// The LLC, empty.
@@ -130,9 +147,11 @@ mod tests {
     #[test]
     fn a_processor_that_cannot_work_is_refused() {
         type Spoil = fn(&mut ProcessorSpec);
-        let wrong: [(&str, Spoil); 10] = [
+        let wrong: [(&str, Spoil); 12] = [
             ("clock_mhz", |spec| spec.clock_mhz = 0),
             ("width", |spec| spec.width = 0),
+            ("retire_width", |spec| spec.retire_width = Some(0)),
+            ("retire_width", |spec| spec.retire_width = Some(5)),
             ("rob", |spec| spec.rob = 0),
             ("depth", |spec| spec.depth = 0),
             ("llc_latency", |spec| spec.llc_latency = u64::MAX),

@@ -28,7 +28,12 @@ pub(super) const NOTES: &[(&str, &str)] = &[
         "processor.clock_mhz",
         "Clock in MHz. A cycle, here and below, is one of this clock. Section V: 3200.",
     ),
-    ("processor.width", "Instructions fetched in a cycle, and retired. Table I: 4."),
+    ("processor.width", "Instructions fetched in a cycle. Table I: 4."),
+    (
+        "processor.retire_width",
+        "Instructions retired in a cycle, width at most. No paper says how many; without this key as many as are fetched. USIMM's \
+         configuration for one channel has 2.",
+    ),
     ("processor.rob", "Entries of the reorder buffer, in instructions. Table I: 128."),
     (
         "processor.depth",

@@ -103,6 +103,7 @@ impl SystemSpec {
     pub(super) fn with_every_key() -> Result<Self, SimError> {
         let mut spec = Self::paper(24)?;
         spec.dram = DramSpec::built_in("DDR4-2400")?;
+        spec.processor.retire_width = Some(2);
         spec.controller.context_switch = Some(32_000_000);
         spec.oram = spec.oram.map(|oram| OramSpec {
             block_lines: 2,

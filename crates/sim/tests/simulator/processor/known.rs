@@ -59,6 +59,17 @@ fn what_uses_no_memory_runs_at_full_width() {
     assert_eq!(outcome.tally.stalls, Stalls::default());
 }
 
+/// As long as the ROB has room, four are fetched in a cycle; then as many as retire, two. The last one retires in the
+/// cycle of the last two.
+#[test]
+fn what_uses_no_memory_retires_at_the_width_of_retirement() {
+    let store = Record { gap: (1 << 30) - 1, kind: Kind::Write, line: 0 };
+    let spec = ProcessorSpec { retire_width: Some(2), ..ProcessorSpec::default() };
+    let outcome = run(&spec, vec![store]);
+    assert_eq!(outcome.end, (1 << 29) - 1 + 10);
+    assert_eq!(outcome.tally.stalls, Stalls::default());
+}
+
 /// A ROB of 8 empties once in the 10 cycles that instructions take: 800 of them take 100 rounds, and
 /// the last is fetched one cycle after the first of its round.
 #[test]

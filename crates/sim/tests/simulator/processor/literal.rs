@@ -70,7 +70,8 @@ impl<'a> Literal<'a> {
                 self.clean_next_victim(cleaning.set);
             }
             let is_stopped = self.stops.iter().any(|[from, until]| (from..until).contains(&&now));
-            for _ in 0..if is_stopped { 0 } else { self.spec.width } {
+            let retires = self.spec.retire_width.unwrap_or(self.spec.width);
+            for _ in 0..if is_stopped { 0 } else { retires } {
                 if self.rob.front().is_some_and(|entry| self.is_complete(entry, now)) {
                     self.rob.pop_front();
                     self.out.end = now;

@@ -31,13 +31,18 @@ struct Cleaning {
 }
 
 fn specs() -> impl Strategy<Value = ProcessorSpec> {
-    let pipeline = (1u64..6, 1u64..40, 1u64..12);
+    let widths = (1u64..6).prop_flat_map(|width| {
+        let fewer = prop_oneof![Just(None), (1..=width).prop_map(Some)];
+        (Just(width), fewer)
+    });
+    let pipeline = (widths, 1u64..40, 1u64..12);
     let llc = (1u64..5, 1usize..4, 0u64..12, any::<bool>());
     let rooms = (1u64..5, prop_oneof![Just(FETCH_ROOM_MAX), 1u64..5]);
-    (pipeline, llc, rooms).prop_map(|((width, rob, depth), llc, rooms)| {
+    (pipeline, llc, rooms).prop_map(|(((width, retire_width), rob, depth), llc, rooms)| {
         let (sets, llc_ways, llc_latency, fetch_on_write_miss) = llc;
         ProcessorSpec {
             width,
+            retire_width,
             rob,
             depth,
             llc_bytes: sets * llc_ways as u64 * LINE_BYTES,
