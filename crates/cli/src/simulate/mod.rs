@@ -96,6 +96,13 @@ fn say_what_changes_nothing(args: &SimulateArgs, spec: &SystemSpec) -> Result<()
     let mut idle = match &args.spec {
         None => {
             let variant = variant(args)?;
+            let leaf_level = variant.leaf_level(args.levels);
+            if leaf_level != args.levels {
+                output::remark(&format!(
+                    "{} has its leaves on level {leaf_level}, the nearest to --levels {} that there is of it",
+                    args.variant, args.levels
+                ));
+            }
             without_effect(&switches(args), &Switches::PAPER, |switches| {
                 let spec = variant.spec(args.levels, switches).ok();
                 let is_filled = args.fill_llc > 0 && spec.as_ref().is_some_and(has_small_tree);

@@ -167,6 +167,7 @@ fn switches_are_held_against_all_machines_of_the_figures() {
     let message =
         bad(&dir, "lab run evaluation --quick --levels 12 --manifest mine.toml --output out", 3);
     assert!(message.contains("rho under uniform cannot run"), "{message}");
+    assert!(message.contains("leave context-switch out"), "{message}");
 }
 
 #[test]

@@ -174,6 +174,7 @@ fn switches_that_change_nothing_are_named() {
         ("--variant baseline --tree-top-ways 8", "this machine: --tree-top-ways\n"),
         ("--variant llc-d --fetch-on-write-miss", "this machine: --fetch-on-write-miss\n"),
         ("--variant tiny-raw --channels 1", "--channels"),
+        ("--variant tiny-raw", "tiny-raw has its leaves on level 16, the nearest to --levels 12"),
         ("--variant rho --fill-small-tree", "this machine: --fill-small-tree\n"),
         ("--fill-llc 1000 --fill-small-tree", "this machine: --fill-small-tree\n"),
     ] {

@@ -39,7 +39,11 @@ pub fn run(
     for run in runs {
         let spec = plan.spec(run)?;
         spec.check().map_err(|error| {
-            LabError::Plan(format!("{} under {} cannot run: {error}", run.variant, run.workload))
+            // A manifest writes the keys of a machine's file with dashes.
+            let is_of_file = plan.machine(&run.variant).is_ok_and(|own| own.described().is_some());
+            let why = error.to_string();
+            let why = if is_of_file { why } else { why.replace('_', "-") };
+            LabError::Plan(format!("{} under {} cannot run: {why}", run.variant, run.workload))
         })?;
         traces.checksum(run, lines_of(&spec, run))?;
     }
