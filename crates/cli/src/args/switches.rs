@@ -39,7 +39,7 @@ pub(crate) struct SwitchArgs {
     #[arg(long)]
     pub(crate) paths_stop_retirement: bool,
     /// DRAM answers the reads of evictions and dummies from the queue of their writes, so that they cost half, and stop
-    /// retirement for no time.
+    /// retirement for no time. Not oblivious: the bus shows which paths these are.
     #[arg(long)]
     pub(crate) write_queue_answers: bool,
     /// Places in the PLB for each block of the position map: 1 makes it direct-mapped.
@@ -190,8 +190,10 @@ const CYCLES_MAX: u64 = 1_000_000;
 
 pub(super) fn pace(text: &str) -> Result<Pace, String> {
     let (name, cycles) = text.split_once(':').unwrap_or((text, CYCLES));
-    let cycles = cycles.parse().ok().filter(|cycles| (1..=CYCLES_MAX).contains(cycles));
-    let cycles = cycles.ok_or_else(|| format!("cycles are a number from 1 to {CYCLES_MAX}"))?;
+    // A path may start where the one before it ended.
+    let min = u64::from(name != "gap");
+    let cycles = cycles.parse().ok().filter(|cycles| (min..=CYCLES_MAX).contains(cycles));
+    let cycles = cycles.ok_or_else(|| format!("cycles are a number from {min} to {CYCLES_MAX}"))?;
     match name {
         "free" if name == text => Ok(Pace::Free),
         "when-idle" => Ok(Pace::WhenIdle(cycles)),
@@ -236,11 +238,22 @@ mod tests {
             ("free", Pace::Free),
             ("when-idle", Pace::WhenIdle(1000)),
             ("gap:7", Pace::Gap(7)),
+            ("gap:0", Pace::Gap(0)),
             ("start-to-start:500", Pace::StartToStart(500)),
         ] {
             assert_eq!(pace(text), Ok(expected), "{text}");
         }
-        for text in ["", "fast", "free:1", "gap:", "gap:0", "gap:-1", "gap:1000001", "gap:1:2"] {
+        for text in [
+            "",
+            "fast",
+            "free:1",
+            "gap:",
+            "when-idle:0",
+            "start-to-start:0",
+            "gap:-1",
+            "gap:1000001",
+            "gap:1:2",
+        ] {
             assert!(pace(text).is_err(), "{text}");
         }
     }

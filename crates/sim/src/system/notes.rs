@@ -141,7 +141,7 @@ pub(super) const NOTES: &[(&str, &str)] = &[
     (
         "controller.write_queue_answers",
         "Whether the reads of an eviction or a dummy are answered from the queue of DRAM's writes, so that it costs half. No paper \
-         says so; published simulators seem to do it.",
+         says so; published simulators seem to do it. Not oblivious: the bus shows which paths these are.",
     ),
     (
         "controller.context_switch",

@@ -32,6 +32,11 @@ pub(super) fn trace(records: usize, seed: u64) -> Vec<Record> {
     (0..records).map(record).collect()
 }
 
+/// The same, so slow that slots are left over.
+fn quiet(records: usize, seed: u64) -> impl Iterator<Item = Record> {
+    trace(records, seed).into_iter().map(|record| Record { gap: record.gap * 100, ..record })
+}
+
 /// A small machine: an LLC of 256 lines.
 pub(super) fn machine(oram: Option<OramSpec>) -> SystemSpec {
     let mut spec = SystemSpec { oram, ..SystemSpec::paper(LEAF_LEVEL).unwrap() };
@@ -92,12 +97,39 @@ fn switched() -> SystemSpec {
 
 /// One whose front end waits for each read, and whose requests wait for each other wherever they can.
 fn of_an_order() -> SystemSpec {
-    let mut spec = machine(Some(OramSpec { plb_ways: 2, ..OramSpec::paper(LEAF_LEVEL) }));
+    of_an_order_with(OramSpec { plb_ways: 2, ..OramSpec::paper(LEAF_LEVEL) })
+}
+
+/// The same with another ORAM.
+fn of_an_order_with(oram: OramSpec) -> SystemSpec {
+    let mut spec = machine(Some(oram));
     spec.processor.fetch_room = 1;
     spec.processor.paths_stop_retirement = true;
     spec.controller.write_queue_answers = true;
     spec.controller.write_marks = WriteMarks { high: 1, low: 0 };
     spec
+}
+
+/// Such machines with every scheme that [`machines`] have, with IR-DWB, without the queue of writes that answers, and with
+/// fewer instructions that retire.
+fn machines_of_an_order() -> Vec<SystemSpec> {
+    let ordered = |spec: SystemSpec| {
+        let fetches = spec.processor.fetch_on_write_miss;
+        let mut ordered = of_an_order_with(spec.oram.expect("each of them has an ORAM"));
+        ordered.processor.fetch_on_write_miss = fetches;
+        ordered.controller.early_write_backs = spec.controller.early_write_backs;
+        ordered.controller.context_switch = spec.controller.context_switch;
+        ordered
+    };
+    let mut ordered: Vec<_> = machines().into_iter().map(ordered).collect();
+    let mut waits = of_an_order();
+    waits.controller.write_queue_answers = false;
+    ordered.push(waits.clone());
+    waits.controller.early_write_backs = true;
+    ordered.push(waits.clone());
+    waits.processor.retire_width = Some(2);
+    ordered.push(waits);
+    ordered
 }
 
 /// A warm-up that takes time.
@@ -138,9 +170,7 @@ fn every_request_is_a_data_path_or_was_served_without_one() {
         let oram = spec.oram.as_ref();
         oram.is_some_and(|oram| oram.remap == Remap::AtAccess && oram.rho.is_none())
     };
-    // Slots are left over where little is asked.
-    let quiet = trace(3000, 1).into_iter().map(|record| Record { gap: record.gap * 100, ..record });
-    let traces = [trace(3000, 1), quiet.collect()];
+    let traces = [trace(3000, 1), quiet(3000, 1).collect()];
     let mut machines = machines();
     machines.push(of_an_order());
     let machines = machines.iter().filter(is_plain);
@@ -179,6 +209,14 @@ fn other_results_are_those_of_another_model() {
         2_656_396, 7_236_488, 3_476_496, 5_176_808, 11_795_648, 64_635,
     ];
     assert_eq!((MODEL, &cycles[..]), (1, &of_model_1[..]));
+    let ordered = machines_of_an_order();
+    let ends = |spec| run(spec, quiet(3000, 1), timed(500), 1, &()).unwrap().cycles;
+    let cycles: Vec<_> = ordered.iter().map(ends).collect();
+    let of_model_1 = [
+        5_835_794, 4_980_190, 5_616_684, 9_698_426, 6_708_030, 6_158_154, 4_272_456, 4_272_456,
+        4_272_456, 8_222_790, 5_035_954, 6_331_938, 11_700_214, 6_458_814, 5_153_142, 7_892_128,
+    ];
+    assert_eq!(cycles, of_model_1);
 }
 
 #[test]
