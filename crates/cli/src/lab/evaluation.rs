@@ -83,6 +83,14 @@ fn recorded(plan: &Plan, manifests: &[Manifest], args: &EvaluationArgs) -> Resul
     output_dir.refuse_directory(FIGURES_FILE)?;
     let programs = Programs::of_runs(&kept);
     let (records, missing) = kept_runs(plan, &plan.runs(manifests, &programs)?, &kept)?;
+    if records.is_empty() {
+        return Err(CliError::Input(format!(
+            "none of the {} of these figures is recorded in {}: ask for those that are, with the --records, --warm-up, \
+             --levels and other switches that they were made with",
+            counted_runs(missing),
+            args.output.display()
+        )));
+    }
     if missing > 0 {
         let (are, them) = if missing == 1 { ("is", "it") } else { ("are", "them") };
         let runs = counted_runs(missing);

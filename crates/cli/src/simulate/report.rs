@@ -36,6 +36,8 @@ impl Report {
             let on_client = tally.served_on_client + tally.forwarded;
             ("no path", format!("{on_client} requests were served on the client"))
         }));
+        let switched = memory.controller.as_ref().filter(|tally| tally.context_switches > 0);
+        rows.extend(switched.map(|tally| ("switched out", switched_out(tally))));
         rows.push(("DRAM", self.dram()));
         rows.extend(self.energy().map(|energy| ("energy", energy)));
         rows.push(("simulated", self.speed()));
@@ -108,6 +110,15 @@ fn paths(tally: &ControllerTally) -> String {
         position_map.collect::<String>(),
         tally.evictions,
         tally.dummies
+    )
+}
+
+fn switched_out(tally: &ControllerTally) -> String {
+    let ControllerTally { context_switches, flush_evictions, busy_flushing, .. } = tally;
+    format!(
+        "{context_switches} times: {flush_evictions} of the evictions, which took {busy_flushing} cycles, and {} cycles in \
+         which the tree top went to memory and came back",
+        tally.moving_tree_top
     )
 }
 

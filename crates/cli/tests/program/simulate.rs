@@ -63,6 +63,8 @@ fn a_program_is_switched_out_now_and_then() {
     assert_eq!(tally(&alone, "context_switches"), 0);
     assert!(tally(&switched, "context_switches") > 5, "{switched}");
     assert!(switched["outcome"]["cycles"].as_u64() > alone["outcome"]["cycles"].as_u64());
+    let said = good(&dir, &format!("{SMALL} --context-switch 100000"));
+    assert!(said.contains("switched out") && !good(&dir, SMALL).contains("switched out"), "{said}");
     bad(&dir, &format!("{SMALL} --context-switch 10"), 2);
     let refused = bad(&dir, &format!("{SMALL} --variant rho --context-switch 100000"), 2);
     assert!(refused.contains("the machine rho"), "{refused}");

@@ -358,6 +358,21 @@ mod tests {
         }
     }
 
+    /// What lies as far apart as the LLC is large has one place in a direct-mapped PLB: that IR-Stash gains there rests on it.
+    #[test]
+    fn pages_as_they_are_keep_the_distances_within_a_program_and_no_others_do() {
+        let far = (2 << 20) / 64;
+        let lines = (0..50).flat_map(|page| [64 * page, 64 * page + far]);
+        let record = |line| Record { gap: 3, kind: Kind::Write, line };
+        let trace = Trace::new("far", lines.map(record).collect()).unwrap();
+        let are_as_far = |pages| {
+            let placed = place(&trace, 100, LINES, pages, 1).unwrap();
+            placed.chunks(2).all(|two| (two[1].line + LINES - two[0].line) % LINES == far)
+        };
+        assert!(are_as_far(Pages::AsIs));
+        assert!(!are_as_far(Pages::InOrder) && !are_as_far(Pages::Scattered));
+    }
+
     #[test]
     fn a_short_chase_follows_a_list_of_its_length() {
         for (name, lines) in SHORT_CHASES {
