@@ -61,7 +61,7 @@ fn as_it_is() -> Vec<Setting> {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 60] = [
+const FILES: [(&str, &str); 65] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
     ("slowdown-requests.toml", include_str!("../../manifests/slowdown-requests.toml")),
     ("slowdown-real.toml", include_str!("../../manifests/slowdown-real.toml")),
@@ -100,16 +100,21 @@ const FILES: [(&str, &str); 60] = [
     ("depth-16.toml", include_str!("../../manifests/depth-16.toml")),
     ("initial.toml", include_str!("../../manifests/initial.toml")),
     ("old.toml", include_str!("../../manifests/old.toml")),
+    ("old-rho.toml", include_str!("../../manifests/old-rho.toml")),
+    ("old-unpaced.toml", include_str!("../../manifests/old-unpaced.toml")),
     ("age.toml", include_str!("../../manifests/age.toml")),
     ("in-order.toml", include_str!("../../manifests/in-order.toml")),
     ("in-order-paths.toml", include_str!("../../manifests/in-order-paths.toml")),
     ("dummies.toml", include_str!("../../manifests/dummies.toml")),
     ("dummies-speed.toml", include_str!("../../manifests/dummies-speed.toml")),
+    ("two-retire.toml", include_str!("../../manifests/two-retire.toml")),
+    ("two-retire-paths.toml", include_str!("../../manifests/two-retire-paths.toml")),
     ("rho-rules.toml", include_str!("../../manifests/rho-rules.toml")),
     ("rho-rules-queue.toml", include_str!("../../manifests/rho-rules-queue.toml")),
     ("rho-small-tree.toml", include_str!("../../manifests/rho-small-tree.toml")),
     ("real.toml", include_str!("../../manifests/real.toml")),
     ("real-one-channel.toml", include_str!("../../manifests/real-one-channel.toml")),
+    ("real-turn.toml", include_str!("../../manifests/real-turn.toml")),
     ("real-llc.toml", include_str!("../../manifests/real-llc.toml")),
     ("real-llc-paths.toml", include_str!("../../manifests/real-llc-paths.toml")),
     ("pages.toml", include_str!("../../manifests/pages.toml")),

@@ -40,8 +40,10 @@ pub struct Setting {
     pub layout: Option<Layout>,
     /// What the ORAM holds before the first request.
     pub initial: Option<Initial>,
-    /// How many instructions the processor fetches in a cycle, and how many it retires.
+    /// How many instructions the processor fetches in a cycle, and how many it retires if that is not said.
     pub width: Option<u64>,
+    /// How many it retires in a cycle.
+    pub retire_width: Option<u64>,
     /// How many lines the processor may fetch at once.
     pub fetch_room: Option<u64>,
     /// Whether each path stops retirement until it is read.
@@ -140,6 +142,7 @@ impl Setting {
             layout: self.layout.unwrap_or(switches.layout),
             initial: self.initial.unwrap_or(switches.initial),
             width: self.width.unwrap_or(switches.width),
+            retire_width: self.retire_width.or(switches.retire_width),
             fetch_room: self.fetch_room.unwrap_or(switches.fetch_room),
             paths_stop_retirement: self
                 .paths_stop_retirement

@@ -70,6 +70,11 @@ impl Switches {
                 paper.tree_top_ways.into(),
             ),
             ("instructions in a cycle", self.width, paper.width),
+            (
+                "instructions that retire in a cycle",
+                self.retire_width.unwrap_or(self.width),
+                self.width,
+            ),
             ("blocks in the stash", self.stash_blocks as u64, paper.stash_blocks as u64),
             ("lines of a block", self.block_lines, paper.block_lines),
         ];
@@ -173,6 +178,7 @@ mod tests {
             Switches { llc_bytes: 1024, ..paper() },
             Switches { fetch_on_write_miss: true, ..paper() },
             Switches { width: 2, ..paper() },
+            Switches { retire_width: Some(2), ..paper() },
             Switches { fetch_room: 3, ..paper() },
             Switches { paths_stop_retirement: true, ..paper() },
             Switches { write_queue_answers: true, ..paper() },

@@ -21,9 +21,11 @@ pub struct Switches {
     pub layout: Layout,
     /// What the ORAM holds before the first request.
     pub initial: Initial,
-    /// How many instructions the processor fetches in a cycle, and how many it retires, both together: Table I says four of
-    /// the first, and nothing of the second. USIMM's own configuration for one channel fetches four and retires two.
+    /// How many instructions the processor fetches in a cycle, four in Table I, and how many it retires if that is not
+    /// said.
     pub width: u64,
+    /// How many it retires in a cycle. Table I does not say; USIMM's own configuration for one channel has two.
+    pub retire_width: Option<u64>,
     /// How many lines the processor may fetch at once.
     pub fetch_room: u64,
     /// Whether each path stops retirement until it is read.
@@ -77,6 +79,7 @@ impl Switches {
         layout: Layout::Balanced,
         initial: Initial::Placed,
         width: 4,
+        retire_width: None,
         fetch_room: 16,
         paths_stop_retirement: false,
         write_queue_answers: false,
@@ -103,6 +106,7 @@ impl Switches {
         layout: Layout::Heap,
         initial: Initial::Empty,
         width: 2,
+        retire_width: Some(1),
         fetch_room: 1,
         paths_stop_retirement: true,
         write_queue_answers: true,
@@ -135,7 +139,7 @@ impl Switches {
     }
 
     /// What is not as in [`Self::PAPER`], of that which few figures touch.
-    fn unusual(&self) -> [String; 16] {
+    fn unusual(&self) -> [String; 17] {
         let Self { fetch_on_write_miss, fetch_room, pages, plb_ways, .. } = self;
         let Self { tree_top_ways, stash_blocks, .. } = self;
         let WriteMarks { high, low } = self.write_marks;
@@ -143,6 +147,7 @@ impl Switches {
         [
             if_set(*fetch_on_write_miss, ",fetch".to_owned()),
             if_set(self.width != Self::PAPER.width, format!(",width{}", self.width)),
+            self.retire_width.map_or_else(String::new, |width| format!(",retires{width}")),
             if_set(*fetch_room != Self::PAPER.fetch_room, format!(",room{fetch_room}")),
             if_set(self.paths_stop_retirement, ",stops".to_owned()),
             if_set(self.write_queue_answers, ",queue".to_owned()),
@@ -176,6 +181,7 @@ mod tests {
         let unusual = Switches {
             fetch_on_write_miss: true,
             width: 2,
+            retire_width: Some(1),
             fetch_room: 8,
             paths_stop_retirement: true,
             write_queue_answers: true,
@@ -195,7 +201,7 @@ mod tests {
         assert_eq!(
             unusual.key(),
             usual.clone()
-                + ",fetch,width2,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions,small-tree"
+                + ",fetch,width2,retires1,room8,stops,queue,marks1-0,in-order,plb4,16ways,stash300,whole-chip,top-2,switched7,4lines,all-positions,small-tree"
         );
         let as_is = Switches { pages: Pages::AsIs, ..Switches::PAPER };
         assert_eq!(as_is.key(), usual + ",as-is");

@@ -131,6 +131,21 @@ fn every_machine_runs() {
     assert!(find("rho").memory.controller.unwrap().small > 0);
 }
 
+/// It is no part of a machine, but of how its run begins.
+#[test]
+fn what_fills_the_small_tree_changes_the_runs_of_rho_alone() {
+    let manifest = Manifest { variants: vec!["rho".into(), "baseline".into()], ..manifest() };
+    let filled = small();
+    let filled =
+        Plan { switches: Switches { fills_small_tree: true, ..filled.switches.clone() }, ..filled };
+    let [without, with] =
+        [small(), filled].map(|plan| evaluate(&plan, std::slice::from_ref(&manifest), &[], 2).0);
+    for (without, with) in without.iter().zip(&with) {
+        let is_same = without.outcome == with.outcome;
+        assert_eq!(is_same, without.variant == "baseline", "{} {}", without.key, with.key);
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_records_on_any_number_of_threads_and_from_their_file() {
     let (once, host) = evaluate(&small(), &[manifest()], &[], 1);

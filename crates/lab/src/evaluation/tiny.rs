@@ -106,6 +106,7 @@ impl Design {
             layout: Layout::Subtrees,
             initial: switches.initial,
             width: Switches::PAPER.width,
+            retire_width: Switches::PAPER.retire_width,
             fetch_room: 16,
             paths_stop_retirement: false,
             write_queue_answers: false,

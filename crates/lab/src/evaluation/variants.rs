@@ -227,6 +227,7 @@ impl Variant {
         system.processor.llc_ways = system.processor.llc_ways.min(lines);
         system.processor.fetch_on_write_miss = switches.fetch_on_write_miss;
         system.processor.width = switches.width;
+        system.processor.retire_width = switches.retire_width;
         system.processor.fetch_room = switches.fetch_room;
         system.processor.paths_stop_retirement = switches.paths_stop_retirement;
         system.controller.write_queue_answers = switches.write_queue_answers;

@@ -159,6 +159,7 @@ fn a_set_that_changes_nothing_is_refused_with_its_line() {
         ("baseline", "{ channels = 4 }"),
         ("baseline", "{ width = 2 }"),
         ("none", "{ width = 4 }"),
+        ("baseline", "{ retire-width = 2 }"),
         ("baseline", "{ pages = \"scattered\" }"),
         ("rho", "{ fills-small-tree = true }"),
         ("none", "{ channels = 1, plb-ways = 4 }"),
