@@ -107,7 +107,11 @@ fn say_what_changes_nothing(args: &SimulateArgs, spec: &SystemSpec) -> Result<()
                 let spec = variant.spec(args.levels, switches).ok();
                 let is_filled = args.fill_llc > 0 && spec.as_ref().is_some_and(has_small_tree);
                 let beside = (switches.pages, is_filled && switches.fills_small_tree);
-                (spec.map(|spec| spec.without_unused()), (!args.print_spec).then_some(beside))
+                // What is printed has keys that the machine does not use, too.
+                match args.print_spec {
+                    true => (spec, None),
+                    false => (spec.map(SystemSpec::without_unused), Some(beside)),
+                }
             })
         }
         Some(_) => {

@@ -200,6 +200,9 @@ fn switches_that_change_nothing_are_named() {
     let said = oblivio(&dir, &format!("simulate {printed}")).2;
     let idle = "without effect on what is printed: --whole-chip, --pages, --made, --records\n";
     assert!(said.contains(idle), "{said}");
+    let unused = "simulate --variant none --pace gap:777 --print-spec";
+    let (_, spec, said) = oblivio(&dir, unused);
+    assert!(spec.contains("gap = 777") && said.is_empty(), "{said}");
     let spec = good(&dir, "simulate --variant none --print-spec");
     fs::write(dir.path().join("none.toml"), spec).unwrap();
     let run = "simulate --made uniform --records 500 --spec none.toml";
