@@ -1,6 +1,6 @@
 //! When instructions are fetched and retired.
 //!
-//! A cycle has *slots* to fetch in and slots to retire in, as many or fewer; each are numbered through, so slot
+//! A cycle has *slots* to fetch in and slots to retire in, as many or fewer; each kind is numbered through, so slot
 //! `s` of fetch is in cycle `s / fetch_width`. Instructions take slots in order:
 //!
 //! - fetch takes the next slot, or the first of the cycle in which the instruction `rob` places before
@@ -17,7 +17,9 @@
 //! retirement, and goes on at the pace of that. So the cycle in which an instruction is fetched is that of its slot
 //! or that in which the one `rob` places before it retires, whichever is later. Once it is the second, it stays so
 //! until somebody makes fetch jump: retirement is the slower one, and jumps later only. And no instruction that
-//! waits for nothing makes retirement jump there: it follows the one before at the pace at which both retire.
+//! waits for nothing makes retirement jump there: it follows the one before at the pace at which both retire. Nor does
+//! the first of them: were `rob` less than `retire_width * depth`, the last jump of retirement would have made fetch
+//! jump before.
 //!
 //! Where retirement can be *stopped* from outside, a stop makes it jump as well: the first instruction that would
 //! retire in it takes the first slot after it. A stop is told when it begins and not before, so nothing is decided then
