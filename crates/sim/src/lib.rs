@@ -10,6 +10,7 @@ pub mod cache;
 pub mod controller;
 pub mod dram;
 mod error;
+mod excerpt;
 pub mod functional;
 pub mod processor;
 pub mod recording;
@@ -19,6 +20,7 @@ pub mod trace;
 pub mod workload;
 
 pub use error::SimError;
+pub use excerpt::cut_lines;
 
 /// The number of the model. It is raised when another result follows from the same specification, trace and seed, so that
 /// what came out of another model is told from what would come out of this one. What was kept before models had

@@ -81,7 +81,7 @@ pub(super) fn draw(search: &Search, output_dir: &OutputDir) -> Result<String, Cl
 fn plan(args: &AllocSearchArgs) -> Result<Plan, CliError> {
     let by_time = args.judge == JudgeName::Time;
     if !by_time && (args.ir_stash || args.channels.is_some() || args.pace.is_some()) {
-        return Err(CliError::Input(
+        return Err(CliError::Usage(
             "--ir-stash, --channels and --pace are of a simulated processor: add --judge time"
                 .to_owned(),
         ));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use oblivio_sim::cut_lines;
 use serde::Deserialize;
 
 use super::own::{self, OwnMachine, ReadBeside};
@@ -166,7 +167,8 @@ impl Manifest {
     /// [`LabError::Input`], which names the file and what is wrong in it.
     pub fn read(file: &str, text: &str, read: &ReadBeside<'_>) -> Result<Self, LabError> {
         let wrong = |message: String| LabError::Input(format!("{file}: {message}"));
-        let mut manifest: Self = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        let mut manifest: Self =
+            toml::from_str(text).map_err(|error| wrong(cut_lines(&error.to_string())))?;
         manifest.own = own::machines(file, text, &manifest.machines, read)?;
         manifest.check().map_err(wrong)?;
         Ok(manifest)

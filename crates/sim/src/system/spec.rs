@@ -10,7 +10,7 @@ use super::oram::DramBus;
 use crate::controller::{self, ControllerSpec, OldCopy, OramSpec, Remap, RhoSpec};
 use crate::dram::{Clock, DramSpec, DramTally};
 use crate::processor::ProcessorSpec;
-use crate::{Cycle, SimError};
+use crate::{Cycle, SimError, cut_lines};
 
 /// How a tree lies in DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,10 @@ impl SystemSpec {
     /// [`SimError::Spec`], which names the file, when the text describes no machine.
     pub fn parse(text: &str, file: &str) -> Result<Self, SimError> {
         let wrong = |error: &dyn fmt::Display| {
-            SimError::Spec(format!("{file} describes no machine: {error}"))
+            SimError::Spec(format!(
+                "{file} describes no machine: {}",
+                cut_lines(&error.to_string())
+            ))
         };
         // A document of TOML never begins with a brace.
         let spec: Self = if text.trim_start().starts_with('{') {

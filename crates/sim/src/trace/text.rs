@@ -70,13 +70,14 @@ pub(super) fn read(
             )));
         };
         format = Some(known);
-        records.push(first);
-        records.extend(then);
-        if records.len() > records_max {
+        // Before they are in: a list that is full takes twice its memory for one record more.
+        if records.len() + 1 + usize::from(then.is_some()) > records_max {
             return Err(SimError::Trace(format!(
                 "{name}, line {number}: there are more than {records_max} records; cut the trace"
             )));
         }
+        records.push(first);
+        records.extend(then);
     }
     if records.is_empty() {
         return Err(SimError::Trace(format!(
