@@ -223,33 +223,12 @@ fn the_speed_of_ir_dwb_under_other_seeds_is_in_the_documentation() {
 /// Every machine of these figures, and each kind of program, ran with each command of DRAM held against its rules.
 #[test]
 fn the_figures_beside_fig_10_ran_with_their_commands_checked() {
-    let of_trees = |leaf_level, ids: &[&str], runs: &[u8]| {
-        let kept: Vec<RunRecord> = whole(runs);
-        assert!(kept.iter().all(|run| run.checked_commands.is_some_and(|count| count > 0)));
-        let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
-        let figures = Manifest::chosen(&ids).unwrap();
-        let full = evaluation::Plan::full();
-        let plan = evaluation::Plan {
-            scale: Scale { leaf_level, records: 200, warm_up: 50, llc_warm_up: 60_000 },
-            // On level 24 they are the paper's anyway.
-            switches: Switches { shrinks_chip: leaf_level == 24, ..full.switches.clone() },
-            checks_commands: true,
-            ..full
-        };
-        // Each machine under each setting, and nothing else.
-        let runs = plan.runs(&figures, &Programs::of_runs(&kept)).unwrap();
-        let (found, missing) = kept_runs(&plan, &runs, &kept).unwrap();
-        assert_eq!((found.len(), missing), (kept.len(), 0));
-        for workload in ["gcc", "mcf", "lbm", "xz", "mix", "store-stream", "403.gcc", "458.sjeng"] {
-            assert!(kept.iter().any(|run| run.workload == workload), "{workload}");
-        }
-    };
-    of_trees(
+    assert_commands_were_checked(
         20,
         &["requests", "plb", "cells", "in-order", "in-order-paths"],
         include_bytes!("../results/evaluation-checked/results.jsonl"),
     );
-    of_trees(
+    assert_commands_were_checked(
         24,
         &[
             "requests",
@@ -329,45 +308,36 @@ fn fig_16_deviates_no_more_where_no_evictions_are() {
 
 #[test]
 fn the_blocks_have_their_runs_and_their_numbers_are_in_the_documentation() {
-    let runs = include_bytes!("../results/blocks/results.jsonl");
-    let kept: Vec<BlocksRecord> = whole(runs);
-    assert!(kept.iter().all(|run| run.spec.leaf_level() == 24), "the paper's tree");
-    let figures = report::read(include_str!("../results/blocks/figures.json")).unwrap();
-    assert_stated_in_the_documentation(&figures);
-    for figure in blocks::FIGURES {
-        assert_has_the_reasons(&figures, figure.id, figure.reasons);
-    }
+    assert_blocks_in_the_documentation(
+        24,
+        include_bytes!("../results/blocks/results.jsonl"),
+        include_str!("../results/blocks/figures.json"),
+    );
 }
 
 /// With all positions on the client, Figs. 3, 4 and 13 are of the paper's tree.
 #[test]
 fn the_blocks_with_all_positions_on_the_client_have_their_runs_and_their_numbers_are_in_the_documentation()
  {
-    let runs = include_bytes!("../results/blocks-client/results.jsonl");
-    let kept: Vec<BlocksRecord> = whole(runs);
+    let (kept, figures) = assert_blocks_in_the_documentation(
+        24,
+        include_bytes!("../results/blocks-client/results.jsonl"),
+        include_str!("../results/blocks-client/figures.json"),
+    );
     assert_eq!(kept.len(), 5);
-    assert!(kept.iter().all(|run| run.spec.leaf_level() == 24), "the paper's tree");
     assert!(kept.iter().all(|run| run.spec.client_entries_max == run.spec.data_blocks));
-    let figures = report::read(include_str!("../results/blocks-client/figures.json")).unwrap();
     let ids: Vec<&str> = figures.iter().map(|figure| &*figure.id).collect();
     assert_eq!(ids, ["fig03-client", "fig04-client", "fig13-client"]);
-    assert_stated_in_the_documentation(&figures);
-    for figure in blocks::FIGURES {
-        assert_has_the_reasons(&figures, figure.id, figure.reasons);
-    }
 }
 
 /// The other settings have a smaller tree.
 #[test]
 fn the_blocks_in_other_settings_have_their_runs_and_their_numbers_are_in_the_documentation() {
-    let runs = include_bytes!("../results/blocks-settings/results.jsonl");
-    let kept: Vec<BlocksRecord> = whole(runs);
-    assert!(kept.iter().all(|run| run.spec.leaf_level() == 20));
-    let figures = report::read(include_str!("../results/blocks-settings/figures.json")).unwrap();
-    assert_stated_in_the_documentation(&figures);
-    for figure in blocks::FIGURES {
-        assert_has_the_reasons(&figures, figure.id, figure.reasons);
-    }
+    assert_blocks_in_the_documentation(
+        20,
+        include_bytes!("../results/blocks-settings/results.jsonl"),
+        include_str!("../results/blocks-settings/figures.json"),
+    );
 }
 
 #[test]
@@ -421,6 +391,45 @@ fn assert_has_the_reasons(figures: &[Figure], id: &str, reasons: &[impl AsRef<st
     for figure in figure.into_iter().filter(|figure| figure.verdict().is_outside()) {
         let said = figure.remarks.iter().filter_map(|said| said.strip_prefix("Why it differs: "));
         assert!(said.eq(reasons.iter().map(AsRef::as_ref)), "{id} gives other reasons");
+    }
+}
+
+/// All runs have trees with leaves on `leaf_level`, and their figures are in docs/simulator.md, with reasons.
+fn assert_blocks_in_the_documentation(
+    leaf_level: u8,
+    runs: &[u8],
+    figures: &str,
+) -> (Vec<BlocksRecord>, Vec<Figure>) {
+    let kept: Vec<BlocksRecord> = whole(runs);
+    assert!(kept.iter().all(|run| run.spec.leaf_level() == leaf_level));
+    let figures = report::read(figures).expect("they are figures");
+    assert_stated_in_the_documentation(&figures);
+    for figure in blocks::FIGURES {
+        assert_has_the_reasons(&figures, figure.id, figure.reasons);
+    }
+    (kept, figures)
+}
+
+/// Runs of each machine of these figures under each setting, and no others, with commands that were checked.
+fn assert_commands_were_checked(leaf_level: u8, ids: &[&str], runs: &[u8]) {
+    let kept: Vec<RunRecord> = whole(runs);
+    assert!(kept.iter().all(|run| run.checked_commands.is_some_and(|count| count > 0)));
+    let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
+    let figures = Manifest::chosen(&ids).expect("they are built in");
+    let full = evaluation::Plan::full();
+    let plan = evaluation::Plan {
+        scale: Scale { leaf_level, records: 200, warm_up: 50, llc_warm_up: 60_000 },
+        // On level 24 they are the paper's anyway.
+        switches: Switches { shrinks_chip: leaf_level == 24, ..full.switches.clone() },
+        checks_commands: true,
+        ..full
+    };
+    // Each machine under each setting, and nothing else.
+    let runs = plan.runs(&figures, &Programs::of_runs(&kept)).expect("the plan can be followed");
+    let (found, missing) = kept_runs(&plan, &runs, &kept).expect("they are of one recording");
+    assert_eq!((found.len(), missing), (kept.len(), 0));
+    for workload in ["gcc", "mcf", "lbm", "xz", "mix", "store-stream", "403.gcc", "458.sjeng"] {
+        assert!(kept.iter().any(|run| run.workload == workload), "{workload}");
     }
 }
 
