@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::timing::{BankGroups, Queues, Timing};
-use crate::{LINE_BYTES, SimError};
+use crate::{LINE_BYTES, SimError, cut_lines};
 
 /// The parts that are built in.
 const BUILT_IN: [&str; 5] = [
@@ -57,6 +57,7 @@ impl DramSpec {
     /// [`SimError::Spec`] when the text is no spec, or contradicts itself.
     pub fn parse(text: &str, file: &str) -> Result<Self, SimError> {
         let spec: Self = toml::from_str(text)
+            .map_err(|error| cut_lines(&error.to_string()))
             .map_err(|error| SimError::Spec(format!("{file}: no spec of a DRAM: {error}")))?;
         spec.check().map_err(|error| SimError::Spec(format!("{file}: {error}")))?;
         Ok(spec)

@@ -137,6 +137,7 @@ impl Pipeline {
             if let Some(jump) = self.next_held(index) {
                 self.holding.pop_front();
                 let (held, cycle) = (jump.index + self.rob, jump.slot / self.retire_width);
+                // What came before it was held up by the jump before.
                 let idle_from = self.idle_from(held);
                 self.held = jump;
                 if self.is_jump(held, cycle) {
