@@ -74,21 +74,47 @@ pub(crate) fn read(
     Ok(look(store, key)?.0)
 }
 
-/// The same, and how many places hold something that is no anchor: a crash may have torn one.
+/// The same, and the number of places that hold no anchor but other bytes: a crash may have torn one.
 pub(crate) fn look(
     store: &mut (impl BucketStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<(Option<CheckpointName>, usize), VolumeError> {
-    let frames = records::read(store, &[place(0), place(1)])?;
-    let (mut anchors, mut damaged) = (Vec::new(), 0);
-    for frame in (0..frames.len()).map(|i| frames.get(i)) {
-        match key.read(frame) {
-            Some(anchor) => anchors.push(anchor),
-            // A place that was never written reads as zeros.
-            None => damaged += usize::from(frame.iter().any(|byte| *byte != 0)),
-        }
-    }
-    Ok((anchors.into_iter().max_by_key(|anchor| anchor.number), damaged))
+    let found = read_places(store, key)?;
+    let damaged = found.iter().filter(|found| found.newest.is_none() && found.is_written).count();
+    Ok((found.into_iter().filter_map(|found| found.newest).max_by_key(|it| it.number), damaged))
+}
+
+/// The newest authentic anchor of each place that has one, as a record.
+pub(crate) fn authentic_records(
+    store: &mut (impl BucketStore + ?Sized),
+    key: &AnchorKey,
+) -> Result<Vec<(RecordPlace, Vec<u8>)>, VolumeError> {
+    let found = (0..).zip(read_places(store, key)?);
+    let record =
+        |(index, found): (u64, Found)| Some((place(index), key.bytes(&found.newest?).to_vec()));
+    Ok(found.filter_map(record).collect())
+}
+
+/// What storage shows in one place.
+#[derive(Default)]
+struct Found {
+    newest: Option<CheckpointName>,
+    /// Something is there. A place that was never written reads as zeros.
+    is_written: bool,
+}
+
+fn read_places(
+    store: &mut (impl BucketStore + ?Sized),
+    key: &AnchorKey,
+) -> Result<[Found; records::PAIR as usize], VolumeError> {
+    let mut found: [Found; records::PAIR as usize] = Default::default();
+    records::read(store, &[place(0), place(1)], &mut |i, value| {
+        let Some(found) = found.get_mut(i) else { return };
+        found.is_written |= value.iter().any(|byte| *byte != 0);
+        let newest = found.newest.take().into_iter().chain(key.read(value));
+        found.newest = newest.max_by_key(|anchor| anchor.number);
+    })?;
+    Ok(found)
 }
 
 /// The checkpoints that storage may have heard of, as far as a client knows.

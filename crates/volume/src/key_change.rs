@@ -3,7 +3,6 @@
 use oblivio_core::BucketStore;
 use oblivio_core::durable::AnyStore;
 
-use crate::anchor;
 use crate::error::VolumeError;
 use crate::keys::VolumeKey;
 use crate::ledger::{LedgerKeys, Past};
@@ -11,7 +10,7 @@ use crate::newest;
 use crate::state_dir::StateDir;
 use crate::superblock::{Superblock, Unlocked, copies};
 use crate::tampering;
-use crate::volume::seal_key;
+use crate::volume::match_records;
 
 /// Lets `change` add or remove key slots of a volume that nobody has open, and makes the outcome the
 /// superblock that counts. Once this has returned, the client that owns `dir` takes no older one.
@@ -44,19 +43,14 @@ pub fn change_slots<T, E: From<VolumeError>>(
 
 /// A directory that is not the latest may not know of the newest superblock either.
 fn check_past(
-    mut store: AnyStore,
+    store: AnyStore,
     dir: &dyn StateDir,
     owner: &Unlocked,
 ) -> Result<AnyStore, VolumeError> {
-    let Unlocked { superblock, volume_key, .. } = owner;
-    let keys = LedgerKeys::new(volume_key);
-    let config = superblock.params().config()?;
-    let past = Past::read(dir, &keys, &superblock.volume_id())?;
-    newest::check(dir, owner)?;
+    let keys = LedgerKeys::new(&owner.volume_key);
+    let past = Past::read(dir, &keys, &owner.superblock.volume_id())?;
+    let mut matched = match_records(store, dir, owner, &keys, past)?;
     tampering::check_before_key_change(dir)?;
-    past.known(dir, &keys)?.check(anchor::read(&mut store, &keys.anchor)?)?;
-    let mut history = past.history;
-    let mut array = history.array(&*config, seal_key(volume_key), store)?;
-    history.refuse_if_behind(&mut *array, false)?;
-    Ok(array.into_store())
+    matched.history.refuse_if_behind(&mut *matched.array, false)?;
+    Ok(matched.array.into_store())
 }

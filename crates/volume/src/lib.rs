@@ -53,6 +53,7 @@ pub mod key_change;
 pub mod keys;
 mod ledger;
 mod newest;
+mod owner_records;
 pub mod plan;
 pub mod rescue;
 pub mod schemes;
@@ -66,6 +67,7 @@ pub mod volume;
 pub use coins::Coins;
 pub use disk::{Disk, DiskOptions, Schedule};
 pub use error::{VolumeError, VolumeErrorKind};
+pub use owner_records::authentic_records;
 pub use plan::Wish;
 #[cfg(fuzzing)]
 pub use state::fuzzing as state_fuzzing;

@@ -21,6 +21,7 @@ use crate::insight::Insight;
 use crate::ledger::{IsClean, Ledger, Live};
 use crate::superblock::{self, VolumeParams};
 
+pub(crate) use self::opening::match_records;
 pub use self::opening::{Recovery, needs_recovery, seal_key};
 pub use self::ranges::Extent;
 

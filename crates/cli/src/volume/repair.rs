@@ -5,10 +5,10 @@ use oblivio_core::durable::DurableConfig;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
 use oblivio_store::{SharedStore, StoreOptions};
-use oblivio_volume::VolumeError;
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::volume::seal_key;
+use oblivio_volume::{VolumeError, authentic_records};
 use serde_json::json;
 
 use super::secret;
@@ -43,7 +43,8 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         check_others(&mut store, &params, &key, server, &mut |done| bar.set_position(done));
     bar.finish_and_clear();
     let checked = checked.map_err(VolumeError::from)?;
-    store.make_anew(server)?;
+    let records = authentic_records(&mut store, &owner)?;
+    store.make_anew(server, &records)?;
     let bar = progress::bar_of(buckets, "buckets");
     let repaired =
         repair(&mut store, &params, &key, (server, &checked), &mut |done| bar.set_position(done));

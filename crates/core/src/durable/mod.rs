@@ -273,11 +273,12 @@ pub trait Durable: Send {
         Ok(())
     }
 
-    /// Asks storage whether it was set back behind the state that is kept, where it tells more of that than its records. It may be open to read only, and nothing is changed. That it does not answer, or is
-    /// otherwise not as it should be, is no error here.
+    /// Explains records that are older than the state that is kept, where storage knows more than its records. It may be
+    /// open to read only, and nothing is changed. Any other fault of storage is no error here.
     ///
     /// # Errors
-    /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack), which says what of it was.
+    /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack) if a part of storage was set back, which it names.
+    /// [`Unreachable`](crate::StoreErrorKind::Unreachable) if a part does not answer that may have the newer records.
     fn check_not_set_back(&mut self) -> Result<(), Error> {
         Ok(())
     }

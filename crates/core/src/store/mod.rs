@@ -55,6 +55,24 @@ pub trait BucketStore {
     /// When the medium fails, or a piece is not in any tree of this store.
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError>;
 
+    /// One round trip that reads every value that `pieces` may have. `each` gets the index of a
+    /// piece and a value: at least one for each piece.
+    ///
+    /// A store over one medium has one value. A store over several servers cannot tell which of
+    /// their values is the newest, so the caller has to authenticate all of them.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read).
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        let frames = self.read(pieces)?;
+        (0..frames.len()).for_each(|i| each(i, frames.get(i)));
+        Ok(())
+    }
+
     /// One round trip that writes `pieces`. `fill` is called exactly once, with one blank for each
     /// piece in the order asked; only [`crate::seal`] can turn blanks into [`Sealed`].
     ///
@@ -91,6 +109,14 @@ macro_rules! what_it_points_to_is_the_store {
 
             fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
                 (**self).read(pieces)
+            }
+
+            fn read_candidates(
+                &mut self,
+                pieces: &[Piece],
+                each: &mut dyn FnMut(usize, &[u8]),
+            ) -> Result<(), StoreError> {
+                (**self).read_candidates(pieces, each)
             }
 
             fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

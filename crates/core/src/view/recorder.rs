@@ -104,6 +104,27 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
         answer
     }
 
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        let (store, mut call) = self.begin(Operation::Read);
+        // A view has one event for each piece that was read, with the first of its values.
+        let mut recorded = 0;
+        let answer = store.read_candidates(pieces, &mut |i, value| {
+            if i == recorded
+                && let Some(piece) = pieces.get(i)
+            {
+                call.record_one(Some(*piece), value);
+                recorded += 1;
+            }
+            each(i, value);
+        });
+        call.record(&pieces[recorded..], None);
+        answer
+    }
+
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         let (store, mut call) = self.begin(Operation::Write);
         let mut filled = false;

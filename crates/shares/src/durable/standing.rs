@@ -130,10 +130,15 @@ impl Standing {
     }
 }
 
-/// Whether too few servers are where they were, because others were set back. Whoever has opened the volume to read only may ask that.
+/// Explains records that are older than the client's directory: servers were set back, or some do not answer. A volume that is
+/// open to read only may be asked.
+///
+/// Records are on 2*t* + 1 servers, of which *t* may lie. If one more is missing, those that are left may be outvoted by
+/// servers that were away when the records were written. So a single missing server may explain it.
 ///
 /// # Errors
-/// One that names them.
+/// [`StoreRolledBack`](ErrorKind::StoreRolledBack) names servers that were set back,
+/// [`Unreachable`](StoreErrorKind::Unreachable) those that do not answer.
 pub(super) fn check_not_set_back(
     servers: &mut dyn ShareServers,
     parties: Parties,
@@ -141,12 +146,29 @@ pub(super) fn check_not_set_back(
     kept: Point,
 ) -> Result<(), Error> {
     let told = servers::epochs(servers);
+    let is_missing =
+        |told: &Told| told.as_ref().is_err_and(|it| it.kind() == StoreErrorKind::Unreachable);
+    let missing: Vec<_> = (0..told.len()).filter(|server| is_missing(&told[*server])).collect();
     let Standing { parts, .. } = Standing::of(parties, tree, told, kept);
-    let checked = parts.check_enough(servers, parties);
-    checked.or_else(|error| match error.kind() {
-        ErrorKind::StoreRolledBack => Err(error),
-        _ => Ok(()),
-    })
+    if let Err(error) = parts.check_enough(servers, parties)
+        && error.kind() == ErrorKind::StoreRolledBack
+    {
+        return Err(error);
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "the records of the servers that answer are older than the client's directory, and {} not answer: bring all servers back and open the volume again. If they all answer, and their records are still older, storage was set back",
+        match &missing[..] {
+            [one] => format!("{} does", servers.name(*one)),
+            _ => {
+                let names: Vec<_> = missing.iter().map(|server| servers.name(*server)).collect();
+                format!("{} do", names.join(", "))
+            }
+        }
+    );
+    Err(StoreError::new(StoreErrorKind::Unreachable, message).into())
 }
 
 /// What is said of a server that is further than others can be.

@@ -165,6 +165,14 @@ impl<S: BucketStore, K: EventSink> BucketStore for ShareRecorder<S, K> {
         self.recorder.read(pieces)
     }
 
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.recorder.read_candidates(pieces, each)
+    }
+
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.recorder.write(pieces, fill)
     }

@@ -368,8 +368,10 @@ fn of_servers_that_are_set_back_none_else_is_named_though_they_are_more_than_may
         }
         owner.servers.world().claims = vec![None; 3];
         owner.restored().0.check_not_set_back().unwrap();
-        // Whether one that does not answer was set back, nobody knows.
+        // A server that does not answer may have newer records than the others.
         owner.servers.world().missing[1] = true;
-        owner.restored().0.check_not_set_back().unwrap();
+        let error = owner.restored().0.check_not_set_back().unwrap_err();
+        assert_eq!(error.store_kind(), Some(StoreErrorKind::Unreachable));
+        assert!(error.to_string().contains("server 2 does not answer"), "{error}");
     }
 }

@@ -3,14 +3,20 @@
 //! On each server lies a volume of the same name. Its trees hold records, which are the same on all of them; beside them is what the
 //! server computes with, which is asked through [`ShareServers`]. Here nothing is known of what is asked.
 //!
-//! # What agrees
-//! With up to *t* servers that lie, what *t* + 1 of them say was said by an honest one. So a record reads as what more servers say than anything else, if
-//! that are *t* + 1 or more, and as zeros if it is nothing: it was torn, and whoever has sealed it finds that out. An honest server may have an older record,
-//! if it was missing when a newer one was written: that is found out above as well.
+//! # Which value a record has
+//! At most *t* servers lie, so a value that *t* + 1 servers say has an honest witness: the client wrote it. All such values are
+//! [candidates](BucketStore::read_candidates). An honest server that was away when a newer value was written says an older one, so
+//! several values may be candidates, and no count of votes tells which is the newest. The caller authenticates them and takes the
+//! newest. A record without a candidate reads as zeros, as a torn one does.
 //!
-//! # Who may be missing
-//! 2 *t* + 1 servers are enough to go on. One that could not be reached for as long as is [tried](crate::RemoteOptions::retry_for) is *missing*: nobody
-//! waits for it any more, and it is called again from time to time, while others answer.
+//! A value with fewer votes is never shown. A liar could forge superblocks that take long to refuse, or that name a newer version.
+//!
+//! # Which servers may be missing
+//! 2 *t* + 1 servers are enough to go on. A server that could not be reached for as long as is [tried](crate::RemoteOptions::retry_for) is *missing*:
+//! no call waits for it, and it is called again from time to time, while others answer.
+//!
+//! A server that comes back gets every record that this store has written since it was opened, before it takes part in a call. So every
+//! server that is there has all of them, and a flush is done if 2 *t* + 1 servers have flushed: *t* + 1 honest ones keep the records.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -18,13 +24,15 @@
 //! | `repair` | one of them, made anew |
 //! | `server` | one of them, which is there or missing |
 //! | `threads` | something with every server at the same time |
-//! | `votes` | what most of them say |
+//! | `votes` | what they say of records, and which of it counts |
+//! | `written` | what was written, for servers that come back |
 
 mod opening;
 mod repair;
 mod server;
 mod threads;
 mod votes;
+mod written;
 
 use std::time::Duration;
 use std::{mem, thread};
@@ -42,6 +50,7 @@ use crate::remote::{Asking, Dial, RemoteStore};
 use server::Server;
 use threads::{NoAnswer, all_at_once};
 use votes::Votes;
+use written::Written;
 
 /// The fewest servers: with fewer, none may collude.
 pub const SERVERS_MIN: usize = 3;
@@ -81,13 +90,12 @@ pub struct SharedStore {
     is_read_only: bool,
     /// It is opened to make a server anew.
     is_repair: bool,
-    /// Something was written that is not durable.
-    is_unflushed: bool,
     failure: Option<Failure>,
     /// Since when something is tried again where links are missing.
     tries_since: Moment,
     votes: Votes,
-    sealed: SealedTrip,
+    /// What was written since the store was opened.
+    written: Written,
 }
 
 /// The error after which the store answers nothing more.
@@ -111,12 +119,14 @@ impl SharedStore {
         self.servers.first().map(Server::retry_for).unwrap_or_default()
     }
 
-    /// A call begins. Servers that were missing and have come back take part in it.
+    /// A call begins. Servers that were missing and have come back take part in it: they get what they missed first.
     fn begin_call(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
         for i in 0..self.servers.len() {
             let shapes = &self.shapes;
-            self.servers[i].take_back(|found| found == shapes);
+            if self.servers[i].take_back(|found| found == shapes) {
+                self.servers[i].receive(&self.written);
+            }
             // A server that is made anew is not to be opened besides.
             if !self.is_repair && self.servers[i].is_to_be_called() {
                 // Whoever has opened the volume since then is not to lose a server to this client.
@@ -143,6 +153,50 @@ impl SharedStore {
             part.map(|(_, bytes)| bytes as usize)
         };
         pieces.iter().map(|piece| length(piece).ok_or_else(|| places::absent(piece))).collect()
+    }
+
+    /// So many servers say what an honest one says.
+    fn votes_min(&self) -> usize {
+        self.colluding + 1
+    }
+
+    /// Has servers vote on pieces.
+    fn vote(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
+        self.begin_call()?;
+        let lengths = self.lengths(pieces)?;
+        // All are asked before anybody is waited for.
+        self.servers.iter_mut().for_each(|server| server.announce(pieces));
+        let mut votes = mem::take(&mut self.votes);
+        votes.begin(&lengths);
+        let mut failure = None;
+        let read = |store: &mut RemoteStore| {
+            let frames = store.read(pieces)?;
+            let mut said = Vec::new();
+            (0..frames.len()).for_each(|i| said.extend_from_slice(frames.get(i)));
+            Ok(said)
+        };
+        for said in at_once(&mut self.servers, |server| server.act(read)) {
+            match said.unwrap_or_else(|why| Some(Err(why.into()))) {
+                Some(Ok(said)) => votes.add(said),
+                Some(Err(error)) => {
+                    failure.get_or_insert(error);
+                }
+                None => (),
+            }
+        }
+        let (enough, agreed) = (self.enough, self.votes_min());
+        let has_agreed = votes.count(agreed);
+        self.votes = votes;
+        if let Some(error) = failure.take_if(|error| error.kind() == StoreErrorKind::Fenced) {
+            return Err(self.fail(error));
+        }
+        if !has_agreed && self.votes.voters() < enough {
+            return Err(match failure {
+                Some(error) if error.kind() != StoreErrorKind::Unreachable => error,
+                unreached => self.check_enough(unreached).err().unwrap_or_else(too_few),
+            });
+        }
+        Ok(())
     }
 
     /// Has all who are there do something that all of them must do, at once. Who cannot be reached is missing from then on.
@@ -238,41 +292,18 @@ impl BucketStore for SharedStore {
     fn prefetch(&mut self, _pieces: &[Piece]) {}
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.begin_call()?;
-        let lengths = self.lengths(pieces)?;
-        // All are asked before anybody is waited for.
-        self.servers.iter_mut().for_each(|server| server.announce(pieces));
-        let mut votes = mem::take(&mut self.votes);
-        votes.begin(&lengths);
-        let mut failure = None;
-        let read = |store: &mut RemoteStore| {
-            let frames = store.read(pieces)?;
-            let mut said = Vec::new();
-            (0..frames.len()).for_each(|i| said.extend_from_slice(frames.get(i)));
-            Ok(said)
-        };
-        for said in at_once(&mut self.servers, |server| server.act(read)) {
-            match said.unwrap_or_else(|why| Some(Err(why.into()))) {
-                Some(Ok(said)) => votes.add(said),
-                Some(Err(error)) => {
-                    failure.get_or_insert(error);
-                }
-                None => (),
-            }
-        }
-        let (enough, agreed) = (self.enough, self.colluding + 1);
-        let has_agreed = votes.count(agreed);
-        self.votes = votes;
-        if let Some(error) = failure.take_if(|error| error.kind() == StoreErrorKind::Fenced) {
-            return Err(self.fail(error));
-        }
-        if !has_agreed && self.votes.voters() < enough {
-            return Err(match failure {
-                Some(error) if error.kind() != StoreErrorKind::Unreachable => error,
-                unreached => self.check_enough(unreached).err().unwrap_or_else(too_few),
-            });
-        }
+        self.vote(pieces)?;
         Ok(self.votes.frames())
+    }
+
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.vote(pieces)?;
+        self.votes.each_candidate(self.votes_min(), each);
+        Ok(())
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
@@ -282,32 +313,20 @@ impl BucketStore for SharedStore {
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let lengths = self.lengths(pieces)?;
-        let mut sealed = mem::take(&mut self.sealed);
+        let mut sealed = SealedTrip::default();
         sealed.seal(lengths, fill);
         let all: Vec<_> = (0..pieces.len()).collect();
-        self.is_unflushed = true;
-        self.servers.iter_mut().for_each(Server::is_written);
-        let written =
-            self.all_do(|store| store.write(pieces, &mut |blanks| sealed.put(&all, blanks)));
-        self.sealed = sealed;
-        written
+        let done = self.all_do(|store| store.write(pieces, &mut |blanks| sealed.put(&all, blanks)));
+        // Servers that come back get it also if too few took it: those that did keep it.
+        self.written.add(pieces, sealed);
+        done
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.begin_call()?;
         self.all_do(RemoteStore::begin_to_flush)?;
-        self.all_do(RemoteStore::flush)?;
-        // Who has come back since may lack what was written before.
-        let have_all = self.servers.iter().filter(|server| server.has_all()).count();
-        if mem::take(&mut self.is_unflushed) && have_all < self.enough {
-            let message = format!(
-                "{have_all} of the servers have all that was written, and {} are needed: open the volume again",
-                self.enough
-            );
-            return Err(self.fail(StoreError::new(StoreErrorKind::Unreachable, message)));
-        }
-        self.servers.iter_mut().for_each(Server::is_flushed);
-        Ok(())
+        // Every server that is there has all that was written, and enough of them have to be.
+        self.all_do(RemoteStore::flush)
     }
 
     fn servers(&mut self) -> Option<&mut dyn ShareServers> {

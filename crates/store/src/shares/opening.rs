@@ -243,11 +243,10 @@ impl SharedStore {
             enough: 2 * colluding + 1,
             is_read_only: matches!(mode, RemoteMode::Read { .. } | RemoteMode::Look),
             is_repair: false,
-            is_unflushed: false,
             failure: None,
             tries_since: Moment::now(),
             votes: Default::default(),
-            sealed: Default::default(),
+            written: Default::default(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One server made anew: what the others hold is put there again.
 
-use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Moved, Stretch, TreeId};
+use oblivio_core::records::{self, RecordPlace};
+use oblivio_core::store::BucketStore;
 
 use super::opening::{check, check_has_volume, names};
 use super::{ShareServer, SharedStore};
@@ -73,33 +73,29 @@ impl SharedStore {
         Ok(store)
     }
 
-    /// Removes what is left of the volume on a server, and makes it there anew with the records that the others agree on. It has no shares then.
+    /// Removes what is left of the volume on a server, and makes it there anew with these records. It has no shares then.
+    ///
+    /// The caller has authenticated the records, because the other servers may hold older ones as well. No other server
+    /// is written to: what it holds may be newer than what a client without its directory finds.
     ///
     /// # Errors
-    /// When the server refuses, or the others do not say what it has to hold.
-    pub fn make_anew(&mut self, server: usize) -> Result<(), OpenError> {
+    /// When the server refuses.
+    pub fn make_anew(
+        &mut self,
+        server: usize,
+        records: &[(RecordPlace, Vec<u8>)],
+    ) -> Result<(), OpenError> {
         let shapes = self.shapes.clone();
         self.servers[server].be_made_anew(&shapes)?;
-        self.copy_records(server).map_err(|cause| {
+        let mut write = |(place, bytes): &(RecordPlace, Vec<u8>)| {
+            self.servers[server].answer(|store| records::write(store, &[*place], bytes))
+        };
+        let written = records.iter().try_for_each(&mut write);
+        written.and_then(|()| self.servers[server].answer(|store| store.flush())).map_err(|cause| {
             let message =
                 format!("records could not be copied to the server ({cause}): begin again");
             OpenError::caused_by(OpenErrorKind::Io, message, cause)
         })
-    }
-
-    fn copy_records(&mut self, server: usize) -> Result<(), StoreError> {
-        let mut moved = Moved::default();
-        for (tree, shape) in (0..).zip(self.shapes.clone()) {
-            for (level, shape) in (0..).zip(shape.levels()) {
-                for bucket in 0..shape.buckets {
-                    let tree = TreeId(tree);
-                    let stretch = Stretch { tree, level, buckets: bucket..bucket + 1 };
-                    moved.read(self, &stretch)?;
-                    self.servers[server].answer(|store| moved.write(store).map(drop))?;
-                }
-            }
-        }
-        self.servers[server].answer(|store| store.flush())
     }
 }
 

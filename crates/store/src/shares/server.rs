@@ -9,6 +9,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Moment;
 
+use super::written::Written;
 use super::{Dialing, ShareServer};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::opener::Condition;
@@ -28,8 +29,6 @@ pub(super) struct Server {
     /// How it is opened again.
     mode: RemoteMode,
     state: State,
-    /// It was missing at some time since all that was written was durable.
-    lacks_something: bool,
 }
 
 enum State {
@@ -54,7 +53,7 @@ impl Server {
         let ShareServer { address, key, dialing } = server;
         let state = State::Missing { why: String::new(), again_at: Moment::now(), calling: None };
         let name = name(number, &address);
-        let mut new = Self { name, key, dialing, options, mode, state, lacks_something: false };
+        let mut new = Self { name, key, dialing, options, mode, state };
         new.came(opened);
         new
     }
@@ -74,21 +73,6 @@ impl Server {
 
     pub(super) fn is_missing(&self) -> bool {
         matches!(self.state, State::Missing { .. })
-    }
-
-    /// Something is going to be written.
-    pub(super) fn is_written(&mut self) {
-        self.lacks_something |= self.is_missing();
-    }
-
-    /// Whether it has all that was written since the last flush of all.
-    pub(super) fn has_all(&self) -> bool {
-        !self.is_missing() && !self.lacks_something
-    }
-
-    /// All that was written is durable.
-    pub(super) fn is_flushed(&mut self) {
-        self.lacks_something = false;
     }
 
     /// Whether it was there since this client has opened the volume.
@@ -153,9 +137,9 @@ impl Server {
         }
     }
 
-    /// If it has come back with the trees that it should have, it is there.
-    pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) {
-        let State::Missing { calling, .. } = &mut self.state else { return };
+    /// Whether it has come back just now, with the trees that it should have.
+    pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) -> bool {
+        let State::Missing { calling, .. } = &mut self.state else { return false };
         let told = calling.as_ref().map(Receiver::try_recv);
         match told {
             None | Some(Err(TryRecvError::Empty)) => (),
@@ -164,6 +148,15 @@ impl Server {
                 self.is_lost("it has other trees than before".into());
             }
             Some(Ok(opened)) => self.came(opened),
+        }
+        !self.is_missing()
+    }
+
+    /// It has come back, and gets what it has missed, durably. If it does not take that, it is missing again.
+    pub(super) fn receive(&mut self, missed: &Written) {
+        let take = |store: &mut RemoteStore| missed.write_to(store).and_then(|()| store.flush());
+        if let Some(Err(error)) = self.act_unnamed(take) {
+            self.is_lost(format!("it does not take what it has missed: {error}"));
         }
     }
 
@@ -271,7 +264,6 @@ impl Server {
     fn is_lost(&mut self, why: String) {
         let again_at = Moment::now().after(CALLED_EVERY);
         self.state = State::Missing { why, again_at, calling: None };
-        self.lacks_something = true;
     }
 }
 

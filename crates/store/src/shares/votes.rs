@@ -1,4 +1,6 @@
-//! What most of the servers say.
+//! What servers say of records, and which of their values count.
+
+use std::cmp::Reverse;
 
 use oblivio_core::store::{Frames, Span};
 
@@ -9,7 +11,7 @@ pub(super) struct Votes {
     spans: Vec<Span>,
     /// From each that has said something.
     said: Vec<Vec<u8>>,
-    /// What is believed.
+    /// The first candidate of each piece.
     agreed: Vec<u8>,
 }
 
@@ -37,31 +39,52 @@ impl Votes {
         self.said.len()
     }
 
-    /// Believes of each piece what most say, if so many do; it is zeros if there is no such thing. Answers whether there is one for every piece.
+    /// Counts the votes for each piece. A candidate is a value with at least `votes_min` votes. Returns
+    /// whether every piece has one.
     pub(super) fn count(&mut self, votes_min: usize) -> bool {
-        let mut is_agreed = true;
-        for Span { start, bytes } in &self.spans {
-            let range = *start..start + bytes;
-            let votes =
-                |what: &[u8]| self.said.iter().filter(|it| it[range.clone()] == *what).count();
-            // The first of those with the most votes: so it follows from what was said.
-            let values = self.said.iter().map(|said| &said[range.clone()]);
-            let most = values
-                .map(|what| (votes(what), what))
-                .reduce(|best, next| if next.0 > best.0 { next } else { best });
-            match most {
-                Some((votes, what)) if votes >= votes_min => {
-                    self.agreed[range].copy_from_slice(what);
+        let mut has_all = true;
+        for i in 0..self.spans.len() {
+            let Span { start, bytes } = self.spans[i];
+            match self.with_votes(i, votes_min).first() {
+                Some(value) => {
+                    let value = value.to_vec();
+                    self.agreed[start..start + bytes].copy_from_slice(&value);
                 }
-                _ => is_agreed = false,
+                None => has_all = false,
             }
         }
-        is_agreed
+        has_all
     }
 
-    /// What is believed.
+    /// The first candidate of each piece, and zeros for a piece without one.
     pub(super) fn frames(&self) -> Frames<'_> {
         Frames::new(&self.agreed, &self.spans)
+    }
+
+    /// The candidates of every piece: zeros for a piece without one.
+    pub(super) fn each_candidate(&self, votes_min: usize, each: &mut dyn FnMut(usize, &[u8])) {
+        for (i, span) in self.spans.iter().enumerate() {
+            match &self.with_votes(i, votes_min)[..] {
+                [] => each(i, &self.agreed[span.start..span.start + span.bytes]),
+                values => values.iter().for_each(|value| each(i, value)),
+            }
+        }
+    }
+
+    /// The values of a piece with at least `votes_min` votes, the one with most votes first, else in the order of the
+    /// servers.
+    fn with_votes(&self, piece: usize, votes_min: usize) -> Vec<&[u8]> {
+        let Span { start, bytes } = self.spans[piece];
+        let mut counted: Vec<(&[u8], usize)> = Vec::new();
+        for value in self.said.iter().map(|said| &said[start..start + bytes]) {
+            match counted.iter_mut().find(|(counted, _)| *counted == value) {
+                Some((_, votes)) => *votes += 1,
+                None => counted.push((value, 1)),
+            }
+        }
+        counted.retain(|(_, votes)| *votes >= votes_min);
+        counted.sort_by_key(|(_, votes)| Reverse(*votes));
+        counted.into_iter().map(|(value, _)| value).collect()
     }
 }
 
@@ -86,5 +109,20 @@ mod tests {
             let frames = votes.frames();
             assert_eq!([frames.get(0), frames.get(1)].concat(), expected);
         }
+    }
+
+    #[test]
+    fn every_value_with_enough_votes_is_a_candidate_and_no_other_is() {
+        let mut votes = Votes::default();
+        votes.begin(&[1, 1]);
+        [b"ox", b"ny", b"ox", b"lz", b"n-"].iter().for_each(|it| votes.add(it.to_vec()));
+        let mut candidates = |votes_min| {
+            votes.count(votes_min);
+            let mut found = Vec::new();
+            votes.each_candidate(votes_min, &mut |i, value| found.push((i, value[0])));
+            found
+        };
+        assert_eq!(candidates(2), [(0, b'o'), (0, b'n'), (1, b'x')]);
+        assert_eq!(candidates(3), [(0, 0), (1, 0)]);
     }
 }

@@ -76,6 +76,33 @@ fn read(store: &mut SharedStore) -> Result<u8, StoreErrorKind> {
     Ok(frames.get(0)[0])
 }
 
+/// Every value that the record may have.
+fn candidates(store: &mut SharedStore) -> Vec<u8> {
+    let mut found = Vec::new();
+    store.read_candidates(&[record()], &mut |_, value| found.push(value[0])).unwrap();
+    found.sort_unstable();
+    found
+}
+
+/// Servers can be reached, or not any more.
+fn be_there(servers: &[&Server], is_there: bool) {
+    for server in servers {
+        server.world().is_unreachable = !is_there;
+        server.plan(move |_, _| if is_there { Deed::Do } else { Deed::Cut });
+    }
+}
+
+/// Waits until so many servers are missing.
+fn wait_until_missing(store: &mut SharedStore, count: usize) {
+    let until = Moment::now().after(Duration::from_secs(30));
+    while store.missing() != count && until.left().is_some() {
+        let servers = store.servers().unwrap();
+        servers.begin_to_try();
+        servers.wait_for_missing();
+    }
+    assert_eq!(store.missing(), count);
+}
+
 /// What one server holds is something else.
 fn damage(server: &Server, byte: u8) {
     let mut alone = oblivio_store::RemoteStore::open(server.dial(), RemoteMode::Write, quick());
@@ -123,6 +150,95 @@ fn a_record_is_what_enough_servers_say_and_nothing_if_they_do_not() {
     // What is written again is there again.
     write(&mut open(&servers, 1), 6).unwrap();
     assert_eq!(read(&mut open(&servers, 1)), Ok(6));
+}
+
+/// No count of votes tells which value is the newest. A liar alone makes no candidate.
+#[test]
+fn every_value_with_an_honest_witness_is_a_candidate() {
+    let servers = servers::<5>();
+    write(&mut create(&servers, 1), 1).unwrap();
+    let [one, two, .., five] = &servers;
+    be_there(&[one, two], false);
+    write(&mut open(&servers, 1), 2).unwrap();
+    be_there(&[one, two], true);
+    be_there(&[five], false);
+    assert_eq!(candidates(&mut open(&servers, 1)), [1, 2]);
+    // A liar sides with the older value: the newest one still has its witnesses.
+    be_there(&[five], true);
+    damage(five, 1);
+    assert_eq!(candidates(&mut open(&servers, 1)), [1, 2]);
+    damage(five, 9);
+    assert_eq!(candidates(&mut open(&servers, 1)), [1, 2]);
+    // What is written next is written to all.
+    write(&mut open(&servers, 1), 3).unwrap();
+    assert_eq!(candidates(&mut open(&servers, 1)), [3]);
+}
+
+#[test]
+fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
+    let servers = servers::<5>();
+    let mut store = create(&servers, 1);
+    write(&mut store, 1).unwrap();
+    let [one, two, _, four, five] = &servers;
+    be_there(&[one, two], false);
+    write(&mut store, 2).unwrap();
+    be_there(&[one, two], true);
+    wait_until_missing(&mut store, 0);
+    store.flush().unwrap();
+    drop(store);
+    // These had it from the beginning: without them it is there as well.
+    be_there(&[four, five], false);
+    assert_eq!(candidates(&mut open(&servers, 1)), [2]);
+    be_there(&[four, five], true);
+    let mut store = open(&servers, 1);
+    be_there(&[one], false);
+    write(&mut store, 3).unwrap();
+    // A server that does not take what it has missed stays missing.
+    let dials = one.world().dials;
+    one.world().is_unreachable = false;
+    one.plan(|_, request| match request {
+        Request::Write { .. } => Deed::Refuse(FailureKind::Full),
+        _ => Deed::Do,
+    });
+    let until = Moment::now().after(Duration::from_secs(30));
+    while one.world().dials < dials + 2 && until.left().is_some() {
+        let servers = store.servers().unwrap();
+        servers.wait_for_missing();
+        servers.begin_to_try();
+    }
+    assert_eq!((one.world().dials >= dials + 2, store.missing()), (true, 1));
+    one.plan(|_, _| Deed::Do);
+    wait_until_missing(&mut store, 0);
+}
+
+/// Fewer than 2 *t* + 1 servers keep no record durable: *t* of them may lie, and *t* + 1 honest ones have to be left.
+#[test]
+fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
+    let servers = servers::<5>();
+    let mut store = create(&servers, 1);
+    write(&mut store, 1).unwrap();
+    let [one, two, three, ..] = &servers;
+    let put = |store: &mut SharedStore, byte: u8| {
+        let (bytes, span) = (vec![byte; BYTES], [Span { start: 0, bytes: BYTES }]);
+        store.write(&[record()], &mut |blanks| blanks.relay(Frames::new(&bytes, &span))).unwrap();
+    };
+    be_there(&[one, two], false);
+    put(&mut store, 2);
+    store.flush().unwrap();
+    assert_eq!(store.missing(), 2);
+    put(&mut store, 3);
+    be_there(&[three], false);
+    let error = store.flush().unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Unreachable);
+    assert!(
+        error.to_string().starts_with("2 of the servers are there, and 3 are needed"),
+        "{error}"
+    );
+    // With one that comes back, and gets what it has missed, they are enough.
+    be_there(&[one], true);
+    wait_until_missing(&mut store, 2);
+    store.flush().unwrap();
+    assert_eq!(candidates(&mut open(&servers, 1)), [3]);
 }
 
 #[test]

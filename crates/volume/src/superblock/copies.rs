@@ -15,7 +15,7 @@ use oblivio_core::store::{TreeId, TreeShape};
 
 use super::error::{SuperblockError, SuperblockErrorKind};
 use super::{LockedSuperblock, SUPERBLOCK_BYTES, Superblock, Unlocked};
-use crate::keys::{Attempt, Budget, Secret};
+use crate::keys::{Attempt, Budget, Secret, VolumeKey};
 
 /// The tree with the first pair of copies.
 pub const FRONT: TreeId = TreeId(0);
@@ -38,22 +38,42 @@ pub fn shape() -> TreeShape {
 #[derive(Debug)]
 pub struct Copies {
     found: [Result<LockedSuperblock, SuperblockError>; COPIES],
+    /// Further values that copies may have: some of the servers were away when the newest was written.
+    others: Vec<LockedSuperblock>,
 }
 
 /// Reads all copies, each in a round trip of its own: where one cannot be read, others can.
 pub fn read_copies(store: &mut (impl BucketStore + ?Sized)) -> Copies {
     let mut sound: Vec<(Vec<u8>, LockedSuperblock)> = Vec::new();
+    let mut others = Vec::new();
     let found = std::array::from_fn(|copy| {
-        let bytes = read(store, copy)?;
-        // All copies are alike most of the time: what was checked once needs no checksum again.
-        if let Some((_, same)) = sound.iter().find(|(seen, _)| seen == bytes) {
-            return Ok(same.clone());
-        }
-        let decoded = LockedSuperblock::decode(bytes)?;
-        sound.push((bytes.to_vec(), decoded.clone()));
-        Ok(decoded)
+        let mut decoded = Vec::new();
+        read(store, copy, &mut |bytes| {
+            // Most copies are equal. The checksum of equal bytes is computed once.
+            if let Some((_, same)) = sound.iter().find(|(seen, _)| seen == bytes) {
+                return decoded.push(Ok(same.clone()));
+            }
+            let found = LockedSuperblock::decode(bytes);
+            sound.extend(found.iter().map(|found| (bytes.to_vec(), found.clone())));
+            decoded.push(found);
+        })?;
+        decoded.sort_by_key(|found| Reverse(rank(found)));
+        let mut decoded = decoded.into_iter();
+        let first = decoded.next().unwrap_or_else(|| Err(not_one()));
+        others.extend(decoded.flatten());
+        first
     });
-    Copies { found }
+    Copies { found, others }
+}
+
+/// The greatest of the values of one copy stands for it.
+fn rank(found: &Result<LockedSuperblock, SuperblockError>) -> u64 {
+    match found {
+        // A newer program knows better which one counts.
+        Err(problem) if problem.kind() == SuperblockErrorKind::UnknownVersion => u64::MAX,
+        Err(_) => 0,
+        Ok(found) => found.unauthenticated_sequence(),
+    }
 }
 
 impl Copies {
@@ -145,7 +165,13 @@ impl Copies {
     }
 
     fn sound(&self) -> impl Iterator<Item = &LockedSuperblock> {
-        self.found.iter().flatten()
+        self.found.iter().flatten().chain(&self.others)
+    }
+
+    /// The newest copy that this volume key vouches for.
+    pub(crate) fn newest_of(&self, volume_key: &VolumeKey) -> Option<&LockedSuperblock> {
+        let authentic = self.sound().filter(|copy| copy.is_authentic(volume_key));
+        authentic.max_by_key(|copy| copy.unauthenticated_sequence())
     }
 
     /// How many copies of the pair are as new as any.
@@ -211,7 +237,8 @@ fn write_pairs(
 }
 
 /// Stores `superblock`, which a secret has unlocked, in those copies that are damaged or hold anything
-/// else, and says how many those were. Good copies are left alone.
+/// else, and says how many those were. Good copies are left alone on one medium. Share servers get all
+/// of them: one that was away may have others, which the servers that were there outvote.
 ///
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Good copies are still good then.
@@ -225,23 +252,40 @@ pub fn repair(
         found.is_ok_and(|found| found.is(superblock))
     };
     let bad: Vec<usize> = (0..COPIES).filter(|copy| !is_good(*copy)).collect();
-    if !bad.is_empty() {
+    if store.servers().is_some() {
+        settle(store, superblock)?;
+    } else if !bad.is_empty() {
         write(store, bad.iter().copied(), superblock)?;
     }
     Ok(bad.len())
 }
 
-fn read(store: &mut (impl BucketStore + ?Sized), copy: usize) -> Result<&[u8], SuperblockError> {
+/// The places of all copies.
+pub(crate) fn places() -> impl Iterator<Item = RecordPlace> {
+    (0..COPIES).map(place)
+}
+
+/// Reads the values that a copy may have.
+fn read(
+    store: &mut (impl BucketStore + ?Sized),
+    copy: usize,
+    each: &mut dyn FnMut(&[u8]),
+) -> Result<(), SuperblockError> {
     check_shape(store)?;
-    let frames = records::read(store, &[place(copy)])?;
-    if frames.len() != 1 {
-        return Err(SuperblockError::new(
-            SuperblockErrorKind::Store,
-            "storage answered with more or fewer superblocks than it was asked for: check what it is \
-             kept on",
-        ));
-    }
-    Ok(frames.get(0))
+    let mut is_one = true;
+    records::read(store, &[place(copy)], &mut |i, bytes| match i {
+        0 => each(bytes),
+        _ => is_one = false,
+    })?;
+    if is_one { Ok(()) } else { Err(not_one()) }
+}
+
+fn not_one() -> SuperblockError {
+    SuperblockError::new(
+        SuperblockErrorKind::Store,
+        "storage answered with more or fewer superblocks than it was asked for: check what it is \
+         kept on",
+    )
 }
 
 /// Writes some copies and returns when they are durable.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use oblivio_core::durable::{Contents, Durable, DurableConfig, EraStart};
+use oblivio_core::durable::{AnyStore, Contents, Durable, DurableConfig, EraStart};
 use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::store::BucketStore;
 use oblivio_core::wiped::WipedBytes;
@@ -10,7 +10,7 @@ use oblivio_core::{Access, HitPolicy, MasterKey, Op};
 use zeroize::Zeroizing;
 
 use super::{SyncMoves, Volume, VolumeOptions, trees};
-use crate::anchor;
+use crate::anchor::{self, Known};
 use crate::announced;
 use crate::coins::Coins;
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -18,7 +18,8 @@ use crate::insight::Insight;
 use crate::keys::VolumeKey;
 use crate::ledger::{self, Last, Ledger, LedgerKeys, Live, Opening, Past};
 use crate::newest;
-use crate::state::record::{LoggedPlan, Record};
+use crate::state::history::History;
+use crate::state::record::{CheckpointName, LoggedPlan, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::{self, Superblock, Unlocked};
 use crate::tampering;
@@ -156,27 +157,15 @@ impl Volume {
     /// # Errors
     /// As of [`Self::open`].
     pub fn check_before_opening(
-        mut store: impl BucketStore + Send + 'static,
+        store: impl BucketStore + Send + 'static,
         dir: &dyn StateDir,
         owner: &Unlocked,
     ) -> Result<(), VolumeError> {
-        let Unlocked { superblock, volume_key: key, .. } = owner;
-        let config = superblock.params().config()?;
-        let keys = LedgerKeys::new(key);
-        let past = Past::read(dir, &keys, &superblock.volume_id())?;
-        newest::check(dir, owner)?;
-        let (shown, _) = anchor::look(&mut store, &keys.anchor)?;
-        let checked = past.known(dir, &keys)?.check(shown);
-        let mut history = past.history;
-        let array = history.array(&*config, seal_key(key), Box::new(store));
-        if let Err(error) = checked {
-            return Err(match array {
-                Ok(mut array) => set_back(&mut *array, error),
-                Err(_) => error,
-            });
-        }
+        let keys = LedgerKeys::new(&owner.volume_key);
+        let past = Past::read(dir, &keys, &owner.superblock.volume_id())?;
+        let mut matched = match_records(Box::new(store), dir, owner, &keys, past)?;
         let may_be_half_written = true;
-        history.refuse_if_behind(&mut *array?, may_be_half_written)
+        matched.history.refuse_if_behind(&mut *matched.array, may_be_half_written)
     }
 
     /// Opens a volume, and recovers it if it was not closed.
@@ -184,7 +173,7 @@ impl Volume {
     /// # Errors
     /// Any. Nothing is lost by an opening that fails.
     pub fn open(
-        mut store: impl BucketStore + Send + 'static,
+        store: impl BucketStore + Send + 'static,
         mut dir: Box<dyn StateDir>,
         owner: &Unlocked,
         options: VolumeOptions,
@@ -204,17 +193,9 @@ impl Volume {
         let keys = LedgerKeys::new(key);
         let past = Past::read(&*dir, &keys, &volume_id)?;
         past.make_durable(&mut *dir)?;
-        newest::check(&*dir, owner)?;
-        let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
-        let known = past.known(&*dir, &keys)?;
-        let checked = known.check(shown);
-        let mut history = past.history;
-        let array = history.array(&*config, seal_key(key), Box::new(store));
-        let (shown, array) = match (checked, array) {
-            (Ok(shown), array) => (shown, array?),
-            (Err(error), Ok(mut array)) => return Err(set_back(&mut *array, error)),
-            (Err(error), Err(_)) => return Err(error),
-        };
+        let generation = past.generation;
+        let matched = match_records(Box::new(store), &*dir, owner, &keys, past)?;
+        let Matched { known, shown, anchors_damaged, mut history, array } = matched;
         let mut live = Live { array, coins: coins.into() };
         // Up to here nothing was written to storage: what the right directory needs is still there.
         history
@@ -238,7 +219,7 @@ impl Volume {
         repeated.inspect_err(|error| tampering::note(&mut *dir, error))?;
         live.array.flush()?;
         recovery.superblocks_mended = newest::adopt(live.array.store_mut(), &mut *dir, owner)?;
-        let last = Last { generation: past.generation, shown: announced };
+        let last = Last { generation, shown: announced };
         let opening = opening(superblock, &options, history.head.may_lose_moves);
         let mut ledger = Ledger::resume(dir, keys, opening, last, &mut live)?;
         announced::forget(&mut *ledger.dir)?;
@@ -247,7 +228,44 @@ impl Volume {
     }
 }
 
-/// What is wrong with storage whose records are not what they should be: where it tells what of it was set back, that is said.
+/// Storage and a client's directory whose records fit: neither side was set back, as far as records tell.
+pub(crate) struct Matched {
+    pub(crate) known: Known,
+    /// The checkpoint that storage shows.
+    pub(crate) shown: CheckpointName,
+    pub(crate) anchors_damaged: usize,
+    pub(crate) history: History,
+    pub(crate) array: Box<dyn Durable>,
+}
+
+/// Compares the superblock and the anchors that storage shows with the client's directory. Writes nothing.
+///
+/// # Errors
+/// [`StoreRolledBack`](VolumeErrorKind::StoreRolledBack) and the other kinds with which an opening refuses storage or a
+/// directory. If storage can explain why its records are old, that explanation.
+pub(crate) fn match_records(
+    mut store: AnyStore,
+    dir: &dyn StateDir,
+    owner: &Unlocked,
+    keys: &LedgerKeys,
+    past: Past,
+) -> Result<Matched, VolumeError> {
+    let Unlocked { superblock, volume_key, .. } = owner;
+    let config = superblock.params().config()?;
+    let is_newest = newest::check(dir, owner);
+    let (shown, anchors_damaged) = anchor::look(&mut store, &keys.anchor)?;
+    let known = past.known(dir, keys)?;
+    let checked = is_newest.and_then(|()| known.check(shown));
+    let mut history = past.history;
+    let array = history.array(&*config, seal_key(volume_key), store);
+    match (checked, array) {
+        (Ok(shown), array) => Ok(Matched { known, shown, anchors_damaged, history, array: array? }),
+        (Err(error), Ok(mut array)) => Err(set_back(&mut *array, error)),
+        (Err(error), Err(_)) => Err(error),
+    }
+}
+
+/// Why the records of storage are not what they should be: as storage explains it, if it can.
 fn set_back(array: &mut dyn Durable, of_records: VolumeError) -> VolumeError {
     let is_of_storage =
         matches!(of_records.kind(), VolumeErrorKind::Tampered | VolumeErrorKind::StoreRolledBack);

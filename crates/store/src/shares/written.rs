@@ -1,0 +1,37 @@
+//! What was written since the store was opened, for servers that come back.
+
+use oblivio_core::StoreError;
+use oblivio_core::store::{BucketStore, Piece, SealedTrip};
+
+/// The latest value of every piece that was written. Records alone are written to share servers, so it stays small.
+#[derive(Default)]
+pub(super) struct Written {
+    trips: Vec<Trip>,
+}
+
+/// Pieces of one write that no later one has replaced.
+struct Trip {
+    /// Each with its index in the write.
+    pieces: Vec<(Piece, usize)>,
+    sealed: SealedTrip,
+}
+
+impl Written {
+    /// Adds a write. It replaces earlier ones of the same pieces.
+    pub(super) fn add(&mut self, pieces: &[Piece], sealed: SealedTrip) {
+        for trip in &mut self.trips {
+            trip.pieces.retain(|(piece, _)| !pieces.contains(piece));
+        }
+        self.trips.retain(|trip| !trip.pieces.is_empty());
+        let pieces = pieces.iter().copied().zip(0..).collect();
+        self.trips.push(Trip { pieces, sealed });
+    }
+
+    /// Writes all of it to a server.
+    pub(super) fn write_to(&self, server: &mut impl BucketStore) -> Result<(), StoreError> {
+        self.trips.iter().try_for_each(|Trip { pieces, sealed }| {
+            let (pieces, which): (Vec<_>, Vec<_>) = pieces.iter().copied().unzip();
+            server.write(&pieces, &mut |blanks| sealed.put(&which, blanks))
+        })
+    }
+}
