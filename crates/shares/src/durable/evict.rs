@@ -114,9 +114,9 @@ impl dyn Evicts + '_ {
         }
         // Before the first one, links are made.
         let mut hope = if *self.has_met() { Hope::Left } else { Hope::Links };
-        // How often links were missing, one time after the other.
-        let mut missing = 0;
-        for tries in 1.. {
+        // Failures that a lost link has caused, and all others.
+        let (mut over_links, mut others) = (0, 0);
+        loop {
             let attempted = self.attempt(begins_at, hope == Hope::Links)?;
             hope = match &attempted {
                 Attempted::Through => break,
@@ -125,10 +125,13 @@ impl dyn Evicts + '_ {
             };
             let is_worth_it = match hope {
                 Hope::Gone => false,
-                Hope::Left => tries < TRIES_MIN,
+                Hope::Left => {
+                    others += 1;
+                    others < TRIES_MIN
+                }
                 Hope::Links => {
-                    missing += 1;
-                    self.servers()?.wait_for_links(missing) || tries < TRIES_OVER_LINKS_MIN
+                    over_links += 1;
+                    self.servers()?.wait_for_links(over_links) || over_links < TRIES_OVER_LINKS_MIN
                 }
             };
             if !is_worth_it {
@@ -257,7 +260,7 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// How often an eviction is tried where it is no link that is missing, unless it is of no use.
+/// How often an eviction is tried that fails for another reason than a link. Failures over links do not count.
 const TRIES_MIN: u32 = 5;
 
 /// The same, where links are missing: others have given up what a server that was away for a moment still waits for, and that may be longer than it is waited for servers.

@@ -179,12 +179,14 @@ pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
     matches!(kind, Full | Damaged | UnknownVersion)
 }
 
-/// What counts of several failures, the least first. What a server's files hold can be seen by others; what it says of versions it alone says.
+/// What counts of several failures, the least first. What a server's files hold can be seen by others; what it says of versions it alone says. A lost link
+/// is the reason why others fail as well.
 pub(super) fn rank(kind: StoreErrorKind) -> u8 {
     match kind {
         StoreErrorKind::UnknownVersion => 1,
+        StoreErrorKind::Unreachable => 2,
         kind if is_cause(kind) => 0,
-        _ => 2,
+        _ => 3,
     }
 }
 
@@ -195,8 +197,9 @@ mod tests {
     /// One that says another version may lie, and an error has one exit code.
     #[test]
     fn what_a_server_says_of_versions_counts_after_what_keeps_others_waiting() {
-        use StoreErrorKind::{Damaged, Failed, Full, UnknownVersion};
-        assert_eq!(rank(Full), rank(Damaged));
-        assert!(rank(Damaged) < rank(UnknownVersion) && rank(UnknownVersion) < rank(Failed));
+        use StoreErrorKind::{Damaged, Failed, Full, Refused, UnknownVersion, Unreachable};
+        assert_eq!((rank(Full), rank(Failed)), (rank(Damaged), rank(Refused)));
+        let ranks = [Damaged, UnknownVersion, Unreachable, Failed].map(rank);
+        assert!(ranks.is_sorted_by(|one, other| one < other), "{ranks:?}");
     }
 }

@@ -295,7 +295,7 @@ fn late(dealer: u8, missing: Missing) -> Refusal {
     })
 }
 
-/// Another server is why.
+/// A lost link is why, or another server that does not go on.
 pub(super) fn of_another(why: String) -> Refusal {
     Refusal { kind: StoreErrorKind::Unreachable, why }
 }

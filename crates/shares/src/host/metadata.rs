@@ -4,6 +4,7 @@
 
 use oblivio_core::{BucketId, Leaf};
 
+use super::evict;
 use super::files::{Asked, Files, Part};
 use super::marks::Marked;
 use super::requests::has_nothing_before;
@@ -43,7 +44,11 @@ impl Files {
     pub(super) fn mark_what_was_taken(&mut self, at: Point) -> Result<u32, Refusal> {
         let Some(marks) = self.marks() else { return Ok(0) };
         let Some(Asked { leaf, query, .. }) = self.asked.as_ref().filter(|it| it.at == at) else {
-            return Err("a block is selected before one is written".into());
+            // The select was answered, unless the client broke the protocol: this server was started again since.
+            return Err(evict::of_another(
+                "this server does not know any more which block was selected: select it again"
+                    .into(),
+            ));
         };
         let write = Marked::of(*leaf, query);
         if marks.take_back_another(at, write).map_err(unusable)? {

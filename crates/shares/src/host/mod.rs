@@ -262,7 +262,7 @@ impl Host {
             return Err("another eviction is next".into());
         }
         if attempt <= latest {
-            return Err("there was a later attempt to evict a path".into());
+            return Err(begun_before(attempt == latest));
         }
         let matrices = files.matrices(matrices, dealers)?;
         // Kept before anything is sent: what is dealt in one attempt is nothing in another.
@@ -282,6 +282,18 @@ impl Host {
             ..files.record
         };
         files.keep(record).map_err(unusable)
+    }
+}
+
+/// An attempt is made once: what is dealt in it twice would differ. A client repeats the latest one if its link was lost, so that
+/// is why it fails. It begins another attempt.
+fn begun_before(is_latest: bool) -> Refusal {
+    if is_latest {
+        evict::of_another(
+            "the link to the client was lost during this attempt to evict a path".into(),
+        )
+    } else {
+        "there was a later attempt to evict a path".into()
     }
 }
 

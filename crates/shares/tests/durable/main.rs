@@ -216,6 +216,24 @@ fn links_are_waited_for_and_what_does_not_come_back_is_not() {
     }
 }
 
+/// A store repeats a request whose link was lost. Servers that have begun the attempt refuse it, and the link is why.
+#[test]
+fn an_attempt_that_is_repeated_after_its_link_was_lost_is_a_lost_link() {
+    for of_kind in KINDS {
+        let mut owner = of_kind(parties(3, 1), 6);
+        owner.servers.world().waits_for_links = 12;
+        owner.servers.world().cut_evictions = 9;
+        (0..10).for_each(|i| owner.write(i, 1).unwrap());
+        assert_eq!(owner.servers.world().cut_evictions, 0);
+        owner.servers.world().cut_evictions = 40;
+        let error = (0..10).find_map(|i| owner.write(i, 2).err()).unwrap();
+        assert_eq!(error.store_kind(), Some(StoreErrorKind::Unreachable), "{error}");
+        owner.servers.world().cut_evictions = 0;
+        owner.reopen().unwrap();
+        owner.read_all();
+    }
+}
+
 /// Matrices are long: whoever misses a link is not to wait for what does not come.
 #[test]
 fn servers_meet_before_the_first_eviction_of_each_opening() {

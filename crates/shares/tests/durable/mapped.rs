@@ -1,8 +1,8 @@
 //! An array whose position map is in smaller trees on the same servers: what is true of one whose client keeps the map is true of it.
 
-use oblivio_core::ErrorKind;
 use oblivio_core::durable::{DurableConfig, Fate, Save, Want};
 use oblivio_core::scheme::{Op, Sighting};
+use oblivio_core::{ErrorKind, StoreErrorKind};
 use oblivio_shares::durable::{Need, check_others, needs_repair, repair};
 use oblivio_shares::message::Point;
 use oblivio_shares::recursive::MapShape;
@@ -114,11 +114,34 @@ fn a_server_may_be_started_again_between_any_two_messages() {
     let mut owner = owner(5);
     for i in 0..60 {
         let at = owner.servers.world().asked + i as usize % 10;
-        owner.servers.world().starts_again = Some((at, i as usize % 3));
+        owner.servers.world().starts_again = vec![(at, i as usize % 3)];
         owner.write(i % BLOCKS, i as u8).unwrap();
     }
     owner.read_all();
     owner.array.check(&mut |_| ()).unwrap();
+}
+
+/// It forgets what was selected as often as it is started again, and the access is made all the same, as long as it is worth trying.
+#[test]
+fn a_server_may_be_started_again_and_again_during_an_access() {
+    let mut owner = owner(5);
+    owner.write(1, 1).unwrap();
+    // Before the write, and before each repetition of it: a select and a write.
+    let before_writes = |owner: &Owner, count: usize| {
+        let asked = owner.servers.world().asked;
+        (0..count).map(|i| (asked + 3 + 2 * i, 1)).collect()
+    };
+    owner.servers.world().waits_for_links = 3;
+    owner.servers.world().starts_again = before_writes(&owner, 4);
+    owner.write(1, 2).unwrap();
+    assert!(owner.servers.world().starts_again.is_empty());
+    // If it does not end, the links are why.
+    owner.servers.world().starts_again = before_writes(&owner, 6);
+    let error = owner.write(1, 3).unwrap_err();
+    assert_eq!(error.store_kind(), Some(StoreErrorKind::Unreachable), "{error}");
+    owner.servers.world().starts_again.clear();
+    owner.reopen().unwrap();
+    owner.read_all();
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub(crate) struct World {
     pub(crate) failing_evictions: usize,
     /// Why.
     pub(crate) failure: StoreErrorKind,
+    /// Attempts in which servers lose all links. Their client asks the same again, as a store does that has lost its link.
+    pub(crate) cut_evictions: usize,
     /// So often it is worth waiting for links.
     pub(crate) waits_for_links: u32,
     /// How often something began that is tried again.
@@ -61,8 +63,8 @@ pub(crate) struct World {
     pub(crate) seen: Vec<Vec<Request>>,
     /// For which of the trees.
     pub(crate) seen_in: Vec<Vec<u8>>,
-    /// A server whose program is started again at this time, before it is asked.
-    pub(crate) starts_again: Option<(usize, usize)>,
+    /// Servers whose programs are started again at these times, before they are asked.
+    pub(crate) starts_again: Vec<(usize, usize)>,
     /// What the client has asked, and how long it would have waited for the answer.
     pub(crate) patience: Vec<(Request, Patience)>,
 }
@@ -70,6 +72,7 @@ pub(crate) struct World {
 /// Delivers at once, to machines that are alive.
 struct Others {
     from: u8,
+    is_cut_off: bool,
     mailboxes: Vec<Arc<Mailbox>>,
     disks: Vec<Disk>,
 }
@@ -77,7 +80,7 @@ struct Others {
 impl Peers for Others {
     fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         let [from, at] = [self.from, to].map(|number| usize::from(number) - 1);
-        if self.disks[from].is_dead() || self.disks[at].is_dead() {
+        if self.is_cut_off || self.disks[from].is_dead() || self.disks[at].is_dead() {
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         self.mailboxes[at].take(self.from, dealt).map_err(|_| io::ErrorKind::InvalidData.into())
@@ -115,13 +118,14 @@ impl Servers {
             refuses: vec![None; count],
             failing_evictions: 0,
             failure: StoreErrorKind::Refused,
+            cut_evictions: 0,
             waits_for_links: 0,
             tried: 0,
             waited: 0,
             come_back: false,
             seen: vec![Vec::new(); count],
             seen_in: vec![Vec::new(); count],
-            starts_again: None,
+            starts_again: Vec::new(),
             patience: Vec::new(),
         })))
     }
@@ -170,11 +174,10 @@ impl World {
                 seen_in.extend(request.iter().map(|(tree, _)| *tree));
             }
         }
-        if self.starts_again.is_some_and(|(at, _)| at == self.asked)
-            && let Some((_, server)) = self.starts_again.take()
-        {
-            self.restart(server);
-        }
+        let asked = self.asked;
+        let starting = self.starts_again.extract_if(.., |(at, _)| *at == asked);
+        let starting: Vec<_> = starting.map(|(_, server)| server).collect();
+        starting.into_iter().for_each(|server| self.restart(server));
         let answers = if requests.iter().flatten().any(|it| matches!(it.1, Request::Evict { .. })) {
             self.evict(requests, &reached)
         } else {
@@ -197,7 +200,7 @@ impl World {
 
     fn others_of(&self, i: usize) -> Others {
         let mailboxes = self.hosts.iter().map(Host::mailbox).collect();
-        Others { from: i as u8 + 1, mailboxes, disks: self.disks.clone() }
+        Others { from: i as u8 + 1, is_cut_off: false, mailboxes, disks: self.disks.clone() }
     }
 
     pub(crate) fn answer_in(&mut self, i: usize, tree: u8, request: &Request) -> Answer {
@@ -251,6 +254,15 @@ impl World {
         let requests: Vec<_> = requests.into_iter().map(Option::unwrap).collect();
         if !reached.contains(&true) {
             return vec![None; reached.len()];
+        }
+        if self.cut_evictions > 0 {
+            self.cut_evictions -= 1;
+            // Each has begun the attempt when its links are lost.
+            for (i, (tree, request)) in requests.iter().enumerate() {
+                let others = Others { is_cut_off: true, ..self.others_of(i) };
+                let message = in_tree(*tree, request.encode());
+                self.hosts[i].answer(&message, &others, &|_| Ok(()));
+            }
         }
         let others: Vec<_> = (0..reached.len()).map(|i| self.others_of(i)).collect();
         let asked = self.hosts.iter_mut().zip(&requests).zip(&others);

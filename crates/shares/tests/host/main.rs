@@ -9,7 +9,7 @@ mod world;
 
 use std::time::Duration;
 
-use oblivio_core::{BucketId, Leaf};
+use oblivio_core::{BucketId, Leaf, StoreErrorKind};
 use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{Answer, Evict, Point, Request, Select, Slots};
 use oblivio_shares::sharing::{Parties, Share, share_of_another};
@@ -175,20 +175,26 @@ fn an_attempt_is_begun_once_also_by_a_server_that_was_started_again() {
     let ask = |world: &mut World, attempt| {
         let evict = Evict { attempt, ..evict.clone() };
         match world.ask(0, &Request::Evict { evict, dealers: vec![1, 2, 3] }) {
-            Answer::Refused(refusal) => refusal.why,
+            Answer::Refused(refusal) => (refusal.kind, refusal.why),
             other => panic!("{other:?}"),
         }
     };
+    let is_refused = |(kind, why): (StoreErrorKind, String), expected, said: &str| {
+        assert!(kind == expected && why.contains(said), "{kind:?}: {why}");
+    };
+    use StoreErrorKind::{Refused, Unreachable};
     // The others are not there.
     world.disks[1].dies_after(0);
     let attempt = before.attempt + 3;
-    assert!(ask(&mut world, attempt).contains("server 2 cannot be reached"));
+    is_refused(ask(&mut world, attempt), Unreachable, "server 2 cannot be reached");
     world.restart(0);
     assert_eq!(world.epochs()[0].attempt, attempt);
-    for again in [attempt, attempt - 1, before.attempt] {
-        assert!(ask(&mut world, again).contains("later attempt"), "{again}");
+    // A client asks the same again if its link was lost, and nothing older.
+    is_refused(ask(&mut world, attempt), Unreachable, "the link to the client was lost");
+    for older in [attempt - 1, before.attempt] {
+        is_refused(ask(&mut world, older), Refused, "later attempt");
     }
-    assert!(ask(&mut world, attempt + 1).contains("server 2 cannot be reached"));
+    is_refused(ask(&mut world, attempt + 1), Unreachable, "server 2 cannot be reached");
     assert_eq!(world.epochs()[0].at, before.at);
 }
 

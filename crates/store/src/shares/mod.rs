@@ -60,8 +60,11 @@ pub const SERVERS_MAX: usize = 7;
 /// Before it is looked again whether a server that is waited for has come back.
 const MISSING_PAUSE: Duration = Duration::from_millis(50);
 
-/// Before it is looked again whether links have come back. The next pause is twice as long, up to a hundred times.
+/// The first pause before something is tried again that failed because of a link. Each further pause is twice as long.
 const LINKS_PAUSE_MIN: Duration = Duration::from_millis(50);
+
+/// The longest one. Servers that are restarted again and again may be there for moments alone.
+const LINKS_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// What reaches a server, each time that it has to be reached anew.
 pub type Dialing = Box<dyn Fn() -> Box<dyn Dial> + Send>;
@@ -375,8 +378,8 @@ impl ShareServers for SharedStore {
 
     fn wait_for_links(&mut self, failed: u32) -> bool {
         let left = self.tries_since.after(self.retry_for()).left();
-        let pause = LINKS_PAUSE_MIN * 2_u32.saturating_pow(failed - 1).min(100);
-        left.map(|left| thread::sleep(pause.min(left))).is_some()
+        let pause = LINKS_PAUSE_MIN.saturating_mul(2_u32.saturating_pow(failed - 1));
+        left.map(|left| thread::sleep(pause.min(LINKS_PAUSE_MAX).min(left))).is_some()
     }
 
     fn key(&self, server: usize) -> [u8; 32] {

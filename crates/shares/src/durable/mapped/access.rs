@@ -3,6 +3,7 @@
 use chacha20::ChaCha20Rng;
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::BlockName;
+use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, ErrorKind, Leaf, StoreError, StoreErrorKind};
 use rand_core::SeedableRng;
 use zeroize::Zeroizing;
@@ -236,14 +237,18 @@ impl MappedArray {
         let writes: Vec<_> =
             writes.into_iter().map(|write| Request::Write { at, block: write.block }).collect();
         let mut servers = self.servers(tree)?;
+        servers.begin_to_try();
         let said = ask(&mut servers, writes.clone());
         let mut said: Vec<_> = said.into_iter().map(servers::done).collect();
-        // One that was started again since has not been asked for anything: it is asked the same, and told the same.
-        let is_refused = |said: &Result<(), StoreError>| {
-            said.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Refused)
+        // A server that was started again since the select does not know the query any more. It gets both again, and the same.
+        let is_cut_off = |said: &Result<(), StoreError>| {
+            said.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Unreachable)
         };
-        let again: Vec<_> = said.iter().map(is_refused).collect();
-        if again.contains(&true) {
+        for failed in 0.. {
+            let again: Vec<_> = said.iter().map(is_cut_off).collect();
+            if !again.contains(&true) || failed > 0 && !servers.wait_for_links(failed) {
+                break;
+            }
             let some = |requests: Vec<Request>| {
                 let asked = requests.into_iter().zip(&again);
                 asked.map(|(request, again)| again.then_some(request)).collect::<Vec<_>>()
@@ -251,7 +256,7 @@ impl MappedArray {
             let selects = selects.iter().cloned();
             let selects = selects.map(|select| Request::Select { at, select }).collect();
             ask_some(&mut servers, some(selects));
-            let told = ask_some(&mut servers, some(writes)).into_iter().enumerate();
+            let told = ask_some(&mut servers, some(writes.clone())).into_iter().enumerate();
             for (server, told) in told.filter_map(|(server, told)| Some((server, told?))) {
                 said[server] = servers::done(told);
             }
