@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 
+use oblivio_core::StoreErrorKind;
+
 /// What a program should know of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -39,6 +41,20 @@ pub enum OpenErrorKind {
     Unreachable,
     /// The system failed.
     Io,
+}
+
+/// What a failure of an open store is to a command that makes or opens one.
+impl From<StoreErrorKind> for OpenErrorKind {
+    fn from(kind: StoreErrorKind) -> Self {
+        match kind {
+            StoreErrorKind::Unreachable => Self::Unreachable,
+            StoreErrorKind::Fenced => Self::Locked,
+            StoreErrorKind::Full => Self::NoSpace,
+            StoreErrorKind::Damaged => Self::Damaged,
+            StoreErrorKind::UnknownVersion => Self::UnknownVersion,
+            _ => Self::Io,
+        }
+    }
 }
 
 /// Why storage cannot be made or opened. The kind is API, the message is not.

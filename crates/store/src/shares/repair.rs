@@ -94,7 +94,7 @@ impl SharedStore {
         written.and_then(|()| self.servers[server].answer(|store| store.flush())).map_err(|cause| {
             let message =
                 format!("records could not be copied to the server ({cause}): begin again");
-            OpenError::caused_by(OpenErrorKind::Io, message, cause)
+            OpenError::caused_by(cause.kind().into(), message, cause)
         })
     }
 }

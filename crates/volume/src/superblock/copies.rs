@@ -139,10 +139,8 @@ impl Copies {
             let mut problems = self.found.iter().filter_map(|copy| copy.as_ref().err());
             problems.find(|problem| problem.kind() == kind)
         };
-        let answer =
-            |problem: &SuperblockError| SuperblockError::new(problem.kind(), problem.to_string());
         if let Some(problem) = problem(UnknownVersion) {
-            return Err(answer(problem));
+            return Err(problem.clone());
         }
         let mut sound: Vec<&LockedSuperblock> = Vec::new();
         for copy in self.sound() {
@@ -159,7 +157,7 @@ impl Copies {
                 Damaged,
                 "all copies of the superblock are damaged: restore one from a backup",
             ),
-            Some(problem) => answer(problem),
+            Some(problem) => problem.clone(),
             None => unreachable!("a copy that cannot be decoded has one of these problems"),
         })
     }

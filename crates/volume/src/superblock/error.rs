@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 use oblivio_core::{StoreError, StoreErrorKind};
 
@@ -33,12 +34,12 @@ pub enum SuperblockErrorKind {
     Store,
 }
 
-/// An error about superblocks. Its message holds no secret: it may be logged.
-#[derive(Debug)]
+/// An error about superblocks. Its message holds no secret: it may be logged. A clone keeps the store's error.
+#[derive(Clone, Debug)]
 pub struct SuperblockError {
     kind: SuperblockErrorKind,
     message: String,
-    source: Option<StoreError>,
+    source: Option<Arc<StoreError>>,
 }
 
 impl SuperblockError {
@@ -53,7 +54,7 @@ impl SuperblockError {
 
     /// What kind of error of the store caused it, if one did.
     pub fn store_kind(&self) -> Option<StoreErrorKind> {
-        self.source.as_ref().map(StoreError::kind)
+        self.source.as_deref().map(StoreError::kind)
     }
 }
 
@@ -65,7 +66,7 @@ impl fmt::Display for SuperblockError {
 
 impl StdError for SuperblockError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_ref().map(|source| source as &(dyn StdError + 'static))
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 
@@ -85,6 +86,6 @@ impl From<KeyError> for SuperblockError {
 impl From<StoreError> for SuperblockError {
     fn from(error: StoreError) -> Self {
         let message = format!("storage failed at a superblock: {error}");
-        Self { kind: SuperblockErrorKind::Store, message, source: Some(error) }
+        Self { kind: SuperblockErrorKind::Store, message, source: Some(Arc::new(error)) }
     }
 }

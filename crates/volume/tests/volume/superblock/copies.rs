@@ -7,6 +7,7 @@ use oblivio_volume::superblock::copies::{
     BACK, COPIES, FRONT, read_copies, repair, settle, shape, write_copies,
 };
 use oblivio_volume::superblock::{SUPERBLOCK_BYTES, Superblock, SuperblockErrorKind as Kind};
+use oblivio_volume::{VolumeError, VolumeErrorKind};
 
 use super::{Bytes, key_file, kind, next, passphrase, superblock, with_checksum};
 
@@ -397,6 +398,49 @@ impl BucketStore for BadSector {
     }
     fn flush(&mut self) -> Result<(), StoreError> {
         self.0.flush()
+    }
+}
+
+/// Fails every read in one way.
+struct Failing(MemoryStore, StoreErrorKind);
+
+impl BucketStore for Failing {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.0.shape(tree)
+    }
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+    fn prefetch(&mut self, _: &[Piece]) {}
+    fn read(&mut self, _: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        Err(StoreError::new(self.1, "no copy can be read"))
+    }
+    fn write(&mut self, _: &[Piece], _: &mut Fill<'_>) -> Result<(), StoreError> {
+        Err(StoreError::new(self.1, "no copy can be written"))
+    }
+    fn flush(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+/// A link that is lost while copies are read is a lost link.
+#[test]
+fn the_error_of_copies_that_cannot_be_read_is_of_the_kind_of_the_store() {
+    for (of_store, expected) in [
+        (StoreErrorKind::Unreachable, VolumeErrorKind::Unreachable),
+        (StoreErrorKind::Fenced, VolumeErrorKind::Locked),
+        (StoreErrorKind::Failed, VolumeErrorKind::Io),
+    ] {
+        let mut store = Failing(with(&superblock()), of_store);
+        let copies = read_copies(&mut store);
+        let errors = [
+            copies.newest().unwrap_err(),
+            copies.unlock(&key_file(1), Attempt::default()).unwrap_err(),
+            write_copies(&mut store, &superblock()).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(VolumeError::from(error).kind(), expected);
+        }
     }
 }
 
