@@ -24,6 +24,7 @@ mod secrets;
 mod serving;
 mod share_machines;
 mod share_openings;
+mod share_records;
 mod share_trouble;
 mod shares;
 mod store_file;
