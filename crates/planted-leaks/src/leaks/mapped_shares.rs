@@ -219,8 +219,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and ends a volume with each start of a server",
         edits: &[Edit {
             file: ACCESS,
-            find: "if again.contains(&true) {",
-            replacement: "if again.contains(&true) && again.is_empty() {",
+            find: "if !again.contains(&true) || failed > 0 && !servers.wait_for_links(failed) {",
+            replacement: "if !again.is_empty() || failed > 0 && !servers.wait_for_links(failed) {",
         }],
         found_by: &[SHARES_MAPPED.tests(&[STARTS])],
     },

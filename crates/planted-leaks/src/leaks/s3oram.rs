@@ -38,6 +38,39 @@ const STEP: &str = "let step = Step { address, from: leaf.unwrap_or(drawn), to, 
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
+        name: "share-records-are-what-most-servers-say",
+        shows: "nothing, and takes servers that were away for a rollback",
+        edits: &[Edit {
+            file: "store/src/shares/votes.rs",
+            find: "counted.into_iter().map(|(value, _)| value).collect()",
+            replacement: "counted.into_iter().map(|(value, _)| value).take(1).collect()",
+        }],
+        found_by: &[STORE_REMOTE_SHARED
+            .tests(&["every_value_with_an_honest_witness_is_a_candidate"])],
+    },
+    Leak {
+        name: "share-servers-count-without-records-that-they-missed",
+        shows: "nothing, and keeps records on fewer servers than a flush promises",
+        edits: &[Edit {
+            file: "store/src/shares/mod.rs",
+            find: "self.servers[i].receive(&self.written);",
+            replacement: "if self.is_repair {\n                    self.servers[i].receive(&self.written);\n                }",
+        }],
+        found_by: &[STORE_REMOTE_SHARED
+            .tests(&["a_server_that_comes_back_gets_what_it_has_missed_before_it_counts"])],
+    },
+    Leak {
+        name: "share-records-are-flushed-by-too-few-servers",
+        shows: "nothing, and loses records that a flush has promised",
+        edits: &[Edit {
+            file: "store/src/shares/mod.rs",
+            find: "if there >= enough {",
+            replacement: "if there >= enough - 1 {",
+        }],
+        found_by: &[STORE_REMOTE_SHARED
+            .tests(&["a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all"])],
+    },
+    Leak {
         name: "s3oram-asks-once-more-for-what-has-contents",
         shows: "which accesses are to blocks with contents",
         edits: &[Edit {

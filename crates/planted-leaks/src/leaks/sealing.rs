@@ -231,8 +231,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing: what the right directory needs is another superblock then",
         edits: &[Edit {
             file: "volume/src/key_change.rs",
-            find: "history.refuse_if_behind(&mut *array, false)?;",
-            replacement: "let _ = history.refuse_if_behind(&mut *array, false);",
+            find: "matched.history.refuse_if_behind(&mut *matched.array, false)?;",
+            replacement: "let _ = matched.history.refuse_if_behind(&mut *matched.array, false);",
         }],
         found_by: &[VOLUME_GOING_BACK
             .tests(&["keys_are_not_changed_with_a_directory_that_storage_is_ahead_of"])],

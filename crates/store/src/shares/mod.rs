@@ -122,7 +122,7 @@ impl SharedStore {
         self.servers.first().map(Server::retry_for).unwrap_or_default()
     }
 
-    /// A call begins. Servers that were missing and have come back take part in it: they get what they missed first.
+    /// Begins a call. Servers that have come back take part in it, after they got what they missed.
     fn begin_call(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
         for i in 0..self.servers.len() {
@@ -158,7 +158,7 @@ impl SharedStore {
         pieces.iter().map(|piece| length(piece).ok_or_else(|| places::absent(piece))).collect()
     }
 
-    /// So many servers say what an honest one says.
+    /// The votes that a value needs: one of the servers that say it is honest.
     fn votes_min(&self) -> usize {
         self.colluding + 1
     }
@@ -320,7 +320,7 @@ impl BucketStore for SharedStore {
         sealed.seal(lengths, fill);
         let all: Vec<_> = (0..pieces.len()).collect();
         let done = self.all_do(|store| store.write(pieces, &mut |blanks| sealed.put(&all, blanks)));
-        // Servers that come back get it also if too few took it: those that did keep it.
+        // Added even if too few servers took it: those that did will hold it.
         self.written.add(pieces, sealed);
         done
     }

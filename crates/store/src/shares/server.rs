@@ -137,7 +137,7 @@ impl Server {
         }
     }
 
-    /// Whether it has come back just now, with the trees that it should have.
+    /// Takes the server back if it was reached again and has the right trees. Returns whether it was.
     pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) -> bool {
         let State::Missing { calling, .. } = &mut self.state else { return false };
         let told = calling.as_ref().map(Receiver::try_recv);
@@ -152,7 +152,8 @@ impl Server {
         !self.is_missing()
     }
 
-    /// It has come back, and gets what it has missed, durably. If it does not take that, it is missing again.
+    /// Sends what the server missed while it was away, and returns when that is durable there. A server that does not
+    /// take it is missing again.
     pub(super) fn receive(&mut self, missed: &Written) {
         let take = |store: &mut RemoteStore| missed.write_to(store).and_then(|()| store.flush());
         if let Some(Err(error)) = self.act_unnamed(take) {

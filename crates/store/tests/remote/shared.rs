@@ -169,7 +169,7 @@ fn every_value_with_an_honest_witness_is_a_candidate() {
     assert_eq!(candidates(&mut open(&servers, 1)), [1, 2]);
     damage(five, 9);
     assert_eq!(candidates(&mut open(&servers, 1)), [1, 2]);
-    // What is written next is written to all.
+    // The next write goes to all servers.
     write(&mut open(&servers, 1), 3).unwrap();
     assert_eq!(candidates(&mut open(&servers, 1)), [3]);
 }
@@ -186,7 +186,7 @@ fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
     wait_until_missing(&mut store, 0);
     store.flush().unwrap();
     drop(store);
-    // These had it from the beginning: without them it is there as well.
+    // Servers 1 and 2 have the value without the servers that had it first.
     be_there(&[four, five], false);
     assert_eq!(candidates(&mut open(&servers, 1)), [2]);
     be_there(&[four, five], true);
@@ -234,7 +234,7 @@ fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
         error.to_string().starts_with("2 of the servers are there, and 3 are needed"),
         "{error}"
     );
-    // With one that comes back, and gets what it has missed, they are enough.
+    // A server that comes back and gets what it has missed makes three.
     be_there(&[one], true);
     wait_until_missing(&mut store, 2);
     store.flush().unwrap();

@@ -265,7 +265,7 @@ pub(crate) fn match_records(
     }
 }
 
-/// Why the records of storage are not what they should be: as storage explains it, if it can.
+/// The error of records that do not fit, or storage's explanation of it if it has one.
 fn set_back(array: &mut dyn Durable, of_records: VolumeError) -> VolumeError {
     let is_of_storage =
         matches!(of_records.kind(), VolumeErrorKind::Tampered | VolumeErrorKind::StoreRolledBack);

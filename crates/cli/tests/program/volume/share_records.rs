@@ -62,7 +62,7 @@ fn older_records_of_servers_that_were_away_are_no_rollback() {
     five.assert_opens();
     five.be_there(&[4], true);
     five.assert_opens();
-    // One server with the newest records does not outvote two. It is said who may have them.
+    // One server with the newest records does not outvote two. The message names those that may have them.
     five.use_without_two();
     five.be_there(&[3, 4], false);
     let (code, said) = five.open();
@@ -72,7 +72,7 @@ fn older_records_of_servers_that_were_away_are_no_rollback() {
     }
     five.be_there(&[3, 4], true);
     five.assert_opens();
-    // An opening writes to all that are there: none of the two has old records any more.
+    // An opening writes to all servers that are there: servers 1 and 2 are up to date.
     five.be_there(&[3, 4], false);
     five.assert_opens();
 }
@@ -93,7 +93,7 @@ fn a_repair_copies_the_newest_records_and_no_removed_key_comes_back() {
     five.be_there(&[4], true);
     let repair = format!("shares repair {volume} --server 5");
     five.world.good(&repair);
-    // It got the newest: with it, two servers have that, though one that had it is away.
+    // It got the newest: two servers have that, though server 4 is away.
     five.be_there(&[3], false);
     let by_other = volume.replace("--key-file key", "--key-file other");
     five.world.bad(&format!("check {by_other}"), 6, "the key file is wrong");
