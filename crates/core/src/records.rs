@@ -53,9 +53,9 @@ impl RecordPlace {
     }
 }
 
-/// Reads records, in one trip. `each` gets the index of a place and a value that its record may have. A record
-/// never written is zeros. The caller takes the newest value that authenticates: share servers that were
-/// away show older ones.
+/// Reads records, in one trip. `each` gets the index of a place and a value that its record may
+/// have. A record never written is zeros. The caller takes the newest value that authenticates:
+/// share servers that were away show older ones.
 ///
 /// # Errors
 /// Those of [`BucketStore::read_candidates`].

@@ -74,7 +74,8 @@ pub(crate) fn read(
     Ok(look(store, key)?.0)
 }
 
-/// The same, and the number of places that hold no anchor but other bytes: a crash may have torn one.
+/// The same, and the number of places that hold no anchor but other bytes: a crash may have torn
+/// one.
 pub(crate) fn look(
     store: &mut (impl BucketStore + ?Sized),
     key: &AnchorKey,

@@ -8,8 +8,8 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::LedgerKeys;
 use crate::superblock::{Unlocked, copies};
 
-/// The newest authentic superblock and anchors that storage shows, where they belong. Needs no client's directory: they may
-/// be older than those that it knows.
+/// The newest authentic superblock and anchors that storage shows, where they belong. Needs no
+/// client's directory: they may be older than those that it knows.
 ///
 /// # Errors
 /// When storage fails, or shows no superblock of this owner any more.

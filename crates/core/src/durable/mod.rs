@@ -273,12 +273,14 @@ pub trait Durable: Send {
         Ok(())
     }
 
-    /// Explains records that are older than the state that is kept, where storage knows more than its records. It may be
-    /// open to read only, and nothing is changed. Any other fault of storage is no error here.
+    /// Explains records that are older than the state that is kept, where storage knows more than
+    /// its records. It may be open to read only, and nothing is changed. Any other fault of storage
+    /// is no error here.
     ///
     /// # Errors
-    /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack) if a part of storage was set back, which it names.
-    /// [`Unreachable`](crate::StoreErrorKind::Unreachable) if a part does not answer that may have the newer records.
+    /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack) if a part of storage was set back,
+    /// which it names. [`Unreachable`](crate::StoreErrorKind::Unreachable) if a part does not
+    /// answer that may have the newer records.
     fn check_not_set_back(&mut self) -> Result<(), Error> {
         Ok(())
     }

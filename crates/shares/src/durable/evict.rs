@@ -260,7 +260,8 @@ fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// How often an eviction is tried that fails for another reason than a link. Failures over links do not count.
+/// How often an eviction is tried that fails for another reason than a link. Failures over links do
+/// not count.
 const TRIES_MIN: u32 = 5;
 
 /// The same, where links are missing: others have given up what a server that was away for a moment still waits for, and that may be longer than it is waited for servers.

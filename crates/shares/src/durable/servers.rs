@@ -179,8 +179,9 @@ pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
     matches!(kind, Full | Damaged | UnknownVersion)
 }
 
-/// What counts of several failures, the least first. What a server's files hold can be seen by others; what it says of versions it alone says. A lost link
-/// is the reason why others fail as well.
+/// What counts of several failures, the least first. What a server's files hold can be seen by
+/// others; what it says of versions it alone says. A lost link is the reason why others fail as
+/// well.
 pub(super) fn rank(kind: StoreErrorKind) -> u8 {
     match kind {
         StoreErrorKind::UnknownVersion => 1,

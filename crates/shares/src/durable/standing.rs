@@ -130,11 +130,12 @@ impl Standing {
     }
 }
 
-/// Explains records that are older than the client's directory: servers were set back, or some do not answer. A volume that is
-/// open to read only may be asked.
+/// Explains records that are older than the client's directory: servers were set back, or some do
+/// not answer. A volume that is open to read only may be asked.
 ///
-/// Records are on 2*t* + 1 servers, of which *t* may lie. If one more is missing, those that are left may be outvoted by
-/// servers that were away when the records were written. So a single missing server may explain it.
+/// Records are on 2*t* + 1 servers, of which *t* may lie. If one more is missing, those that are
+/// left may be outvoted by servers that were away when the records were written. So a single
+/// missing server may explain it.
 ///
 /// # Errors
 /// [`StoreRolledBack`](ErrorKind::StoreRolledBack) names servers that were set back,

@@ -44,7 +44,8 @@ impl Files {
     pub(super) fn mark_what_was_taken(&mut self, at: Point) -> Result<u32, Refusal> {
         let Some(marks) = self.marks() else { return Ok(0) };
         let Some(Asked { leaf, query, .. }) = self.asked.as_ref().filter(|it| it.at == at) else {
-            // The select was answered, unless the client broke the protocol: this server was started again since.
+            // The select was answered, unless the client broke the protocol: this server was
+            // started again since.
             return Err(evict::of_another(
                 "this server does not know any more which block was selected: select it again"
                     .into(),

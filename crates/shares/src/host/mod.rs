@@ -285,8 +285,8 @@ impl Host {
     }
 }
 
-/// An attempt is made once: what is dealt in it twice would differ. A client repeats the latest one if its link was lost, so that
-/// is why it fails. It begins another attempt.
+/// An attempt is made once: what is dealt in it twice would differ. A client repeats the latest one
+/// if its link was lost, so that is why it fails. It begins another attempt.
 fn begun_before(is_latest: bool) -> Refusal {
     if is_latest {
         evict::of_another(

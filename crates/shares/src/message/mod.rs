@@ -202,8 +202,9 @@ pub enum Answer {
 /// Why a server has not done something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What the client acts by: [`Unreachable`](StoreErrorKind::Unreachable) if a lost link is the cause, to another server or to the client, or a server that
-    /// was started again; never [`Fenced`](StoreErrorKind::Fenced).
+    /// What the client acts by: [`Unreachable`](StoreErrorKind::Unreachable) if a lost link is the
+    /// cause, to another server or to the client, or a server that was started again; never
+    /// [`Fenced`](StoreErrorKind::Fenced).
     pub kind: StoreErrorKind,
     /// For people.
     pub why: String,

@@ -216,7 +216,8 @@ fn links_are_waited_for_and_what_does_not_come_back_is_not() {
     }
 }
 
-/// A store repeats a request whose link was lost. Servers that have begun the attempt refuse it, and the link is why.
+/// A store repeats a request whose link was lost. Servers that have begun the attempt refuse it,
+/// and the link is why.
 #[test]
 fn an_attempt_that_is_repeated_after_its_link_was_lost_is_a_lost_link() {
     for of_kind in KINDS {

@@ -121,7 +121,8 @@ fn a_server_may_be_started_again_between_any_two_messages() {
     owner.array.check(&mut |_| ()).unwrap();
 }
 
-/// It forgets what was selected as often as it is started again, and the access is made all the same, as long as it is worth trying.
+/// It forgets what was selected as often as it is started again, and the access is made all the
+/// same, as long as it is worth trying.
 #[test]
 fn a_server_may_be_started_again_and_again_during_an_access() {
     let mut owner = owner(5);

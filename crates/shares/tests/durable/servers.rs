@@ -49,7 +49,8 @@ pub(crate) struct World {
     pub(crate) failing_evictions: usize,
     /// Why.
     pub(crate) failure: StoreErrorKind,
-    /// Attempts in which servers lose all links. Their client asks the same again, as a store does that has lost its link.
+    /// Attempts in which servers lose all links. Their client asks the same again, as a store does
+    /// that has lost its link.
     pub(crate) cut_evictions: usize,
     /// So often it is worth waiting for links.
     pub(crate) waits_for_links: u32,

@@ -4,19 +4,23 @@
 //! server computes with, which is asked through [`ShareServers`]. Here nothing is known of what is asked.
 //!
 //! # Which value a record has
-//! At most *t* servers lie, so a value that *t* + 1 servers say has an honest witness: the client wrote it. All such values are
-//! [candidates](BucketStore::read_candidates). An honest server that was away when a newer value was written says an older one, so
-//! several values may be candidates, and no count of votes tells which is the newest. The caller authenticates them and takes the
+//! At most *t* servers lie, so a value that *t* + 1 servers say has an honest witness: the client
+//! wrote it. All such values are [candidates](BucketStore::read_candidates). An honest server that
+//! was away when a newer value was written says an older one, so several values may be candidates,
+//! and no count of votes tells which is the newest. The caller authenticates them and takes the
 //! newest. A record without a candidate reads as zeros, as a torn one does.
 //!
-//! A value with fewer votes is never shown. A liar could forge superblocks that take long to refuse, or that name a newer version.
+//! A value with fewer votes is never shown. A liar could forge superblocks that take long to
+//! refuse, or that name a newer version.
 //!
 //! # Which servers may be missing
-//! 2 *t* + 1 servers are enough to go on. A server that could not be reached for as long as is [tried](crate::RemoteOptions::retry_for) is *missing*:
-//! no call waits for it, and it is called again from time to time, while others answer.
+//! 2 *t* + 1 servers are enough to go on. A server that could not be reached for as long as is
+//! [tried](crate::RemoteOptions::retry_for) is *missing*: no call waits for it, and it is called
+//! again from time to time, while others answer.
 //!
-//! A server that comes back gets every record that this store has written since it was opened, before it takes part in a call. So every
-//! server that is there has all of them, and a flush is done if 2 *t* + 1 servers have flushed: *t* + 1 honest ones keep the records.
+//! A server that comes back gets every record that this store has written since it was opened,
+//! before it takes part in a call. So every server that is there has all of them, and a flush is
+//! done if 2 *t* + 1 servers have flushed: *t* + 1 honest ones keep the records.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -60,7 +64,8 @@ pub const SERVERS_MAX: usize = 7;
 /// Before it is looked again whether a server that is waited for has come back.
 const MISSING_PAUSE: Duration = Duration::from_millis(50);
 
-/// The first pause before something is tried again that failed because of a link. Each further pause is twice as long.
+/// The first pause before something is tried again that failed because of a link. Each further
+/// pause is twice as long.
 const LINKS_PAUSE_MIN: Duration = Duration::from_millis(50);
 
 /// The longest one. Servers that are restarted again and again may be there for moments alone.

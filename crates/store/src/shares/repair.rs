@@ -73,10 +73,12 @@ impl SharedStore {
         Ok(store)
     }
 
-    /// Removes what is left of the volume on a server, and makes it there anew with these records. It has no shares then.
+    /// Removes what is left of the volume on a server, and makes it there anew with these records.
+    /// It has no shares then.
     ///
-    /// The caller has authenticated the records, because the other servers may hold older ones as well. No other server
-    /// is written to: what it holds may be newer than what a client without its directory finds.
+    /// The caller has authenticated the records, because the other servers may hold older ones as
+    /// well. No other server is written to: what it holds may be newer than what a client without
+    /// its directory finds.
     ///
     /// # Errors
     /// When the server refuses.

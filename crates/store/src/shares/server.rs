@@ -137,7 +137,8 @@ impl Server {
         }
     }
 
-    /// Takes the server back if it was reached again and has the right trees. Returns whether it was.
+    /// Takes the server back if it was reached again and has the right trees. Returns whether it
+    /// was.
     pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) -> bool {
         let State::Missing { calling, .. } = &mut self.state else { return false };
         let told = calling.as_ref().map(Receiver::try_recv);
@@ -152,8 +153,8 @@ impl Server {
         !self.is_missing()
     }
 
-    /// Sends what the server missed while it was away, and returns when that is durable there. A server that does not
-    /// take it is missing again.
+    /// Sends what the server missed while it was away, and returns when that is durable there. A
+    /// server that does not take it is missing again.
     pub(super) fn receive(&mut self, missed: &Written) {
         let take = |store: &mut RemoteStore| missed.write_to(store).and_then(|()| store.flush());
         if let Some(Err(error)) = self.act_unnamed(take) {

@@ -39,8 +39,8 @@ impl Votes {
         self.said.len()
     }
 
-    /// Counts the votes for each piece. A candidate is a value with at least `votes_min` votes. Returns
-    /// whether every piece has one.
+    /// Counts the votes for each piece. A candidate is a value with at least `votes_min` votes.
+    /// Returns whether every piece has one.
     pub(super) fn count(&mut self, votes_min: usize) -> bool {
         let mut has_all = true;
         for i in 0..self.spans.len() {
@@ -71,8 +71,8 @@ impl Votes {
         }
     }
 
-    /// The values of a piece with at least `votes_min` votes, the one with most votes first, else in the order of the
-    /// servers.
+    /// The values of a piece with at least `votes_min` votes, the one with most votes first, else
+    /// in the order of the servers.
     fn with_votes(&self, piece: usize, votes_min: usize) -> Vec<&[u8]> {
         let Span { start, bytes } = self.spans[piece];
         let mut counted: Vec<(&[u8], usize)> = Vec::new();

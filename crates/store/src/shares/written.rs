@@ -3,7 +3,8 @@
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Piece, SealedTrip};
 
-/// The latest value of every piece that was written. Records alone are written to share servers, so it stays small.
+/// The latest value of every piece that was written. Records alone are written to share servers, so
+/// it stays small.
 #[derive(Default)]
 pub(super) struct Written {
     trips: Vec<Trip>,

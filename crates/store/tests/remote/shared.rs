@@ -211,7 +211,8 @@ fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
     wait_until_missing(&mut store, 0);
 }
 
-/// Fewer than 2 *t* + 1 servers keep no record durable: *t* of them may lie, and *t* + 1 honest ones have to be left.
+/// Fewer than 2 *t* + 1 servers keep no record durable: *t* of them may lie, and *t* + 1 honest
+/// ones have to be left.
 #[test]
 fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
     let servers = servers::<5>();

@@ -38,7 +38,8 @@ pub fn shape() -> TreeShape {
 #[derive(Debug)]
 pub struct Copies {
     found: [Result<LockedSuperblock, SuperblockError>; COPIES],
-    /// Further values that copies may have: some of the servers were away when the newest was written.
+    /// Further values that copies may have: some of the servers were away when the newest was
+    /// written.
     others: Vec<LockedSuperblock>,
 }
 
@@ -234,9 +235,10 @@ fn write_pairs(
     Ok(())
 }
 
-/// Stores `superblock`, which a secret has unlocked, in those copies that are damaged or hold anything
-/// else, and says how many those were. Good copies are left alone on one medium. Share servers get all
-/// of them: one that was away may have others, which the servers that were there outvote.
+/// Stores `superblock`, which a secret has unlocked, in those copies that are damaged or hold
+/// anything else, and says how many those were. Good copies are left alone on one medium. Share
+/// servers get all of them: one that was away may have others, which the servers that were there
+/// outvote.
 ///
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Good copies are still good then.

@@ -34,7 +34,8 @@ pub enum SuperblockErrorKind {
     Store,
 }
 
-/// An error about superblocks. Its message holds no secret: it may be logged. A clone keeps the store's error.
+/// An error about superblocks. Its message holds no secret: it may be logged. A clone keeps the
+/// store's error.
 #[derive(Clone, Debug)]
 pub struct SuperblockError {
     kind: SuperblockErrorKind,

@@ -228,7 +228,8 @@ impl Volume {
     }
 }
 
-/// Storage and a client's directory whose records fit: neither side was set back, as far as records tell.
+/// Storage and a client's directory whose records fit: neither side was set back, as far as records
+/// tell.
 pub(crate) struct Matched {
     pub(crate) known: Known,
     /// The checkpoint that storage shows.
@@ -238,11 +239,13 @@ pub(crate) struct Matched {
     pub(crate) array: Box<dyn Durable>,
 }
 
-/// Compares the superblock and the anchors that storage shows with the client's directory. Writes nothing.
+/// Compares the superblock and the anchors that storage shows with the client's directory. Writes
+/// nothing.
 ///
 /// # Errors
-/// [`StoreRolledBack`](VolumeErrorKind::StoreRolledBack) and the other kinds with which an opening refuses storage or a
-/// directory. If storage can explain why its records are old, that explanation.
+/// [`StoreRolledBack`](VolumeErrorKind::StoreRolledBack) and the other kinds with which an opening
+/// refuses storage or a directory. If storage can explain why its records are old, that
+/// explanation.
 pub(crate) fn match_records(
     mut store: AnyStore,
     dir: &dyn StateDir,

@@ -62,7 +62,8 @@ fn older_records_of_servers_that_were_away_are_no_rollback() {
     five.assert_opens();
     five.be_there(&[4], true);
     five.assert_opens();
-    // One server with the newest records does not outvote two. The message names those that may have them.
+    // One server with the newest records does not outvote two. The message names those that may
+    // have them.
     five.use_without_two();
     five.be_there(&[3, 4], false);
     let (code, said) = five.open();

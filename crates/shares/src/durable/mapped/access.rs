@@ -240,7 +240,8 @@ impl MappedArray {
         servers.begin_to_try();
         let said = ask(&mut servers, writes.clone());
         let mut said: Vec<_> = said.into_iter().map(servers::done).collect();
-        // A server that was started again since the select does not know the query any more. It gets both again, and the same.
+        // A server that was started again since the select does not know the query any more. It
+        // gets both again, and the same.
         let is_cut_off = |said: &Result<(), StoreError>| {
             said.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Unreachable)
         };
