@@ -117,7 +117,7 @@ pub use wish::{Slots, Wish};
 
 use crate::error::{Error, ErrorKind};
 use crate::scheme::{Op, Sighting};
-use crate::store::BucketStore;
+use crate::store::{BucketStore, WrongServers};
 
 /// A store whose kind a scheme does not know.
 pub type AnyStore = Box<dyn BucketStore + Send>;
@@ -222,6 +222,10 @@ pub trait Durable: Send {
     ) -> Result<bool, Error> {
         Ok(false)
     }
+
+    /// Hands over the list of servers that have answered wrong. A scheme on servers lets none of them deal, and adds those
+    /// that it finds before it would have used them.
+    fn keep_wrong_servers(&mut self, _list: Box<dyn WrongServers>) {}
 
     // ───────────────────────────── before accesses ─────────────────────────────
 

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 pub use capabilities::Capabilities;
 pub use memory::{MemoryStore, Pages};
 pub use moved::{Moved, Stretch, Written};
-pub use servers::{Answered, Patience, ShareServers};
+pub use servers::{Answered, Patience, ShareServers, WrongServers};
 
 use crate::error::StoreError;
 pub use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::StoreError;
+use crate::error::{Error, StoreError};
 
 /// What one of them answers.
 pub type Answered = Result<Vec<u8>, StoreError>;
@@ -51,4 +51,19 @@ pub trait ShareServers {
 
     /// What to call one of them in a message for people: its number, and where it is.
     fn name(&self, server: usize) -> String;
+}
+
+/// The servers that have answered wrong, as the client keeps them beside its states. A scheme lets none of them deal.
+///
+/// Servers are counted from 0. The owner removes a server from the list by repairing it.
+pub trait WrongServers: Send {
+    /// The servers on the list, in ascending order.
+    fn listed(&self) -> Vec<usize>;
+
+    /// Puts a server on the list, and tells the owner. `name` is what to call the server. When this returns, the entry
+    /// survives a crash.
+    ///
+    /// # Errors
+    /// Those of the place where the list is kept. The server may deal in nothing then, and neither may the others.
+    fn add(&mut self, server: usize, name: &str) -> Result<(), Error>;
 }

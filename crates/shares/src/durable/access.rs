@@ -16,6 +16,7 @@ use super::params::S3OramParams;
 use super::parts::Parts;
 use super::servers::{self, ask, ask_some};
 use super::standing::{self, Standing, Told, is_old};
+use super::trust::Trust;
 use crate::answers::{NoBlock, Recovered, correctable};
 use crate::client::ClientError;
 use crate::message::{Point, Request};
@@ -38,8 +39,8 @@ pub(super) struct ShareArray {
     pub(super) parts: Parts,
     /// Servers have made links to each other since the array was opened.
     pub(super) has_met: bool,
-    /// How often each server has answered wrong.
-    pub(super) wrong: Vec<u64>,
+    /// Which servers have answered wrong.
+    pub(super) trust: Trust,
     /// An access was begun and has not ended well.
     pub(super) broken: bool,
 }
@@ -209,7 +210,7 @@ impl ShareArray {
         self.check_enough()?;
         match self.known.client.recover(&numbers, &answers) {
             Ok(Recovered { block, liars }) => {
-                liars.iter().for_each(|number| self.wrong[usize::from(*number) - 1] += 1);
+                self.found_wrong(&liars)?;
                 Ok(block)
             }
             Err(ClientError::Answers(NoBlock::Contradict)) => Err(self.corrupt(
@@ -241,7 +242,7 @@ impl ShareArray {
 
     /// An error about blocks that are not what they have to be.
     pub(super) fn corrupt(&self, what: &str) -> Error {
-        let (wrong, parties): (Vec<_>, _) = (self.wrong_answers().collect(), self.params.parties);
+        let (wrong, parties) = (self.trust.wrong_servers(), self.params.parties);
         // Whoever is missing has not answered.
         let is_named = correctable(parties, parties.for_product(), self.parts.count()) > 0;
         let who = if is_named { "" } else { " Of so few answers, nobody can tell which." };
@@ -258,10 +259,10 @@ impl ShareArray {
         )
     }
 
-    /// The numbers of servers that have answered wrong, as far as it was noticed.
-    pub(super) fn wrong_answers(&self) -> impl Iterator<Item = String> {
-        let wrong = self.wrong.iter().enumerate().filter(|(_, times)| **times > 0);
-        wrong.map(|(server, times)| format!("server {} ({times} times)", server + 1))
+    /// The servers of these numbers have answered wrong: they deal no more.
+    pub(super) fn found_wrong(&mut self, numbers: &[u8]) -> Result<(), Error> {
+        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
+        self.trust.found_wrong(servers, numbers)
     }
 
     pub(super) fn accesses_left(&self) -> u64 {

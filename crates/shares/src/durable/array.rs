@@ -11,7 +11,7 @@ use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
 use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
 use oblivio_core::seal::BlockSealer;
-use oblivio_core::store::BucketStore;
+use oblivio_core::store::{BucketStore, WrongServers};
 use oblivio_core::{Error, Leaf, MasterKey};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -24,6 +24,7 @@ use super::parts::Parts;
 use super::servers;
 use super::standing::{self, is_old};
 use super::state::{plan_of, save};
+use super::trust::Trust;
 use super::walk::buckets_with_slots;
 use super::wants::address_of;
 use super::{impossible, invalid};
@@ -75,7 +76,7 @@ impl ShareArray {
             done: None,
             parts: Parts::all(count),
             has_met: false,
-            wrong: vec![0; count],
+            trust: Trust::new(count),
             broken: false,
         })
     }
@@ -113,6 +114,10 @@ impl Durable for ShareArray {
 
     fn into_store(self: Box<Self>) -> AnyStore {
         self.store
+    }
+
+    fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
+        self.trust.keep_in(list);
     }
 
     fn load(

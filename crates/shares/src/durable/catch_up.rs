@@ -97,7 +97,7 @@ impl ShareArray {
         let Ok(decoded) = fetched.decoded(parties, place) else {
             return Err(self.corrupt("shares of a block that a server lacks contradict each other"));
         };
-        decoded.liars.iter().for_each(|number| self.wrong[usize::from(*number) - 1] += 1);
+        self.found_wrong(&decoded.liars)?;
         let number = self.params.accesses_at(at);
         let opened = self.sealer.open(&decoded.block);
         if opened.is_none_or(|opened| opened.name().number != number) {

@@ -36,6 +36,12 @@ pub(super) trait Evicts {
 
     fn parts(&mut self) -> &mut Parts;
 
+    /// The numbers of the servers that deal.
+    fn dealers(&mut self) -> Result<Vec<u8>, Error>;
+
+    /// A server has found its own shares damaged. Answers whether another server deals in its place from now on.
+    fn replace_dealer(&mut self, server: usize) -> Result<bool, Error>;
+
     /// Whether servers have made links to each other since the array was opened.
     fn has_met(&mut self) -> &mut bool;
 
@@ -67,6 +73,16 @@ impl Evicts for OfKnown<'_> {
 
     fn parts(&mut self) -> &mut Parts {
         &mut self.array.parts
+    }
+
+    fn dealers(&mut self) -> Result<Vec<u8>, Error> {
+        let (parties, ShareArray { store, trust, .. }) = (self.parties(), &mut *self.array);
+        trust.dealers(servers::of(store, parties.servers())?, parties)
+    }
+
+    fn replace_dealer(&mut self, server: usize) -> Result<bool, Error> {
+        let (parties, ShareArray { store, trust, .. }) = (self.parties(), &mut *self.array);
+        trust.replace_dealer(servers::of(store, parties.servers())?, parties, server)
     }
 
     fn has_met(&mut self) -> &mut bool {
@@ -121,6 +137,7 @@ impl dyn Evicts + '_ {
             hope = match &attempted {
                 Attempted::Through => break,
                 Attempted::AreNotHere => Hope::after(self.parts().failures()),
+                Attempted::Failed(failed) if self.replace_dealers(failed)? => Hope::Left,
                 Attempted::Failed(failed) => Hope::after(failed.iter().map(|(_, error)| error)),
             };
             let is_worth_it = match hope {
@@ -181,12 +198,21 @@ impl dyn Evicts + '_ {
             Ok(evictions) => evictions,
             Err(failed) => return Ok(Attempted::Failed(failed)),
         };
-        let dealers: Vec<_> = parties.numbers().take(parties.for_product()).collect();
+        let dealers = self.dealers()?;
         let requests = evictions
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
         let failed = servers::failures(&mut self.servers()?, requests.collect());
         Ok(if failed.is_empty() { Attempted::Through } else { Attempted::Failed(failed) })
+    }
+
+    /// Lets others deal in the place of servers that have found their own shares damaged. Answers whether any do.
+    fn replace_dealers(&mut self, failed: &Failed) -> Result<bool, Error> {
+        let mut is_any = false;
+        for (server, error) in failed {
+            is_any |= error.kind() == StoreErrorKind::Damaged && self.replace_dealer(*server)?;
+        }
+        Ok(is_any)
     }
 
     /// The error about an eviction that is given up. The volume can be opened again, and begins it anew.

@@ -45,6 +45,7 @@
 //! | `coins` | what shares are drawn from |
 //! | `catch_up` | what servers lack that were missing |
 //! | `evict` | an eviction, until all servers are through with it |
+//! | `trust` | which servers deal in evictions: none that has answered wrong |
 //! | `walk` | all slots of all servers: checking and salvage |
 //! | `agreed` | the last point that enough servers have: what is left is read there |
 //! | `left` | what is left of a tree whose shares may be damaged, or missing |
@@ -72,6 +73,7 @@ mod servers;
 mod share_tree;
 mod standing;
 mod state;
+mod trust;
 mod walk;
 mod wants;
 

@@ -55,8 +55,7 @@ impl ShareArray {
     /// Checks all slots. Returns how many blocks have contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         self.look()?;
-        let wrong: Vec<_> = self.wrong_answers().collect();
-        if !wrong.is_empty() {
+        if self.trust.is_any_answer_wrong() {
             return Err(self.corrupt("share servers have answered wrong"));
         }
         let (tree, at, parties) = (self.params.tree, self.known.client.at(), self.params.parties);
@@ -105,9 +104,11 @@ impl ShareArray {
         let decoded = fetched.decoded(parties, place).ok();
         let Some(decoded) = decoded.filter(|decoded| decoded.liars.is_empty()) else {
             let wrong = fetched.wrong(parties, place, &all, |it| is_sealed(&self.sealer, it));
-            return Err(match wrong.as_deref() {
-                Some([wrong, ..]) => does_not_fit(&self.servers()?.name(usize::from(*wrong) - 1)),
-                _ => self.corrupt(DO_NOT_FIT),
+            let wrong = wrong.unwrap_or_default();
+            self.found_wrong(&wrong)?;
+            return Err(match wrong.first() {
+                Some(wrong) => does_not_fit(&self.servers()?.name(usize::from(*wrong) - 1)),
+                None => self.corrupt(DO_NOT_FIT),
             });
         };
         let opened = address.map(|_| self.sealer.open(&decoded.block));

@@ -1,11 +1,13 @@
 //! Whoever has an array, writes its plans down before they are carried out, and comes back after a crash.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
 
 use oblivio_core::durable::{
     Contents, Durable, DurableConfig, EraStart, Plan, Save, Want, number_of,
 };
 use oblivio_core::scheme::{Op, Sighting};
+use oblivio_core::store::WrongServers;
 use oblivio_core::{Error, MasterKey};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::recursive::MapShape;
@@ -30,10 +32,26 @@ pub(crate) enum Record {
     Forget(u64),
 }
 
+/// The list of a directory.
+#[derive(Clone, Default)]
+pub(crate) struct WrongList(pub(crate) Arc<Mutex<BTreeSet<usize>>>);
+
+impl WrongServers for WrongList {
+    fn listed(&self) -> Vec<usize> {
+        self.0.lock().unwrap().iter().copied().collect()
+    }
+
+    fn add(&mut self, server: usize, _: &str) -> Result<(), Error> {
+        assert!(self.0.lock().unwrap().insert(server), "the owner is told once");
+        Ok(())
+    }
+}
+
 pub(crate) struct Owner {
     pub(crate) params: S3OramParams,
     pub(crate) servers: Servers,
     pub(crate) log: Vec<Record>,
+    pub(crate) wrong: WrongList,
     pub(crate) array: Box<dyn Durable>,
     pub(crate) expected: HashMap<u64, Vec<u8>>,
     pub(crate) coins: StdRng,
@@ -74,11 +92,20 @@ impl Owner {
         let servers = Servers::new(number_of(&params.facts(), "servers").unwrap() as usize);
         let mut coins = StdRng::seed_from_u64(seed);
         let mut array = params.create(key(), &[], Box::new(servers.clone()), &mut coins).unwrap();
+        let wrong = WrongList::default();
+        array.keep_wrong_servers(Box::new(wrong.clone()));
         if let Some(contents) = contents {
             assert!(array.load(contents, &mut coins).unwrap());
         }
-        let mut owner =
-            Self { params, servers, log: Vec::new(), array, expected: HashMap::new(), coins };
+        let mut owner = Self {
+            params,
+            servers,
+            log: Vec::new(),
+            wrong,
+            array,
+            expected: HashMap::new(),
+            coins,
+        };
         owner.save(Save::Whole);
         owner
     }
@@ -191,7 +218,8 @@ impl Owner {
                 Record::Forget(address) => restore.forgotten(*address..address + 1).unwrap(),
             }
         }
-        let array = restore.finish(key(), &[], Box::new(self.servers.clone())).unwrap();
+        let mut array = restore.finish(key(), &[], Box::new(self.servers.clone())).unwrap();
+        array.keep_wrong_servers(Box::new(self.wrong.clone()));
         (array, self.log[latest + 1..].to_vec())
     }
 

@@ -37,7 +37,10 @@ pub(crate) fn repaired(owner: &Owner, server: usize) -> Result<Repaired, Error> 
 pub(crate) fn made_anew(owner: &Owner, server: usize) -> Result<Repaired, Error> {
     let checked = checked(owner, server)?;
     lose(owner, server);
-    repair(&mut owner.servers.clone(), &owner.params, &key(), (server, &checked), &mut |_| ())
+    let mut servers = owner.servers.clone();
+    let repaired = repair(&mut servers, &owner.params, &key(), (server, &checked), &mut |_| ())?;
+    owner.wrong.0.lock().unwrap().remove(&server);
+    Ok(repaired)
 }
 
 fn need(owner: &Owner, server: usize) -> Need {

@@ -10,6 +10,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, Point, Refusal, Request};
+use oblivio_shares::sharing::Share;
 use oblivio_shares::view::WireRecorder;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -35,6 +36,8 @@ pub(crate) struct World {
     pub(crate) lying_of_blocks: Vec<bool>,
     /// Servers that say that they are there.
     pub(crate) claims: Vec<Option<Point>>,
+    /// Servers that keep another share of a block than the one that they are sent.
+    pub(crate) takes_wrong: Vec<bool>,
     /// A server that says that it is where another one is, of which it is told, and has nothing of that.
     pub(crate) mirrors: Option<(usize, usize)>,
     /// The slot of the root of the data that is damaged, and on which servers.
@@ -112,6 +115,7 @@ impl Servers {
             lying: vec![false; count],
             lying_of_blocks: vec![false; count],
             claims: vec![None; count],
+            takes_wrong: vec![false; count],
             mirrors: None,
             spoilt: None,
             attempts: vec![None; count],
@@ -214,7 +218,13 @@ impl World {
         let mirrored = self.mirrors.filter(|(liar, _)| *liar == i).map(|(_, of)| of);
         let asked = mirrored.unwrap_or(i);
         let others = self.others_of(asked);
-        let message = in_tree(tree, request.encode());
+        let mut taken = request.clone();
+        if let (true, Request::Write { block, .. }) = (self.takes_wrong[i], &mut taken)
+            && let Share::Computed(share) = block
+        {
+            share[8] ^= 1;
+        }
+        let message = in_tree(tree, taken.encode());
         let answer = self.hosts[asked].answer(&message, &others, &|_| Ok(()));
         let mut answer = Answer::decode(&answer).unwrap();
         if let (Some((slot, on)), 0) = (&self.spoilt, tree)

@@ -9,7 +9,7 @@ use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
 use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
 use oblivio_core::seal::BlockSealer;
-use oblivio_core::store::BucketStore;
+use oblivio_core::store::{BucketStore, WrongServers};
 use oblivio_core::{Error, MasterKey};
 use rand_core::CryptoRng;
 
@@ -17,6 +17,7 @@ use super::super::coins::EraCoins;
 use super::super::params::S3OramParams;
 use super::super::servers;
 use super::super::standing;
+use super::super::trust::Trust;
 use super::super::walk::buckets_with_slots;
 use super::super::wants::address_of;
 use super::super::{impossible, invalid};
@@ -48,6 +49,8 @@ pub(in crate::durable) struct MappedArray {
     pub(super) done: Option<Vec<Point>>,
     /// Servers have made links to each other since the array was opened.
     pub(super) has_met: bool,
+    /// Which servers have answered wrong.
+    pub(super) trust: Trust,
     /// An access was begun and has not ended well.
     broken: bool,
 }
@@ -69,6 +72,7 @@ impl MappedArray {
         let trees = trees.collect::<Result<_, _>>().map_err(|it| impossible(it.to_string()))?;
         let (sealer, accesses) = (BlockSealer::new(key), known.accesses());
         let labels = Labels::new(&sealer, levels);
+        let trust = Trust::new(params.parties.servers());
         Ok(Self {
             params,
             levels: levels.clone(),
@@ -82,6 +86,7 @@ impl MappedArray {
             seen_max: accesses,
             done: None,
             has_met: false,
+            trust,
             broken: false,
         })
     }
@@ -121,6 +126,10 @@ impl Durable for MappedArray {
 
     fn into_store(self: Box<Self>) -> AnyStore {
         self.store
+    }
+
+    fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
+        self.trust.keep_in(list);
     }
 
     fn room(&self) -> Result<Room, Error> {

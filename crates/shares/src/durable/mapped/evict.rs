@@ -65,6 +65,16 @@ impl Evicts for OfMapped<'_> {
         &mut self.parts
     }
 
+    fn dealers(&mut self) -> Result<Vec<u8>, Error> {
+        let (parties, MappedArray { store, trust, .. }) = (self.parties(), &mut *self.array);
+        trust.dealers(servers::of(store, parties.servers())?, parties)
+    }
+
+    fn replace_dealer(&mut self, server: usize) -> Result<bool, Error> {
+        let (parties, MappedArray { store, trust, .. }) = (self.parties(), &mut *self.array);
+        trust.replace_dealer(servers::of(store, parties.servers())?, parties, server)
+    }
+
     fn has_met(&mut self) -> &mut bool {
         &mut self.array.has_met
     }

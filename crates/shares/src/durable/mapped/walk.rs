@@ -1,7 +1,6 @@
 //! All slots of all servers: whether what slots hold is what blocks of the map say.
 
 use oblivio_core::seal::BlockSealer;
-use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error};
 use zeroize::Zeroizing;
 
@@ -114,13 +113,17 @@ impl MappedArray {
         let level = *self.levels.level(tree);
         let sealed = level.metadata_elements..level.slot_elements();
         let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);
-        let wrong = fetched.wrong(self.params.parties, place, &sealed, is_sound);
-        match wrong.as_deref() {
-            Some([wrong, ..]) => match self.servers(tree) {
-                Ok(servers) => does_not_fit(&servers.name(usize::from(*wrong) - 1)),
-                Err(error) => error,
-            },
-            _ => self.corrupt(DO_NOT_FIT),
+        let wrong =
+            fetched.wrong(self.params.parties, place, &sealed, is_sound).unwrap_or_default();
+        let named =
+            servers::of(&mut self.store, self.params.parties.servers()).and_then(|servers| {
+                self.trust.found_wrong(servers, &wrong)?;
+                Ok(wrong.first().map(|wrong| servers.name(usize::from(*wrong) - 1)))
+            });
+        match named {
+            Ok(Some(name)) => does_not_fit(&name),
+            Ok(None) => self.corrupt(DO_NOT_FIT),
+            Err(error) => error,
         }
     }
 

@@ -1,0 +1,208 @@
+//! Which servers deal in evictions: none that has answered wrong.
+//!
+//! A wrong share that a server answers is left out, or makes an access fail. A wrong share that it deals becomes part of
+//! the secret on all servers. So the first wrong answer of a server puts it on a list, which is durable before the next
+//! eviction, and a repair takes it off.
+//!
+//! Who deals shows nothing of what is accessed: a server's share of a query is uniform, so whether wrong shares of a
+//! path make its answer wrong does not depend on the slot that is asked for.
+
+use oblivio_core::store::{ShareServers, WrongServers};
+use oblivio_core::{Error, StoreError, StoreErrorKind};
+
+use crate::sharing::Parties;
+
+/// The servers of an array, as far as they are known to be wrong.
+pub(super) struct Trust {
+    /// How often each server has answered wrong since the array was opened.
+    answers: Vec<u64>,
+    /// Which servers have ever answered wrong, and were not repaired since.
+    is_wrong: Vec<bool>,
+    list: Option<Box<dyn WrongServers>>,
+}
+
+impl Trust {
+    /// Trusts all `count` servers, and keeps what it finds in memory alone.
+    pub(super) fn new(count: usize) -> Self {
+        Self { answers: vec![0; count], is_wrong: vec![false; count], list: None }
+    }
+
+    /// Trusts no server of the list, and keeps there what it finds.
+    pub(super) fn keep_in(&mut self, list: Box<dyn WrongServers>) {
+        for server in list.listed() {
+            if let Some(is_wrong) = self.is_wrong.get_mut(server) {
+                *is_wrong = true;
+            }
+        }
+        self.list = Some(list);
+    }
+
+    /// The servers of these numbers have answered wrong.
+    ///
+    /// # Errors
+    /// Those of the list. No eviction may follow.
+    pub(super) fn found_wrong(
+        &mut self,
+        servers: &dyn ShareServers,
+        numbers: &[u8],
+    ) -> Result<(), Error> {
+        for server in numbers.iter().map(|number| usize::from(*number) - 1) {
+            self.answers[server] += 1;
+            self.list_wrong(servers, server)?;
+        }
+        Ok(())
+    }
+
+    /// A server has found its own shares damaged. Answers whether another server deals in its place from now on.
+    ///
+    /// # Errors
+    /// Those of the list. No eviction may follow.
+    pub(super) fn replace_dealer(
+        &mut self,
+        servers: &dyn ShareServers,
+        parties: Parties,
+        server: usize,
+    ) -> Result<bool, Error> {
+        let trusted = self.is_wrong.iter().filter(|is_wrong| !**is_wrong).count();
+        if self.is_wrong[server] || trusted <= parties.for_product() {
+            return Ok(false);
+        }
+        self.list_wrong(servers, server).map(|()| true)
+    }
+
+    fn list_wrong(&mut self, servers: &dyn ShareServers, server: usize) -> Result<(), Error> {
+        let was_wrong = std::mem::replace(&mut self.is_wrong[server], true);
+        match &mut self.list {
+            Some(list) if !was_wrong => list.add(server, &servers.name(server)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The numbers of the servers that deal in an eviction.
+    ///
+    /// # Errors
+    /// [`Damaged`](StoreErrorKind::Damaged) when too few have not answered wrong.
+    pub(super) fn dealers(
+        &self,
+        servers: &dyn ShareServers,
+        parties: Parties,
+    ) -> Result<Vec<u8>, Error> {
+        let numbers = parties.numbers().zip(&self.is_wrong);
+        let trusted = numbers.filter(|(_, is_wrong)| !**is_wrong).map(|(number, _)| number);
+        let dealers: Vec<_> = trusted.take(parties.for_product()).collect();
+        if dealers.len() == parties.for_product() {
+            return Ok(dealers);
+        }
+        let wrong = (0..self.is_wrong.len()).filter(|server| self.is_wrong[*server]);
+        let names: Vec<_> = wrong.map(|server| servers.name(server)).collect();
+        let message = format!(
+            "an eviction needs {} servers whose shares are right to deal, and wrong shares were found on {}: an eviction \
+             would spread them to all servers. Nothing is lost: {REPAIR}",
+            parties.for_product(),
+            names.join(", "),
+        );
+        Err(StoreError::new(StoreErrorKind::Damaged, message).into())
+    }
+
+    /// Whether a server has answered wrong since the array was opened.
+    pub(super) fn is_any_answer_wrong(&self) -> bool {
+        self.answers.iter().any(|times| *times > 0)
+    }
+
+    /// The servers that have answered wrong, for people.
+    pub(super) fn wrong_servers(&self) -> Vec<String> {
+        let wrong = self.answers.iter().zip(&self.is_wrong).enumerate();
+        let wrong = wrong.filter(|(_, (_, is_wrong))| **is_wrong);
+        let said = |(server, (times, _)): (usize, (&u64, _))| match times {
+            0 => format!("server {} (before this opening)", server + 1),
+            times => format!("server {} ({times} times)", server + 1),
+        };
+        wrong.map(said).collect()
+    }
+}
+
+/// What the owner does about wrong shares.
+const REPAIR: &str = "make the shares of these servers anew, one after the other, with `oblivio shares repair` and this \
+                      client's directory, and open the volume again";
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use oblivio_core::store::{Answered, Patience};
+
+    use super::*;
+
+    struct Named(usize);
+
+    impl ShareServers for Named {
+        fn count(&self) -> usize {
+            self.0
+        }
+
+        fn ask(&mut self, _: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<Answered>> {
+            unreachable!("no server is asked")
+        }
+
+        fn begin_to_try(&mut self) {}
+
+        fn wait_for_missing(&mut self) {}
+
+        fn wait_for_links(&mut self, _: u32) -> bool {
+            false
+        }
+
+        fn key(&self, _: usize) -> [u8; 32] {
+            [0; 32]
+        }
+
+        fn name(&self, server: usize) -> String {
+            format!("server {}", server + 1)
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<usize>>>);
+
+    impl WrongServers for Kept {
+        fn listed(&self) -> Vec<usize> {
+            self.0.lock().unwrap().clone()
+        }
+
+        fn add(&mut self, server: usize, _: &str) -> Result<(), Error> {
+            self.0.lock().unwrap().push(server);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn servers_that_have_answered_wrong_do_not_deal_until_too_few_are_left() {
+        let (parties, kept) = (Parties::new(5, 1).unwrap(), Kept::default());
+        let servers = &Named(5);
+        let mut trust = Trust::new(5);
+        trust.keep_in(Box::new(kept.clone()));
+        assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 2, 3]);
+        trust.found_wrong(servers, &[2]).unwrap();
+        trust.found_wrong(servers, &[2]).unwrap();
+        assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 3, 4]);
+        assert_eq!(
+            (kept.listed(), trust.wrong_servers()),
+            (vec![1], vec!["server 2 (2 times)".into()])
+        );
+        // After an opening, the list alone tells.
+        let mut trust = Trust::new(5);
+        trust.keep_in(Box::new(kept.clone()));
+        assert!(!trust.is_any_answer_wrong());
+        assert_eq!(trust.wrong_servers(), ["server 2 (before this opening)"]);
+        assert!(trust.replace_dealer(servers, parties, 3).unwrap());
+        assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 3, 5]);
+        // It is replaced already, and no other server is left for one of the last.
+        assert!(!trust.replace_dealer(servers, parties, 3).unwrap());
+        assert!(!trust.replace_dealer(servers, parties, 4).unwrap());
+        trust.found_wrong(servers, &[1]).unwrap();
+        let error = trust.dealers(servers, parties).unwrap_err();
+        assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged));
+        assert!(error.to_string().contains("server 1, server 2, server 4"), "{error}");
+        assert_eq!(kept.listed(), [1, 3, 0]);
+    }
+}

@@ -1,0 +1,120 @@
+//! Servers that have answered wrong deal in no eviction, before and after an opening, until they are repaired.
+
+use oblivio_core::StoreErrorKind;
+use oblivio_core::durable::Want;
+use oblivio_core::store::WrongServers;
+use oblivio_shares::message::Request;
+
+use crate::owner::{BLOCK_BYTES, BLOCKS, KINDS, Owner, PRESET};
+use crate::parties;
+use crate::repair::made_anew;
+
+/// The dealers of all evictions that were begun, in order.
+fn dealers(owner: &Owner) -> Vec<Vec<u8>> {
+    let seen = owner.servers.world().seen[0].clone();
+    let dealers = seen.into_iter().filter_map(|request| match request {
+        Request::Evict { dealers, .. } => Some(dealers),
+        _ => None,
+    });
+    dealers.collect()
+}
+
+fn last_dealers(owner: &Owner) -> Vec<u8> {
+    dealers(owner).pop().unwrap()
+}
+
+/// As many accesses as lead to an eviction.
+fn evict(owner: &mut Owner) {
+    let before = dealers(owner).len();
+    (0..u64::from(PRESET.accesses)).for_each(|i| owner.read(i).unwrap());
+    assert!(dealers(owner).len() > before);
+}
+
+#[test]
+fn a_server_that_has_answered_wrong_does_not_deal_until_it_is_repaired() {
+    let mut owner = Owner::new(parties(5, 1), 2);
+    (0..20).for_each(|i| owner.write(i, i as u8).unwrap());
+    evict(&mut owner);
+    assert_eq!(last_dealers(&owner), [1, 2, 3]);
+    owner.servers.world().lying_of_blocks[1] = true;
+    evict(&mut owner);
+    assert_eq!((last_dealers(&owner), owner.wrong.listed()), (vec![1, 3, 4], vec![1]));
+    owner.servers.world().lying_of_blocks[1] = false;
+    owner.checkpoint().unwrap();
+    owner.reopen().unwrap();
+    evict(&mut owner);
+    assert_eq!(last_dealers(&owner), [1, 3, 4]);
+    made_anew(&owner, 1).unwrap();
+    owner.reopen().unwrap();
+    evict(&mut owner);
+    assert_eq!(last_dealers(&owner), [1, 2, 3]);
+    owner.read_all();
+}
+
+/// The access that finds it is over on the servers, and the eviction after it is begun again by the next opening, which asks for no block before.
+#[test]
+fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
+    let mut owner = Owner::new(parties(5, 1), 2);
+    (0..20).for_each(|i| owner.write(i, i as u8).unwrap());
+    while owner.servers.world().points()[0].written + 1 < PRESET.accesses.into() {
+        owner.read(1).unwrap();
+    }
+    let mut world = owner.servers.world();
+    world.lying_of_blocks[1] = true;
+    // A select, a write, and then the client is gone.
+    let at = world.asked + 3;
+    world.stop = Some((at, vec![false; 5]));
+    drop(world);
+    owner.read(2).unwrap_err();
+    owner.servers.connect();
+    owner.servers.world().lying_of_blocks[1] = false;
+    let before = dealers(&owner).len();
+    owner.reopen().unwrap();
+    assert_eq!(dealers(&owner)[before..], [[1, 3, 4]]);
+}
+
+/// What is wrong on one server is not to become wrong on all.
+#[test]
+fn wrong_shares_of_one_server_of_five_lose_nothing() {
+    for wrong in [1, 4] {
+        let mut owner = Owner::new(parties(5, 1), 3);
+        (0..40).for_each(|i| owner.write(i, i as u8).unwrap());
+        owner.servers.world().takes_wrong[wrong] = true;
+        for i in (0..BLOCKS).cycle().take(200) {
+            owner.read(i).unwrap();
+        }
+        owner.servers.world().takes_wrong[wrong] = false;
+        assert_eq!(owner.wrong.listed(), [wrong]);
+        made_anew(&owner, wrong).unwrap();
+        owner.reopen().unwrap();
+        owner.read_all();
+        owner.array.check(&mut |_| ()).unwrap();
+    }
+}
+
+/// A check tells which server of three is wrong, where no access does.
+#[test]
+fn an_eviction_is_refused_if_too_few_servers_have_answered_right() {
+    for of_kind in KINDS {
+        let mut owner = of_kind(parties(3, 1), 7);
+        (0..48).for_each(|i| owner.write(i, 5).unwrap());
+        owner.servers.world().lying[1] = true;
+        let error = owner.array.check(&mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains("a share of server 2 does not fit"), "{error}");
+        assert_eq!(owner.wrong.listed(), [1]);
+        owner.servers.world().lying[1] = false;
+        owner.reopen().unwrap();
+        let before = dealers(&owner).len();
+        let wanted = [const { (Want::Nothing, None) }; PRESET.accesses as usize];
+        let error = owner.access(&wanted).unwrap_err();
+        assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged));
+        let said = error.to_string();
+        assert!(said.contains("wrong shares were found on server 2"), "{said}");
+        assert_eq!(dealers(&owner).len(), before, "nothing was dealt");
+        made_anew(&owner, 1).unwrap();
+        owner.reopen().unwrap();
+        owner.write(1, 1).unwrap();
+        owner.access(&[(Want::Block(1), Some(vec![2; BLOCK_BYTES]))]).unwrap();
+        owner.read_all();
+    }
+}
