@@ -155,7 +155,7 @@ impl Tile<'_> {
         let mut matrices = matrices.iter();
         let root = files.bucket(oblivio_core::BucketId::ROOT, self.eviction.before());
         let mut source = match root {
-            Some(root) => root.read_part(self.part).map_err(unusable)?,
+            Some(root) => root.read_checked(self.part).map_err(unusable)?,
             None => Vec::new(),
         };
         for triplet in tree.triplets(attempt.number) {
@@ -190,7 +190,7 @@ impl Tile<'_> {
         let (files, before) = (self.eviction.files, self.eviction.before());
         let (slots, bytes) = (files.setup.tree.slots(), self.part.bytes);
         let of_child = match files.bucket(child, before) {
-            Some(child) => child.read_part(self.part).map_err(unusable)?,
+            Some(child) => child.read_checked(self.part).map_err(unusable)?,
             None => Vec::new(),
         };
         let mut product = vec![0; slots * bytes];

@@ -8,6 +8,7 @@ use super::folder::{Folder, ShareFile};
 use super::marks::{Marked, Marks, bytes_of_pages};
 use super::places::{File, Place, place, slots_of_file};
 use super::record::{HEAD_BYTES, RECORD_BYTES, Record, sum};
+use super::sums::{Order, Pieces, SUM_BYTES};
 use crate::message::{Point, Setup};
 
 /// Shares of a tree and how far they are.
@@ -16,6 +17,7 @@ pub(super) struct Files {
     siblings: Box<dyn ShareFile>,
     leaves: Box<dyn ShareFile>,
     pub(super) setup: Setup,
+    pieces: Pieces,
     pub(super) record: Record,
     /// The query that came last, if slots say whose they are: the next write marks what it has selected.
     pub(super) asked: Option<Asked>,
@@ -39,6 +41,9 @@ pub(super) struct Bucket<'f> {
     /// Slots that hold something. The others are zeros, whatever is in the file.
     pub(super) slots: usize,
     block_bytes: usize,
+    pieces: Pieces,
+    /// Where its checksums begin, and their order.
+    sums: (u64, Order),
 }
 
 /// A part of every block: its first byte and how many.
@@ -71,8 +76,8 @@ impl Files {
                 "the record of how far the server is is damaged",
             )
         })?;
-        let (asked, is_doubtful) = (None, false);
-        let mut files = Self { root, siblings, leaves, setup, record, asked, is_doubtful };
+        let (asked, is_doubtful, pieces) = (None, false, Pieces::new(&setup));
+        let mut files = Self { root, siblings, leaves, setup, pieces, record, asked, is_doubtful };
         files.forget_a_torn_block()?;
         files.make_durable_what_was_left()?;
         Ok(files)
@@ -84,7 +89,7 @@ impl Files {
         let Record { at, number, .. } = self.record;
         if let Some(last) = at.written.checked_sub(1) {
             let block = self.block_of_root(at.evictions, last)?;
-            self.root.write_at(self.offset_in_root(at.evictions, last), &block)?;
+            self.root_after(at.evictions).write(last, &block)?;
             if let Some(marks) = self.marks() {
                 marks.write_again(at)?;
             }
@@ -135,7 +140,7 @@ impl Files {
 
     fn block_of_root(&self, evictions: u64, slot: usize) -> io::Result<Vec<u8>> {
         let mut block = vec![0; self.setup.block_bytes];
-        self.root.read_at(self.offset_in_root(evictions, slot), &mut block)?;
+        self.root_after(evictions).read(slot, &mut block)?;
         Ok(block)
     }
 
@@ -150,7 +155,8 @@ impl Files {
     /// Where it is kept which slots were taken, if slots say whose they are.
     pub(super) fn marks(&self) -> Option<Marks<'_>> {
         let Setup { tree, block_bytes, metadata_bytes, .. } = self.setup;
-        let offset = HEAD_BYTES + slots_of_file(tree, File::Root) * block_bytes as u64;
+        let slots = slots_of_file(tree, File::Root);
+        let offset = HEAD_BYTES + slots * block_bytes as u64 + self.pieces.sums_bytes(slots);
         (metadata_bytes > 0).then_some(Marks { file: &*self.root, offset, tree })
     }
 
@@ -158,10 +164,11 @@ impl Files {
         head_bytes(file) + first_slot * self.setup.block_bytes as u64
     }
 
-    fn offset_in_root(&self, evictions: u64, slot: usize) -> u64 {
-        let first = evictions % 2 * self.setup.tree.accesses() as u64;
-        let place = Place { file: File::Root, first_slot: first + slot as u64 };
-        self.offset(place)
+    /// The root after so many evictions, with all slots that it has room for.
+    fn root_after(&self, evictions: u64) -> Bucket<'_> {
+        let accesses = self.setup.tree.accesses();
+        let first_slot = evictions % 2 * accesses as u64;
+        self.bucket_at(Place { file: File::Root, first_slot }, accesses)
     }
 
     /// What a bucket holds at this point; none if all of it is zeros.
@@ -176,9 +183,15 @@ impl Files {
 
     /// The bucket that lies there.
     pub(super) fn bucket_at(&self, place: Place, slots: usize) -> Bucket<'_> {
-        let file = self.file(place.file);
-        let block_bytes = self.setup.block_bytes;
-        Bucket { file, offset: self.offset(place), slots, block_bytes }
+        let (file, pieces) = (self.file(place.file), self.pieces);
+        let Setup { tree, block_bytes, .. } = self.setup;
+        let sums_at = self.offset(Place { first_slot: slots_of_file(tree, place.file), ..place });
+        let order = match place.file {
+            File::Root => Order::by_slot(pieces),
+            File::Siblings | File::Leaves => Order::by_piece(tree.slots()),
+        };
+        let sums = (sums_at + pieces.sums_bytes(place.first_slot), order);
+        Bucket { file, offset: self.offset(place), slots, block_bytes, pieces, sums }
     }
 
     /// Whether nothing was done with it yet.
@@ -193,7 +206,7 @@ impl Files {
         block: &[u8],
         query_sum: u32,
     ) -> io::Result<()> {
-        self.root.write_at(self.offset_in_root(at.evictions, at.written), block)?;
+        self.root_after(at.evictions).write(at.written, block)?;
         let at = Point { written: at.written + 1, ..at };
         self.keep(Record { at, block_sum: sum(block), query_sum, ..self.record })
     }
@@ -249,7 +262,36 @@ impl Bucket<'_> {
         Ok(out)
     }
 
-    /// Writes a part of each slot. Slots behind those that are given become zeros.
+    /// The same of a part that is a piece.
+    ///
+    /// # Errors
+    /// `InvalidData` when one of them does not have its checksum.
+    pub(super) fn read_checked(&self, part: Part) -> io::Result<Vec<u8>> {
+        let read = self.read_part(part)?;
+        let ((_, order), piece) = (self.sums, self.pieces.number(part.first));
+        let first = if order.is_by_slot() { 0 } else { piece };
+        // The others between them are read as well.
+        let start = order.index(0, first);
+        let end = order.index(self.slots - 1, piece) + 1;
+        let mut kept = vec![0; (end - start) * SUM_BYTES];
+        self.file.read_at(self.sum_offset(0, first), &mut kept)?;
+        let kept = kept.as_chunks::<SUM_BYTES>().0;
+        for (slot, bytes) in read.chunks_exact(part.bytes).enumerate() {
+            if kept[order.index(slot, piece) - start] != self.pieces.sum_of(bytes).to_le_bytes() {
+                let message = "a share on its disk does not have its checksum any more";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+        }
+        Ok(read)
+    }
+
+    /// Where the checksum of a piece of a slot lies.
+    fn sum_offset(&self, slot: usize, piece: usize) -> u64 {
+        let (offset, order) = self.sums;
+        offset + (order.index(slot, piece) * SUM_BYTES) as u64
+    }
+
+    /// Writes a piece of each slot. Slots behind those that are given become zeros.
     pub(super) fn write_part(&self, part: Part, slots: &[u8]) -> io::Result<()> {
         let mut whole;
         let slots = if slots.len() < self.slots * part.bytes {
@@ -259,6 +301,9 @@ impl Bucket<'_> {
         } else {
             slots
         };
+        let sums = slots.chunks_exact(part.bytes).map(|piece| self.pieces.sum_of(piece));
+        let sums: Vec<_> = sums.flat_map(u32::to_le_bytes).collect();
+        self.file.write_at(self.sum_offset(0, self.pieces.number(part.first)), &sums)?;
         if part.bytes == self.block_bytes {
             return self.file.write_at(self.offset, slots);
         }
@@ -271,7 +316,18 @@ impl Bucket<'_> {
 
     /// Puts blocks into slots from `first` on.
     pub(super) fn write(&self, first: usize, blocks: &[u8]) -> io::Result<()> {
-        self.file.write_at(self.offset + (first * self.block_bytes) as u64, blocks)
+        self.file.write_at(self.offset + (first * self.block_bytes) as u64, blocks)?;
+        let slots = blocks.chunks_exact(self.block_bytes);
+        let sums: Vec<Vec<_>> = slots.map(|it| self.pieces.sums_of_slot(it).collect()).collect();
+        if self.sums.1.is_by_slot() {
+            let sums: Vec<_> = sums.concat().into_iter().flat_map(u32::to_le_bytes).collect();
+            return self.file.write_at(self.sum_offset(first, 0), &sums);
+        }
+        for piece in 0..self.pieces.count() {
+            let of_piece: Vec<_> = sums.iter().flat_map(|of| of[piece].to_le_bytes()).collect();
+            self.file.write_at(self.sum_offset(first, piece), &of_piece)?;
+        }
+        Ok(())
     }
 
     /// All of it will be read soon.
@@ -291,7 +347,9 @@ fn head_bytes(file: File) -> u64 {
 pub(super) fn bytes_of_file(setup: &Setup, file: File) -> u64 {
     let has_marks = file == File::Root && setup.metadata_bytes > 0;
     let marks = if has_marks { bytes_of_pages(setup.tree) } else { 0 };
-    head_bytes(file) + slots_of_file(setup.tree, file) * setup.block_bytes as u64 + marks
+    let slots = slots_of_file(setup.tree, file);
+    let sums = Pieces::new(setup).sums_bytes(slots);
+    head_bytes(file) + slots * setup.block_bytes as u64 + sums + marks
 }
 
 /// What a file is called that belongs to a tree.

@@ -1,39 +1,38 @@
-//! What a server is, as it is kept: its setup, and of a tree whose slots say whose they are the version of its pages of marks.
+//! What a server is, as it is kept: its setup, and the version of the files of the tree.
 //!
-//! The version is here and not in the pages: pages of another version may have another length, and then nothing lies where it is looked for. This is read before anything
-//! else, and is there before the first page.
+//! The version is here and not in the files: those of another version may have another length, and then nothing lies where
+//! it is looked for. This is read before anything else, and is there before the first file is written.
 
 use std::io::{Error, ErrorKind};
 
 use crate::message::Setup;
 
-/// Behind the setup, if there are marks. The version is last.
-const MARKS: [u8; 8] = *b"OBLMARK\x03";
+/// Behind the setup. The version is last.
+const FILES: [u8; 8] = *b"OBLKEPT\x04";
+
+/// What versions 1 to 3 had there, if slots say whose they are. Other trees had nothing.
+const MARKS: [u8; 7] = *b"OBLMARK";
 
 /// As it is kept.
 pub(super) fn encode(setup: &Setup) -> Vec<u8> {
-    let mut bytes = setup.encode();
-    if has_marks(setup) {
-        bytes.extend(MARKS);
-    }
-    bytes
+    [&setup.encode()[..], &FILES].concat()
 }
 
 /// What was kept.
 ///
 /// # Errors
-/// `InvalidData` for what no server can be, and `Unsupported` for marks of another version.
+/// `InvalidData` for what no server can be, and `Unsupported` for files of another version.
 pub(super) fn decode(bytes: &[u8]) -> Result<Setup, Error> {
-    match Setup::decode(bytes) {
-        // A version of its own came with the second.
-        Ok(setup) if has_marks(&setup) => return Err(of_version("an older")),
-        Ok(setup) => return Ok(setup),
-        Err(_) => (),
+    if Setup::decode(bytes).is_ok() {
+        return Err(of_version("an older"));
     }
     let damaged = || Error::new(ErrorKind::InvalidData, "what the server is is damaged");
-    let (setup, said) = bytes.split_last_chunk::<{ MARKS.len() }>().ok_or_else(damaged)?;
-    let setup = Setup::decode(setup).ok().filter(has_marks).ok_or_else(damaged)?;
-    let ([magic @ .., version], [known_magic @ .., known]) = (said, &MARKS);
+    let (setup, said) = bytes.split_last_chunk::<{ FILES.len() }>().ok_or_else(damaged)?;
+    let setup = Setup::decode(setup).map_err(|_| damaged())?;
+    let ([magic @ .., version], [known_magic @ .., known]) = (said, &FILES);
+    if *magic == MARKS && setup.metadata_bytes > 0 {
+        return Err(of_version("an older"));
+    }
     if magic != known_magic {
         return Err(damaged());
     }
@@ -44,13 +43,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Setup, Error> {
     }
 }
 
-fn has_marks(setup: &Setup) -> bool {
-    setup.metadata_bytes > 0
-}
-
 fn of_version(which: &str) -> Error {
     let message = format!(
-        "{which} program has made what is here of the position map, and has kept it in another way: save what the volume holds with that program, and make the volume anew"
+        "{which} program has made the shares that are here, and has kept them in another way: save what the volume holds with that program, and make the volume anew"
     );
     Error::new(ErrorKind::Unsupported, message)
 }
@@ -70,45 +65,46 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_with_marks_says_how_they_are_written_and_no_other_does() {
-        let mut without = setup(0);
-        without.keys[2][24..].copy_from_slice(&MARKS);
-        assert_eq!(encode(&without), without.encode());
-        assert_eq!(decode(&encode(&without)).unwrap(), without);
-        let with = setup(16);
-        let bytes = encode(&with);
-        assert_eq!(decode(&bytes).unwrap(), with);
-        let kind_of = |bytes: &[u8]| decode(bytes).unwrap_err();
-        let older = kind_of(&with.encode());
-        assert_eq!(older.kind(), ErrorKind::Unsupported);
-        assert!(older.to_string().contains("an older program"), "{older}");
-        let end = bytes.len() - 1;
-        for (version, which) in [(0, "an older"), (2, "an older"), (4, "a newer"), (255, "a newer")]
-        {
-            let mut other = bytes.clone();
-            other[end] = version;
-            let error = kind_of(&other);
-            assert_eq!(error.kind(), ErrorKind::Unsupported);
-            assert!(error.to_string().starts_with(which), "{error}");
+    fn a_tree_says_how_its_files_are_written() {
+        for metadata_bytes in [0, 16] {
+            let mut kept = setup(metadata_bytes);
+            kept.keys[2][24..].copy_from_slice(&FILES);
+            let bytes = encode(&kept);
+            assert_eq!(decode(&bytes).unwrap(), kept);
+            let error_of = |bytes: &[u8]| decode(bytes).unwrap_err();
+            let older = error_of(&kept.encode());
+            assert_eq!(older.kind(), ErrorKind::Unsupported);
+            assert!(older.to_string().contains("an older program"), "{older}");
+            let with_marks = [&kept.encode()[..], &MARKS, &[3]].concat();
+            let expected =
+                if metadata_bytes > 0 { ErrorKind::Unsupported } else { ErrorKind::InvalidData };
+            assert_eq!(error_of(&with_marks).kind(), expected);
+            let end = bytes.len() - 1;
+            for (version, which) in
+                [(0, "an older"), (3, "an older"), (5, "a newer"), (255, "a newer")]
+            {
+                let mut other = bytes.clone();
+                other[end] = version;
+                let error = error_of(&other);
+                assert_eq!(error.kind(), ErrorKind::Unsupported);
+                assert!(error.to_string().starts_with(which), "{error}");
+            }
+            // No other change is taken for another version.
+            for at in 0..end {
+                let mut other = bytes.clone();
+                other[at] ^= 0x20;
+                let read = decode(&other);
+                assert!(
+                    read.is_ok_and(|read| read != kept)
+                        || error_of(&other).kind() == ErrorKind::InvalidData
+                );
+            }
+            for length in 0..bytes.len() {
+                let is_older = length == kept.encode().len();
+                let expected =
+                    if is_older { ErrorKind::Unsupported } else { ErrorKind::InvalidData };
+                assert_eq!(error_of(&bytes[..length]).kind(), expected, "{length}");
+            }
         }
-        // No other change is taken for another version.
-        for at in 0..end {
-            let mut other = bytes.clone();
-            other[at] ^= 0x20;
-            let read = decode(&other);
-            assert!(
-                read.is_ok_and(|read| read != with)
-                    || kind_of(&other).kind() == ErrorKind::InvalidData
-            );
-        }
-        for length in 0..bytes.len() {
-            let is_older = length == with.encode().len();
-            let expected = if is_older { ErrorKind::Unsupported } else { ErrorKind::InvalidData };
-            assert_eq!(kind_of(&bytes[..length]).kind(), expected, "{length}");
-        }
-        assert_eq!(
-            kind_of(&[&without.encode()[..], &MARKS].concat()).kind(),
-            ErrorKind::InvalidData
-        );
     }
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `folder` | files, which whoever runs the server brings |
 //! | `kept` | what the server is, and how its marks are written |
+//! | `sums` | checksums of what lies there |
 //! | `places` | where in them a bucket lies |
 //! | `record` | how far the server is |
 //! | `files` | reading and writing of slots |
@@ -30,6 +31,7 @@ mod places;
 mod record;
 mod requests;
 mod select;
+mod sums;
 mod watcher;
 
 pub use evict::{TILES_AT_ONCE, part_bytes};

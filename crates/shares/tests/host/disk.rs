@@ -97,6 +97,15 @@ impl Disk {
         content.durable[from..from + bytes.len()].copy_from_slice(bytes);
     }
 
+    /// A bit of this byte of a file turns over.
+    #[allow(dead_code, reason = "not all tests damage files")]
+    pub(crate) fn flips_a_bit_at(&self, name: &str, at: usize) {
+        let mut state = self.0.lock().unwrap();
+        let content = state.files.get_mut(name).unwrap();
+        content.now[at] ^= 4;
+        content.durable[at] ^= 4;
+    }
+
     /// A bit of a file turns over.
     pub(crate) fn flips_a_bit(&self, name: &str, coins: &mut StdRng) {
         let mut state = self.0.lock().unwrap();

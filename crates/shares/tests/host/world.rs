@@ -154,7 +154,7 @@ impl World {
     }
 
     /// Asks all at once.
-    fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+    pub(crate) fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         let of = AtomicU8::new(self.started_again.take().map_or(0, |i| i as u8 + 1));
         let start = Arc::new(Start { of, ..Start::default() });
         let others = self.parties.numbers();
@@ -255,18 +255,24 @@ impl World {
         dead.into_iter().for_each(|i| self.restart(i));
     }
 
+    /// What servers are asked for another attempt at an eviction that the client has drawn.
+    pub(crate) fn attempt(&mut self, evictions: &[Evict<u8>]) -> Vec<Request> {
+        self.attempts += 1;
+        let dealers: Vec<_> = self.parties.numbers().take(self.parties.for_product()).collect();
+        let requests = evictions.iter().map(|evict| {
+            let evict = Evict { attempt: self.attempts, ..evict.clone() };
+            Request::Evict { evict, dealers: dealers.clone() }
+        });
+        requests.collect()
+    }
+
     pub(crate) fn evict(&mut self) {
         let number = self.client.evictions();
         let evictions = self.client.evict(&mut self.coins).unwrap();
         let mut is_expected = self.started_again.is_some() || self.tampers.is_some();
         loop {
-            self.attempts += 1;
-            let dealers: Vec<_> = self.parties.numbers().take(self.parties.for_product()).collect();
-            let requests = evictions.iter().map(|evict| {
-                let evict = Evict { attempt: self.attempts, ..evict.clone() };
-                Request::Evict { evict, dealers: dealers.clone() }
-            });
-            let answers = self.ask_all(requests.collect());
+            let requests = self.attempt(&evictions);
+            let answers = self.ask_all(requests);
             if answers.iter().all(|answer| *answer == Answer::Done) {
                 return;
             }

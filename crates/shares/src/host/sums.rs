@@ -1,0 +1,88 @@
+//! Checksums of what a server keeps, behind the slots of each file: a CRC-32 of each *piece* of each slot, which is what an
+//! eviction reads of a slot at once.
+//!
+//! An eviction checks all that it reads, because what it deals becomes part of the secret on all servers. Accesses and
+//! repairs do not check: there the client finds wrong shares, and needs what is left (ADR 18 of the repository).
+//!
+//! What is kept is the difference from the checksum of zeros. So all that was never written is right in a sparse file.
+
+use super::evict::part_bytes;
+use super::record::sum;
+use crate::message::Setup;
+
+/// Bytes of a checksum.
+pub(super) const SUM_BYTES: usize = 4;
+
+/// How the slots of a tree are divided into pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pieces {
+    block_bytes: usize,
+    piece_bytes: usize,
+    /// The checksum of a piece of zeros, and that of the last piece of a slot.
+    sums_of_zeros: [u32; 2],
+}
+
+/// In which order the checksums of a bucket lie: how many others lie between those of two slots and of two pieces.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    slot_step: usize,
+    piece_step: usize,
+}
+
+impl Order {
+    /// Those of a slot together: a write to the root brings one slot.
+    pub(super) fn by_slot(pieces: Pieces) -> Self {
+        Self { slot_step: pieces.count(), piece_step: 1 }
+    }
+
+    /// Those of a piece together: an eviction goes through a piece of all slots.
+    pub(super) fn by_piece(slots: usize) -> Self {
+        Self { slot_step: 1, piece_step: slots }
+    }
+
+    /// Which checksum of the bucket is that of a piece.
+    pub(super) fn index(self, slot: usize, piece: usize) -> usize {
+        slot * self.slot_step + piece * self.piece_step
+    }
+
+    pub(super) fn is_by_slot(self) -> bool {
+        self.piece_step == 1
+    }
+}
+
+impl Pieces {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let block_bytes = setup.block_bytes;
+        let piece_bytes = part_bytes(block_bytes, setup.tree.slots());
+        let zeros = vec![0; piece_bytes];
+        let last = (block_bytes - 1) % piece_bytes + 1;
+        let sums_of_zeros = [sum(&zeros), sum(&zeros[..last])];
+        Self { block_bytes, piece_bytes, sums_of_zeros }
+    }
+
+    /// Pieces of a slot.
+    pub(super) fn count(self) -> usize {
+        self.block_bytes.div_ceil(self.piece_bytes)
+    }
+
+    /// Which piece begins at this byte of a slot.
+    pub(super) fn number(self, first: usize) -> usize {
+        first / self.piece_bytes
+    }
+
+    /// Bytes of the checksums of some slots.
+    pub(super) fn sums_bytes(self, slots: u64) -> u64 {
+        slots * (self.count() * SUM_BYTES) as u64
+    }
+
+    /// What is kept of each piece of a slot.
+    pub(super) fn sums_of_slot(self, slot: &[u8]) -> impl Iterator<Item = u32> {
+        slot.chunks(self.piece_bytes).map(move |piece| self.sum_of(piece))
+    }
+
+    /// What is kept of a piece.
+    pub(super) fn sum_of(self, piece: &[u8]) -> u32 {
+        let [of_zeros, of_last_zeros] = self.sums_of_zeros;
+        sum(piece) ^ if piece.len() == self.piece_bytes { of_zeros } else { of_last_zeros }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a disk has spoilt is not dealt.
+
+use oblivio_core::StoreErrorKind;
+use oblivio_shares::message::Answer;
+use oblivio_shares::sharing::Parties;
+use oblivio_shares::tree::{Preset, Tree};
+
+use crate::world::World;
+
+const PRESET: Preset = Preset { slots: 128, accesses: 4 };
+
+/// They go through an eviction in three pieces.
+const BLOCK_BYTES: usize = 9_000;
+
+/// Where the record of progress and its copy end in the file of the root.
+const HEAD_BYTES: usize = 8192;
+
+/// A bit turns over in any piece of a slot that is dealt, or in a checksum.
+#[test]
+fn a_server_whose_disk_has_spoilt_a_share_says_so_and_does_not_deal_it() {
+    let tree = Tree::new(1, PRESET).unwrap();
+    let mut world = World::new(Parties::new(3, 1).unwrap(), tree, 4, BLOCK_BYTES);
+    while world.client.evictions() < 2 || !world.client.must_evict() {
+        world.access_any();
+    }
+    let number = world.client.evictions();
+    let evictions = world.client.evict(&mut world.coins).unwrap();
+    let slots = usize::from(PRESET.slots);
+    let root = HEAD_BYTES + number as usize % 2 * usize::from(PRESET.accesses) * BLOCK_BYTES;
+    let leaf = tree.evicted(number).0 as usize;
+    // Both places of the leaf: which of them counts does not matter here.
+    let in_leaf = |at: usize| [2 * leaf, 2 * leaf + 1].map(|it| it * slots * BLOCK_BYTES + at);
+    let sums = 2 * tree.leaves() as usize * slots * BLOCK_BYTES;
+    for (name, at) in [
+        ("root", vec![root]),
+        ("root", vec![root + 4 * BLOCK_BYTES - 1]),
+        ("root", vec![root + BLOCK_BYTES + 4096]),
+        ("leaves", in_leaf(0).into()),
+        ("leaves", in_leaf(slots * BLOCK_BYTES - 1).into()),
+        ("leaves", in_leaf(77 * BLOCK_BYTES + 5_000).into()),
+        ("leaves", [2 * leaf, 2 * leaf + 1].map(|it| sums + it * slots * 3 * 4).into()),
+    ] {
+        let disk = world.disks[0].clone();
+        let flip = || at.iter().for_each(|at| disk.flips_a_bit_at(name, *at));
+        flip();
+        // It reads all that it multiplies before it needs what others deal: there is one level.
+        let request = world.attempt(&evictions).swap_remove(0);
+        match world.ask(0, &request) {
+            Answer::Refused(it) if it.kind == StoreErrorKind::Damaged => {
+                assert!(it.why.contains("does not have its checksum"), "{}", it.why);
+            }
+            other => panic!("{name} {at:?}: {other:?}"),
+        }
+        flip();
+    }
+    let requests = world.attempt(&evictions);
+    assert_eq!(world.ask_all(requests), [const { Answer::Done }; 3]);
+    (0..4).for_each(|block| drop(world.access(block, None)));
+}
