@@ -54,12 +54,24 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     store: Option<StoreError>,
+    is_advised: bool,
 }
 
 impl Error {
     /// An error of this kind. The message is for people, and may be logged: it holds no secret.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), store: None }
+        Self { kind, message: message.into(), store: None, is_advised: false }
+    }
+
+    /// The same error, whose message says what to do next: what uses the engine adds no advice of its own.
+    #[must_use]
+    pub fn advised(self) -> Self {
+        Self { is_advised: true, ..self }
+    }
+
+    /// Whether the message says what to do next.
+    pub fn is_advised(&self) -> bool {
+        self.is_advised
     }
 
     /// What kind of error it is.
@@ -103,6 +115,7 @@ impl From<StoreError> for Error {
             kind: ErrorKind::Store,
             message: format!("storage failed: {error}"),
             store: Some(error),
+            is_advised: false,
         }
     }
 }

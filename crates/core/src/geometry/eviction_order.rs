@@ -26,11 +26,11 @@ pub fn evictions_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
 
 /// Which of the evictions `0..g` was the last to write the bucket on `level` of the path to `leaf`.
 ///
-/// There must have been one: `g` is at least `2^level`.
+/// There must have been one, as there always was once `g` is at least `2^level`.
 #[inline]
 pub fn last_eviction_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
     let below = (1 << level) - 1;
-    debug_assert!(g > below);
+    debug_assert!(evictions_of_bucket(g, leaf, level) > 0);
     g - 1 - ((g - 1).wrapping_sub(leaf.0) & below)
 }
 

@@ -5,7 +5,7 @@ use oblivio_core::durable::AnyStore;
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::{BlockName, BlockSealer};
 use oblivio_core::store::ShareServers;
-use oblivio_core::{Error, ErrorKind, StoreError};
+use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
 use rand_core::SeedableRng;
 use zeroize::Zeroizing;
 
@@ -16,6 +16,7 @@ use super::params::S3OramParams;
 use super::parts::Parts;
 use super::servers::{self, ask, ask_some};
 use super::standing::{self, Standing, Told, is_old};
+use super::suspicion::Suspicion;
 use super::trust::Trust;
 use crate::answers::{NoBlock, Recovered, correctable};
 use crate::client::ClientError;
@@ -213,9 +214,15 @@ impl ShareArray {
                 self.found_wrong(&liars)?;
                 Ok(block)
             }
-            Err(ClientError::Answers(NoBlock::Contradict)) => Err(self.corrupt(
-                "answers of share servers contradict each other, and there are too few to tell which are wrong",
-            )),
+            Err(ClientError::Answers(NoBlock::Contradict)) => {
+                let what = "answers of share servers contradict each other, and there are too few to tell which are wrong";
+                let do_shares_fit = false;
+                Err(self.suspicious(
+                    what,
+                    self.params.tree.path(step.from).collect(),
+                    do_shares_fit,
+                ))
+            }
             Err(error) => Err(invalid(&error.to_string())),
         }
     }
@@ -232,12 +239,30 @@ impl ShareArray {
             _ => false,
         };
         if !fits {
-            return Err(self.corrupt("what share servers have answered is not what was written"));
+            let what = "what share servers have answered is not what was written";
+            let parties = self.params.parties;
+            // So many answers fit each other that those of servers that collude would not have passed.
+            let do_shares_fit = self.parts.count() >= parties.for_product() + parties.colluding();
+            let path = self.params.tree.path(step.from).collect();
+            return Err(self.suspicious(what, path, do_shares_fit));
         }
         if let Some(opened) = &opened {
             block.copy_from_slice(opened.bytes());
         }
         Ok(block)
+    }
+
+    /// An error about what was found in one of these buckets, which names those that may have spoilt it.
+    pub(super) fn suspicious(
+        &self,
+        what: &str,
+        buckets: Vec<BucketId>,
+        do_shares_fit: bool,
+    ) -> Error {
+        let (parties, at) = (self.params.parties, self.known.client.at());
+        let suspicion = Suspicion { parties, at, buckets, do_shares_fit };
+        let message = format!("{} {}", self.corrupt(what), suspicion.advice(&self.trust));
+        Error::new(ErrorKind::Corrupt, message).advised()
     }
 
     /// An error about blocks that are not what they have to be.

@@ -45,6 +45,7 @@
 //! | `coins` | what shares are drawn from |
 //! | `catch_up` | what servers lack that were missing |
 //! | `evict` | an eviction, until all servers are through with it |
+//! | `suspicion` | who may have spoilt what shares give back |
 //! | `trust` | which servers deal in evictions: none that has answered wrong |
 //! | `walk` | all slots of all servers: checking and salvage |
 //! | `agreed` | the last point that enough servers have: what is left is read there |
@@ -73,6 +74,7 @@ mod servers;
 mod share_tree;
 mod standing;
 mod state;
+mod suspicion;
 mod trust;
 mod walk;
 mod wants;

@@ -87,9 +87,7 @@ impl Trust {
         servers: &dyn ShareServers,
         parties: Parties,
     ) -> Result<Vec<u8>, Error> {
-        let numbers = parties.numbers().zip(&self.is_wrong);
-        let trusted = numbers.filter(|(_, is_wrong)| !**is_wrong).map(|(number, _)| number);
-        let dealers: Vec<_> = trusted.take(parties.for_product()).collect();
+        let dealers = self.trusted(parties);
         if dealers.len() == parties.for_product() {
             return Ok(dealers);
         }
@@ -102,6 +100,19 @@ impl Trust {
             names.join(", "),
         );
         Err(StoreError::new(StoreErrorKind::Damaged, message).into())
+    }
+
+    /// As many servers that have not answered wrong as deal in an eviction, or all that are left.
+    fn trusted(&self, parties: Parties) -> Vec<u8> {
+        let numbers = parties.numbers().zip(&self.is_wrong);
+        let trusted = numbers.filter(|(_, is_wrong)| !**is_wrong).map(|(number, _)| number);
+        trusted.take(parties.for_product()).collect()
+    }
+
+    /// The servers that deal, for people.
+    pub(super) fn dealing(&self, parties: Parties) -> String {
+        let trusted = self.trusted(parties);
+        trusted.iter().map(|number| format!("server {number}")).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether a server has answered wrong since the array was opened.

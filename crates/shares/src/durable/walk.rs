@@ -81,7 +81,7 @@ impl ShareArray {
                     let is_here =
                         |it: &[u64; 3]| it[..2].cmp(&[bucket.0, (run.first + place) as u64]);
                     let address = places.binary_search_by(is_here).ok().map(|at| places[at][2]);
-                    self.check_slot(&fetched, place, address)?;
+                    self.check_slot(&fetched, (bucket, place), address)?;
                     found += usize::from(address.is_some());
                 }
             }
@@ -97,7 +97,7 @@ impl ShareArray {
     fn check_slot(
         &mut self,
         fetched: &Fetched,
-        place: usize,
+        (bucket, place): (BucketId, usize),
         address: Option<u64>,
     ) -> Result<(), Error> {
         let (parties, all) = (self.params.parties, 0..self.params.slot_bytes());
@@ -113,7 +113,9 @@ impl ShareArray {
         };
         let opened = address.map(|_| self.sealer.open(&decoded.block));
         if opened.is_some_and(|it| it.map(|it| it.name()) != self.known.name(address)) {
-            return Err(self.corrupt("a block is not what was written"));
+            let do_shares_fit = true;
+            let what = "a block is not what was written";
+            return Err(self.suspicious(what, vec![bucket], do_shares_fit));
         }
         Ok(())
     }

@@ -80,7 +80,7 @@ fn wrong_shares_of_one_server_of_five_lose_nothing() {
         let mut owner = Owner::new(parties(5, 1), 3);
         (0..40).for_each(|i| owner.write(i, i as u8).unwrap());
         owner.servers.world().takes_wrong[wrong] = true;
-        for i in (0..BLOCKS).cycle().take(200) {
+        for i in (0..BLOCKS).cycle().take(100) {
             owner.read(i).unwrap();
         }
         owner.servers.world().takes_wrong[wrong] = false;

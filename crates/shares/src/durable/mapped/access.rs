@@ -4,7 +4,7 @@ use chacha20::ChaCha20Rng;
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::BlockName;
 use oblivio_core::store::ShareServers;
-use oblivio_core::{Error, ErrorKind, Leaf, StoreError, StoreErrorKind};
+use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreError, StoreErrorKind};
 use rand_core::SeedableRng;
 use zeroize::Zeroizing;
 
@@ -12,6 +12,7 @@ use super::super::impossible;
 use super::super::in_tree::InTree;
 use super::super::parts::BRING_BACK;
 use super::super::servers::{self, Said, ask, ask_some};
+use super::super::suspicion::Suspicion;
 use super::array::MappedArray;
 use super::known::Step;
 use crate::client::{ClientError, Occupant, Position};
@@ -170,7 +171,8 @@ impl MappedArray {
         let asked = vec![Request::Metadata { at, leaf: shown }; self.params.parties.servers()];
         let bytes = level.tree.path_slots() * level.metadata_elements;
         let said = self.answers(tree, asked, bytes)?;
-        let position = self.found(visit, &said).map_err(|error| self.wrong(error))?;
+        let position =
+            self.found(visit, &said).map_err(|error| self.wrong(visit, &error.to_string()))?;
         let mut coins = self.coins_of(step, tree, &query_as_bytes(position, shown));
         let (number, of_tree) = (self.known.accesses(), &mut self.trees[tree]);
         of_tree.go_to(at, query_turn(number));
@@ -178,7 +180,7 @@ impl MappedArray {
         let asked = selects.iter().cloned().map(|select| Request::Select { at, select }).collect();
         let answers = self.answers(tree, asked, level.slot_elements())?;
         let sealed = self.trees[tree].block(visit.occupant(), &answers);
-        let sealed = sealed.map_err(|error| self.wrong(error))?;
+        let sealed = sealed.map_err(|error| self.wrong(visit, &error.to_string()))?;
         Ok((self.checked(visit, &sealed)?, selects))
     }
 
@@ -208,7 +210,8 @@ impl MappedArray {
             _ => false,
         };
         if !fits {
-            return Err(self.corrupt("what share servers have answered is not what was written"));
+            let what = "what share servers have answered is not what was written";
+            return Err(self.wrong(visit, what));
         }
         if let Some(opened) = &opened {
             block.copy_from_slice(opened.bytes());
@@ -280,8 +283,25 @@ impl MappedArray {
         }
     }
 
-    fn wrong(&self, error: ClientError) -> Error {
-        self.corrupt(&error.to_string())
+    fn wrong(&self, visit: &Visit, what: &str) -> Error {
+        let Visit { tree, at, shown, .. } = *visit;
+        let path = self.levels.level(tree).tree.path(shown).collect();
+        let do_shares_fit = false;
+        self.suspicious(what, at, path, do_shares_fit)
+    }
+
+    /// An error about what was found in one of these buckets of a tree, which names those that may have spoilt it.
+    pub(super) fn suspicious(
+        &self,
+        what: &str,
+        at: Point,
+        buckets: Vec<BucketId>,
+        do_shares_fit: bool,
+    ) -> Error {
+        let parties = self.params.parties;
+        let suspicion = Suspicion { parties, at, buckets, do_shares_fit };
+        let message = format!("{} {}", self.corrupt(what), suspicion.advice(&self.trust));
+        Error::new(ErrorKind::Corrupt, message).advised()
     }
 
     /// An error about blocks, or what slots say, that are not what they have to be.

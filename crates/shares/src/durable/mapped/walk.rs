@@ -96,7 +96,10 @@ impl MappedArray {
                     };
                     let slot = Zeroizing::new(decoded.block);
                     let found_in = self.opener().block_in(tree, bucket, &slot);
-                    let found_in = found_in.map_err(|wrong| self.corrupt(&wrong))?;
+                    let do_shares_fit = true;
+                    let found_in = found_in.map_err(|wrong| {
+                        self.suspicious(&wrong, at, vec![bucket], do_shares_fit)
+                    })?;
                     let Some(Found { address, mapped, block }) = found_in else { continue };
                     self.add(&mut found, tree, address, mapped);
                     self.add_told(&mut told, tree, address, &block)?;
