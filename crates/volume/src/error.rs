@@ -124,7 +124,7 @@ impl From<oblivio_core::Error> for VolumeError {
             _ => VolumeErrorKind::Io,
         };
         let advice = match kind {
-            VolumeErrorKind::Tampered => {
+            VolumeErrorKind::Tampered if !error.is_advised() => {
                 ". Bring it back as it was before it was changed, and open the volume as one that \
                  was tampered with (a backup from before the last opening is too old, and this was one). \
                  Without it, `oblivio rescue` saves what is left"

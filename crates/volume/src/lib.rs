@@ -24,6 +24,7 @@
 //! | [`state_dir`] | where the client keeps its state |
 //! | [`Coins`] | randomness that is renewed |
 //! | [`tampering`] | that storage was found to be changed |
+//! | [`wrong_servers`] | which servers have answered wrong |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
 //! | [`keys`] | what opens a volume |
 //! | [`mod@unlock`] | from storage and a secret to its owner |
@@ -63,6 +64,7 @@ pub mod superblock;
 pub mod tampering;
 pub mod unlock;
 pub mod volume;
+pub mod wrong_servers;
 
 pub use coins::Coins;
 pub use disk::{Disk, DiskOptions, Schedule};

@@ -76,6 +76,8 @@ pub struct VolumeOptions {
     /// Open a volume whose storage was found to be changed when it was last used: the owner says that it
     /// holds again what it held.
     pub after_tampering: bool,
+    /// Tells the owner what the volume goes on with, and should not for long. Messages hold no secret.
+    pub warn: fn(&str),
 }
 
 impl VolumeOptions {
@@ -108,6 +110,12 @@ impl VolumeOptions {
     pub const fn with_after_tampering(self, after_tampering: bool) -> Self {
         Self { after_tampering, ..self }
     }
+
+    /// The same, but for [`warn`](Self::warn).
+    #[must_use]
+    pub const fn with_warn(self, warn: fn(&str)) -> Self {
+        Self { warn, ..self }
+    }
 }
 
 impl Default for VolumeOptions {
@@ -118,6 +126,7 @@ impl Default for VolumeOptions {
             state_file_bytes_max: 64 << 20,
             hits: HitPolicy::Access,
             after_tampering: false,
+            warn: |_| (),
         }
     }
 }

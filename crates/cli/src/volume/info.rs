@@ -4,14 +4,15 @@ use oblivio::opening::{Unlocking, look};
 use oblivio_store::{Location, StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
-use oblivio_volume::tampering;
 use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::volume::needs_recovery;
+use oblivio_volume::{VolumeError, tampering, wrong_servers};
 use serde_json::{Value, json};
 
 use super::machine::Machine;
 use super::plan::{Plan, opening_line, size};
 use super::{opening, secret};
+use crate::advice::as_commands;
 use crate::args::{InfoArgs, OpenArgs};
 use crate::error::CliError;
 use crate::output;
@@ -29,7 +30,9 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
         other => other?,
     };
     output::print(&if args.json { format!("{:#}", facts.json()?) } else { facts.text()? })?;
-    if args.require_clean && facts.known_to_client.is_some_and(|known| known.needs_recovery) {
+    if args.require_clean
+        && facts.known_to_client.as_ref().is_some_and(|known| known.needs_recovery)
+    {
         return Err(CliError::NeedsRecovery(
             "the volume was not closed: whatever opens it next recovers it".into(),
         ));
@@ -65,6 +68,8 @@ fn known(args: &InfoArgs) -> Result<Facts, CliError> {
         known_to_client: Some(KnownToClient {
             needs_recovery: needs_recovery(&dir, &owner)?,
             tampering_found: tampering::is_noted(&dir)?,
+            what_was_found: tampering::found(&dir)?,
+            wrong_servers: wrong_servers::noted(&dir).map_err(VolumeError::from)?,
         }),
     })
 }
@@ -101,10 +106,12 @@ struct Facts {
 }
 
 /// What the client's directory says.
-#[derive(Clone, Copy)]
 struct KnownToClient {
     needs_recovery: bool,
     tampering_found: bool,
+    what_was_found: Option<String>,
+    /// Counted from 0.
+    wrong_servers: Vec<usize>,
 }
 
 impl Facts {
@@ -120,18 +127,26 @@ impl Facts {
         lines.extend(opening_line(dearest));
         lines.extend([
             format!("in use            {} of storage", size(self.allocated_bytes as f64)),
-            match self.known_to_client.map(|known| known.needs_recovery) {
+            match self.known_to_client.as_ref().map(|known| known.needs_recovery) {
                 None => "nothing of this is vouched for: name a key to have it checked".into(),
                 Some(true) => "closed            no: it will be recovered when it is opened".into(),
                 Some(false) => "closed            yes, as the client's directory has it".into(),
             },
         ]);
-        if self.known_to_client.is_some_and(|known| known.tampering_found) {
+        let known = self.known_to_client.as_ref();
+        if known.is_some_and(|known| known.tampering_found) {
             lines.push(
                 "tampering         storage was found to be changed: bring it back as it was, and \
                  open it with --after-tampering; or save what is left with `oblivio rescue`"
                     .into(),
             );
+        }
+        if let Some(found) = known.and_then(|known| known.what_was_found.as_ref()) {
+            lines.push(format!("found             {}", as_commands(found)));
+        }
+        for server in known.iter().flat_map(|known| &known.wrong_servers) {
+            let said = wrong_servers::warning(*server, &format!("server {}", server + 1));
+            lines.push(format!("wrong shares      {}", as_commands(&said)));
         }
         lines.extend(Machine::here().remarks());
         lines.extend([String::new(), slots_text(&self.slots)]);
@@ -142,9 +157,13 @@ impl Facts {
         let mut json = Plan::of(self.params.clone(), self.kind)?.json();
         json["id"] = json!(self.id());
         json["allocated_bytes"] = json!(self.allocated_bytes);
-        json["needs_recovery"] = json!(self.known_to_client.map(|known| known.needs_recovery));
-        json["tampering_found"] = json!(self.known_to_client.map(|known| known.tampering_found));
-        json["authenticated"] = json!(self.known_to_client.is_some());
+        let known = self.known_to_client.as_ref();
+        json["needs_recovery"] = json!(known.map(|known| known.needs_recovery));
+        json["tampering_found"] = json!(known.map(|known| known.tampering_found));
+        let wrong = known.map(|known| &known.wrong_servers);
+        let numbers = |wrong: &Vec<usize>| wrong.iter().map(|it| it + 1).collect::<Vec<_>>();
+        json["wrong_servers"] = json!(wrong.map(numbers));
+        json["authenticated"] = json!(known.is_some());
         json["machine"] = Machine::here().json();
         json["key_slots"] = slots_json(&self.slots);
         Ok(json)

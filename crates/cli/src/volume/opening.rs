@@ -87,7 +87,8 @@ pub(super) fn open_watched(
         .with_sync_moves(sync_moves)
         .with_lengths(lengths)
         .with_hits(hits)
-        .with_after_tampering(after_tampering);
+        .with_after_tampering(after_tampering)
+        .with_warn(output::remark);
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
         output::remark(&format!(

@@ -1,14 +1,16 @@
 //! `oblivio shares repair`: the shares of one server, made anew.
 
-use oblivio::opening::{Locked, look_to_repair};
+use oblivio::home;
+use oblivio::opening::{Locked, look_to_repair, state_of};
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
 use oblivio_store::{SharedStore, StoreOptions};
-use oblivio_volume::superblock::VolumeParams;
+use oblivio_volume::state_dir::FsStateDir;
+use oblivio_volume::superblock::{Unlocked, VolumeParams};
 use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::volume::seal_key;
-use oblivio_volume::{VolumeError, authentic_records};
+use oblivio_volume::{VolumeError, authentic_records, wrong_servers};
 use serde_json::json;
 
 use super::secret;
@@ -30,11 +32,16 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     };
     let owner = secret::with(secret, |secret| locked.owner_of(&mut looked, false, secret))?;
     let params = shape(owner.superblock.params())?;
-    check_needed(args, &mut looked, &params)?;
+    let mut dir = client_directory(args, &owner)?;
+    let is_known = match &dir {
+        Some(dir) => wrong_servers::noted(dir).map_err(VolumeError::from)?.contains(&server),
+        None => false,
+    };
+    check_needed(args, is_known, &mut looked, &params)?;
     drop(looked);
     let mut store = volume.open_to_repair(server, &options)?;
     // While somebody used the volume, it could be taken for being behind.
-    check_needed(args, &mut store, &params)?;
+    check_needed(args, is_known, &mut store, &params)?;
     let buckets = params.buckets();
     // All is read twice: nothing is removed before it is known that the others have it.
     let bar = progress::bar_of(buckets, "buckets of the others");
@@ -51,6 +58,12 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     bar.finish_and_clear();
     let repaired = repaired.map_err(VolumeError::from)?;
     store.flush().map_err(|error| VolumeError::from(oblivio_core::Error::from(error)))?;
+    if let Some(dir) = &mut dir {
+        for wrong in &repaired.wrong {
+            wrong_servers::note(dir, *wrong).map_err(VolumeError::from)?;
+        }
+        wrong_servers::forget(dir, server).map_err(VolumeError::from)?;
+    }
     let names = |servers: &[usize]| {
         let names: Vec<_> = servers.iter().map(|server| store.name(*server)).collect();
         names.join(", ")
@@ -63,6 +76,12 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         output::print(&format!("{said:#}"))?;
     } else {
         output::print(&format!("{} has its shares again", store.name(server)))?;
+    }
+    if dir.is_none() && args.anyway {
+        output::remark(
+            "the client's directory is in use or not here: if `oblivio info` says there that this server has wrong shares, \
+             repeat the repair there (--state)",
+        );
     }
     if !repaired.behind.is_empty() {
         output::remark(&format!(
@@ -79,14 +98,26 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     )))
 }
 
+/// The client's directory, if it is here and not in use. It has to be if it is named.
+fn client_directory(args: &RepairArgs, owner: &Unlocked) -> Result<Option<FsStateDir>, CliError> {
+    let path = state_of(args.state.as_deref(), owner);
+    let opened = path.and_then(|path| home::open(&path));
+    match opened {
+        Ok(dir) => Ok(Some(dir)),
+        Err(error) if args.state.is_some() => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
 /// Refuses to make a server anew that is where the others are, unless it is asked for all the same.
 fn check_needed(
     args: &RepairArgs,
+    is_known_to_be_wrong: bool,
     store: &mut SharedStore,
     params: &S3OramParams,
 ) -> Result<(), CliError> {
     let server = usize::from(args.server) - 1;
-    if args.anyway {
+    if args.anyway || is_known_to_be_wrong {
         return Ok(());
     }
     let said = match needs_repair(store, params, server).map_err(VolumeError::from)? {

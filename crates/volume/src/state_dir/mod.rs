@@ -2,9 +2,11 @@
 
 mod fs;
 mod fs_file;
+mod shared;
 
 pub use fs::FsStateDir;
 pub use fs_file::{FILLER, FILLER_BYTES};
+pub(crate) use shared::SharedDir;
 
 use std::io::{self, Read, Seek};
 

@@ -20,9 +20,10 @@ use crate::ledger::{self, Last, Ledger, LedgerKeys, Live, Opening, Past};
 use crate::newest;
 use crate::state::history::History;
 use crate::state::record::{CheckpointName, LoggedPlan, Record};
-use crate::state_dir::StateDir;
+use crate::state_dir::{SharedDir, StateDir};
 use crate::superblock::{self, Superblock, Unlocked};
 use crate::tampering;
+use crate::wrong_servers;
 
 /// What was done when a volume was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +90,9 @@ impl Volume {
         let mut coins = coins.into();
         let trees = trees(config.shapes()?.len());
         let mut array = config.create(seal_key(key), &trees, Box::new(store), &mut coins)?;
+        let dir = SharedDir::new(dir);
+        array.keep_wrong_servers(Box::new(wrong_servers::List::open(dir.clone(), options.warn)?));
+        let dir = Box::new(dir);
         let to_write = match contents {
             Some(contents) => (!array.load(contents, &mut coins)?).then_some(contents),
             None => None,
@@ -174,7 +178,7 @@ impl Volume {
     /// Any. Nothing is lost by an opening that fails.
     pub fn open(
         store: impl BucketStore + Send + 'static,
-        mut dir: Box<dyn StateDir>,
+        dir: Box<dyn StateDir>,
         owner: &Unlocked,
         options: VolumeOptions,
         coins: impl Into<Coins>,
@@ -191,6 +195,8 @@ impl Volume {
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         let keys = LedgerKeys::new(key);
+        let shared = SharedDir::new(dir);
+        let mut dir: Box<dyn StateDir> = Box::new(shared.clone());
         let past = Past::read(&*dir, &keys, &volume_id)?;
         past.make_durable(&mut *dir)?;
         let generation = past.generation;
@@ -202,6 +208,8 @@ impl Volume {
             .refuse_if_behind(&mut *live.array, options.after_tampering)
             .inspect_err(|error| tampering::note(&mut *dir, error))?;
         tampering::check(&*dir, options.after_tampering)?;
+        let found = tampering::found(&*dir)?;
+        live.array.keep_wrong_servers(Box::new(wrong_servers::List::open(shared, options.warn)?));
         live.array.check_storage()?;
         let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;
         // What is written from here on is not what was lost.
@@ -223,6 +231,9 @@ impl Volume {
         let opening = opening(superblock, &options, history.head.may_lose_moves);
         let mut ledger = Ledger::resume(dir, keys, opening, last, &mut live)?;
         announced::forget(&mut *ledger.dir)?;
+        if tampering::is_noted(&*ledger.dir)? && live.array.store_mut().servers().is_some() {
+            (options.warn)(&tampering::warning_of_servers(found.as_deref()));
+        }
         tampering::forget(&mut *ledger.dir)?;
         Ok((Self::new(live, ledger, options), recovery))
     }

@@ -1,12 +1,18 @@
 //! A volume on share servers: records beside them, a log before them, and back after a crash.
 
-use oblivio_core::durable::Wish;
+use std::cell::RefCell;
+
+use oblivio_core::durable::{Wish, number_of};
+use oblivio_shares::field::{Field, Gf256};
+use oblivio_shares::sharing::recover;
 use oblivio_testkit::crash::{Survival, World};
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::rescue::{Damage, rescue};
 use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind, VolumeOptions};
+use oblivio_volume::{
+    SyncMoves, Volume, VolumeError, VolumeErrorKind, VolumeOptions, wrong_servers,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use zeroize::Zeroizing;
@@ -50,8 +56,14 @@ impl Setup {
         let volume_key = VolumeKey::draw(&mut coins);
         let secret = Secret::KeyFile(Zeroizing::new(vec![5; 32]));
         let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
+        let facts = params.config().unwrap().facts();
+        let servers = number_of(&facts, "servers").unwrap() as u8;
         let superblock = Superblock::create(params, &volume_key, &slot, &mut coins).unwrap();
-        Self { world, hosts: Hosts::new(3), owner: Unlocked { superblock, volume_key, slot: 0 } }
+        Self {
+            world,
+            hosts: Hosts::new(servers),
+            owner: Unlocked { superblock, volume_key, slot: 0 },
+        }
     }
 
     fn store(&self) -> OnServers {
@@ -64,8 +76,11 @@ impl Setup {
     }
 
     fn open(&self) -> Result<Volume, VolumeError> {
+        self.open_with(VolumeOptions::default())
+    }
+
+    fn open_with(&self, options: VolumeOptions) -> Result<Volume, VolumeError> {
         let (dir, coins) = (Box::new(self.world.dir()), StdRng::seed_from_u64(3));
-        let options = VolumeOptions::default();
         Volume::open(self.store(), dir, &self.owner, options, coins).map(|(volume, _)| volume)
     }
 }
@@ -192,4 +207,94 @@ fn a_store_without_servers_is_refused() {
     let store = setup.world.store();
     let error = Volume::create(store, dir, &setup.owner, options, coins).map(drop).unwrap_err();
     assert!(error.to_string().contains("share servers"), "{error}");
+}
+
+thread_local! {
+    /// What the owner was told.
+    static TOLD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+fn told() -> Vec<String> {
+    TOLD.take()
+}
+
+fn telling() -> VolumeOptions {
+    VolumeOptions::default().with_warn(|said| TOLD.with_borrow_mut(|told| told.push(said.into())))
+}
+
+fn write(volume: &mut Volume, address: u64, fill: u8) {
+    let data = [fill; BLOCK_BYTES];
+    let op = oblivio_core::Op::Write(&data);
+    volume.access(&mut [oblivio_core::Access { address, op }]).unwrap();
+}
+
+/// The directory knows of it before the client can die, until the server is repaired.
+#[test]
+fn a_server_that_has_answered_wrong_is_told_once_and_kept_in_the_directory() {
+    let wish = Wish { servers: Some(5), colluding: Some(1), ..Setup::wish() };
+    let setup = Setup::of(VolumeParams::plan(&wish).unwrap());
+    let mut volume = setup.create(telling()).unwrap();
+    (0..9).for_each(|address| write(&mut volume, address, 7));
+    assert!(told().is_empty());
+    setup.hosts.adds(1, 1);
+    (0..9).for_each(|address| assert_eq!(contents(&mut volume, address), [7; BLOCK_BYTES]));
+    let said = told();
+    assert!(said.len() == 1 && said[0].starts_with("server 2 has wrong shares"), "{said:?}");
+    drop(volume);
+    setup.hosts.adds(1, 0);
+    setup.world.crash(&mut StdRng::seed_from_u64(5), Survival::None);
+    assert_eq!(wrong_servers::noted(&setup.world.dir()).unwrap(), [1]);
+    drop(setup.open_with(telling()).unwrap());
+    assert_eq!(told(), said);
+    wrong_servers::forget(&mut setup.world.dir(), 1).unwrap();
+    drop(setup.open_with(telling()).unwrap());
+    assert!(told().is_empty());
+}
+
+/// One server adds a value to what it deals. It knows the value, and can take it back once an access has failed.
+#[test]
+fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
+    let setup = Setup::new();
+    let mut volume = setup.create(telling()).unwrap();
+    (0..40).for_each(|address| write(&mut volume, address, 7));
+    let added = 0x1d;
+    setup.hosts.spoil_leaves(added);
+    let mut found = [0; BLOCK_BYTES];
+    let failed = (0..3).find_map(|address| {
+        let op = oblivio_core::Op::Read(&mut found);
+        volume.access(&mut [oblivio_core::Access { address, op }]).err()
+    });
+    let error = failed.expect("some block is in a leaf");
+    let names_suspects = |said: &str| {
+        [
+            "written by eviction ",
+            "deal are server 1, server 2, server 3",
+            "`oblivio rescue`",
+            "a new volume",
+        ]
+        .iter()
+        .all(|part| said.contains(part))
+    };
+    assert!(
+        error.kind() == VolumeErrorKind::Tampered && names_suspects(&error.to_string()),
+        "{error}"
+    );
+    assert!(!error.to_string().contains("a backup from before"), "{error}");
+    drop(volume);
+    // Whether the server undoes it or not, the next opening names who may have done it, and asks no server.
+    let weight = recover::<Gf256>(&[1, 2, 3], &[&[1], &[0], &[0]]).unwrap()[0];
+    setup.hosts.adds(0, Gf256::multiply(added, Gf256::inverse(weight).unwrap()));
+    let error = setup.open_with(telling()).map(drop).unwrap_err();
+    assert!(
+        error.kind() == VolumeErrorKind::Tampered && names_suspects(&error.to_string()),
+        "{error}"
+    );
+    assert!(told().is_empty());
+    // The owner is told what it means that the access passes now.
+    drop(setup.open_with(telling().with_after_tampering(true)).unwrap());
+    let said = told();
+    assert!(
+        said.len() == 1 && said[0].contains("passes now") && names_suspects(&said[0]),
+        "{said:?}"
+    );
 }

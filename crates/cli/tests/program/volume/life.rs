@@ -116,7 +116,7 @@ fn a_description_as_json_with_a_key_and_without() {
         &["allocated_bytes", "authenticated", "id", "key_slots", "machine", "needs_recovery"],
     ]
     .concat();
-    let fields = [&fields[..], &["tampering_found"]].concat();
+    let fields = [&fields[..], &["tampering_found", "wrong_servers"]].concat();
     let vouched = world.json(&format!("info {VOLUME} --require-clean --json"));
     assert_fields(&vouched, &fields);
     assert_eq!(vouched["authenticated"], true);

@@ -399,9 +399,9 @@ fn a_position_map_that_does_not_fit_on_the_client_is_on_the_servers() {
     assert_eq!(fs::read(world.path("rescued")).unwrap(), bytes(3, MIB));
 }
 
-/// What a server keeps of marks has a version, and says so to whoever opens the volume.
+/// What a server keeps has a version, and says so to whoever opens the volume.
 #[test]
-fn marks_of_another_version_are_refused_as_such() {
+fn shares_of_another_version_are_refused_as_such() {
     let world = World::new();
     let mut servers = ShareServers::new(&world, 3, "");
     let volume = servers.volume("disk");
@@ -661,8 +661,15 @@ fn a_damaged_share_is_noticed_when_it_is_read() {
     }
     world.bad(&format!("rescue {volume} image --state client"), 7, "blocks that are lost: 0");
     assert!(fs::read(world.path("image")).unwrap() == fs::read(world.path("data")).unwrap());
-    world.good(&repair(1));
+    // The check has named it: it deals in no eviction until it is repaired where the directory is.
+    let info = format!("info {volume} --state client");
+    assert!(world.good(&info).contains("server 1 has wrong shares"));
+    assert_eq!(world.json(&format!("{info} --json"))["wrong_servers"], serde_json::json!([1]));
+    world.bad(&write, 7, "a share of server 1");
+    world.good(&format!("shares repair {volume} --server 1 --state client"));
+    assert!(!world.good(&info).contains("wrong shares"));
     world.good(&format!("check {volume} --state client --after-tampering"));
+    world.good(&write);
 }
 
 #[test]

@@ -9,13 +9,14 @@ use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
 use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, Patience, ShareServers};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Folder, Host, Mailbox, Peers, ShareFile};
+use oblivio_shares::message::{Answer, Request};
 use oblivio_testkit::crash::CrashStore;
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
 
 /// Files that outlive whoever uses them.
-#[derive(Default)]
-struct MemoryFolder(Mutex<BTreeMap<String, Bytes>>);
+#[derive(Clone, Default)]
+struct MemoryFolder(Arc<Mutex<BTreeMap<String, Bytes>>>);
 
 struct MemoryFile(Bytes);
 
@@ -72,18 +73,39 @@ impl Peers for Others {
 
 /// The servers. Copies are the same.
 #[derive(Clone)]
-pub(crate) struct Hosts(Arc<Mutex<Vec<Host>>>);
+pub(crate) struct Hosts {
+    hosts: Arc<Mutex<Vec<Host>>>,
+    folders: Vec<MemoryFolder>,
+    /// What each server adds to each byte that it has selected.
+    added: Arc<Mutex<Vec<u8>>>,
+}
 
 impl Hosts {
     pub(crate) fn new(count: u8) -> Self {
-        let host = |i| Host::open(Box::new(MemoryFolder::default()), [i; 32]).unwrap();
-        Self(Arc::new(Mutex::new((0..count).map(host).collect())))
+        let folders: Vec<_> = (0..count).map(|_| MemoryFolder::default()).collect();
+        let opened = (0..count).zip(&folders);
+        let hosts = opened.map(|(i, it)| Host::open(Box::new(it.clone()), [i; 32]).unwrap());
+        let hosts = Arc::new(Mutex::new(hosts.collect()));
+        Self { hosts, folders, added: Arc::new(Mutex::new(vec![0; count.into()])) }
     }
 
     /// That server has nothing any more.
     pub(crate) fn lose(&self, i: usize) {
         let new = Host::open(Box::new(MemoryFolder::default()), [9; 32]).unwrap();
-        self.0.lock().unwrap()[i] = new;
+        self.hosts.lock().unwrap()[i] = new;
+    }
+
+    /// From now on, that server adds this to each byte that it has selected.
+    pub(crate) fn adds(&self, i: usize, added: u8) {
+        self.added.lock().unwrap()[i] = added;
+    }
+
+    /// All servers have something else in all leaves: as if one of them had dealt a product to which it has added this.
+    pub(crate) fn spoil_leaves(&self, added: u8) {
+        for folder in &self.folders {
+            let leaves = folder.0.lock().unwrap()["leaves"].clone();
+            leaves.lock().unwrap().iter_mut().for_each(|byte| *byte ^= added);
+        }
     }
 }
 
@@ -93,9 +115,20 @@ pub(crate) struct OnServers {
     pub(crate) hosts: Hosts,
 }
 
+/// An answer to which a server has added something, if it is what it has selected.
+fn with(added: u8, message: &[u8], answer: Vec<u8>) -> Vec<u8> {
+    match (Request::decode_in(message), Answer::decode(&answer)) {
+        (Ok((_, Request::Select { .. })), Ok(Answer::Share(mut share))) => {
+            share.iter_mut().for_each(|byte| *byte ^= added);
+            Answer::Share(share).encode()
+        }
+        _ => answer,
+    }
+}
+
 impl ShareServers for OnServers {
     fn count(&self) -> usize {
-        self.hosts.0.lock().unwrap().len()
+        self.hosts.hosts.lock().unwrap().len()
     }
 
     fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<Answered>> {
@@ -104,14 +137,20 @@ impl ShareServers for OnServers {
             let gone = || Err(StoreError::new(StoreErrorKind::Unreachable, "it is off"));
             return messages.into_iter().map(|message| message.map(|_| gone())).collect();
         }
-        let mut hosts = self.hosts.0.lock().unwrap();
+        let mut hosts = self.hosts.hosts.lock().unwrap();
         let mailboxes: Vec<_> = hosts.iter().map(Host::mailbox).collect();
+        let added = self.hosts.added.lock().unwrap().clone();
         thread::scope(|scope| {
             let asked = (1..).zip(hosts.iter_mut()).zip(messages);
             let threads: Vec<_> = asked
-                .map(|((from, host), message)| {
+                .zip(added)
+                .map(|(((from, host), message), added)| {
                     let others = Others { from, mailboxes: mailboxes.clone() };
-                    scope.spawn(move || Some(Ok(host.answer(&message?, &others, &|_| Ok(())))))
+                    scope.spawn(move || {
+                        let message = message?;
+                        let answer = host.answer(&message, &others, &|_| Ok(()));
+                        Some(Ok(with(added, &message, answer)))
+                    })
                 })
                 .collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()

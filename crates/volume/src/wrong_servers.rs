@@ -1,0 +1,99 @@
+//! Servers that have answered wrong are kept in the client's directory, so that none of them deals after the next opening
+//! either. A repair of the server removes it.
+
+use std::io;
+
+use oblivio_core::store::WrongServers;
+use oblivio_core::{Error, StoreError};
+
+use crate::error::VolumeError;
+use crate::state_dir::{SharedDir, StateDir};
+
+/// An empty file for each server: this, and the number of the server. What matters is that it is there.
+const NAME: &str = "wrong-server-";
+
+/// The list, in the directory of an open volume.
+pub(crate) struct List {
+    dir: SharedDir,
+    listed: Vec<usize>,
+    warn: fn(&str),
+}
+
+impl List {
+    /// Reads the list, and tells the owner which servers are on it.
+    pub(crate) fn open(mut dir: SharedDir, warn: fn(&str)) -> Result<Self, VolumeError> {
+        let listed = noted(&dir)?;
+        if !listed.is_empty() {
+            // What a program has left that died before it synced.
+            dir.sync_names()?;
+        }
+        listed.iter().for_each(|server| warn(&warning(*server, &format!("server {}", server + 1))));
+        Ok(Self { dir, listed, warn })
+    }
+}
+
+impl WrongServers for List {
+    fn listed(&self) -> Vec<usize> {
+        self.listed.clone()
+    }
+
+    fn add(&mut self, server: usize, name: &str) -> Result<(), Error> {
+        note(&mut self.dir, server).map_err(failed)?;
+        self.listed.push(server);
+        self.listed.sort_unstable();
+        (self.warn)(&warning(server, name));
+        Ok(())
+    }
+}
+
+fn failed(error: io::Error) -> Error {
+    let message = format!("the client's directory failed: {error}");
+    StoreError::caused_by(error.kind().into(), message, error).into()
+}
+
+/// What the owner is told of a server.
+pub fn warning(server: usize, name: &str) -> String {
+    format!(
+        "{name} has wrong shares, and deals in no eviction any more. With this client's directory, make its shares anew: \
+         `oblivio shares repair` of server {}. Another server with wrong shares may stop the volume",
+        server + 1
+    )
+}
+
+/// The servers of the list in this directory, in ascending order. They are counted from 0.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn noted(dir: &dyn StateDir) -> io::Result<Vec<usize>> {
+    let number = |name: &String| name.strip_prefix(NAME)?.parse::<usize>().ok()?.checked_sub(1);
+    let mut listed: Vec<_> = dir.names()?.iter().filter_map(number).collect();
+    listed.sort_unstable();
+    Ok(listed)
+}
+
+/// Puts a server on the list, durably.
+///
+/// # Errors
+/// When the directory cannot be changed.
+pub fn note(dir: &mut dyn StateDir, server: usize) -> io::Result<()> {
+    if !noted(dir)?.contains(&server) {
+        dir.create(&name(server))?;
+    }
+    dir.sync_names()
+}
+
+/// Removes a server that was repaired from the list.
+///
+/// # Errors
+/// When the directory cannot be changed.
+pub fn forget(dir: &mut dyn StateDir, server: usize) -> io::Result<()> {
+    if noted(dir)?.contains(&server) {
+        dir.remove(&name(server))?;
+        dir.sync_names()?;
+    }
+    Ok(())
+}
+
+fn name(server: usize) -> String {
+    format!("{NAME}{}", server + 1)
+}
