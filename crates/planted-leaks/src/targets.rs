@@ -116,6 +116,10 @@ pub(crate) const SHARES_DURABLE_PEERS: TestTarget =
 pub(crate) const SHARES_DURABLE_TRUST: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "trust" };
 
+/// Which servers of a volume deal.
+pub(crate) const SHARES_DURABLE_DEALERS: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "dealers" };
+
 /// Volumes on share servers that hold something from their beginning.
 pub(crate) const SHARES_DURABLE_LOADED: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "loaded" };
@@ -147,6 +151,10 @@ pub(crate) const SHARES_MAILBOX: TestTarget =
 /// What share servers and their client say, as bytes.
 pub(crate) const SHARES_MESSAGES: TestTarget =
     TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "message::bytes::tests" };
+
+/// What a share server does with what its disk has spoilt.
+pub(crate) const SHARES_HOST_DAMAGE: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "host", module: "damage" };
 
 /// What a share server answers after its disk has failed.
 pub(crate) const SHARES_HOST_SYNCS: TestTarget =

@@ -2,8 +2,9 @@
 
 use super::{Edit, Leak};
 use crate::targets::{
-    SHARES_DURABLE, SHARES_DURABLE_LOADED, SHARES_DURABLE_TRUST, SHARES_DURABLE_VIEW,
-    SHARES_HOST_SYNCS, SHARES_MAILBOX, SHARES_MESSAGES, STORE_REMOTE_SHARED, VOLUME_S3ORAM,
+    SHARES_DURABLE, SHARES_DURABLE_DEALERS, SHARES_DURABLE_LOADED, SHARES_DURABLE_TRUST,
+    SHARES_DURABLE_VIEW, SHARES_HOST_DAMAGE, SHARES_HOST_SYNCS, SHARES_MAILBOX, SHARES_MESSAGES,
+    STORE_REMOTE_SHARED, VOLUME_S3ORAM,
 };
 
 const ACCESS: &str = "shares/src/durable/access.rs";
@@ -32,6 +33,12 @@ const LEFT: &str = "what_a_program_has_left_is_durable_before_another_tells_of_i
 const FAILED: &str = "after_a_sync_that_has_failed_nothing_is_answered";
 const RESCUED: &str = "what_is_left_is_found_without_a_server_that_is_set_back_and_it_is_named";
 const LOOKED: &str = "a_server_that_has_lost_its_shares_is_named_before_anything_is_written";
+
+const DEALERS: &str = "a_server_that_has_answered_wrong_does_not_deal_until_it_is_repaired";
+const LOSSES: &str = "wrong_shares_of_one_server_of_five_lose_nothing";
+const BEGUN: &str = "what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again";
+const SPOILT: &str = "a_server_whose_disk_has_spoilt_a_share_says_so_and_does_not_deal_it";
+const UNDONE: &str = "who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly";
 
 /// An access, as it is drawn.
 const STEP: &str = "let step = Step { address, from: leaf.unwrap_or(drawn), to, salt };";
@@ -284,7 +291,7 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and loses shares with the next power loss of a server that was believed",
         edits: &[Edit {
             file: "shares/src/host/files.rs",
-            find: "self.root.write_at(self.offset_in_root(at.evictions, last), &block)?;",
+            find: "self.root_after(at.evictions).write(last, &block)?;",
             replacement: "let _ = block;",
         }],
         found_by: &[SHARES_HOST_SYNCS.tests(&[LEFT])],
@@ -318,5 +325,45 @@ pub(super) const LEAKS: &[Leak] = &[
             replacement: "        let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;\n        live.array.check_storage()?;",
         }],
         found_by: &[VOLUME_S3ORAM.tests(&[LOOKED])],
+    },
+    Leak {
+        name: "s3oram-servers-that-answered-wrong-deal",
+        shows: "nothing, and makes wrong shares of one server wrong blocks on all",
+        edits: &[Edit {
+            file: "shares/src/durable/trust.rs",
+            find: "numbers.filter(|(_, is_wrong)| !**is_wrong)",
+            replacement: "numbers.filter(|(_, is_wrong)| !**is_wrong || true)",
+        }],
+        found_by: &[SHARES_DURABLE_DEALERS.tests(&[DEALERS, LOSSES])],
+    },
+    Leak {
+        name: "s3oram-wrong-servers-are-forgotten-in-a-crash",
+        shows: "nothing, and makes wrong shares of one server wrong blocks on all after a crash",
+        edits: &[Edit {
+            file: "shares/src/durable/trust.rs",
+            find: "Some(list) if !was_wrong => list.add(server, &servers.name(server)),",
+            replacement: "Some(list) if !was_wrong && self.answers[server] > 9 => list.add(server, &servers.name(server)),",
+        }],
+        found_by: &[SHARES_DURABLE_DEALERS.tests(&[BEGUN])],
+    },
+    Leak {
+        name: "s3oram-servers-deal-what-their-disk-has-spoilt",
+        shows: "nothing, and makes damage on one server damage on all",
+        edits: &[Edit {
+            file: "shares/src/host/evict.rs",
+            find: "Some(child) => child.read_checked(self.part).map_err(unusable)?,",
+            replacement: "Some(child) => child.read_part(self.part).map_err(unusable)?,",
+        }],
+        found_by: &[SHARES_HOST_DAMAGE.tests(&[SPOILT])],
+    },
+    Leak {
+        name: "s3oram-goes-on-after-tampering-without-a-word",
+        shows: "a server that deals wrong, again and again, which accesses are for blocks",
+        edits: &[Edit {
+            file: "volume/src/volume/opening.rs",
+            find: "if tampering::is_noted(&*ledger.dir)? && live.array.store_mut().servers().is_some() {",
+            replacement: "if false {",
+        }],
+        found_by: &[VOLUME_S3ORAM.tests(&[UNDONE])],
     },
 ];

@@ -112,7 +112,7 @@ pub(super) const LEAKS: &[Leak] = &[
             },
             Edit {
                 file: "shares/src/durable/evict.rs",
-                find: "let dealers: Vec<_> = parties.numbers().take(parties.for_product()).collect();",
+                find: "let dealers = self.dealers()?;",
                 replacement: "let spare = parties.servers() - parties.for_product();
         let dealers = parties.numbers().skip(if crate::PLANTED_NOTE.get() == 1 { spare } else { 0 });
         let dealers: Vec<_> = dealers.take(parties.for_product()).collect();",
