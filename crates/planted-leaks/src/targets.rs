@@ -112,6 +112,10 @@ pub(crate) const SHARES_DURABLE_VIEW: TestTarget =
 pub(crate) const SHARES_DURABLE_PEERS: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "peers" };
 
+/// What share servers see of copies of a client.
+pub(crate) const SHARES_DURABLE_COPIES: TestTarget =
+    TestTarget { package: "oblivio-shares", program: "durable", module: "copies" };
+
 /// Servers of a volume that lie.
 pub(crate) const SHARES_DURABLE_TRUST: TestTarget =
     TestTarget { package: "oblivio-shares", program: "durable", module: "trust" };

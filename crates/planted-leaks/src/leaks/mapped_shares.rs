@@ -7,6 +7,7 @@ use crate::targets::{
 
 const ACCESS: &str = "shares/src/durable/mapped/access.rs";
 const ARRAY: &str = "shares/src/durable/mapped/array.rs";
+const COINS: &str = "shares/src/durable/coins.rs";
 const HOST: &str = "shares/src/host/metadata.rs";
 const MARKS: &str = "shares/src/host/marks.rs";
 
@@ -34,7 +35,7 @@ const RESCUE: &str =
     "what_is_left_of_servers_that_are_set_back_alike_is_never_taken_for_the_latest";
 const PATIENCE: &str = "only_what_may_take_long_is_waited_for_long";
 
-const QUERY: &str = "let mut coins = self.coins_of(step, tree, &query_as_bytes(position, shown));";
+const QUERY: &str = "let mut coins = self.coins_of(step, tree, &query_bytes(position, shown));";
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
@@ -43,13 +44,9 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: ACCESS,
             find: QUERY,
-            replacement: "let mut coins = {
-            use rand_core::Rng;
-            let _ = query_as_bytes(position, shown);
-            let mut seed = [0; 32];
-            self.coins.drawn()?.fill_bytes(&mut seed);
-            ChaCha20Rng::from_seed(seed)
-        };",
+            replacement: "let _ = query_bytes(position, shown);
+        crate::PLANTED_NOTE.set(crate::PLANTED_NOTE.get() + 1);
+        let mut coins = self.coins_of(step, tree, &crate::PLANTED_NOTE.get().to_le_bytes());",
         }],
         found_by: &[SHARES_MAPPED_VIEW.tests(&[AGAIN])],
     },
@@ -58,8 +55,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "of copies of a client, which of their accesses are the same",
         edits: &[Edit {
             file: ACCESS,
-            find: "[&step.salt[..], &[tree as u8], shared].concat()",
-            replacement: "[&[step.number as u8, tree as u8], shared].concat()",
+            find: "&[&step.salt, &[tree as u8], shared]",
+            replacement: "&[&[step.number as u8, tree as u8], shared]",
         }],
         found_by: &[SHARES_MAPPED_VIEW.tests(&[COPIES])],
     },
@@ -269,9 +266,9 @@ pub(super) const LEAKS: &[Leak] = &[
         name: "mapped-matrices-are-shared-from-the-plan-alone",
         shows: "by how much the matrices of two copies of a client differ, if servers tell them different things",
         edits: &[Edit {
-            file: "shares/src/durable/mapped/evict.rs",
-            find: "matrices.iter().for_each(|matrix| next.extend_from_slice(matrix));",
-            replacement: "let _ = matrices;",
+            file: COINS,
+            find: "std::iter::once(&name[..]).chain(matrices).collect();",
+            replacement: "std::iter::once(&name[..]).chain(matrices.take(0)).collect();",
         }],
         found_by: &[SHARES_MAPPED_VIEW.tests(&[MATRICES])],
     },

@@ -2,12 +2,13 @@
 
 use super::{Edit, Leak};
 use crate::targets::{
-    SHARES_DURABLE, SHARES_DURABLE_DEALERS, SHARES_DURABLE_LOADED, SHARES_DURABLE_TRUST,
-    SHARES_DURABLE_VIEW, SHARES_HOST_DAMAGE, SHARES_HOST_SYNCS, SHARES_MAILBOX, SHARES_MESSAGES,
-    STORE_REMOTE_SHARED, VOLUME_S3ORAM,
+    SHARES_DURABLE, SHARES_DURABLE_COPIES, SHARES_DURABLE_DEALERS, SHARES_DURABLE_LOADED,
+    SHARES_DURABLE_TRUST, SHARES_DURABLE_VIEW, SHARES_HOST_DAMAGE, SHARES_HOST_SYNCS,
+    SHARES_MAILBOX, SHARES_MESSAGES, STORE_REMOTE_SHARED, VOLUME_S3ORAM,
 };
 
 const ACCESS: &str = "shares/src/durable/access.rs";
+const COINS: &str = "shares/src/durable/coins.rs";
 const CLIENT: &str = "shares/src/client/mod.rs";
 const ARRAY: &str = "shares/src/durable/array.rs";
 const EVICT: &str = "shares/src/durable/evict.rs";
@@ -23,6 +24,9 @@ const LOADED: &str = "what_an_array_holds_from_its_beginning_does_not_show";
 const LOADED_SEEDS: &str = "no_seed_is_drawn_twice_for_what_is_loaded";
 const LOADED_LEAVES: &str = "blocks_go_to_leaves_that_are_drawn";
 const COPIES: &str = "copies_of_a_client_that_go_on_differently_share_differently";
+const TWO_THINGS: &str = "no_seed_stands_for_two_things_in_copies_of_a_client";
+const TWO_SERVERS: &str = "nor_does_one_where_nothing_is_moved";
+const SAME_MATRICES: &str = "copies_share_the_same_matrices_differently";
 const OLD: &str = "an_old_directory_is_refused";
 const WORKS: &str = "a_server_that_says_for_ever_that_it_works_is_gone";
 const PATIENCE: &str = "only_what_may_take_long_is_waited_for_long";
@@ -39,6 +43,8 @@ const LOSSES: &str = "wrong_shares_of_one_server_of_five_lose_nothing";
 const BEGUN: &str = "what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again";
 const SPOILT: &str = "a_server_whose_disk_has_spoilt_a_share_says_so_and_does_not_deal_it";
 const UNDONE: &str = "who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly";
+/// The coins of a query.
+const QUERY: &str = "let mut coins = salted(sealer, &[&step.salt, &number.to_le_bytes(), &query]);";
 
 /// An access, as it is drawn.
 const STEP: &str = "let step = Step { address, from: leaf.unwrap_or(drawn), to, salt };";
@@ -126,11 +132,12 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "after a crash, that the access under way was to no block: it shows another path",
         edits: &[Edit {
             file: ACCESS,
-            find: "let queries = known.client.queries(address, step.from, coins.drawn()?);",
-            replacement: "let coins = coins.drawn()?;
-        let leaf = oblivio_core::Leaf(rand_core::Rng::next_u64(coins) & (self.params.tree.leaves() - 1));
-        let leaf = if address.is_some() { step.from } else { leaf };
-        let queries = known.client.queries(address, leaf, coins);",
+            find: "let queries = known.client.queries_at(position, step.from, &mut coins);",
+            replacement: "let drawn = crate::PLANTED_NOTE.get() + 1;
+        crate::PLANTED_NOTE.set(drawn);
+        let drawn = drawn as u64 & (self.params.tree.leaves() - 1);
+        let leaf = if address.is_some() { step.from } else { oblivio_core::Leaf(drawn) };
+        let queries = known.client.queries_at(position, leaf, &mut coins);",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[AGAIN])],
     },
@@ -139,8 +146,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "all that is written: each share is the block plus what every server can compute",
         edits: &[Edit {
             file: ACCESS,
-            find: "ChaCha20Rng::from_seed(*self.sealer.seed(&salted))",
-            replacement: "ChaCha20Rng::from_seed([salted[0] & 0; 32])",
+            find: "let mut coins = salted(&self.sealer, &[&step.salt, &sealed]);",
+            replacement: "let mut coins = salted(&self.sealer, &[]);",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[SEEDS])],
     },
@@ -149,11 +156,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which slot is asked for",
         edits: &[Edit {
             file: ACCESS,
-            find: "known.client.queries(address, step.from, coins.drawn()?)",
-            replacement: "{
-            coins.drawn()?;
-            known.client.queries(address, step.from, &mut ChaCha20Rng::from_seed([0; 32]))
-        }",
+            find: QUERY,
+            replacement: "let _ = (number, query);
+        let mut coins = salted(sealer, &[]);",
         }],
         found_by: &[SHARES_DURABLE_VIEW.tests(&[SEEDS])],
     },
@@ -162,9 +167,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "by how much any two evictions differ: which slots hold blocks, and where each goes",
         edits: &[Edit {
             file: EVICT,
-            find: "known.client.eviction_shares(next, attempt, coins.drawn()?)",
+            find: "known.client.eviction_shares(next, attempt, coins)",
             replacement: "{
-                coins.drawn()?;
+                let _ = coins;
                 let mut same = <chacha20::ChaCha20Rng as rand_core::SeedableRng>::from_seed([0; 32]);
                 known.client.eviction_shares(next, attempt, &mut same)
             }",
@@ -173,23 +178,105 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "s3oram-copies-share-alike",
-        shows: "by how much queries of two copies of a running client differ",
+        shows: "whether two copies of a running client move the same in an eviction",
         edits: &[Edit {
             file: ARRAY,
             find: "self.coins.mix_in(&self.sealer, plan.section())?;",
             replacement: "self.coins.mix_in(&self.sealer, &[])?;",
         }],
-        found_by: &[SHARES_DURABLE_VIEW.tests(&[COPIES])],
+        found_by: &[SHARES_DURABLE_COPIES.tests(&[SAME_MATRICES])],
     },
     Leak {
         name: "s3oram-copies-share-alike-after-one-forgets",
-        shows: "by how much matrices of two copies of a running client differ: where the block was that one has forgotten",
+        shows: "whether one of two copies of a running client has forgotten a block that the other has not",
         edits: &[Edit {
             file: ARRAY,
             find: ".mix_in(&self.sealer, &[range.start, range.end].map(u64::to_le_bytes).concat())?;",
             replacement: ".mix_in(&self.sealer, &[])?;",
         }],
-        found_by: &[SHARES_DURABLE_VIEW.tests(&[COPIES])],
+        found_by: &[SHARES_DURABLE_COPIES.tests(&[SAME_MATRICES])],
+    },
+    Leak {
+        name: "s3oram-queries-follow-from-the-salt-alone",
+        shows: "by how much the queries of two copies of a running client differ",
+        edits: &[Edit {
+            file: ACCESS,
+            find: QUERY,
+            replacement: "let _ = (number, query);
+        let mut coins = salted(sealer, &[&step.salt]);",
+        }],
+        found_by: &[
+            SHARES_DURABLE_VIEW.tests(&[COPIES]),
+            SHARES_DURABLE_COPIES.tests(&[TWO_THINGS]),
+        ],
+    },
+    Leak {
+        name: "s3oram-queries-are-drawn-from-the-coins-of-the-era",
+        shows: "to one server, the slot that one copy of a client asks for, if another copy has been answered otherwise",
+        edits: &[
+            Edit {
+                file: ACCESS,
+                find: "let Self { known, sealer, .. } = self;",
+                replacement: "let Self { known, sealer, coins: era, .. } = self;",
+            },
+            Edit {
+                file: ACCESS,
+                find: QUERY,
+                replacement: "let _ = (sealer, number, query);
+        let mut coins = era.drawn()?;",
+            },
+        ],
+        found_by: &[SHARES_DURABLE_COPIES.tests(&[TWO_THINGS])],
+    },
+    Leak {
+        name: "s3oram-attempts-are-not-mixed-in",
+        shows: "to one server, what one copy of a client moves in an eviction, if an attempt of another copy has failed",
+        edits: &[Edit {
+            file: COINS,
+            find: "        self.mix_in_all(sealer, &parts)?;\n        self.drawn()",
+            replacement: "        let _ = (sealer, parts);\n        self.drawn()",
+        }],
+        found_by: &[SHARES_DURABLE_COPIES.tests(&[TWO_THINGS])],
+    },
+    Leak {
+        name: "s3oram-names-of-attempts-are-not-mixed-in",
+        shows: "to one server, that nothing is moved in an eviction, if an attempt of another copy of the client has failed",
+        edits: &[Edit {
+            file: COINS,
+            find: "[tree as u64, at.evictions, attempt].map(u64::to_le_bytes)",
+            replacement: "[0 & (tree as u64 | at.evictions | attempt)].map(u64::to_le_bytes)",
+        }],
+        found_by: &[SHARES_DURABLE_COPIES.tests(&[TWO_SERVERS])],
+    },
+    Leak {
+        name: "s3oram-turns-of-matrices-follow-from-what-was-asked",
+        shows: "to one server, what is moved in an eviction, if another copy of the client did not ask for what servers had done",
+        edits: &[Edit {
+            file: EVICT,
+            find: "known.client.go_to_turn(eviction_turn(known.accesses()));",
+            replacement: "let _ = eviction_turn(known.accesses());",
+        }],
+        found_by: &[SHARES_DURABLE_COPIES.tests(&[TWO_THINGS])],
+    },
+    Leak {
+        name: "s3oram-checkpoints-draw-no-coins",
+        shows: "what is moved in evictions, to whoever has read the memory of the client once, for as long as it runs",
+        edits: &[Edit {
+            file: COINS,
+            find: "if let Some(era) = &mut self.0 {\n            era",
+            replacement: "if let Some(era) = &mut self.0 {\n            return;\n            #[allow(unreachable_code)]\n            era",
+        }],
+        found_by: &[SHARES_DURABLE_COPIES.tests(&[SAME_MATRICES])],
+    },
+    Leak {
+        name: "s3oram-checkpoints-forget-the-coins-before",
+        shows: "whether copies of a client that were apart move the same, if their systems give them the same coins",
+        edits: &[Edit {
+            file: COINS,
+            find: "era.fill_bytes(before);",
+            replacement: "let _ = (era, &before);",
+        }],
+        found_by: &[SHARES_DURABLE_COPIES.tests(&[SAME_MATRICES])],
     },
     Leak {
         name: "s3oram-old-directory-opens",

@@ -1,15 +1,13 @@
 //! One access: a block is selected, checked, sealed anew and written to the root, whatever it is for.
 
-use chacha20::ChaCha20Rng;
 use oblivio_core::durable::AnyStore;
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::{BlockName, BlockSealer};
 use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
-use rand_core::SeedableRng;
 use zeroize::Zeroizing;
 
-use super::coins::EraCoins;
+use super::coins::{EraCoins, query_bytes, query_turn, salted, write_turn};
 use super::invalid;
 use super::known::{Known, NOTHING, Step};
 use super::params::S3OramParams;
@@ -28,7 +26,7 @@ pub(super) struct ShareArray {
     pub(super) store: AnyStore,
     pub(super) sealer: BlockSealer,
     pub(super) known: Known,
-    /// What shares are drawn from, since an era began.
+    /// The coins for matrices.
     pub(super) coins: EraCoins,
     /// Accesses of the state that the client could go back to.
     pub(super) kept: u64,
@@ -154,8 +152,7 @@ impl ShareArray {
             BlockName { address: step.address.unwrap_or(NOTHING), number: self.known.accesses() };
         let sealed = self.sealer.seal(name, &block);
         // What is done again has the same shares: of two times, some servers may have got the one and some the other.
-        let salted = Zeroizing::new([&step.salt[..], &sealed].concat());
-        let mut coins = ChaCha20Rng::from_seed(*self.sealer.seed(&salted));
+        let mut coins = salted(&self.sealer, &[&step.salt, &sealed]);
         self.known.client.go_to_turn(write_turn(self.known.accesses()));
         let writes = self.known.client.writes(at.written, &sealed, &mut coins);
         let is_current = self.parts.current();
@@ -187,10 +184,13 @@ impl ShareArray {
     /// What is in the slot of a block, or zeros for what has none.
     fn select(&mut self, at: Point, step: &Step) -> Result<Vec<u8>, Error> {
         let slot_bytes = self.params.slot_bytes();
-        let Self { known, coins, .. } = self;
-        let address = step.address.map(|address| address as usize);
-        known.client.go_to_turn(query_turn(known.accesses()));
-        let queries = known.client.queries(address, step.from, coins.drawn()?);
+        let Self { known, sealer, .. } = self;
+        let (number, address) = (known.accesses(), step.address.map(|address| address as usize));
+        let position = address.and_then(|address| known.client.positions().get(address));
+        let query = query_bytes(position, step.from);
+        let mut coins = salted(sealer, &[&step.salt, &number.to_le_bytes(), &query]);
+        known.client.go_to_turn(query_turn(number));
+        let queries = known.client.queries_at(position, step.from, &mut coins);
         let is_current = self.parts.current();
         let requests = queries
             .into_iter()
@@ -294,14 +294,4 @@ impl ShareArray {
         let since = self.known.accesses() - self.kept;
         self.params.accesses_per_checkpoint().saturating_sub(since)
     }
-}
-
-/// At which turn the query of an access is shared: it says who gets a seed.
-fn query_turn(access: u64) -> u64 {
-    2 * access
-}
-
-/// At which turn its block is.
-fn write_turn(access: u64) -> u64 {
-    2 * access + 1
 }

@@ -233,10 +233,9 @@ impl Durable for ShareArray {
         Ok(())
     }
 
-    /// The seal needs none, because its nonces follow from what is sealed. What shares are drawn from is drawn anew: a client that comes back, and copies of one, do not
-    /// share alike.
+    /// Draws new coins for matrices. The seal needs no era: its nonces follow from what is sealed.
     fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
-        self.coins.draw(coins);
+        self.coins.draw(&self.sealer, coins);
     }
 
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {

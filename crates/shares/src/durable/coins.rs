@@ -1,41 +1,112 @@
-//! What shares are drawn from.
+//! The coins from which the client draws shares.
+//!
+//! A seed never stands for two secrets, or for one secret whose shares go to other servers: from such
+//! a pair of sharings one server alone could recover both. This must hold for all copies of a running
+//! client together, for example after a snapshot of its machine. Copies start from the same coins and
+//! draw the same salts, but servers may answer them differently, and each makes its own accesses and
+//! checkpoints. So every seed follows from all that tells one sharing from another:
+//!
+//! - **Queries and writes**, those of dummies too, are drawn from coins that follow from the salt of the
+//!   access and from what is shared ([`salted`]). The salt is drawn with the plan, and logged with it: a
+//!   repeated access has the same shares. A salt belongs to one number of an access, and so to one turn:
+//!   each plan draws as many bytes for every access, and nothing else is drawn between checkpoints.
+//! - **Matrices** are drawn from the coins of the era ([`EraCoins`]). Each attempt first mixes in the tree,
+//!   the eviction, the attempt, and the matrices. Plans and forgotten ranges are mixed in as well.
+//! - **Openings and checkpoints** draw new coins of the era, and mix the old ones in: copies that get the
+//!   same randomness from their system stay apart if they were apart.
+//! - **Repairs, and servers that catch up,** draw nothing: a lacking share is computed from the others.
+//!
+//! A *turn* says which servers get a seed. It follows from the number of accesses alone.
 
 use chacha20::ChaCha20Rng;
-use oblivio_core::Error;
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::wiped::WipedBytes;
+use oblivio_core::{Error, Leaf};
 use rand_core::{CryptoRng, Rng, SeedableRng};
 use zeroize::Zeroizing;
 
 use super::impossible;
+use crate::client::{Next, Position};
+use crate::message::Point;
 use crate::sharing::Seed;
+
+/// Coins that follow from a salt and from what is shared: equal for equal parts, and else independent.
+pub(super) fn salted(sealer: &BlockSealer, parts: &[&[u8]]) -> ChaCha20Rng {
+    let salted = Zeroizing::new(parts.concat());
+    ChaCha20Rng::from_seed(*sealer.seed(&salted))
+}
+
+/// The secret of a query: the shown path, and the slot on it if there is one.
+pub(super) fn query_bytes(position: Option<Position>, shown: Leaf) -> Zeroizing<Vec<u8>> {
+    let place = position.map_or([u64::MAX; 2], |it| [it.level.into(), it.slot as u64]);
+    Zeroizing::new([shown.0, place[0], place[1]].map(u64::to_le_bytes).concat())
+}
+
+/// The turn at which the query of an access is shared.
+pub(super) fn query_turn(access: u64) -> u64 {
+    2 * access
+}
+
+/// The turn at which the block of an access is shared.
+pub(super) fn write_turn(access: u64) -> u64 {
+    2 * access + 1
+}
+
+/// The turn before the first matrix of an eviction that comes after `accesses`, in every attempt.
+pub(super) fn eviction_turn(accesses: u64) -> u64 {
+    2 * accesses
+}
 
 /// The coins of an era: none before the first has begun. Secret.
 #[derive(Default)]
 pub(super) struct EraCoins(Option<ChaCha20Rng>);
 
 impl EraCoins {
-    /// Draws what shares are drawn from, from now on.
-    pub(super) fn draw(&mut self, coins: &mut dyn CryptoRng) {
-        let mut seed = Zeroizing::new(Seed::default());
-        coins.fill_bytes(&mut *seed);
-        self.0 = Some(ChaCha20Rng::from_seed(*seed));
+    /// Begins an era.
+    pub(super) fn draw(&mut self, sealer: &BlockSealer, coins: &mut dyn CryptoRng) {
+        let mut mixed = WipedBytes::zeros(2 * size_of::<Seed>());
+        let (fresh, before) = mixed.split_at_mut(size_of::<Seed>());
+        coins.fill_bytes(fresh);
+        if let Some(era) = &mut self.0 {
+            era.fill_bytes(before);
+        }
+        self.0 = Some(ChaCha20Rng::from_seed(*sealer.seed(&mixed)));
     }
 
-    /// What is drawn from now on follows from this, too: copies of this client that go on with something else share otherwise.
+    /// Makes all later draws depend on `what_is_next`, too.
     pub(super) fn mix_in(
         &mut self,
         sealer: &BlockSealer,
         what_is_next: &[u8],
     ) -> Result<(), Error> {
-        let mut mixed = WipedBytes::zeros(size_of::<Seed>());
+        self.mix_in_all(sealer, &[what_is_next])
+    }
+
+    /// The coins for one attempt of an eviction that begins at this point of a tree.
+    pub(super) fn of_attempt(
+        &mut self,
+        sealer: &BlockSealer,
+        (tree, at, attempt): (usize, Point, u64),
+        next: &Next<u8>,
+    ) -> Result<&mut ChaCha20Rng, Error> {
+        let name = [tree as u64, at.evictions, attempt].map(u64::to_le_bytes).concat();
+        let matrices = next.matrices().iter().map(|matrix| &matrix[..]);
+        let parts: Vec<_> = std::iter::once(&name[..]).chain(matrices).collect();
+        self.mix_in_all(sealer, &parts)?;
+        self.drawn()
+    }
+
+    fn mix_in_all(&mut self, sealer: &BlockSealer, parts: &[&[u8]]) -> Result<(), Error> {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let mut mixed = WipedBytes::with_capacity(size_of::<Seed>() + bytes);
+        mixed.extend_with_zeros(size_of::<Seed>());
         self.drawn()?.fill_bytes(&mut mixed);
-        mixed.extend_from_slice(what_is_next);
+        parts.iter().for_each(|part| mixed.extend_from_slice(part));
         self.0 = Some(ChaCha20Rng::from_seed(*sealer.seed(&mixed)));
         Ok(())
     }
 
-    /// Those of the era that has begun.
+    /// The coins of the era that has begun. Matrices take them from [`Self::of_attempt`].
     pub(super) fn drawn(&mut self) -> Result<&mut ChaCha20Rng, Error> {
         self.0.as_mut().ok_or_else(|| impossible("an era has to begin before anything is shared"))
     }

@@ -137,13 +137,13 @@ impl DurableConfig for S3OramParams {
         if let Some(levels) = self.levels() {
             let known = mapped::Known::new(levels);
             let mut array = MappedArray::new(self.clone(), levels, &key, trees, store, known)?;
-            array.coins.draw(coins);
+            array.coins.draw(&array.sealer, coins);
             array.set_up()?;
             return Ok(Box::new(array));
         }
         let known = Known::new(self)?;
         let mut array = ShareArray::new(self.clone(), &key, trees, store, known)?;
-        array.coins.draw(coins);
+        array.coins.draw(&array.sealer, coins);
         array.set_up()?;
         Ok(Box::new(array))
     }

@@ -9,6 +9,7 @@ use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};
 
 use super::access::ShareArray;
+use super::coins::eviction_turn;
 use super::in_tree::InTree;
 use super::known::overflow;
 use super::parts::{Part, Parts};
@@ -93,9 +94,11 @@ impl Evicts for OfKnown<'_> {
         self.array.catch_up(at)
     }
 
-    fn share(&mut self, _: Point, attempt: u64) -> Result<Result<Vec<Evict<u8>>, Failed>, Error> {
-        let (ShareArray { known, coins, .. }, next) = (&mut *self.array, self.next);
-        Ok(Ok(known.client.eviction_shares(next, attempt, coins.drawn()?)))
+    fn share(&mut self, at: Point, attempt: u64) -> Result<Result<Vec<Evict<u8>>, Failed>, Error> {
+        let (ShareArray { known, coins, sealer, .. }, next) = (&mut *self.array, self.next);
+        known.client.go_to_turn(eviction_turn(known.accesses()));
+        let coins = coins.of_attempt(sealer, (0, at, attempt), next)?;
+        Ok(Ok(known.client.eviction_shares(next, attempt, coins)))
     }
 }
 

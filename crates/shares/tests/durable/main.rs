@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
+mod copies;
 mod dealers;
 #[path = "../host/disk.rs"]
 mod disk;

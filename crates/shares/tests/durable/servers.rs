@@ -48,8 +48,12 @@ pub(crate) struct World {
     pub(crate) forgets: Vec<bool>,
     /// What a server says instead of anything else.
     pub(crate) refuses: Vec<Option<Refusal>>,
-    /// Evictions that fail on one server before one succeeds.
+    /// Attempts to evict a path that succeed before any fails.
+    pub(crate) passing_evictions: usize,
+    /// Attempts that fail on one server after those, before one succeeds.
     pub(crate) failing_evictions: usize,
+    /// The server on which they fail.
+    pub(crate) failing_server: usize,
     /// Why.
     pub(crate) failure: StoreErrorKind,
     /// Attempts in which servers lose all links. Their client asks the same again, as a store does
@@ -121,7 +125,9 @@ impl Servers {
             attempts: vec![None; count],
             forgets: vec![false; count],
             refuses: vec![None; count],
+            passing_evictions: 0,
             failing_evictions: 0,
+            failing_server: 1,
             failure: StoreErrorKind::Refused,
             cut_evictions: 0,
             waits_for_links: 0,
@@ -295,11 +301,12 @@ impl World {
                 .collect();
             threads.into_iter().map(|thread| Some(thread.join().unwrap())).collect()
         });
-        let fails = self.failing_evictions > 0;
-        self.failing_evictions = self.failing_evictions.saturating_sub(1);
+        let fails = self.passing_evictions == 0 && self.failing_evictions > 0;
+        self.failing_evictions -= usize::from(fails);
+        self.passing_evictions = self.passing_evictions.saturating_sub(1);
         for (i, (answer, request)) in answers.iter_mut().zip(&requests).enumerate() {
             let (tree, Request::Evict { evict, .. }) = request else { continue };
-            if !reached[i] || fails && i == 1 {
+            if !reached[i] || fails && i == self.failing_server {
                 self.answer_in(i, *tree, &Request::GoBack { evictions: evict.number });
                 let why = "another server has not dealt".into();
                 *answer = Some(Answer::Refused(Refusal { kind: self.failure, why }));

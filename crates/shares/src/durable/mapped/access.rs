@@ -5,9 +5,9 @@ use oblivio_core::scheme::Op;
 use oblivio_core::seal::BlockName;
 use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreError, StoreErrorKind};
-use rand_core::SeedableRng;
 use zeroize::Zeroizing;
 
+use super::super::coins::{query_bytes, query_turn, salted, write_turn};
 use super::super::impossible;
 use super::super::in_tree::InTree;
 use super::super::parts::BRING_BACK;
@@ -173,7 +173,7 @@ impl MappedArray {
         let said = self.answers(tree, asked, bytes)?;
         let position =
             self.found(visit, &said).map_err(|error| self.wrong(visit, &error.to_string()))?;
-        let mut coins = self.coins_of(step, tree, &query_as_bytes(position, shown));
+        let mut coins = self.coins_of(step, tree, &query_bytes(position, shown));
         let (number, of_tree) = (self.known.accesses(), &mut self.trees[tree]);
         of_tree.go_to(at, query_turn(number));
         let selects = of_tree.queries(position, shown, &mut coins);
@@ -269,10 +269,9 @@ impl MappedArray {
         servers::all(&servers, said, &all_are_needed()).map(drop)
     }
 
-    /// What the shares of one thing are drawn from: the same if it is shared again, in the same access, and others for anything else.
+    /// The coins for one secret of an access. No two accesses have one salt.
     fn coins_of(&self, step: &Step, tree: usize, shared: &[u8]) -> ChaCha20Rng {
-        let salted = Zeroizing::new([&step.salt[..], &[tree as u8], shared].concat());
-        ChaCha20Rng::from_seed(*self.sealer.seed(&salted))
+        salted(&self.sealer, &[&step.salt, &[tree as u8], shared])
     }
 
     /// Bytes of a block of a tree, without its seal.
@@ -318,20 +317,4 @@ impl MappedArray {
 /// What is said if one of them does not answer.
 fn all_are_needed() -> String {
     format!("Every server must have what is written: {BRING_BACK}")
-}
-
-/// A query as it is told from others: which slot, or none, of which path.
-fn query_as_bytes(position: Option<Position>, shown: Leaf) -> Zeroizing<Vec<u8>> {
-    let place = position.map_or([u64::MAX; 2], |it| [it.level.into(), it.slot as u64]);
-    Zeroizing::new([shown.0, place[0], place[1]].map(u64::to_le_bytes).concat())
-}
-
-/// At which turn the query of an access is shared: it says who gets a seed.
-fn query_turn(access: u64) -> u64 {
-    2 * access
-}
-
-/// At which turn its block is.
-fn write_turn(access: u64) -> u64 {
-    2 * access + 1
 }

@@ -36,10 +36,10 @@ pub(in crate::durable) struct MappedArray {
     /// What asks each of them, the data first.
     pub(super) trees: Vec<MappedTree<Gf256>>,
     pub(super) store: AnyStore,
-    pub(super) sealer: BlockSealer,
+    pub(in crate::durable) sealer: BlockSealer,
     pub(super) labels: Labels,
     pub(super) known: Known,
-    /// From what the matrices of evictions are shared, since an era began.
+    /// The coins for matrices.
     pub(in crate::durable) coins: EraCoins,
     /// Accesses of the state that the client could go back to.
     pub(super) kept: u64,
@@ -233,9 +233,9 @@ impl Durable for MappedArray {
         Ok(())
     }
 
-    /// As without trees of the map: the seal needs none, and what matrices are shared from is drawn anew.
+    /// Draws new coins for matrices. The seal needs no era: its nonces follow from what is sealed.
     fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
-        self.coins.draw(coins);
+        self.coins.draw(&self.sealer, coins);
     }
 
     fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {

@@ -1,9 +1,8 @@
 //! The eviction of one of the trees: what it moves follows from what slots of two paths say.
 
-use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf};
-use zeroize::Zeroizing;
 
+use super::super::coins::eviction_turn;
 use super::super::evict::{Evicts, Failed};
 use super::super::in_tree::InTree;
 use super::super::known::overflow;
@@ -85,7 +84,7 @@ impl Evicts for OfMapped<'_> {
     }
 
     fn share(&mut self, at: Point, attempt: u64) -> Result<Result<Vec<Evict<u8>>, Failed>, Error> {
-        let turn = 2 * self.array.known.accesses();
+        let turn = eviction_turn(self.array.known.accesses());
         self.array.trees[self.tree].go_to(at, turn);
         let [evicted, beside] = self.array.trees[self.tree].evicted();
         let path = match self.said(at, evicted)? {
@@ -101,33 +100,9 @@ impl Evicts for OfMapped<'_> {
             Err(error @ ClientError::Overflow(_)) => return Err(overflow(error)),
             Err(error) => return Err(self.array.corrupt(&error.to_string())),
         };
-        // The plan does not say what is moved: servers do, and to copies of this client they may say different things.
+        // What is moved follows from what servers say, and they may say other things to a copy of this client.
         let MappedArray { trees, coins, sealer, .. } = &mut *self.array;
-        coins.mix_in(sealer, &what_is_next(self.tree, next.matrices()))?;
-        Ok(Ok(trees[self.tree].eviction_shares(&next, attempt, coins.drawn()?)))
-    }
-}
-
-/// Of which tree, and what is moved: trees of one shape may move the same.
-fn what_is_next(tree: usize, matrices: &[Zeroizing<Vec<u8>>]) -> WipedBytes {
-    let mut next = WipedBytes::default();
-    next.push(tree as u8);
-    matrices.iter().for_each(|matrix| next.extend_from_slice(matrix));
-    next
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn coins_of_an_eviction_follow_from_the_tree_and_all_matrices() {
-        let next = |tree, bytes: [u8; 2]| {
-            what_is_next(tree, &bytes.map(|byte| Zeroizing::new(vec![byte; 4]))).to_vec()
-        };
-        let all = [next(0, [1, 2]), next(1, [1, 2]), next(0, [2, 2]), next(0, [1, 1])];
-        for (at, one) in all.iter().enumerate() {
-            assert!(all.iter().skip(at + 1).all(|other| other != one), "{at}");
-        }
+        let coins = coins.of_attempt(sealer, (self.tree, at, attempt), &next)?;
+        Ok(Ok(trees[self.tree].eviction_shares(&next, attempt, coins)))
     }
 }

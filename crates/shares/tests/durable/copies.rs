@@ -1,0 +1,301 @@
+//! Copies of a running client: what servers see in all of them together.
+//!
+//! A seed must stand for one thing, whatever servers answer to each copy, whatever each copy accesses,
+//! and whenever it makes a checkpoint. A server that has the seed from one copy and a computed share
+//! of something else from another would recover that, alone.
+
+use std::collections::{HashMap, HashSet};
+
+use oblivio_core::durable::{EraStart, Want};
+use oblivio_shares::message::{Point, Request};
+use oblivio_shares::sharing::{Parties, Share};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use crate::owner::{KINDS, MARK_PAGES_BYTES, Owner};
+use crate::parties;
+
+/// What a client shares, as servers can tell: the kind of request, the tree, the point, the attempt
+/// and the place among the matrices.
+type Name = (&'static str, u8, Point, u64, usize);
+
+/// A secret that a client has shared, and the share of each server that got one.
+#[derive(Debug)]
+struct Shared {
+    name: Name,
+    shares: Vec<Option<Share<u8>>>,
+}
+
+impl Shared {
+    /// Whether both can be shares of one secret on one polynomial.
+    fn is_same(&self, other: &Self) -> bool {
+        let both = self.shares.iter().zip(&other.shares);
+        both.into_iter().all(|(one, other)| one.is_none() || other.is_none() || one == other)
+    }
+}
+
+fn parts(request: &Request, tree: u8) -> Vec<(Name, Share<u8>)> {
+    match request {
+        Request::Select { at, select } => {
+            vec![(("query", tree, *at, 0, 0), select.query.clone())]
+        }
+        Request::Write { at, block } => vec![(("write", tree, *at, 0, 0), block.clone())],
+        Request::Evict { evict, .. } => {
+            let at = Point { evictions: evict.number, written: 0 };
+            let matrices = evict.matrices.iter().enumerate();
+            let part = |(i, share): (usize, &Share<u8>)| {
+                (("matrix", tree, at, evict.attempt, i), share.clone())
+            };
+            matrices.map(part).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// All that servers have been sent. What was sent again is there once if it was the same.
+fn shared(owner: &Owner) -> Vec<Shared> {
+    let world = owner.servers.world();
+    let (mut all, mut named) = (Vec::<Shared>::new(), HashMap::<Name, Vec<usize>>::new());
+    for (server, requests) in world.seen.iter().zip(&world.seen_in).enumerate() {
+        let requests = requests.0.iter().zip(requests.1);
+        for (name, share) in requests.flat_map(|(request, tree)| parts(request, *tree)) {
+            let of_name = named.entry(name).or_default();
+            let fits = |at: &&usize| {
+                all[**at].shares[server].as_ref().is_none_or(|before| *before == share)
+            };
+            let at = of_name.iter().find(fits).copied().unwrap_or_else(|| {
+                all.push(Shared { name, shares: vec![None; world.seen.len()] });
+                of_name.push(all.len() - 1);
+                all.len() - 1
+            });
+            all[at].shares[server] = Some(share);
+        }
+    }
+    all
+}
+
+/// How one copy goes on.
+type Way = fn(&mut Owner);
+
+/// Some accesses that are planned together, with evictions among them.
+fn plan(owner: &mut Owner, first: u64) {
+    access(owner, &|i| Want::Block((first + i) % 6));
+}
+
+fn access(owner: &mut Owner, want: &dyn Fn(u64) -> Want) {
+    let wanted: Vec<_> = (0..8).map(|i| (want(i), None)).collect();
+    if owner.access(&wanted).is_err() {
+        // It comes back, as often as it takes.
+        owner.servers.connect();
+        owner.servers.world().refuses.fill(None);
+        owner.reopen().unwrap();
+    }
+}
+
+fn fail(owner: &mut Owner, passing: usize, failing: usize, server: usize) {
+    let mut world = owner.servers.world();
+    world.passing_evictions = passing;
+    (world.failing_evictions, world.failing_server) = (failing, server);
+}
+
+/// What servers can do to one copy alone.
+const ANSWERS: &[Way] = &[
+    |_| (),
+    |owner| fail(owner, 0, 1, 0),
+    |owner| fail(owner, 0, 1, 1),
+    |owner| fail(owner, 0, 1, 2),
+    |owner| fail(owner, 0, 2, 0),
+    |owner| fail(owner, 0, 3, 1),
+    |owner| fail(owner, 1, 1, 2),
+    |owner| fail(owner, 1, 2, 0),
+    |owner| fail(owner, 2, 4, 1),
+    // It gives up, and comes back with the servers where they are.
+    |owner| fail(owner, 0, 5, 1),
+    |owner| owner.servers.world().attempts[0] = Some(1 << 20),
+    |owner| {
+        owner.servers.world().attempts[0] = Some(3);
+        fail(owner, 0, 2, 1);
+    },
+    // Links end in the middle of an access, and servers have done it or not.
+    |owner| stop(owner, 2, true),
+    |owner| stop(owner, 2, false),
+    |owner| stop(owner, 9, true),
+    |owner| stop(owner, 9, false),
+    |owner| {
+        let refusal = oblivio_shares::message::Refusal {
+            kind: oblivio_core::StoreErrorKind::Failed,
+            why: "not now".into(),
+        };
+        owner.servers.world().refuses[2] = Some(refusal);
+    },
+];
+
+fn stop(owner: &mut Owner, trips: usize, is_done: bool) {
+    let mut world = owner.servers.world();
+    let servers = world.hosts.len();
+    world.stop = Some((world.asked + trips, vec![is_done; servers]));
+}
+
+/// What a copy does by itself.
+const REQUESTS: &[Way] = &[
+    |owner| plan(owner, 2),
+    |owner| owner.forget(4),
+    |owner| {
+        owner.forget(4);
+        owner.forget(5);
+    },
+    |owner| owner.checkpoint().unwrap(),
+    |owner| {
+        plan(owner, 0);
+        owner.checkpoint().unwrap();
+    },
+    |owner| owner.write(1, 7).unwrap(),
+    |owner| owner.access(&[(Want::Nothing, None)]).unwrap(),
+];
+
+/// Copies of a client that holds six blocks, and reads them.
+fn check(make: impl Fn() -> Owner, ways: &[Way]) {
+    let with_blocks = || {
+        let mut owner = make();
+        (0..6).for_each(|i| owner.write(i, 1).unwrap());
+        owner
+    };
+    check_accesses(with_blocks, &|i| Want::Block(i % 6), ways);
+}
+
+/// Runs copies of one client, each in its way, and compares all that they share.
+fn check_accesses(make: impl Fn() -> Owner, want: &dyn Fn(u64) -> Want, ways: &[Way]) {
+    let mut of_seeds: HashMap<[u8; 32], (usize, Shared)> = HashMap::new();
+    let (mut again, mut attempts) = (0, Vec::new());
+    for way in ways {
+        let mut owner = make();
+        way(&mut owner);
+        access(&mut owner, want);
+        owner.servers.world().attempts.fill(None);
+        fail(&mut owner, 0, 0, 1);
+        access(&mut owner, &|i| want(i + 3));
+        let all = shared(&owner);
+        attempts.push(all.iter().filter(|it| it.name.0 == "matrix").count());
+        for it in all {
+            let drawn = it.shares.iter().enumerate().filter_map(|(server, share)| match share {
+                Some(Share::Drawn(seed)) => Some((server, *seed)),
+                _ => None,
+            });
+            for (server, seed) in drawn.collect::<Vec<_>>() {
+                let Some((of, before)) = of_seeds.get(&seed) else {
+                    let shares = it.shares.clone();
+                    of_seeds.insert(seed, (server, Shared { name: it.name, shares }));
+                    continue;
+                };
+                let is_one = *of == server && before.is_same(&it);
+                assert!(is_one, "one seed for {:?} and {:?}", before.name, it.name);
+                again += 1;
+            }
+        }
+    }
+    // They are copies, and have gone on in different ways.
+    assert!(again > 10 * ways.len(), "{again}");
+    attempts.dedup();
+    assert!(attempts.len() > 2, "{attempts:?}");
+}
+
+fn all_ways(more: &[Way]) -> Vec<Way> {
+    [ANSWERS, REQUESTS, more].concat()
+}
+
+#[test]
+fn no_seed_stands_for_two_things_in_copies_of_a_client() {
+    for of_kind in KINDS {
+        check(|| of_kind(parties(3, 1), 7), &all_ways(&[]));
+    }
+}
+
+/// The matrices of all evictions are equal. A seed for one of them must not go to two servers.
+#[test]
+fn nor_does_one_where_nothing_is_moved() {
+    for of_kind in KINDS {
+        check_accesses(|| of_kind(parties(3, 1), 7), &|_| Want::Nothing, ANSWERS);
+    }
+}
+
+#[test]
+fn nor_does_one_where_servers_are_missing_and_lie() {
+    let of_five: &[Way] = &[
+        |owner| missing(owner, 4),
+        |owner| missing(owner, 1),
+        |owner| {
+            missing(owner, 4);
+            fail(owner, 0, 1, 3);
+        },
+        |owner| owner.servers.world().lying_of_blocks[2] = true,
+    ];
+    check(|| Owner::new(parties(5, 1), 8), &all_ways(of_five));
+    check(|| Owner::new(parties(5, 2), 9), &all_ways(&[]));
+}
+
+/// It is away for some accesses, and lacks what was written meanwhile.
+fn missing(owner: &mut Owner, server: usize) {
+    owner.servers.world().missing[server] = true;
+    owner.servers.world().come_back = true;
+}
+
+/// Slots that were taken count again in one of the worlds: so servers tell the copies other things.
+#[test]
+fn nor_does_one_where_slots_say_other_things() {
+    let of_marks: &[Way] = &[|owner| {
+        let disks = owner.servers.world().disks.clone();
+        disks.iter().for_each(|disk| {
+            let pages_at = disk.content("root").len() - MARK_PAGES_BYTES;
+            disk.overwrite("root", pages_at, &[0; MARK_PAGES_BYTES]);
+        });
+    }];
+    check(|| Owner::in_trees(parties(3, 1), 7), &[ANSWERS, of_marks].concat());
+}
+
+/// The seeds of the matrices that come after a client has done something.
+fn later_seeds(of_kind: fn(Parties, u64) -> Owner, way: Way) -> HashSet<[u8; 32]> {
+    let mut owner = of_kind(parties(3, 1), 7);
+    (0..6).for_each(|i| owner.write(i, 1).unwrap());
+    way(&mut owner);
+    plan(&mut owner, 0);
+    let is_later = |it: &Shared| it.name.0 == "matrix" && it.name.2.evictions > 0;
+    let later = shared(&owner).into_iter().filter(is_later);
+    let seed = |share| match share {
+        Share::Drawn(seed) => Some(seed),
+        Share::Computed(_) => None,
+    };
+    later.flat_map(|it| it.shares).flatten().filter_map(seed).collect()
+}
+
+fn begin_era(owner: &mut Owner, seed: u64) {
+    owner.array.begin_era(EraStart::Checkpoint, &mut StdRng::seed_from_u64(seed));
+}
+
+/// Copies that move the same do not show it, unless they have done the same. A checkpoint draws new
+/// coins, and copies that were apart stay apart though their systems give them the same ones.
+#[test]
+fn copies_share_the_same_matrices_differently() {
+    let ways: &[Way] = &[
+        |_| (),
+        |owner| owner.coins = StdRng::seed_from_u64(40),
+        // This block is nowhere.
+        |owner| owner.forget(50),
+        |owner| begin_era(owner, 1),
+        |owner| begin_era(owner, 2),
+        |owner| {
+            owner.forget(50);
+            begin_era(owner, 1);
+        },
+    ];
+    for of_kind in KINDS {
+        let mut all = HashSet::<[u8; 32]>::new();
+        for way in ways {
+            let [one, same] = [*way; 2].map(|way| later_seeds(of_kind, way));
+            assert!(one.len() > 5, "{}", one.len());
+            assert_eq!(one, same);
+            let before = all.len();
+            all.extend(&one);
+            assert_eq!(all.len(), before + one.len());
+        }
+    }
+}
