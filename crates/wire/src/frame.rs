@@ -38,7 +38,7 @@ pub fn send_parts(stream: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
 pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
     let Some(bytes) = receive_length(stream, bytes_max)? else { return Ok(None) };
     let mut message = Vec::new();
-    receive_body(stream, bytes, &mut message)?;
+    receive_body(stream, bytes, &mut message, &mut |_| Ok(()))?;
     Ok(Some(message))
 }
 
@@ -66,20 +66,25 @@ pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Op
     Ok(Some(bytes))
 }
 
-/// Puts a message that has so many bytes over the beginning of `buffer`, which stays longer if it was. More memory is taken as bytes
-/// come.
+/// Receives a message of this length over the beginning of `buffer`, which stays longer if it was. The buffer grows as bytes
+/// arrive: it doubles. `grow` is called with the number of bytes before they are received, and may wait until there is memory.
 ///
 /// # Errors
-/// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within the message.
-pub fn receive_body(stream: &mut impl Read, bytes: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
+/// Those of the stream and of `grow`; [`ErrorKind::UnexpectedEof`] where the stream ends within the message.
+pub fn receive_body(
+    stream: &mut impl Read,
+    bytes: usize,
+    buffer: &mut Vec<u8>,
+    grow: &mut dyn FnMut(usize) -> io::Result<()>,
+) -> io::Result<()> {
     let mut came = 0;
     while came < bytes {
-        if buffer.len() == came {
-            let room = bytes.min((2 * came).max(BYTES_BEFORE_ANY));
-            buffer.reserve_exact(room - came);
-            buffer.resize(room, 0);
+        let end = bytes.min((2 * came).max(BYTES_BEFORE_ANY));
+        grow(end)?;
+        if buffer.len() < end {
+            buffer.reserve_exact(end - buffer.len());
+            buffer.resize(end, 0);
         }
-        let end = bytes.min(buffer.len());
         stream.read_exact(&mut buffer[came..end])?;
         came = end;
     }
@@ -130,14 +135,24 @@ mod tests {
         for used in [0, 1000, BYTES_BEFORE_ANY, 300_000] {
             for came in [0, 10, 1000, BYTES_BEFORE_ANY, 300_000, 700_000, announced - 1] {
                 let mut buffer = vec![1; used];
-                let error = receive_body(&mut &all[..came], announced, &mut buffer).unwrap_err();
+                let mut granted = 0;
+                let mut grow = |bytes| {
+                    granted = bytes;
+                    Ok(())
+                };
+                let error = receive_body(&mut &all[..came], announced, &mut buffer, &mut grow);
+                let error = error.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
                 let most = used.max(BYTES_BEFORE_ANY).max(2 * came);
                 assert!(buffer.capacity() <= most, "{used} {came}: {}", buffer.capacity());
+                assert!(granted <= most && granted >= came, "{used} {came}: {granted}");
             }
             let mut buffer = vec![1; used];
-            receive_body(&mut &all[..], announced, &mut buffer).unwrap();
+            receive_body(&mut &all[..], announced, &mut buffer, &mut |_| Ok(())).unwrap();
             assert!(buffer == all);
+            let no_memory = &mut |_| Err(ErrorKind::TimedOut.into());
+            let refused = receive_body(&mut &all[..], announced, &mut Vec::new(), no_memory);
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::TimedOut);
         }
     }
 }

@@ -36,13 +36,19 @@ impl Spare {
         buffer
     }
 
-    /// The body of a message that has so many bytes, in one of them until it is dropped. It is put over what was there: nothing is zeroed before.
+    /// Receives the body of a message into one of them, until it is dropped. What the buffer held is overwritten, not zeroed.
+    /// `grow` is called before more bytes are received.
     ///
     /// # Errors
     /// Those of [`receive_body`].
-    pub fn receive(self: &Arc<Self>, stream: &mut impl Read, bytes: usize) -> io::Result<Bytes> {
+    pub fn receive(
+        self: &Arc<Self>,
+        stream: &mut impl Read,
+        bytes: usize,
+        grow: &mut dyn FnMut(usize) -> io::Result<()>,
+    ) -> io::Result<Bytes> {
         let mut buffer = self.take_used();
-        receive_body(stream, bytes, &mut buffer)?;
+        receive_body(stream, bytes, &mut buffer, grow)?;
         Ok(Bytes::from_owner(buffer).slice(..bytes))
     }
 
@@ -120,8 +126,9 @@ mod tests {
         drop(again);
         spare.take().extend([7; 1000]);
         assert_eq!(spare.take_used()[..], [7; 1000]);
-        assert_eq!(spare.receive(&mut &[8; 20][..], 9).unwrap()[..], [8; 9]);
-        assert!(spare.receive(&mut &[8; 20][..], 21).is_err(), "nothing of before is in a message");
+        let receive = |bytes| spare.receive(&mut &[8; 20][..], bytes, &mut |_| Ok(()));
+        assert_eq!(receive(9).unwrap()[..], [8; 9]);
+        assert!(receive(21).is_err(), "nothing of before is in a message");
         spare.take().resize(SPARE_BUFFER_BYTES_MAX + 1, 0);
         assert_eq!(kept(), 0);
         let mut many: Vec<_> = (0..20).map(|_| spare.take()).collect();

@@ -7,9 +7,14 @@
 //! A client that has all of its connections and comes with one more has probably lost some of them, and its system does not know
 //! it yet. So the one that has been silent longest makes room, if that is long enough. If it was alive after all, its user comes back,
 //! and fails if there is no room for it by then. Nothing that was flushed is lost.
+//!
+//! Each other server has an equal part of the seats for servers: none can keep the others out. Of its own, those make room first that
+//! have joined no volume in time.
+//!
+//! A client without a seat counts as a stranger until it has been told so: its flood is bounded as theirs is.
 
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +29,8 @@ use super::metrics::NotLetIn;
 /// Of one server.
 pub(super) struct Admission {
     limits: BucketLimits,
+    /// Connections at a time of one other server.
+    connections_per_peer_max: usize,
     state: Mutex<State>,
     /// Told when a thread ends, and when the server is to stop.
     changed: Condvar,
@@ -77,9 +84,16 @@ struct Taken {
 pub(super) struct Pulse {
     heard: AtomicU64,
     sends_until: AtomicU64,
+    /// It has joined a volume, or need not.
+    has_joined: AtomicBool,
 }
 
 impl Pulse {
+    /// The server has said which volume it deals for.
+    pub(super) fn joins(&self) {
+        self.has_joined.store(true, Ordering::Relaxed);
+    }
+
     /// A message has come.
     pub(super) fn heard(&self) {
         self.heard.store(milliseconds(clock::now()), Ordering::Relaxed);
@@ -108,6 +122,17 @@ pub(super) struct Thread<'a> {
     pub(super) number: u64,
 }
 
+/// Why a client that is known gets no seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoSeat {
+    /// It has as many connections as it may, all of them in use.
+    OwnTaken(usize),
+    /// All seats are taken.
+    AllTaken,
+    /// Its link was ended, or the server is to stop.
+    Ended,
+}
+
 /// A client that was let in, until it is dropped.
 pub(super) struct Seat<'a> {
     admission: &'a Admission,
@@ -116,7 +141,8 @@ pub(super) struct Seat<'a> {
 }
 
 impl Admission {
-    pub(super) fn new(limits: &BucketLimits) -> Result<Self, SysError> {
+    /// With how many other servers this one computes.
+    pub(super) fn new(limits: &BucketLimits, peers: usize) -> Result<Self, SysError> {
         let state = State {
             is_stopped: false,
             begun: 0,
@@ -125,7 +151,12 @@ impl Admission {
             seats: Vec::new(),
             coins: StdRng::try_from_rng(&mut SysRng)?,
         };
-        Ok(Self { limits: limits.clone(), state: Mutex::new(state), changed: Condvar::new() })
+        Ok(Self {
+            limits: limits.clone(),
+            connections_per_peer_max: (limits.peer_connections_max / peers.max(1)).max(1),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -170,29 +201,44 @@ impl Admission {
         self.state().take_stranger(number).is_some()
     }
 
-    /// A stranger has proved to be `client`: a seat for it, if there is one.
-    pub(super) fn is_known(&self, number: u64, client: &Arc<str>, kind: Kind) -> Option<Seat<'_>> {
+    /// A stranger has proved to be `client`: a seat for it, if there is one. Without one it stays a stranger until
+    /// [`Self::is_left`].
+    pub(super) fn is_known(
+        &self,
+        number: u64,
+        client: &Arc<str>,
+        kind: Kind,
+    ) -> Result<Seat<'_>, NoSeat> {
         let mut state = self.state();
-        let stream = state.take_stranger(number)?.stream;
+        if state.is_stopped {
+            return Err(NoSeat::Ended);
+        }
         let BucketLimits { connections_max, connections_per_client_max, .. } = self.limits;
         let (all_max, own_max) = match kind {
             Kind::Client => (connections_max, connections_per_client_max),
-            Kind::Peer => (self.limits.peer_connections_max, self.limits.peer_connections_max),
+            Kind::Peer => (self.limits.peer_connections_max, self.connections_per_peer_max),
         };
         let is_own = |seat: &&Taken| seat.kind == kind && seat.client == *client;
         let own = state.seats.iter().filter(is_own).count();
-        if state.count(kind) >= all_max || own >= own_max {
-            let place = state.silent_longest(client, kind, self.limits.makes_room_after)?;
+        let makes_room = if state.count(kind) >= all_max || own >= own_max {
+            let full = if own >= own_max { NoSeat::OwnTaken(own) } else { NoSeat::AllTaken };
+            let after = self.limits.makes_room_after;
+            Some(state.silent_longest(client, kind, after).ok_or(full)?)
+        } else {
+            None
+        };
+        let stream = state.take_stranger(number).ok_or(NoSeat::Ended)?.stream;
+        if let Some(place) = makes_room {
             state.seats.swap_remove(place).stream.end(Shutdown::Both);
-        }
-        if state.is_stopped {
-            return None;
         }
         let pulse = Arc::<Pulse>::default();
         pulse.heard();
+        if kind == Kind::Client {
+            pulse.joins();
+        }
         let (client, watched) = (client.clone(), pulse.clone());
         state.seats.push(Taken { number, kind, client, stream, pulse: watched });
-        Some(Seat { admission: self, number, pulse })
+        Ok(Seat { admission: self, number, pulse })
     }
 
     /// Leaves those who do not take what they are sent.
@@ -257,8 +303,11 @@ impl State {
         let until = milliseconds(clock::now().saturating_sub(after));
         let is_own = |seat: &Taken| seat.kind == kind && seat.client == *client;
         let silent = self.seats.iter().enumerate().filter(|(_, seat)| is_own(seat));
-        let silent = silent.map(|(place, seat)| (seat.pulse.heard.load(Ordering::Relaxed), place));
-        silent.filter(|(heard, _)| *heard <= until).min().map(|(_, place)| place)
+        let silent = silent.map(|(place, seat)| {
+            let Pulse { heard, has_joined, .. } = &*seat.pulse;
+            (has_joined.load(Ordering::Relaxed), heard.load(Ordering::Relaxed), place)
+        });
+        silent.filter(|(_, heard, _)| *heard <= until).min().map(|(.., place)| place)
     }
 }
 

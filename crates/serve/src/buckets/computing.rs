@@ -31,8 +31,6 @@ pub type WatchVolumes = dyn Fn(&Computed<'_>) -> Option<Arc<dyn Watcher>> + Send
 pub(super) struct Computing {
     own: PublicKey,
     others: BTreeMap<PublicKey, Arc<Other>>,
-    /// For what they send.
-    pub(super) memory: Memory,
     /// Threads that send to them.
     pub(super) threads: Arc<Threads>,
     /// If volumes are watched.
@@ -45,6 +43,8 @@ pub(super) struct Other {
     pub(super) caller: Caller,
     /// What messages call it.
     pub(super) name: String,
+    /// For what it sends: its part of what all of them have.
+    pub(super) memory: Memory,
 }
 
 impl Computing {
@@ -58,21 +58,20 @@ impl Computing {
         limits: &BucketLimits,
     ) -> Result<Self, BucketServerError> {
         let own = key.public();
+        let peers: Vec<_> = peers.into_iter().filter(|peer| peer.key != own).collect();
+        let memory_bytes_max = limits.peer_memory_bytes_max / peers.len().max(1) as u64;
         let mut others = BTreeMap::new();
         for PeerServer { key: other, address, label } in peers {
-            if other == own {
-                continue;
-            }
             let caller = Caller::new(key, other).map_err(BucketServerError::Key)?;
             let name = label.unwrap_or_else(|| address.clone());
-            let entry = Arc::new(Other { address, caller, name });
+            let memory = Memory::new(memory_bytes_max);
+            let entry = Arc::new(Other { address, caller, name, memory });
             if others.insert(other, entry).is_some() {
                 return Err(BucketServerError::Peer(other));
             }
         }
-        let memory = Memory::new(limits.peer_memory_bytes_max);
         let (threads, watch) = (Arc::default(), OnceLock::new());
-        Ok(Self { own, others, memory, threads, watch })
+        Ok(Self { own, others, threads, watch })
     }
 
     /// Has what passes for a volume watched, if it is to be. Answers whether that was asked: of a server that is not set up, nobody is asked yet.

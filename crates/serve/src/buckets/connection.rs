@@ -3,15 +3,17 @@
 //! Only one message is taken in at a time, and answered before the next is read. What a client sends meanwhile waits in its own
 //! system.
 
+use std::io;
 use std::sync::Arc;
 
 use oblivio_wire::link::Link;
-use oblivio_wire::message::{DATA_BYTES, put_data_head};
+use oblivio_wire::link::Moment;
+use oblivio_wire::message::{DATA_BYTES, MESSAGE_BYTES_MAX, put_data_head};
 use oblivio_wire::{Answer, FailureKind, OpenMode, Opened, Request};
 
 use super::admission::Seat;
 use super::computer::Asked;
-use super::memory::ClientGrant;
+use super::memory::Grant;
 use super::refusal::Refusal;
 use super::service::Service;
 use super::shelf::Shelf;
@@ -35,6 +37,26 @@ struct Open {
     role: Role,
 }
 
+/// Why a request is not answered.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    Refused(Refusal),
+    /// There was no memory for the answer in time.
+    NoMemory(io::Error),
+}
+
+impl From<Refusal> for Unanswered {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<io::Error> for Unanswered {
+    fn from(error: io::Error) -> Self {
+        Self::NoMemory(error)
+    }
+}
+
 impl<'s> Connection<'s> {
     pub(super) fn new(
         service: &'s Service,
@@ -43,7 +65,13 @@ impl<'s> Connection<'s> {
         seat: Seat<'s>,
         number: Caller,
     ) -> Self {
-        Self { service, shelf, talk: Talk::new(service, link, seat), number, open: None }
+        Self {
+            service,
+            shelf,
+            talk: Talk::new(service, link, seat, MESSAGE_BYTES_MAX),
+            number,
+            open: None,
+        }
     }
 
     /// Until the client goes, or the server is to stop.
@@ -57,18 +85,20 @@ impl<'s> Connection<'s> {
     fn answer_all(&mut self) -> Result<(), Ended> {
         let service = self.service;
         loop {
-            let mut grant = ClientGrant::new(&self.shelf.memory, &service.memory);
-            let heard = self.talk.hear(|bytes| grant.change(bytes))?;
+            let mut grant = service.memory.grant(self.shelf.owner);
+            let heard = self.talk.hear(&mut grant)?;
             let Some(request) = heard else { return Ok(()) };
             let number = request.number();
             let mut answer = service.spare.take();
             match self.answer(request, &mut grant, &mut answer) {
                 Ok(()) => self.talk.send(&answer)?,
                 // Nothing was done, and nothing of what follows depends on it.
-                Err(refusal) if refusal.kind == FailureKind::Absent => {
+                Err(Unanswered::Refused(refusal)) if refusal.kind == FailureKind::Absent => {
                     self.talk.send_failure(number, refusal)?;
                 }
-                Err(refusal) => return Err(self.refuse(number, refusal)),
+                Err(Unanswered::Refused(refusal)) => return Err(self.refuse(number, refusal)),
+                // The client asks again over another link.
+                Err(Unanswered::NoMemory(error)) => return Err(Ended::Link(error)),
             }
         }
     }
@@ -77,9 +107,10 @@ impl<'s> Connection<'s> {
     fn answer(
         &mut self,
         request: Request,
-        grant: &mut ClientGrant<'_>,
+        grant: &mut Grant<'_>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Unanswered> {
+        let until = Moment::now().after(self.service.limits.message_within);
         let requests = &self.service.metrics.requests;
         let answer = match request {
             Request::Hello { version } => {
@@ -122,7 +153,7 @@ impl<'s> Connection<'s> {
                 let (volume, who) = self.volume()?;
                 let bytes_max = self.service.limits.message_bytes_max - DATA_BYTES;
                 let parsed = size_of_val(&pieces[..]) as u64;
-                let grow = |bytes| grant.change(parsed + bytes);
+                let grow = |bytes| grant.change(parsed + bytes, until);
                 return volume.read(who, number, &pieces, bytes_max, grow, out);
             }
             Request::Write { number, pieces, bytes } => {
@@ -142,7 +173,7 @@ impl<'s> Connection<'s> {
                 let computed = self.compute(&message)?;
                 drop(message);
                 // As it is, and as it is sent.
-                grant.change(2 * computed.len() as u64);
+                grant.change(2 * computed.len() as u64, until)?;
                 put_data_head(out, number, computed.len());
                 out.extend(computed);
                 return Ok(());
@@ -152,10 +183,10 @@ impl<'s> Connection<'s> {
                 self.service.computing()?;
                 let message =
                     "this is the key of a client: only another server computes with this one";
-                return Err(Refusal::new(FailureKind::Refused, message));
+                return Err(Refusal::new(FailureKind::Refused, message).into());
             }
             Request::Deal { .. } => {
-                return Err(Refusal::invalid("a client deals nothing"));
+                return Err(Refusal::invalid("a client deals nothing").into());
             }
         };
         out.extend(answer.encode());

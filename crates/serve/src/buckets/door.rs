@@ -11,9 +11,10 @@ use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Link;
 use oblivio_wire::message::check_name;
 use oblivio_wire::tls::Called;
+use oblivio_wire::{Answer, Failure, FailureKind, frame};
 use rustix::net::sockopt;
 
-use super::admission::{Ends, Kind, Seat, Thread};
+use super::admission::{Ends, Kind, NoSeat, Seat, Thread};
 use super::clock;
 use super::computing::Computing;
 use super::connection::Connection;
@@ -22,7 +23,7 @@ use super::peer::{PeerConnection, Shelves};
 use super::place::ClientFolder;
 use super::service::Service;
 use super::shelf::Shelf;
-use super::talk::Ended;
+use super::talk::{self, Ended};
 use super::{BucketLimits, BucketServerError, BucketServerOptions};
 
 /// How often it is looked who is slow, and what is idle.
@@ -128,14 +129,18 @@ impl Door {
             Known::Client(Client { name, .. }) => (name, Kind::Client),
             Known::Peer(_, name) => (name, Kind::Peer),
         };
-        let Some(seat) = self.service.admission.is_known(number, name, kind) else {
-            // Without an answer, as if the link had failed: the client tries again, and some of its connections may be known to be
-            // dead by then.
-            if !self.service.admission.is_stopped() {
-                self.service.metrics.not_let_in.no_room.one();
-                tracing::warn!(client = &**name, "there is no room for a connection");
+        let seat = match self.service.admission.is_known(number, name, kind) {
+            Ok(seat) => seat,
+            Err(no_seat) => {
+                if no_seat != NoSeat::Ended {
+                    self.service.metrics.not_let_in.no_room.one();
+                    tracing::warn!(client = &**name, ?no_seat, "there is no room for a connection");
+                    // The client tries again: some of its connections may be known to be dead by then.
+                    tell_no_room(link, no_seat);
+                }
+                self.service.admission.is_left(number);
+                return Ok(None);
             }
-            return Ok(None);
         };
         self.service.metrics.connections.one();
         tracing::info!(connection = number, client = &**name, ?kind, "a client connects");
@@ -207,6 +212,25 @@ impl Shelves for Door {
     fn shelf(&self, client: &PublicKey) -> Option<&Shelf> {
         self.clients.get(client).map(|client| &client.shelf)
     }
+}
+
+/// How long a client that gets no seat has to read why.
+const TOLD_WITHIN: Duration = Duration::from_millis(500);
+
+/// Answers the hello of a client that gets no seat. Its thread and its place among strangers are taken until then.
+fn tell_no_room(mut link: Link, no_seat: NoSeat) {
+    let message = match no_seat {
+        NoSeat::OwnTaken(connections) => format!(
+            "this client has {connections} connections, all it may have, and uses them: close a volume, or try again later"
+        ),
+        _ => "all connections of this server are in use: try again later".into(),
+    };
+    let failure = Failure { number: 0, kind: FailureKind::Full, message };
+    let told = frame::send(&mut link.writer, &Answer::Failed(failure).encode());
+    if told.and_then(|()| link.writer.flush()).is_ok() {
+        talk::linger(&mut *link.reader, TOLD_WITHIN);
+    }
+    link.writer.close();
 }
 
 /// After a minute without a word the system asks whether the other side is still there, and gives up after another.

@@ -44,7 +44,7 @@ impl LinkServer {
         let Some(thread) = service.admission.thread() else { return };
         let number = thread.number;
         service.admission.stranger(number, Box::new(EndedElsewhere), &service.metrics.not_let_in);
-        if let Some(seat) = service.admission.is_known(number, client, Kind::Client)
+        if let Ok(seat) = service.admission.is_known(number, client, Kind::Client)
             && let Err(ended) = Connection::new(service, shelf, link, seat, number).serve()
         {
             tracing::debug!(connection = number, ?ended, "a connection has ended early");

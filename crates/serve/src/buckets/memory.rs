@@ -1,68 +1,77 @@
 //! Memory for messages, which all connections share.
 //!
-//! A short message costs next to nothing and waits for nobody. A long one waits until there is room for it, and for what it is
-//! taken apart to. So the server takes no more than it was given, however many clients say much at the same time.
+//! A short message needs no grant. A long one gets memory in steps, as its bytes arrive: a length that is only announced
+//! takes next to nothing.
+//!
+//! A client may hold half as much as it leaves free (the dynamic threshold of Choudhury and Hahne): a third of all if it is alone.
+//! `n` clients that take all they can get leave at least `(2/3)^n` of all free, and the next client may hold a third of that.
+//!
+//! A message keeps what it has while it waits for more. To exclude a deadlock, a step is granted only if all messages could then
+//! get the rest of what they announced, one after the other (the banker's algorithm).
 
-use std::mem;
+use std::io::{self, ErrorKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use oblivio_wire::keys::PublicKey;
+use oblivio_wire::link::Moment;
 
 /// What a connection may always take.
 pub(super) const FREE_BYTES: u64 = 64 << 10;
 
-/// What is left.
+/// The memory of one kind of connections.
 pub(super) struct Memory {
     bytes_max: u64,
     state: Mutex<State>,
     returned: Condvar,
 }
 
+#[derive(Clone)]
 struct State {
     left: u64,
-    /// So many wait for more. While nobody does, the system is not asked to wake anyone: each message gives back several grants.
+    /// Threads that wait for more. Without any, a grant that is given back wakes none.
     waiting: usize,
+    holders: Vec<Holder>,
+    last_holder: u64,
 }
 
-/// Some of it, until it is dropped.
+/// One grant.
+#[derive(Clone, Copy)]
+struct Holder {
+    number: u64,
+    client: Option<PublicKey>,
+    held: u64,
+    /// What it may still ask for before it gives back what it has.
+    rest: u64,
+}
+
+/// The memory that one connection holds, until it is dropped.
 pub(super) struct Grant<'m> {
     memory: &'m Memory,
-    bytes: u64,
-}
-
-/// Some of what a client may take, and of what there is for all.
-pub(super) struct ClientGrant<'m> {
-    of_client: Grant<'m>,
-    of_all: Grant<'m>,
-}
-
-impl<'m> ClientGrant<'m> {
-    /// Nothing yet.
-    pub(super) fn new(of_client: &'m Memory, of_all: &'m Memory) -> Self {
-        Self { of_client: of_client.take(0), of_all: of_all.take(0) }
-    }
-
-    /// Has so much instead. Nobody who waits for what is the client's keeps others from what is everybody's.
-    pub(super) fn change(&mut self, bytes: u64) {
-        self.of_all.change(0);
-        self.of_client.change(bytes);
-        self.of_all.change(bytes);
-    }
+    holder: u64,
 }
 
 impl Memory {
     pub(super) fn new(bytes_max: u64) -> Self {
-        let state = State { left: bytes_max, waiting: 0 };
+        let state = State { left: bytes_max, waiting: 0, holders: Vec::new(), last_holder: 0 };
         Self { bytes_max, state: Mutex::new(state), returned: Condvar::new() }
     }
 
-    /// Waits for so much. Whoever wants more than there is gets all of it.
-    pub(super) fn take(&self, bytes: u64) -> Grant<'_> {
-        let mut grant = Grant { memory: self, bytes: 0 };
-        grant.change(bytes);
-        grant
+    /// An empty grant for a connection of this client.
+    pub(super) fn grant(&self, client: Option<PublicKey>) -> Grant<'_> {
+        let mut state = self.state();
+        state.last_holder += 1;
+        let number = state.last_holder;
+        state.holders.push(Holder { number, client, held: 0, rest: 0 });
+        Grant { memory: self, holder: number }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What counts for so many bytes: short messages are free, and a client that wants more than it can ever have gets that.
+    fn counted(&self, bytes: u64) -> u64 {
+        if bytes <= FREE_BYTES { 0 } else { bytes.min(self.bytes_max / 3) }
     }
 
     fn give_back(&self, state: &mut State, bytes: u64) {
@@ -73,65 +82,203 @@ impl Memory {
     }
 }
 
+impl State {
+    fn holder(&mut self, number: u64) -> Option<&mut Holder> {
+        self.holders.iter_mut().find(|holder| holder.number == number)
+    }
+
+    /// Whether the client may have so much more.
+    fn has_room(&self, client: Option<PublicKey>, more: u64) -> bool {
+        let of_client = self.holders.iter().filter(|holder| holder.client == client);
+        let held: u64 = of_client.map(|holder| holder.held).sum();
+        more == 0 || 2 * held + 3 * more <= self.left
+    }
+
+    /// Gives a holder so much in all, if that leaves a way for everyone to finish.
+    fn try_grow(&mut self, number: u64, to: u64) -> bool {
+        let Some(holder) = self.holder(number) else { return false };
+        let (client, more) = (holder.client, to.saturating_sub(holder.held));
+        if more == 0 {
+            return true;
+        }
+        if !self.has_room(client, more) {
+            return false;
+        }
+        let mut after = self.clone();
+        after.left -= more;
+        if let Some(holder) = after.holder(number) {
+            holder.held += more;
+            holder.rest = holder.rest.saturating_sub(more);
+        }
+        let may_grow = after.is_safe();
+        if may_grow {
+            *self = after;
+        }
+        may_grow
+    }
+
+    /// Whether all that hold something can get their rest, one after the other.
+    fn is_safe(&self) -> bool {
+        let mut state = self.clone();
+        state.holders.retain(|holder| holder.held > 0);
+        let can_finish =
+            |state: &State| state.holders.iter().position(|it| state.has_room(it.client, it.rest));
+        while let Some(place) = can_finish(&state) {
+            state.left += state.holders.swap_remove(place).held;
+        }
+        state.holders.is_empty()
+    }
+}
+
 impl Grant<'_> {
-    /// Has so much instead. What it had is given back first: if everybody kept it and waited for more, nobody would get any.
-    pub(super) fn change(&mut self, bytes: u64) {
-        let wanted = if bytes <= FREE_BYTES { 0 } else { bytes.min(self.memory.bytes_max) };
+    /// Gives back what it has, and announces how much it is going to [grow](Self::grow) to.
+    pub(super) fn announce(&mut self, bytes: u64) {
+        let rest = self.memory.counted(bytes);
         let mut state = self.memory.state();
-        self.memory.give_back(&mut state, mem::take(&mut self.bytes));
-        state.waiting += 1;
-        let wait = self.memory.returned.wait_while(state, |state| state.left < wanted);
-        let mut state = wait.unwrap_or_else(PoisonError::into_inner);
-        state.waiting -= 1;
-        state.left -= wanted;
-        self.bytes = wanted;
+        let Some(holder) = state.holder(self.holder) else { return };
+        let held = std::mem::take(&mut holder.held);
+        holder.rest = rest;
+        self.memory.give_back(&mut state, held);
+    }
+
+    /// Waits until it has so much in all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TimedOut`] if there is no room for it by then.
+    pub(super) fn grow(&mut self, bytes: u64, until: Moment) -> io::Result<()> {
+        let wanted = self.memory.counted(bytes);
+        let mut state = self.memory.state();
+        while !state.try_grow(self.holder, wanted) {
+            let Some(left) = until.left() else {
+                let message = "there was no memory for a message in time";
+                return Err(io::Error::new(ErrorKind::TimedOut, message));
+            };
+            state.waiting += 1;
+            let wait = self.memory.returned.wait_timeout(state, left);
+            (state, _) = wait.unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        Ok(())
+    }
+
+    /// Has so much instead of what it had, at once.
+    ///
+    /// # Errors
+    /// Those of [`Self::grow`].
+    pub(super) fn change(&mut self, bytes: u64, until: Moment) -> io::Result<()> {
+        self.announce(bytes);
+        self.grow(bytes, until)
     }
 }
 
 impl Drop for Grant<'_> {
     fn drop(&mut self) {
-        self.memory.give_back(&mut self.memory.state(), self.bytes);
+        let mut state = self.memory.state();
+        let Some(place) = state.holders.iter().position(|it| it.number == self.holder) else {
+            return;
+        };
+        let held = state.holders.swap_remove(place).held;
+        self.memory.give_back(&mut state, held);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::thread;
+    use std::time::Duration;
+
+    use oblivio_wire::keys::SecretKey;
 
     use super::*;
 
-    #[test]
-    fn who_wants_much_waits_until_there_is_room_and_gets_it() {
-        let memory = Memory::new(1 << 20);
-        let mut first = memory.take(1 << 20);
-        assert_eq!(memory.state().left, 0);
-        assert_eq!(memory.take(FREE_BYTES).bytes, 0);
-        thread::scope(|scope| {
-            let second = scope.spawn(|| memory.take(u64::MAX).bytes);
-            first.change(100 << 10);
-            drop(first);
-            assert_eq!(second.join().unwrap(), 1 << 20);
-        });
-        assert_eq!(memory.state().left, 1 << 20);
+    const MIB: u64 = 1 << 20;
+
+    fn later() -> Moment {
+        Moment::now().after(Duration::from_secs(60))
+    }
+
+    fn soon() -> Moment {
+        Moment::now().after(Duration::from_millis(50))
+    }
+
+    fn clients<const N: usize>() -> [Option<PublicKey>; N] {
+        [(); N].map(|()| Some(SecretKey::generate().unwrap().public()))
     }
 
     #[test]
-    fn what_a_client_takes_is_taken_from_its_own_and_from_what_is_everybodys() {
-        let (own, all) = (Memory::new(1 << 20), Memory::new(3 << 20));
-        let left = || (own.state().left, all.state().left);
-        let mut grant = ClientGrant::new(&own, &all);
-        for (bytes, expected) in [
-            (FREE_BYTES, (1 << 20, 3 << 20)),
-            (100 << 10, (924 << 10, 2972 << 10)),
-            // It grows, and it may be more than there is for this client.
-            (1 << 20, (0, 2 << 20)),
-            (2 << 20, (0, 1 << 20)),
-            (200 << 10, (824 << 10, 2872 << 10)),
-        ] {
-            grant.change(bytes);
-            assert_eq!(left(), expected, "{bytes}");
+    fn a_long_message_waits_for_memory_and_gets_it_or_the_end_of_its_time() {
+        let memory = Memory::new(3 * MIB);
+        let [alice, bob] = clients();
+        let mut first = memory.grant(alice);
+        first.change(u64::MAX, later()).unwrap();
+        assert_eq!(memory.state().left, 2 * MIB);
+        let mut second = memory.grant(bob);
+        second.change(FREE_BYTES, soon()).unwrap();
+        assert_eq!(memory.state().left, 2 * MIB);
+        let late = second.change(MIB, soon()).unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::TimedOut);
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| second.change(MIB, later()));
+            first.change(100 << 10, later()).unwrap();
+            drop(first);
+            waits.join().unwrap().unwrap();
+        });
+        drop(second);
+        let state = memory.state();
+        assert_eq!((state.left, state.holders.len()), (3 * MIB, 0));
+    }
+
+    #[test]
+    fn clients_that_take_all_they_can_get_leave_a_part_for_the_next() {
+        let memory = Memory::new(60 * MIB);
+        let all = clients::<5>();
+        let mut grants = Vec::new();
+        let take_all = |client, grants: &mut Vec<_>| loop {
+            let mut grant = memory.grant(client);
+            if grant.change(MIB, Moment::now()).is_err() {
+                break;
+            }
+            grants.push(grant);
+        };
+        take_all(all[0], &mut grants);
+        assert_eq!(grants.len(), 20);
+        for n in [1, 2, 3, 4, 5, 5, 5, 5, 5, 5] {
+            take_all(all[n - 1], &mut grants);
+            take_all(all[0], &mut grants);
+            let left = memory.state().left as f64;
+            assert!(left >= (60 * MIB) as f64 * (2.0 / 3.0f64).powi(n as i32), "{n}: {left}");
         }
-        drop(grant);
-        assert_eq!(left(), (1 << 20, 3 << 20));
+        let left = memory.state().left;
+        let mut late = memory.grant(clients::<1>()[0]);
+        late.change(left / 3, Moment::now()).unwrap();
+    }
+
+    #[test]
+    fn announced_bytes_are_free_and_messages_that_grow_never_wait_in_a_circle() {
+        let memory = Memory::new(16 * MIB);
+        let [alice] = clients();
+        let silent: Vec<_> = (0..100)
+            .map(|_| {
+                let mut silent = memory.grant(None);
+                silent.announce(u64::MAX);
+                silent
+            })
+            .collect();
+        assert_eq!(memory.state().left, 16 * MIB);
+        // Each needs all that its client may have, and takes it in steps.
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let mut grant = memory.grant(alice);
+                    grant.announce(5 * MIB);
+                    for step in 1..=5 {
+                        grant.grow(step * MIB, later()).unwrap();
+                        thread::yield_now();
+                    }
+                });
+            }
+        });
+        assert_eq!(memory.state().left, 16 * MIB);
+        drop(silent);
     }
 }

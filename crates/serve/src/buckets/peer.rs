@@ -13,6 +13,10 @@ use super::shelf::Shelf;
 use super::talk::{Ended, Talk};
 use super::volume::{Caller, Volume};
 
+/// Bytes of a message of another server, at most. The longest is a portion of an eviction: see
+/// [`part_bytes`](oblivio_shares::host::part_bytes).
+const PEER_MESSAGE_BYTES_MAX: usize = 4 << 20;
+
 /// Of one server.
 pub(super) struct PeerConnection<'s> {
     service: &'s Service,
@@ -47,7 +51,7 @@ impl<'s> PeerConnection<'s> {
         seat: Seat<'s>,
         number: Caller,
     ) -> Self {
-        let talk = Talk::new(service, link, seat);
+        let talk = Talk::new(service, link, seat, PEER_MESSAGE_BYTES_MAX);
         Self { service, shelves, peer, talk, link: Some(ends), number, joined: None }
     }
 
@@ -67,9 +71,11 @@ impl<'s> PeerConnection<'s> {
             Ok(computing) => computing,
             Err(refusal) => return Err(self.talk.refuse(0, refusal)),
         };
+        // It has a key of theirs: it is one of them.
+        let Some(other) = computing.other(self.peer.bytes()).cloned() else { return Ok(()) };
         loop {
-            let mut grant = computing.memory.take(0);
-            let heard = self.talk.hear(|bytes| grant.change(bytes))?;
+            let mut grant = other.memory.grant(None);
+            let heard = self.talk.hear(&mut grant)?;
             let Some(request) = heard else { return Ok(()) };
             let number = request.number();
             match self.take(request) {
@@ -105,14 +111,22 @@ impl<'s> PeerConnection<'s> {
     }
 
     fn join(&mut self, client: &PublicKey, name: &str) -> Result<(), Refusal> {
-        let shelf = self.shelves.shelf(client).ok_or_else(Refusal::no_volume)?;
-        if !shelf.has(name)? {
-            return Err(Refusal::no_volume());
+        // One answer for all: another server does not learn which volumes there are.
+        let refused = |refusal: Refusal| {
+            tracing::warn!(peer = %self.peer, ?refusal, "another server cannot join a volume");
+            let message = "no volume of this name is shared with this server here";
+            Refusal::new(FailureKind::NoVolume, message)
+        };
+        let shelf = self.shelves.shelf(client);
+        let shelf = shelf.ok_or_else(|| refused(Refusal::no_volume()))?;
+        if !shelf.has(name).map_err(refused)? {
+            return Err(refused(Refusal::no_volume()));
         }
         let link =
             self.link.take().ok_or_else(|| Refusal::invalid("a connection is for one volume"))?;
         let volume = shelf.volume(name);
-        let server = volume.join(self.peer, self.number, link)?;
+        let server = volume.join(self.peer, self.number, link).map_err(refused)?;
+        self.talk.joins();
         self.joined = Some(Joined { volume, server });
         Ok(())
     }

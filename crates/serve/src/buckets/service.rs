@@ -28,8 +28,9 @@ impl Service {
         computing: Option<Computing>,
     ) -> Result<Self, BucketServerError> {
         limits.check()?;
-        let admission = Admission::new(&limits)
-            .map_err(|error| BucketServerError::System(io::Error::other(error)))?;
+        let admission =
+            Admission::new(&limits, computing.as_ref().map_or(0, |it| it.keys().count()))
+                .map_err(|error| BucketServerError::System(io::Error::other(error)))?;
         let memory = Memory::new(limits.memory_bytes_max);
         let (spare, metrics) = (Arc::default(), Metrics::default());
         Ok(Self { limits, admission, memory, spare, metrics, computing })

@@ -15,7 +15,6 @@ use super::BucketLimits;
 use super::clock;
 use super::computer::Asked;
 use super::lines::Whose;
-use super::memory::Memory;
 use super::place::Shelving;
 use super::refusal::Refusal;
 use super::volume::{Caller, Role, Volume};
@@ -24,11 +23,9 @@ use super::volume::{Caller, Role, Volume};
 pub(super) struct Shelf {
     places: Box<dyn Shelving>,
     /// By which other servers know whose it is; none if this one knows nobody by a key.
-    owner: Option<PublicKey>,
+    pub(super) owner: Option<PublicKey>,
     quota_bytes: Option<u64>,
     limits: BucketLimits,
-    /// For messages of the client: half of what there is for all, so that others have room as well.
-    pub(super) memory: Memory,
     /// Those that somebody uses or has used lately.
     volumes: Mutex<BTreeMap<String, Arc<Volume>>>,
     /// Held while a volume is made: what is there is counted first.
@@ -47,7 +44,6 @@ impl Shelf {
             owner,
             quota_bytes,
             limits: limits.clone(),
-            memory: Memory::new(limits.memory_bytes_max / 2),
             volumes: Mutex::default(),
             making: Mutex::default(),
         }

@@ -5,11 +5,12 @@ use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
 
 use bytes::Bytes;
-use oblivio_wire::link::{Link, LinkReader};
+use oblivio_wire::link::{Link, LinkReader, Moment};
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, Failure, FailureKind, Request, frame};
 
 use super::admission::Seat;
+use super::memory::Grant;
 use super::refusal::Refusal;
 use super::service::Service;
 
@@ -24,6 +25,8 @@ pub(super) struct Talk<'s> {
     service: &'s Service,
     link: Link,
     seat: Seat<'s>,
+    /// Bytes of a message that is received, at most.
+    message_bytes_max: usize,
     is_greeted: bool,
 }
 
@@ -43,12 +46,18 @@ impl From<io::Error> for Ended {
 }
 
 impl<'s> Talk<'s> {
-    pub(super) fn new(service: &'s Service, link: Link, seat: Seat<'s>) -> Self {
-        Self { service, link, seat, is_greeted: false }
+    pub(super) fn new(
+        service: &'s Service,
+        link: Link,
+        seat: Seat<'s>,
+        message_bytes_max: usize,
+    ) -> Self {
+        let message_bytes_max = message_bytes_max.min(service.limits.message_bytes_max);
+        Self { service, link, seat, message_bytes_max, is_greeted: false }
     }
 
-    /// The next request; none when there is none any more. `grant` is for its memory.
-    pub(super) fn hear(&mut self, grant: impl FnOnce(u64)) -> Result<Option<Request>, Ended> {
+    /// The next request, or none after the last. `grant` grows as its bytes arrive.
+    pub(super) fn hear(&mut self, grant: &mut Grant<'_>) -> Result<Option<Request>, Ended> {
         let message = match self.receive(grant) {
             Ok(Some(message)) => message,
             Ok(None) => return Ok(None),
@@ -71,19 +80,22 @@ impl<'s> Talk<'s> {
         Ok(Some(request))
     }
 
-    fn receive(&mut self, grant: impl FnOnce(u64)) -> io::Result<Option<Bytes>> {
+    fn receive(&mut self, grant: &mut Grant<'_>) -> io::Result<Option<Bytes>> {
         let limits = &self.service.limits;
         let reader = &mut *self.link.reader;
         // The other side may be silent for as long as it likes, but not within a message.
         reader.limit(None)?;
         let mut begun = Begun { reader, within: limits.message_within };
-        let Some(bytes) = frame::receive_length(&mut begun, limits.message_bytes_max)? else {
+        let Some(bytes) = frame::receive_length(&mut begun, self.message_bytes_max)? else {
             return Ok(None);
         };
-        grant(bytes as u64 * COPIES_OF_A_MESSAGE);
+        let memory = |bytes: usize| bytes as u64 * COPIES_OF_A_MESSAGE;
+        let until = Moment::now().after(limits.message_within);
+        grant.announce(memory(bytes));
         self.link.reader.limit(Some(limits.message_within))?;
-        // Not before: nothing is kept for whoever says nothing.
-        let message = self.service.spare.receive(&mut self.link.reader, bytes)?;
+        // Not before: a client that sends nothing takes no memory.
+        let grow = &mut |bytes| grant.grow(memory(bytes), until);
+        let message = self.service.spare.receive(&mut self.link.reader, bytes, grow)?;
         self.seat.pulse.heard();
         self.service.metrics.received_bytes.add((frame::LENGTH_BYTES + bytes) as u64);
         Ok((!self.service.admission.is_stopped()).then_some(message))
@@ -125,19 +137,24 @@ impl<'s> Talk<'s> {
     /// Ends the link, as what became of it demands.
     pub(super) fn end(&mut self, outcome: &Result<(), Ended>) {
         if let Err(Ended::Refused(_)) = outcome {
-            self.linger();
+            linger(&mut *self.link.reader, LINGER);
         }
         self.seat.pulse.sends(LINGER);
         self.link.writer.close();
     }
 
-    /// Waits for the other side to end the connection. If the server did while something comes, the other system would throw
-    /// away the answer that says why.
-    fn linger(&mut self) {
-        let mut unread = [0; 4096];
-        if self.link.reader.limit(Some(LINGER)).is_ok() {
-            while self.link.reader.read(&mut unread).is_ok_and(|bytes| bytes > 0) {}
-        }
+    /// The server has said which volume it deals for.
+    pub(super) fn joins(&self) {
+        self.seat.pulse.joins();
+    }
+}
+
+/// Waits until the other side ends the connection. If the server did while something is unread, the other system would discard
+/// the answer that says why.
+pub(super) fn linger(reader: &mut dyn LinkReader, within: Duration) {
+    let mut unread = [0; 4096];
+    if reader.limit(Some(within)).is_ok() {
+        while reader.read(&mut unread).is_ok_and(|bytes| bytes > 0) {}
     }
 }
 

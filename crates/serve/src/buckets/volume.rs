@@ -24,6 +24,7 @@ use oblivio_wire::{FailureKind, Opened};
 use super::admission::Ends;
 use super::clock;
 use super::computer::{Asked, Check, Computer, Idle};
+use super::connection::Unanswered;
 use super::lines::Whose;
 use super::metrics::Metrics;
 use super::place::Place;
@@ -242,16 +243,17 @@ impl Volume {
         number: u64,
         pieces: &[Piece],
         bytes_max: usize,
-        grant: impl FnOnce(u64),
+        grant: impl FnOnce(u64) -> io::Result<()>,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Unanswered> {
         let measured = self.state().store_of(who)?.measure(pieces, bytes_max)?;
         // Without the lock: who waits for memory does not keep others from the volume.
-        grant(measured.sum as u64);
+        grant(measured.sum as u64)?;
         put_data_head(out, number, measured.sum);
         let mut state = self.state();
         let open = state.store_of(who)?;
-        Ok(trips::read(&mut *open.store, pieces, &measured, out)?)
+        trips::read(&mut *open.store, pieces, &measured, out).map_err(Refusal::from)?;
+        Ok(())
     }
 
     pub(super) fn write(
@@ -595,8 +597,15 @@ mod tests {
         grant: impl FnOnce(u64),
     ) -> Result<Vec<u8>, Refusal> {
         let mut answer = Vec::new();
-        volume.read(who, 3, &[bucket()], 1000, grant, &mut answer)?;
-        Ok(answer)
+        let grant = |bytes| {
+            grant(bytes);
+            Ok(())
+        };
+        match volume.read(who, 3, &[bucket()], 1000, grant, &mut answer) {
+            Ok(()) => Ok(answer),
+            Err(Unanswered::Refused(refusal)) => Err(refusal),
+            Err(Unanswered::NoMemory(error)) => panic!("{error}"),
+        }
     }
 
     #[test]

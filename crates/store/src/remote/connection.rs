@@ -86,7 +86,7 @@ fn next(
 ) -> io::Result<Option<Bytes>> {
     reader.limit(Some(within))?;
     let Some(bytes) = frame::receive_length(reader, MESSAGE_BYTES_MAX)? else { return Ok(None) };
-    spare.receive(reader, bytes).map(Some)
+    spare.receive(reader, bytes, &mut |_| Ok(())).map(Some)
 }
 
 /// What people are told of a link on which nothing comes.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
 use oblivio_serve::buckets::BucketLimits;
+use oblivio_wire::keys::PeerServer;
 use oblivio_wire::message::VERSION;
 use oblivio_wire::{Answer, FailureKind, OpenMode, Request};
 use proptest::prelude::*;
@@ -171,7 +172,7 @@ fn an_answer_is_not_made_while_others_that_nobody_takes_have_the_memory() {
     // It was made, once its beginning is there.
     greedy.link.reader.limit(Some(PATIENCE)).unwrap();
     greedy.link.reader.read_exact(&mut [0; 4]).unwrap();
-    reader.say(&much(4 << 10));
+    reader.say(&much(9 << 10));
     reader.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
     let early = reader.link.reader.read(&mut [0; 4]).unwrap_err().kind();
     assert!([ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&early), "{early}");
@@ -179,7 +180,100 @@ fn an_answer_is_not_made_while_others_that_nobody_takes_have_the_memory() {
     let (mut other, _) = server.open(&bob, "other", create());
     assert_eq!(other.read(0), 0);
     drop(greedy);
-    assert!(matches!(reader.hear(), Answer::Data { bytes, .. } if bytes.len() == 4 << 20));
+    assert!(matches!(reader.hear(), Answer::Data { bytes, .. } if bytes.len() == 9 << 20));
+}
+
+/// Announces long messages on several connections, and sends nothing of them.
+fn announce(server: &Server, who: &Someone) -> Vec<super::party::Client> {
+    let announced = [32 << 20, 32 << 20, 22_369_621u32];
+    let silent = announced.map(|bytes| {
+        let mut client = server.greet(who);
+        client.send_bytes(&bytes.to_le_bytes()).unwrap();
+        client
+    });
+    silent.into()
+}
+
+/// Announced bytes take no memory. The silent connections stay for 30 s; no answer may need one of them to end.
+#[test]
+fn clients_that_announce_much_and_send_nothing_keep_nobody_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(Someone::called);
+    let server = Server::start(folder.path(), &[&alice, &bob, &carol]);
+    let (mut reader, _) = server.open(&carol, "disk", create());
+    let silent = [announce(&server, &alice), announce(&server, &bob)];
+    // A length that was sent has been read, most likely: without the bound the answer would come after 30 s.
+    thread::sleep(Duration::from_millis(100));
+    reader.say(&Request::Read { number: 1, pieces: vec![leaf(0); 128] });
+    reader.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
+    reader.link.reader.read_exact(&mut [0; 4]).unwrap();
+    assert_eq!(server.metric("connections"), 7);
+    drop(silent);
+}
+
+/// Answers that are not taken: however many clients take all they can get, the next one gets its own.
+#[test]
+fn clients_that_take_no_answers_leave_memory_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(Someone::called);
+    let limits = BucketLimits { memory_bytes_max: 32 << 20, ..BucketLimits::default() };
+    let server = Server::start_with(folder.path(), &[&alice, &bob, &carol], limits);
+    let (mut reader, _) = server.open(&carol, "disk", create());
+    let much = |leaves: usize| Request::Read { number: 1, pieces: vec![leaf(0); leaves] };
+    let mut greedy = Vec::new();
+    for (who, name) in [(&alice, "a"), (&alice, "b"), (&bob, "a"), (&bob, "b")] {
+        let (mut client, _) = server.open(who, name, create());
+        client.say(&much(15 << 10));
+        greedy.push(client);
+        // Each is answered, or waits for memory.
+        thread::sleep(Duration::from_millis(50));
+    }
+    reader.say(&much(4 << 10));
+    reader.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
+    reader.link.reader.read_exact(&mut [0; 4]).unwrap();
+    assert_eq!(server.metric("connections"), 5);
+    drop(greedy);
+}
+
+fn peers(of: &[&Someone]) -> Option<Vec<PeerServer>> {
+    let peer = |(i, someone): (usize, &&Someone)| PeerServer {
+        key: someone.key.public(),
+        address: format!("127.0.0.1:{}", 9 + i),
+        label: None,
+    };
+    Some(of.iter().enumerate().map(peer).collect())
+}
+
+#[test]
+fn one_of_the_other_servers_takes_neither_seats_nor_memory_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alice, own, liar, honest] = ["alice", "own", "liar", "honest"].map(Someone::called);
+    let others = peers(&[&liar, &honest]);
+    let address = "127.0.0.1:0".parse().unwrap();
+    let limits = BucketLimits {
+        peer_connections_max: 16,
+        makes_room_after: Duration::from_millis(1500),
+        ..BucketLimits::default()
+    };
+    let server = Server::start_as(folder.path(), &[&alice], limits, (own.key, address), others);
+    let mut seats: Vec<_> = (0..8).map(|_| server.greet(&liar)).collect();
+    assert!(server.try_greet(&liar).is_none());
+    seats.truncate(5);
+    wait_until(|| server.metric("peers") == 5);
+    seats.extend(announce(&server, &liar));
+    thread::sleep(Duration::from_millis(100));
+    let mut client = server.greet(&honest);
+    client.say(&Request::Deal { message: vec![1; 1 << 20] });
+    client.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
+    client.link.reader.read_exact(&mut [0; 4]).unwrap();
+    // A server deals nothing longer than a portion: what is longer is refused at once.
+    let mut client = server.greet(&honest);
+    client.send_bytes(&(5u32 << 20).to_le_bytes()).unwrap();
+    assert_eq!(client.hear_failure(), FailureKind::Invalid);
+    // Links that joined no volume make room after a while.
+    thread::sleep(Duration::from_millis(1600));
+    (0..8).for_each(|_| drop(server.greet(&honest)));
+    drop(seats);
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl Server {
         client.try_say(&Request::Hello { version: VERSION })?;
         match client.try_hear()? {
             Answer::Welcome { version: VERSION } => Some(client),
+            Answer::Failed(Failure { kind: FailureKind::Full, .. }) => None,
             other => panic!("no welcome: {other:?}"),
         }
     }

@@ -10,12 +10,13 @@ use oblivio_core::store::{Answered, Patience};
 use oblivio_serve::buckets::{BucketLimits, WatchVolumes};
 use oblivio_shares::client::Client as ShareClient;
 use oblivio_shares::field::Gf256;
+use oblivio_shares::host::Host;
 use oblivio_shares::message::{
     Answer as ShareAnswer, Evict, HostEpoch, Point, Request as ShareRequest, Setup,
 };
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
-use oblivio_store::{BoxedStore, Location, StoreOptions};
+use oblivio_store::{BoxedStore, Location, StoreKind, StoreOptions};
 use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
 use oblivio_wire::link::Moment;
 use oblivio_wire::{Answer, FailureKind, OpenMode, Request, frame};
@@ -289,12 +290,17 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
     let refused = why_not(&mut client, Setup { tree, ..setup.clone() }, StoreErrorKind::Full);
     assert!(refused.contains("left of what this client may have"), "{refused}");
     let peer = circle.as_peer(1);
-    let none = server.greet(&peer).last_refusal(&peer_of(alice, "disk"));
-    assert!(none.contains("sets them up first"), "{none}");
+    let none = server.greet(&peer).ask(&peer_of(alice, "disk"));
     assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup.clone())), ShareAnswer::Done);
     // One that is none of this volume, and one that is.
-    let refused = server.greet(&circle.stranger).last_refusal(&peer_of(alice, "disk"));
-    assert!(refused.contains("other servers"), "{refused}");
+    let refused = server.greet(&circle.stranger).ask(&peer_of(alice, "disk"));
+    // A volume that is not set up, one of other servers, and none: the answer does not tell which.
+    let absent = server.greet(&peer).ask(&peer_of(alice, "absent"));
+    assert!(
+        matches!(&absent, Answer::Failed(it) if it.kind == FailureKind::NoVolume),
+        "{absent:?}"
+    );
+    assert_eq!((&none, &refused), (&absent, &absent));
     let mut first = server.greet(&peer);
     assert_eq!(first.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
     // The newer connection takes the place of the older one.
@@ -317,6 +323,22 @@ fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
         panic!("no epoch")
     };
     assert!(!epoch.is_set_up);
+}
+
+#[test]
+fn shares_of_one_volume_count_for_the_quota_of_the_next() {
+    let setup = Circle::start(None).setup();
+    let shares = Host::file_bytes(&setup);
+    let store = StoreKind::File.bytes_needed(&shapes()).unwrap();
+    let circle = Circle::start(Some(2 * (store + shares) - 1));
+    let set_up = |name| {
+        let (mut client, _) = circle.servers[0].open(&circle.alice, name, create());
+        answer_of(&mut client, &ShareRequest::Setup(circle.setup()))
+    };
+    assert_eq!(set_up("one"), ShareAnswer::Done);
+    let ShareAnswer::Refused(refusal) = set_up("two") else { panic!("the quota is exceeded") };
+    assert_eq!(refusal.kind, StoreErrorKind::Full);
+    assert!(refusal.why.contains("left of what this client may have"), "{}", refusal.why);
 }
 
 /// A recorder that finds no room is not asked at every request whether it has some now: what it would see then lacks the beginning.

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_serve::buckets::BucketLimits;
-use oblivio_wire::OpenMode;
+use oblivio_wire::message::VERSION;
+use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Request};
 
 use super::party::{Server, Someone, create, quick_limits};
 use crate::support::{PATIENCE, wait_until};
@@ -38,6 +39,33 @@ fn two_hundred_strangers_who_say_nothing_keep_nobody_out() {
     assert_eq!(server.metric("handshakes"), 0);
 }
 
+/// What a client is told that gets no seat.
+fn no_room(server: &Server, who: &Someone) -> String {
+    let mut client = server.try_call(who).unwrap();
+    match client.ask(&Request::Hello { version: VERSION }) {
+        Answer::Failed(Failure { kind: FailureKind::Full, message, .. }) => {
+            client.expect_end();
+            message
+        }
+        other => panic!("there is room: {other:?}"),
+    }
+}
+
+/// A client without a seat has what a stranger has: a crowd of them keeps no other client out.
+#[test]
+fn clients_without_a_seat_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    let limits = BucketLimits { connections_per_client_max: 1, ..BucketLimits::default() };
+    let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
+    let _owner = server.open(&alice, "disk", create());
+    // They do not end their connections by themselves.
+    let crowd: Vec<_> = (0..40).filter_map(|_| server.try_call(&alice)).collect();
+    wait_until(|| server.try_greet(&bob).is_some());
+    wait_until(|| server.metric("handshakes") == 0);
+    drop(crowd);
+}
+
 #[test]
 fn one_connection_too_many_waits_until_another_of_its_client_may_be_dead() {
     let folder = tempfile::tempdir().unwrap();
@@ -51,10 +79,10 @@ fn one_connection_too_many_waits_until_another_of_its_client_may_be_dead() {
     let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
     let mut hers: Vec<_> =
         ["a", "b", "c"].map(|name| server.open(&alice, name, create())).into_iter().collect();
-    assert!(server.try_greet(&alice).is_none());
+    assert!(no_room(&server, &alice).contains("3 connections"));
     // There is a seat for another client all the same, and one only.
     let (mut his, _) = server.open(&bob, "disk", create());
-    assert!(server.try_greet(&bob).is_none());
+    assert!(no_room(&server, &bob).contains("all connections"));
     assert_eq!(server.metric("refused_total{reason=\"no_room\"}"), 2);
     thread::sleep(Duration::from_millis(1600));
     hers[0].0.write(1, 1);
