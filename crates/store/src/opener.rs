@@ -85,6 +85,9 @@ pub struct StoreOptions {
     pub may_be_cut_off: bool,
     /// How long to try to reach a server again after its link was lost. Files know no such thing.
     pub retry_for: Duration,
+    /// How long to try again to open storage on a server that ends the link or has no room. A server that cannot be reached
+    /// at all is tried once.
+    pub retry_opening_for: Duration,
 }
 
 impl StoreOptions {
@@ -112,15 +115,18 @@ impl StoreOptions {
         Self { may_be_cut_off, ..self }
     }
 
-    /// The same, but for [`retry_for`](Self::retry_for).
+    /// The same, but for [`retry_for`](Self::retry_for) and [`retry_opening_for`](Self::retry_opening_for).
     #[must_use]
     pub const fn with_retry_for(self, retry_for: Duration) -> Self {
-        Self { retry_for, ..self }
+        Self { retry_for, retry_opening_for: retry_for, ..self }
     }
 }
 
-/// Of a server.
-const RETRY_FOR: Duration = Duration::from_secs(60);
+/// The default of [`StoreOptions::retry_for`].
+pub(crate) const RETRY_FOR: Duration = Duration::from_secs(60);
+
+/// The default of [`StoreOptions::retry_opening_for`].
+pub(crate) const RETRY_OPENING_FOR: Duration = Duration::from_secs(5);
 
 impl Default for StoreOptions {
     fn default() -> Self {
@@ -130,6 +136,7 @@ impl Default for StoreOptions {
             beside_writer: false,
             may_be_cut_off: false,
             retry_for: RETRY_FOR,
+            retry_opening_for: RETRY_OPENING_FOR,
         }
     }
 }
@@ -614,7 +621,11 @@ fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
 }
 
 fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
-    RemoteOptions { retry_for: options.retry_for, ..RemoteOptions::new(name) }
+    RemoteOptions {
+        retry_for: options.retry_for,
+        retry_opening_for: options.retry_opening_for,
+        ..RemoteOptions::new(name)
+    }
 }
 
 fn no_direct() -> OpenError {

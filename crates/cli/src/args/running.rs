@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use oblivio_store::StoreOptions;
 use oblivio_volume::{DiskOptions, Schedule, SyncMoves};
 
 use super::values::{parse_millis, parse_rate, parse_seconds, parse_size};
@@ -30,10 +29,11 @@ pub(crate) struct RunArgs {
     /// Pass by the page cache of the system (`O_DIRECT`).
     #[arg(long)]
     pub(crate) direct: bool,
-    /// Seconds in which to try to reach the server of a volume again after its link was lost. The same is sent again
-    /// then. After that every request fails, and the volume recovers when it is opened next.
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds, default_value = "60")]
-    pub(crate) retry_for: Duration,
+    /// Seconds in which to try to reach the server of a volume again after its link was lost [default: 60], and to open the
+    /// volume if the server ends the link or has no connection left [default: 5]. Requests are sent again over the new
+    /// link. After that time every request fails, and the volume recovers when it is opened next.
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) retry_for: Option<Duration>,
     /// Record what storage sees, to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) record_view: Option<PathBuf>,
@@ -53,7 +53,7 @@ impl Default for RunArgs {
             serve_hits: false,
             sync_moves: SyncMovesName::default(),
             direct: false,
-            retry_for: StoreOptions::default().retry_for,
+            retry_for: None,
             record_view: None,
             after_tampering: false,
             rate: RateArgs::default(),

@@ -1,6 +1,7 @@
 //! From a location and a key to an open volume.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use oblivio::StoreOptions;
 use oblivio::opening::{Locked, Unlocking};
@@ -60,6 +61,15 @@ pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     open_watched(args, run, None)
 }
 
+/// Options for a server that is tried again for this long.
+pub(super) fn retrying_for(time: Option<Duration>) -> StoreOptions {
+    let options = StoreOptions::default();
+    match time {
+        Some(time) => options.with_retry_for(time),
+        None => options,
+    }
+}
+
 /// The same, for a volume that a page may show.
 pub(super) fn open_watched(
     args: &OpenArgs,
@@ -67,7 +77,7 @@ pub(super) fn open_watched(
     watching: Option<&mut Watching>,
 ) -> Result<Opened, CliError> {
     run.rate.check()?;
-    let options = StoreOptions::default().with_direct(run.direct).with_retry_for(run.retry_for);
+    let options = retrying_for(run.retry_for).with_direct(run.direct);
     let Unlocking { store, owner, state, dir, .. } = unlock(args, &options, NewerCopies::Refuse)?;
     let store_bytes = shapes_of(&*store).iter().map(TreeShape::tree_bytes).sum();
     let facts = owner.superblock.params().config()?.facts();

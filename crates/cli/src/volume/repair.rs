@@ -5,7 +5,7 @@ use oblivio::opening::{Locked, look_to_repair, state_of};
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
-use oblivio_store::{SharedStore, StoreOptions};
+use oblivio_store::SharedStore;
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::{Unlocked, VolumeParams};
 use oblivio_volume::unlock::NewerCopies;
@@ -13,6 +13,7 @@ use oblivio_volume::volume::seal_key;
 use oblivio_volume::{VolumeError, authentic_records, wrong_servers};
 use serde_json::json;
 
+use super::opening::retrying_for;
 use super::secret;
 use crate::args::RepairArgs;
 use crate::error::CliError;
@@ -22,7 +23,7 @@ use crate::{output, progress};
 pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let RepairArgs { volume, secret, unlock, retry_for, .. } = args;
     let server = usize::from(args.server) - 1;
-    let options = StoreOptions::default().with_retry_for(*retry_for);
+    let options = retrying_for(*retry_for);
     let mut looked = look_to_repair(volume, server, &options)?;
     let locked = Locked {
         location: volume,

@@ -82,9 +82,11 @@ impl Remote {
     ) -> Result<RemoteStore, DiskError> {
         let (world, run) = (store.world(), store.world().run());
         let dial = || Box::new(Dialling { remote: self.clone(), world: world.clone(), run });
-        let options = RemoteOptions::new(NAME)
+        let mut options = RemoteOptions::new(NAME)
             .with_retry_for(RETRY_FOR)
             .with_unflushed_bytes_max(UNFLUSHED_BYTES_MAX);
+        // Openings are tried again here: a world that is off ends every link.
+        options.retry_opening_for = Duration::ZERO;
         let try_to = || {
             let (is_made, options) = (lock(&self.machine().disk).shapes.is_some(), options.clone());
             match is_made {

@@ -13,6 +13,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `opening` | how a connection begins |
+//! | `backoff` | pauses between attempts to reach a server |
 //! | `session` | a volume that is open, over one link after the other |
 //! | `connection` | one link, and the thread that reads from it |
 //! | `desk` | what was asked and what was answered: every answer is checked |
@@ -20,6 +21,7 @@
 //! | `kept` | buckets that were written and are not durable |
 //! | `prefetched` | pieces that were announced |
 
+mod backoff;
 mod connection;
 mod desk;
 mod frames;
@@ -43,7 +45,7 @@ use oblivio_wire::message::{COMPUTE_BYTES, MESSAGE_BYTES_MAX};
 use oblivio_wire::{FailureKind, OpenMode, Opened, Request};
 
 use crate::error::{OpenError, OpenErrorKind};
-use crate::opener::Condition;
+use crate::opener::{Condition, RETRY_FOR, RETRY_OPENING_FOR};
 use crate::places::{self, Places};
 use desk::Awaited;
 use frames::{Frame, LONGEST_PIECE_BYTES, WriteFrames, runs};
@@ -81,6 +83,8 @@ pub struct RemoteOptions {
     pub name: String,
     /// How long to try to reach the server again after the link was lost.
     pub retry_for: Duration,
+    /// How long to try again to open the volume if the server ends the link or has no room.
+    pub retry_opening_for: Duration,
     /// A link is given up if an answer takes longer.
     pub answer_within: Duration,
     /// A server that computes says so, and is waited for. The store fails if it says so for longer, of what takes a [short](Patience::Short) time.
@@ -97,7 +101,8 @@ impl RemoteOptions {
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            retry_for: Duration::from_secs(60),
+            retry_for: RETRY_FOR,
+            retry_opening_for: RETRY_OPENING_FOR,
             answer_within: Duration::from_secs(30),
             works_within: WORKS_WITHIN,
             works_long_within: WORKS_LONG_WITHIN,
@@ -113,10 +118,10 @@ impl RemoteOptions {
         Self { name: name.into(), ..self }
     }
 
-    /// The same, but for [`retry_for`](Self::retry_for).
+    /// The same, but for [`retry_for`](Self::retry_for) and [`retry_opening_for`](Self::retry_opening_for).
     #[must_use]
     pub fn with_retry_for(self, retry_for: Duration) -> Self {
-        Self { retry_for, ..self }
+        Self { retry_for, retry_opening_for: retry_for, ..self }
     }
 
     /// The same, but for [`answer_within`](Self::answer_within).
@@ -195,7 +200,7 @@ impl RemoteStore {
     ) -> Result<Self, OpenError> {
         check_name(&options.name)?;
         let places = places(shapes)?;
-        let mut greeted = Greeted::dial(&mut *dial, options.answer_within)?;
+        let mut greeted = Greeted::dial_again(&mut *dial, &options)?;
         let opened = greeted.open(&options.name, OpenMode::Create(shapes.to_vec()))?;
         if opened.shapes != shapes {
             return Err(Unopened::Lied("it has made other trees than it was told").into());
@@ -218,11 +223,10 @@ impl RemoteStore {
             RemoteMode::Read { may_be_cut_off } => Some(OpenMode::Read { may_be_cut_off }),
             RemoteMode::Look => Some(OpenMode::Look),
         };
-        let (greeted, opened) =
-            once_free(&mut *dial, options.answer_within, |greeted| match mode {
-                RemoteMode::Resume { session } => greeted.resume(&options.name, session),
-                _ => greeted.open(&options.name, reads.clone().unwrap_or(OpenMode::Write)),
-            })?;
+        let (greeted, opened) = once_free(&mut *dial, &options, |greeted| match mode {
+            RemoteMode::Resume { session } => greeted.resume(&options.name, session),
+            _ => greeted.open(&options.name, reads.clone().unwrap_or(OpenMode::Write)),
+        })?;
         let places = places(&opened.shapes).map_err(|error| {
             OpenError::caused_by(
                 OpenErrorKind::Damaged,
@@ -245,7 +249,7 @@ impl RemoteStore {
     /// When the server does not say.
     pub fn look(mut dial: Box<dyn Dial>, name: &str) -> Result<bool, OpenError> {
         check_name(name)?;
-        let mut greeted = Greeted::dial(&mut *dial, RemoteOptions::new(name).answer_within)?;
+        let mut greeted = Greeted::dial_again(&mut *dial, &RemoteOptions::new(name))?;
         let is_there = greeted.look(name)?;
         greeted.close();
         Ok(is_there)
@@ -257,8 +261,8 @@ impl RemoteStore {
     /// When there is none, or it cannot be removed.
     pub fn remove(mut dial: Box<dyn Dial>, name: &str) -> Result<(), OpenError> {
         check_name(name)?;
-        let within = RemoteOptions::new(name).answer_within;
-        let (greeted, removed) = once_free(&mut *dial, within, |greeted| greeted.remove(name))?;
+        let options = RemoteOptions::new(name);
+        let (greeted, removed) = once_free(&mut *dial, &options, |greeted| greeted.remove(name))?;
         greeted.close();
         Ok(removed)
     }
@@ -609,12 +613,12 @@ fn offset_in_bucket(places: &Places, piece: &Piece) -> usize {
 /// Asks for something that is refused while somebody has the volume open. Whoever had it may be gone, and the server not have noticed.
 fn once_free<T>(
     dial: &mut dyn Dial,
-    within: Duration,
+    options: &RemoteOptions,
     mut ask: impl FnMut(&mut Greeted) -> Result<T, Unopened>,
 ) -> Result<(Greeted, T), Unopened> {
     let until = Moment::now().after(NOTICED_WITHIN);
     loop {
-        let mut greeted = Greeted::dial(dial, within)?;
+        let mut greeted = Greeted::dial_again(dial, options)?;
         match ask(&mut greeted) {
             Err(Unopened::Refused(failure))
                 if failure.kind == FailureKind::InUse && until.left().is_some() =>

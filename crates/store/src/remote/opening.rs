@@ -1,6 +1,7 @@
 //! The beginning of a connection: who speaks which version, and what is opened. One thing is asked after the other.
 
 use std::io::{self, ErrorKind};
+use std::thread;
 use std::time::Duration;
 
 use oblivio_core::error::for_people;
@@ -8,8 +9,9 @@ use oblivio_wire::link::Link;
 use oblivio_wire::message::{self, MESSAGE_BYTES_MAX, VERSION};
 use oblivio_wire::{Answer, Failure, FailureKind, OpenMode, Opened, Request, frame};
 
-use super::Dial;
+use super::backoff::Backoff;
 use super::connection::why_nothing_came;
+use super::{Dial, RemoteOptions};
 use crate::error::{OpenError, OpenErrorKind};
 
 /// A server that is not reached within so long is taken not to be there.
@@ -26,10 +28,27 @@ pub(super) struct Greeted {
 pub(super) enum Unopened {
     /// The server cannot be reached, or the link was lost.
     Lost(io::Error),
+    /// The server knows this client and has no connection left for it.
+    NoRoom(String),
     /// The server does not keep to the protocol.
     Lied(&'static str),
     /// The server says no.
     Refused(Failure),
+}
+
+impl Unopened {
+    /// Whether another attempt may succeed soon: the server was there.
+    fn may_pass(&self) -> bool {
+        use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        match self {
+            Self::Lost(error) => matches!(
+                error.kind(),
+                BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+            ),
+            Self::NoRoom(_) => true,
+            Self::Lied(_) | Self::Refused(_) => false,
+        }
+    }
 }
 
 impl Greeted {
@@ -40,14 +59,36 @@ impl Greeted {
             Unopened::Lost(io::Error::new(error.kind(), why_nothing_came(&error, reached_within)))
         })?;
         let mut greeted = Self { link, within };
-        match greeted.ask(&Request::Hello { version: VERSION })? {
-            Answer::Welcome { version: VERSION } => Ok(greeted),
-            Answer::Welcome { version } => Err(Unopened::Refused(Failure {
+        match greeted.ask(&Request::Hello { version: VERSION }) {
+            Ok(Answer::Welcome { version: VERSION }) => Ok(greeted),
+            Err(Unopened::Refused(Failure { kind: FailureKind::Full, message, .. })) => {
+                Err(Unopened::NoRoom(message))
+            }
+            Err(unopened) => Err(unopened),
+            Ok(Answer::Welcome { version }) => Err(Unopened::Refused(Failure {
                 number: 0,
                 kind: FailureKind::UnknownVersion,
                 message: format!("it speaks version {version}, known is {VERSION}"),
             })),
-            _ => Err(Unopened::Lied("it does not greet")),
+            Ok(_) => Err(Unopened::Lied("it does not greet")),
+        }
+    }
+
+    /// The same, again and again for as long as an opening is tried, while the server ends the link or has no room. A flood
+    /// of strangers may displace a client that shakes hands.
+    pub(super) fn dial_again(
+        dial: &mut dyn Dial,
+        options: &RemoteOptions,
+    ) -> Result<Self, Unopened> {
+        let mut backoff = Backoff::new(options.retry_opening_for);
+        loop {
+            match Self::dial(dial, options.answer_within) {
+                Err(unopened) if unopened.may_pass() => match backoff.next_pause() {
+                    Some(pause) => thread::sleep(pause),
+                    None => return Err(unopened),
+                },
+                outcome => return outcome,
+            }
         }
     }
 
@@ -140,6 +181,10 @@ impl From<Unopened> for OpenError {
                 let message =
                     format!("cannot reach the server ({cause}): check it and the network");
                 Self::caused_by(OpenErrorKind::Unreachable, message, cause)
+            }
+            Unopened::NoRoom(why) => {
+                let message = format!("the server has no connection left for this client: {why}");
+                Self::new(OpenErrorKind::Unreachable, message)
             }
             Unopened::Lied(how) => {
                 let message = format!("this is no server of buckets: {how}: check the address");

@@ -7,25 +7,18 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use bytes::Bytes;
 use oblivio_core::store::TreeShape;
 use oblivio_core::{StoreError, StoreErrorKind};
-use oblivio_wire::link::Moment;
 use oblivio_wire::{Failure, FailureKind, OpenMode, Opened};
 
+use super::backoff::{Backoff, PAUSE_MIN};
 use super::connection::Connection;
 use super::desk::{Awaited, Desk, Fault, Outcome, fenced, lied};
 use super::frames::Frame;
 use super::opening::{Greeted, Unopened};
 use super::{Dial, RemoteOptions};
-
-/// Before the second attempt to reach the server, and twice as long before each one after it.
-const PAUSE_MIN: Duration = Duration::from_millis(50);
-
-/// See [`PAUSE_MIN`].
-const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 pub(super) struct Session {
     dial: Box<dyn Dial>,
@@ -44,19 +37,9 @@ pub(super) struct Session {
 
 /// The link was lost, and nothing was won since then.
 struct Trouble {
-    until: Moment,
+    backoff: Backoff,
     /// All below it was answered.
     lowest_waiting: u64,
-    pause: Duration,
-}
-
-impl Trouble {
-    /// How long to wait before the next attempt; none if there is to be no other.
-    fn next_pause(&mut self) -> Option<Duration> {
-        let pause = self.pause.min(self.until.left()?);
-        self.pause = (2 * self.pause).min(PAUSE_MAX);
-        Some(pause)
-    }
 }
 
 /// Why a session does not go on over a new link.
@@ -170,7 +153,7 @@ impl Session {
         let (mut is_first, mut trouble) = match since_before {
             // The server is there: it is the link that does not last.
             Some(trouble) if self.desk.has_answered() => {
-                (false, Trouble { pause: PAUSE_MIN, ..trouble })
+                (false, Trouble { backoff: trouble.backoff.restart(), ..trouble })
             }
             Some(trouble) => (false, trouble),
             None => (true, self.new_trouble(lowest_waiting)),
@@ -178,7 +161,7 @@ impl Session {
         let mut cause = self.desk.cause();
         loop {
             if !is_first {
-                let Some(pause) = trouble.next_pause() else { break };
+                let Some(pause) = trouble.backoff.next_pause() else { break };
                 thread::sleep(pause);
             }
             is_first = false;
@@ -199,13 +182,12 @@ impl Session {
     }
 
     fn new_trouble(&self, lowest_waiting: u64) -> Trouble {
-        let until = Moment::now().after(self.options.retry_for);
-        Trouble { until, lowest_waiting, pause: PAUSE_MIN }
+        Trouble { backoff: Backoff::new(self.options.retry_for), lowest_waiting }
     }
 
     fn resume(&mut self, trouble: &Trouble) -> Result<(), NotResumed> {
         // The first attempt is made, however little time there is.
-        let left = trouble.until.left().unwrap_or(PAUSE_MIN).max(PAUSE_MIN);
+        let left = trouble.backoff.left().unwrap_or(PAUSE_MIN).max(PAUSE_MIN);
         let within = self.options.answer_within.min(left);
         let mut greeted = Greeted::dial(&mut *self.dial, within)?;
         let opened = match &self.reads {
@@ -248,6 +230,7 @@ impl From<Unopened> for NotResumed {
                 format!("the server has another key, or does not let this client in: {error}"),
             ),
             Unopened::Lost(error) => Self::NotYet(error.to_string()),
+            Unopened::NoRoom(why) => Self::NotYet(why),
             Unopened::Lied(how) => Self::Never(lied(how)),
             Unopened::Refused(Failure { kind: FailureKind::Fenced, message, .. }) => {
                 Self::Never(fenced(&message))

@@ -52,7 +52,8 @@ fn a_reader_refuses_to_write() {
 }
 
 fn open_error(server: &Server) -> OpenErrorKind {
-    let error = RemoteStore::open(server.dial(), RemoteMode::Write, options()).err().unwrap();
+    let options = options().with_retry_for(Duration::ZERO);
+    let error = RemoteStore::open(server.dial(), RemoteMode::Write, options).err().unwrap();
     assert!(!error.to_string().contains(char::is_control), "{error:?}");
     error.kind()
 }
@@ -99,6 +100,43 @@ fn whoever_is_no_server_is_found_out() {
         server.world().cuts.push_back(Cut { to_server, to_client });
         assert_eq!(open_error(&server), OpenErrorKind::Unreachable);
     }
+}
+
+#[test]
+fn an_opening_is_tried_again_while_links_break_or_the_server_is_full() {
+    let server = Server::new();
+    for _ in 0..3 {
+        server.world().cuts.push_back(Cut { to_server: usize::MAX, to_client: 10 });
+    }
+    drop(RemoteStore::create(server.dial(), &shapes(), options()).unwrap());
+    server.plan(|n, _| if n < 3 { Deed::Refuse(FailureKind::Full) } else { Deed::Do });
+    drop(RemoteStore::open(server.dial(), RemoteMode::Write, options()).unwrap());
+    server.plan(|n, _| if n < 3 { Deed::Refuse(FailureKind::Full) } else { Deed::Do });
+    assert!(RemoteStore::look(server.dial(), NAME).unwrap());
+    // It ends, with what the server says.
+    server.plan(|_, _| Deed::Refuse(FailureKind::Full));
+    let options = options().with_retry_for(Duration::from_millis(200));
+    let before = server.world().dials;
+    let error = RemoteStore::open(server.dial(), RemoteMode::Write, options).err().unwrap();
+    assert_eq!(error.kind(), OpenErrorKind::Unreachable);
+    let message = error.to_string();
+    assert!(message.contains("no connection left") && message.contains("not want"), "{message}");
+    // 50 ms, 100 ms, and what is left of 200 ms.
+    assert!((2..=4).contains(&(server.world().dials - before)));
+}
+
+/// A session that is open waits for a seat as it waits for a link.
+#[test]
+fn a_lost_link_is_replaced_once_the_server_has_room_again() {
+    let server = Server::new();
+    let mut store = create(&server);
+    fill(&mut store, &all_whole(), 1);
+    server.plan(|n, _| match n {
+        0 => Deed::Cut,
+        1..4 => Deed::Refuse(FailureKind::Full),
+        _ => Deed::Do,
+    });
+    store.flush().unwrap();
 }
 
 #[test]
