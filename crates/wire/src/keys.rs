@@ -26,6 +26,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use zeroize::Zeroizing;
 
 use crate::message::check_name;
+use crate::size::parse_size;
 
 /// What stands before a public key.
 const PREFIX: &str = "oblivio-key-1";
@@ -198,7 +199,7 @@ pub struct AllowedClient {
     pub quota_bytes: Option<u64>,
 }
 
-/// Reads an allow file: a line for each client, `oblivio-key-1 BASE64 NAME [quota=BYTES]`. Empty lines, and those that begin
+/// Reads an allow file: a line for each client, `oblivio-key-1 BASE64 NAME [quota=SIZE]`. Empty lines, and those that begin
 /// with `#`, say nothing.
 ///
 /// # Errors
@@ -248,13 +249,14 @@ fn allowed_client(line: &str) -> Result<AllowedClient, KeyError> {
     })?;
     let mut quota_bytes = None;
     for word in words {
-        let quota = word.strip_prefix("quota=").and_then(|bytes| bytes.parse().ok());
-        let is_first = quota_bytes.is_none();
-        quota_bytes = Some(quota.filter(|_| is_first).ok_or_else(|| {
+        let wrong = |why: &str| {
             KeyError(format!(
-                "{word} is not understood: behind the name there may be one quota=BYTES"
+                "{word}: {why}; behind the name there may be one quota, such as quota=400G"
             ))
-        })?);
+        };
+        let quota = word.strip_prefix("quota=").filter(|_| quota_bytes.is_none());
+        let quota = quota.ok_or_else(|| wrong("not understood"))?;
+        quota_bytes = Some(parse_size(quota).map_err(|why| wrong(&why))?);
     }
     Ok(AllowedClient { key, name: name.to_owned(), quota_bytes })
 }
@@ -387,6 +389,8 @@ mod tests {
         let text = format!("# who\n\n{one} alice quota=1000\n  {two}   bob\n");
         let clients = allowed_clients(&text).unwrap();
         assert_eq!(clients[0].quota_bytes, Some(1000));
+        let in_mebibytes = allowed_clients(&format!("{one} alice quota=400M")).unwrap();
+        assert_eq!(in_mebibytes[0].quota_bytes, Some(400 << 20));
         assert_eq!(
             clients[1],
             AllowedClient { key: keys[1], name: "bob".into(), quota_bytes: None }
@@ -395,6 +399,9 @@ mod tests {
             one.clone(),
             format!("{one} ../etc"),
             format!("{one} alice quota=much"),
+            format!("{one} alice quota=-1"),
+            format!("{one} alice quota=1X"),
+            format!("{one} alice quota=99999999E"),
             format!("{one} alice and more"),
             format!("{one} alice quota=1000 quota=2000"),
             format!("{one} alice\n{one} bob"),
