@@ -21,6 +21,8 @@ pub(super) enum Admitted {
 pub(super) enum Refusal {
     /// The name in the request is not this machine's own: a page of somebody else may have had its name point here.
     Name,
+    /// The request names no host, or more than one.
+    NotOneHost,
     /// It is asked for by a page of somebody else.
     Origin,
     Method,
@@ -36,6 +38,7 @@ impl Refusal {
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::Name => StatusCode::MISDIRECTED_REQUEST,
+            Self::NotOneHost => StatusCode::BAD_REQUEST,
             Self::Origin => StatusCode::FORBIDDEN,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotThere => StatusCode::NOT_FOUND,
@@ -51,6 +54,7 @@ impl Refusal {
                 "This server answers under its own address alone: open the page at the address that was printed. If the port is \
                  forwarded from another machine, it must have the same number on both sides.\n"
             }
+            Self::NotOneHost => "A request has exactly one Host header.\n",
             Self::Origin => {
                 "Other pages may not read this one: open the address as it was printed.\n"
             }
@@ -75,7 +79,10 @@ pub(super) fn admit<B>(
     tokens: &Tokens,
 ) -> Result<Admitted, Refusal> {
     let headers = request.headers();
-    let name = one(headers, HOST).filter(|name| is_ours(name, address)).ok_or(Refusal::Name)?;
+    if headers.get_all(HOST).iter().count() != 1 {
+        return Err(Refusal::NotOneHost);
+    }
+    let name = one(headers, HOST).filter(|name| is_own_name(name, address)).ok_or(Refusal::Name)?;
     if request.uri().authority().is_some() {
         // So proxies are asked.
         return Err(Refusal::Name);
@@ -104,8 +111,9 @@ fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     values.next().is_none().then_some(value)
 }
 
-/// Whether a name and a port, as a browser says them, are those of this server.
-fn is_ours(name: &str, address: SocketAddr) -> bool {
+/// Whether a `Host` header names the server at this address of loopback. Another name may be that of a foreign page whose DNS
+/// entry points to this machine.
+pub fn is_own_name(name: &str, address: SocketAddr) -> bool {
     const HTTP_PORT: u16 = 80;
     let is_port = |port: &str| port.parse() == Ok(address.port());
     ["127.0.0.1", "localhost", "[::1]"].into_iter().any(|own| match name.strip_prefix(own) {
@@ -152,8 +160,8 @@ mod tests {
             assert_eq!(admit(&request, address, &tokens), Err(Refusal::Name), "{name}");
         }
         let twice = [("host", "127.0.0.1:4711"), ("host", "127.0.0.1:4711")];
-        assert_eq!(admit(&asked(&path, &twice), address, &tokens), Err(Refusal::Name));
-        assert_eq!(admit(&asked(&path, &[]), address, &tokens), Err(Refusal::Name));
+        assert_eq!(admit(&asked(&path, &twice), address, &tokens), Err(Refusal::NotOneHost));
+        assert_eq!(admit(&asked(&path, &[]), address, &tokens), Err(Refusal::NotOneHost));
         let by_a_proxy = asked(&format!("http://evil.example{path}"), &twice[..1]);
         assert_eq!(admit(&by_a_proxy, address, &tokens), Err(Refusal::Name));
         let at_the_usual_port = asked(&path, &[("host", "localhost")]);

@@ -32,6 +32,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
+pub use door::is_own_name;
 pub use owner_side::OwnerSide;
 pub use server::{BoundWatch, WatchServer, bind};
 pub use storage_side::{DrawnTree, StorageSide, drawn_trees};

@@ -87,7 +87,7 @@ impl StoreServer {
     fn get(&self, path: &str) -> String {
         use std::io::{Read, Write};
         let mut stream = std::net::TcpStream::connect(&self.metrics).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: me\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.metrics).unwrap();
         let mut page = String::new();
         stream.read_to_string(&mut page).unwrap();
         page

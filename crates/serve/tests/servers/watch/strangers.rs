@@ -94,6 +94,11 @@ fn other_names_and_other_pages_are_refused_even_with_the_token() {
     for path in [format!("/{}/", address.token), format!("/{}/events", address.token)] {
         let rebound = address.get(&path, &format!("Host: evil.example:{port}\r\n"));
         assert!(rebound.starts_with("HTTP/1.1 421 "), "{rebound}");
+        let foreign = format!("Host: evil.example:{port}\r\n");
+        for twice in [[address.host(), address.host()], [address.host(), foreign]] {
+            let twice = address.get(&path, &twice.concat());
+            assert!(twice.starts_with("HTTP/1.1 400 "), "{twice}");
+        }
         let origin = format!("{}Origin: http://evil.example\r\n", address.host());
         let foreign = address.get(&path, &origin);
         assert!(foreign.starts_with("HTTP/1.1 403 "), "{foreign}");
