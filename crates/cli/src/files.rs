@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile};
 
 use crate::error::CliError;
+use crate::output;
 
 /// Opens a file to read.
 pub(crate) fn open(path: &Path) -> Result<File, CliError> {
@@ -200,7 +201,15 @@ impl Output {
     /// Begins one in place of a file of the same kind at most.
     pub(crate) fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
-        Self::in_place_of_any(path)
+        let output = Self::in_place_of_any(path)?;
+        // What servers see of shares is for nobody else: enough of them together are the blocks.
+        if let (Kind::View, Begun::File(unnamed)) = (kind, &output.0)
+            && path.symlink_metadata().is_err()
+        {
+            let private = unnamed.file().set_permissions(Permissions::from_mode(0o600));
+            private.map_err(|error| cannot_write(path, &error))?;
+        }
+        Ok(output)
     }
 
     /// One with this in it.
@@ -271,13 +280,26 @@ pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
         .map_err(|error| cannot_write(path, &error))
 }
 
-/// Makes a folder, unless it is there, and its owner's alone if it is made here.
+/// Makes a folder that its owner alone may enter. One that is there is used as it is, with a warning if others may enter it.
 pub(crate) fn make_private_folder(path: &Path) -> Result<(), CliError> {
-    if path.is_dir() {
+    if let Ok(found) = fs::metadata(path)
+        && found.is_dir()
+    {
+        warning_about(path, &found).iter().for_each(|warning| output::remark(warning));
         return Ok(());
     }
     let made = fs::DirBuilder::new().mode(0o700).create(path);
     made.map_err(|error| cannot_write(path, &error))
+}
+
+/// A warning if users other than the owner may enter a folder. It was made so on purpose, perhaps: it is used all the same.
+fn warning_about(path: &Path, found: &Metadata) -> Option<String> {
+    (found.mode() & 0o077 != 0).then(|| {
+        format!(
+            "other users of this machine may enter {path}, and could read what is kept there: run `chmod 700 {path}`",
+            path = path.display()
+        )
+    })
 }
 
 /// Why a file cannot be written.
@@ -440,6 +462,28 @@ mod tests {
     }
 
     /// It may have taken hours.
+    #[test]
+    fn recordings_and_the_folders_of_servers_are_their_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let path = folder.path().join("it.view");
+        Output::begin(&path, Kind::View).unwrap().finish().unwrap();
+        assert_eq!(mode(&path), 0o600);
+        let made = folder.path().join("made");
+        make_private_folder(&made).unwrap();
+        assert_eq!(mode(&made), 0o700);
+        let warning = |mode| {
+            fs::set_permissions(&made, Permissions::from_mode(mode)).unwrap();
+            make_private_folder(&made).unwrap();
+            warning_about(&made, &fs::metadata(&made).unwrap())
+        };
+        assert_eq!(warning(0o700), None);
+        for open in [0o755, 0o750, 0o701] {
+            assert!(warning(open).is_some_and(|it| it.contains("chmod 700")), "{open:o}");
+        }
+        assert_eq!(mode(&made), 0o701);
+    }
+
     #[test]
     fn what_cannot_get_its_name_is_kept_under_another() {
         let folder = tempfile::tempdir().unwrap();

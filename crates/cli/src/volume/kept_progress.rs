@@ -82,7 +82,12 @@ impl KeptProgress {
     /// Takes the place of what was kept before, or leaves it as it was.
     pub(super) fn keep(&self, progress: &Progress) -> io::Result<()> {
         let new = self.next();
-        let mut file = File::create(&new)?;
+        // A link of this name, which another user of the folder may have made, is removed and not followed.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => (),
+        }
+        let mut file = File::create_new(&new)?;
         let written = file.write_all(&progress.encode()).and_then(|()| file.sync_all());
         written.and_then(|()| fs::rename(&new, &self.0)).inspect_err(|_| {
             // The error before says more than that of the clean-up.
@@ -127,4 +132,27 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use oblivio_volume::copying::Source;
+
+    use super::*;
+
+    /// In a folder that others may write to, a link under the name of the next file leads to any file of the owner.
+    #[test]
+    fn a_link_in_place_of_the_next_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("copy.copying");
+        let (kept, precious) = (KeptProgress(path), folder.path().join("precious"));
+        fs::write(&precious, "precious").unwrap();
+        symlink(&precious, kept.next()).unwrap();
+        let progress = Progress::begin(Source([7; 32]));
+        kept.keep(&progress).unwrap();
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+        assert_eq!(kept.read().unwrap(), Some(progress));
+    }
 }

@@ -1,7 +1,8 @@
 //! What must be durable, apart from stores: few bytes, and names.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// As far as something here is to outlive a loss of power. Tests have one that loses it.
@@ -29,7 +30,7 @@ impl Disk for System {
     type File = File;
 
     fn create(&self, path: &Path) -> io::Result<File> {
-        File::create(path)
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
     }
 
     fn open(&self, path: &Path) -> io::Result<File> {

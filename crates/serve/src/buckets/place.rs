@@ -11,8 +11,9 @@
 //! A path is made of the folder, of the name of a client as the allow file has it, and of a name that
 //! [`check_name`](oblivio_wire::message::check_name) lets through: of nothing else that a client says.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use oblivio_core::store::TreeShape;
@@ -147,7 +148,7 @@ impl Place for VolumeFolder {
     fn make_ready(&self) -> io::Result<()> {
         let client = self.0.parent().unwrap_or(Path::new("."));
         for folder in [client, &self.0] {
-            match fs::create_dir(folder) {
+            match DirBuilder::new().mode(0o700).create(folder) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
                 made => made?,
             }

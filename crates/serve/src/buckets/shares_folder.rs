@@ -2,10 +2,10 @@
 //!
 //! The folder is made with the first of them. A file is made under another name and gets its own when it is whole.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use oblivio_shares::host::{Folder, ShareFile};
@@ -36,7 +36,7 @@ impl SharesFolder {
 
     /// Makes a file of its own name once `fill` has filled it.
     fn make(&self, name: &str, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        match fs::create_dir(&self.path) {
+        match DirBuilder::new().mode(0o700).create(&self.path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
             made => {
                 made?;
