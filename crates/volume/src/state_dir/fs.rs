@@ -14,6 +14,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat};
 use rustix::process::geteuid;
 
 use super::fs_file::FsStateFile;
+use super::retry::retry;
 use super::{CHUNK_BYTES, StateDir, StateFile, StateSource};
 use crate::error::{VolumeError, VolumeErrorKind};
 
@@ -78,8 +79,8 @@ impl FsStateDir {
         // A slash at the end would follow a link.
         let path: PathBuf = path.components().collect();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let dir = rustix::fs::open(&path, flags, Mode::empty())
-            .map_err(|error| not_a_directory(&path, error.into()))?;
+        let dir = retry(|| Ok(rustix::fs::open(&path, flags, Mode::empty())?))
+            .map_err(|error| not_a_directory(&path, error))?;
         let stat = rustix::fs::fstat(&dir).map_err(|error| unusable(&path, error.into()))?;
         check_private(&path, &stat)?;
         let (lock, locked) = lock(&dir, &path)?;
@@ -97,6 +98,19 @@ impl FsStateDir {
         }
     }
 
+    fn names_once(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.dir)? {
+            // What is not UTF-8 is not ours.
+            if let Ok(name) = entry?.file_name().to_str()
+                && ![".", "..", LOCK_NAME].contains(&name)
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
     fn file(&self, name: &str, flags: OFlags) -> io::Result<File> {
         open_in(&self.dir, name, flags)
     }
@@ -105,7 +119,8 @@ impl FsStateDir {
 /// Opens a file of a directory, which may not be a link. Made, it is its owner's alone.
 fn open_in(dir: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?.into())
+    let open = || Ok(rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?);
+    retry(open).map(File::from)
 }
 
 /// Whether the directory belongs to who runs this, and nobody else may enter it.
@@ -137,7 +152,7 @@ fn make_durably(path: &Path) -> io::Result<()> {
     // A relative path begins here, which has no name of its own.
     parents
         .map(|parent| if parent == Path::new("") { Path::new(".") } else { parent })
-        .try_for_each(|parent| File::open(parent)?.sync_all())
+        .try_for_each(|parent| retry(|| File::open(parent))?.sync_all())
 }
 
 /// Why a directory could not be opened.
@@ -187,16 +202,7 @@ fn unusable(path: &Path, error: io::Error) -> VolumeError {
 
 impl StateDir for FsStateDir {
     fn names(&self) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(&self.dir)? {
-            // What is not UTF-8 is not ours.
-            if let Ok(name) = entry?.file_name().to_str()
-                && ![".", "..", LOCK_NAME].contains(&name)
-            {
-                names.push(name.to_owned());
-            }
-        }
-        Ok(names)
+        retry(|| self.names_once())
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>> {
@@ -208,7 +214,7 @@ impl StateDir for FsStateDir {
         let mut chunk = vec![0; CHUNK_BYTES as usize];
         let mut at = 0;
         loop {
-            let bytes = file.read_at(&mut chunk, at)?;
+            let bytes = retry(|| file.read_at(&mut chunk, at))?;
             if bytes == 0 {
                 return file.sync_data();
             }
@@ -223,21 +229,26 @@ impl StateDir for FsStateDir {
     }
 
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
-        Ok(rustix::fs::renameat(&self.dir, from, &self.dir, to)?)
+        retry(|| Ok(rustix::fs::renameat(&self.dir, from, &self.dir, to)?))
     }
 
     fn remove(&mut self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())?)
+        retry(|| Ok(rustix::fs::unlinkat(&self.dir, name, AtFlags::empty())?))
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
-        Ok(rustix::fs::fsync(&self.dir)?)
+        retry(|| Ok(rustix::fs::fsync(&self.dir)?))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::process::Command;
+    use std::time::Duration;
+    use std::{env, thread};
+
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     use super::*;
     use crate::state_dir::{replace, write_again};
@@ -389,5 +400,40 @@ mod tests {
         assert!(!path.join("b").exists());
         dir.remove("b").unwrap();
         assert!(!away.join("b").exists());
+    }
+
+    /// As when an open disk makes a checkpoint while another part of the program, or of the machine, uses all descriptors.
+    #[test]
+    fn a_shortage_of_descriptors_that_passes_fails_nothing() {
+        const IN_CHILD: &str = "OBLIVIO_TEST_LACKS_DESCRIPTORS";
+        if env::var_os(IN_CHILD).is_none() {
+            // The limit is that of a process: in this one, other tests would run short.
+            let this = "state_dir::fs::tests::a_shortage_of_descriptors_that_passes_fails_nothing";
+            let mut child = Command::new(env::current_exe().unwrap());
+            let child = child.args([this, "--exact", "--nocapture"]).env(IN_CHILD, "1");
+            let output = child.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains("1 passed"), "{output:?}");
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let mut dir = FsStateDir::create(&home.path().join("client")).unwrap();
+        let enough = getrlimit(Resource::Nofile);
+        let limit = |limit| setrlimit(Resource::Nofile, limit).unwrap();
+        let mut while_short = |act: &mut dyn FnMut(&mut FsStateDir) -> io::Result<()>| {
+            limit(Rlimit { current: Some(0), ..enough });
+            assert!(File::open("/dev/null").is_err());
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    thread::sleep(Duration::from_millis(120));
+                    limit(enough);
+                });
+                act(&mut dir).unwrap();
+            });
+        };
+        while_short(&mut |dir| dir.create("a")?.append(b"kept"));
+        while_short(&mut |dir| dir.sync("a"));
+        while_short(&mut |dir| dir.names().map(|names| assert_eq!(names, ["a"])));
+        while_short(&mut |dir| dir.read("a").map(|read| assert_eq!(read, b"kept")));
     }
 }

@@ -2,6 +2,7 @@
 
 mod fs;
 mod fs_file;
+mod retry;
 mod shared;
 
 pub use fs::FsStateDir;

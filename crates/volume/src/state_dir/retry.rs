@@ -1,0 +1,59 @@
+//! System calls that fail for a moment only.
+
+use std::io::{self, ErrorKind};
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+/// How often a call is made at most.
+const CALLS_MAX: usize = 100;
+
+/// The pause before another call while no file descriptor is free: with [`CALLS_MAX`], five seconds in all.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Repeats a call that a signal has interrupted, or for which the process or the system had no file descriptor left.
+///
+/// # Errors
+/// Those of the call, if they are others or the last call fails, too.
+pub(super) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..CALLS_MAX {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            Err(error) if lacks_descriptor(&error) => thread::sleep(PAUSE),
+            outcome => return outcome,
+        }
+    }
+    call()
+}
+
+fn lacks_descriptor(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failing_first(error: Errno, times: usize) -> (usize, io::Result<usize>) {
+        let mut calls = 0;
+        let outcome = retry(|| {
+            calls += 1;
+            if calls <= times { Err(error.into()) } else { Ok(calls) }
+        });
+        (calls, outcome)
+    }
+
+    #[test]
+    fn what_fails_for_a_moment_is_done_again_and_anything_else_is_an_error() {
+        for (error, times) in [(Errno::INTR, 50), (Errno::MFILE, 3), (Errno::NFILE, 1)] {
+            assert_eq!(failing_first(error, times).1.unwrap(), times + 1);
+        }
+        let (calls, outcome) = failing_first(Errno::INTR, usize::MAX);
+        assert_eq!((calls, outcome.unwrap_err().kind()), (CALLS_MAX, ErrorKind::Interrupted));
+        for error in [Errno::NOSPC, Errno::IO, Errno::NOENT] {
+            let (calls, outcome) = failing_first(error, 1);
+            assert_eq!((calls, Errno::from_io_error(&outcome.unwrap_err())), (1, Some(error)));
+        }
+    }
+}
