@@ -50,6 +50,11 @@ impl CleanEnd {
         *self.state() = State { is_asked: true, waits_for: what.into() };
     }
 
+    /// The process is to end, and nobody has asked it to.
+    pub(super) fn begin(&self) {
+        self.state().is_asked = true;
+    }
+
     fn ask(&self) {
         let mut state = self.state();
         if state.is_asked {

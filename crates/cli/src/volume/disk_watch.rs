@@ -5,6 +5,7 @@ use std::sync::Arc;
 use oblivio_volume::Disk;
 use oblivio_volume::disk::Punctuality;
 
+use super::clean_end::CleanEnd;
 use crate::output;
 
 /// Of so many ticks, more than one may be left out before anybody is told.
@@ -13,6 +14,8 @@ const TICKS_PER_REMARK: u64 = 100;
 /// Looks at a disk from time to time.
 pub(super) struct DiskWatch {
     disk: Arc<Disk>,
+    /// Begun when the disk can answer nothing but errors, because of a defect.
+    end: CleanEnd,
     /// How it was when the owner was told, or at the start.
     told: Punctuality,
     has_told: bool,
@@ -20,19 +23,26 @@ pub(super) struct DiskWatch {
 }
 
 impl DiskWatch {
-    pub(super) fn new(disk: &Arc<Disk>) -> Self {
+    pub(super) fn new(disk: &Arc<Disk>, end: &CleanEnd) -> Self {
         let told = Punctuality::default();
-        Self { disk: disk.clone(), told, has_told: false, has_told_failure: false }
+        let (disk, end) = (disk.clone(), end.clone());
+        Self { disk, end, told, has_told: false, has_told_failure: false }
     }
 
-    /// Tells the owner once that the disk has failed, and once that ticks are left out.
+    /// Tells the owner once that the disk has failed, and once that ticks are left out. Ends the program if the thread of the
+    /// volume has died.
     pub(super) fn look(&mut self) {
-        if let Some(failure) = self.disk.failure()
+        let failure = self.disk.failure();
+        let has_died = self.disk.has_died();
+        if has_died {
+            self.end.begin();
+        }
+        if let Some(failure) = failure
             && !self.has_told_failure
         {
+            let advice = if has_died { "This program ends" } else { "Stop this program" };
             output::remark(&format!(
-                "the disk has failed, and every request fails from now on: {failure}. Stop this program; what was \
-                 flushed is kept"
+                "the disk has failed, and every request fails from now on: {failure}. {advice}; what was flushed is kept"
             ));
             self.has_told_failure = true;
         }

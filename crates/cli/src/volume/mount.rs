@@ -44,7 +44,7 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     let is_known_empty = !opened.volume.may_hold_contents();
     let insight = opened.volume.insight();
     let disk = Arc::new(Disk::start(opened.volume, &args.run.disk_options())?);
-    let mut watch = DiskWatch::new(&disk);
+    let mut watch = DiskWatch::new(&disk, &end);
     let (page, device) = watching::start(watching, disk.clone(), insight)?;
     let page_told = page.as_ref().map_or_else(String::new, |page| format!("\n{}", page.told()));
     let served = if args.raw {

@@ -45,7 +45,7 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     let end = CleanEnd::listen(CLOSING)?;
     let insight = volume.insight();
     let disk = Arc::new(Disk::start(volume, &args.run.disk_options())?);
-    let mut watch = DiskWatch::new(&disk);
+    let mut watch = DiskWatch::new(&disk, &end);
     let (page, device) = watching::start(watching, disk.clone(), insight)?;
     let told = json!({ "accesses_repeated": recovery.accesses });
     let told = Told { facts: told, page: page.as_ref() };
@@ -148,6 +148,9 @@ fn serve_disk(
     let mut look = || {
         look();
         clients.look(&server);
+        if server.has_ended() {
+            end.begin();
+        }
         thread::sleep(LOOK);
     };
     let outcome = match &args.run_command {

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -69,12 +70,20 @@ impl BucketServer {
     /// # Errors
     /// When the system gives no thread to begin with.
     pub fn run(self) -> Result<(), BucketServerError> {
+        let (handle, watch_died) = (self.handle(), AtomicBool::new(false));
         let Self { door, listener, address } = self;
         tracing::info!(%address, "keeping stores for others");
         let outcome = thread::scope(|scope| {
             thread::Builder::new()
                 .name("buckets-watch".into())
-                .spawn_scoped(scope, || door.watch())
+                .spawn_scoped(scope, || {
+                    if catch_unwind(AssertUnwindSafe(|| door.watch())).is_err() {
+                        // Slow clients would stay for ever from now on.
+                        watch_died.store(true, Ordering::Release);
+                        tracing::error!("the thread that watches connections panicked");
+                        handle.stop();
+                    }
+                })
                 .map_err(BucketServerError::System)?;
             while let Some(own) = door.service.admission.thread() {
                 let door = &door;
@@ -99,6 +108,11 @@ impl BucketServer {
             Ok(())
         });
         door.close();
+        if watch_died.into_inner() {
+            let defect =
+                "the thread that watches connections panicked, which is a defect: please report it";
+            return Err(BucketServerError::System(io::Error::other(defect)));
+        }
         outcome
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use oblivio_volume::device::BlockDevice;
@@ -30,6 +30,7 @@ pub struct ServerHandle {
     service: Arc<Service>,
     clients: Arc<AtomicUsize>,
     end: Option<Receiver<Result<Counts, ServeError>>>,
+    thread: JoinHandle<()>,
 }
 
 /// What a server has done.
@@ -88,13 +89,13 @@ impl BoundServer {
             .map_err(ServeError::Threads)?;
         let server = Server { service: service.clone(), clients: clients.clone() };
         let (sender, end) = sync_channel(1);
-        thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("nbd".into())
             // Nobody may wait for the end any more.
             .spawn(move || drop(sender.send(server.run(runtime, listener))))
             .map_err(ServeError::Threads)?;
         tracing::info!(uri, "serving NBD");
-        Ok(ServerHandle { uri, service, clients, end: Some(end) })
+        Ok(ServerHandle { uri, service, clients, end: Some(end), thread })
     }
 }
 
@@ -128,6 +129,11 @@ impl ServerHandle {
     /// Whom it has not let in so far.
     pub fn not_let_in(&self) -> NotLetIn {
         self.service.not_let_in()
+    }
+
+    /// Whether its thread has ended, which it does by itself only if it panics. [`Self::shutdown`] says so, too.
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
     }
 
     /// Takes no more clients and no more requests, lets requests in flight finish, and removes the

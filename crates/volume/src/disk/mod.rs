@@ -27,6 +27,8 @@ mod streams;
 mod uncached;
 mod worker;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SendError, SyncSender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
@@ -34,7 +36,7 @@ use std::thread::{self, JoinHandle};
 use oblivio_core::durable::{AnyStore, RangePolicy};
 
 use crate::device::ops::REQUEST_BYTES_MAX;
-use crate::device::{BlockDevice, DiskError, DiskErrorKind, Division, Request};
+use crate::device::{BlockDevice, Completion, DiskError, DiskErrorKind, Division, Request};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::Volume;
 use pace::{Clock, Pace, Tally};
@@ -103,6 +105,8 @@ pub struct Disk {
     tally: Option<Arc<Tally>>,
     /// Why it does nothing any more.
     failure: Arc<OnceLock<String>>,
+    /// The thread of the volume has panicked.
+    has_died: Arc<AtomicBool>,
 }
 
 impl Disk {
@@ -150,6 +154,11 @@ impl Disk {
         self.failure.get().map(String::as_str)
     }
 
+    /// Whether the thread of the volume has panicked, which is a defect. Its program should end.
+    pub fn has_died(&self) -> bool {
+        self.has_died.load(Ordering::Acquire)
+    }
+
     /// Starts a thread that serves `volume` with `accesses` accesses at each tick, with or without
     /// [early write-backs](Schedule::early_write_backs), and leaves the ticks to the caller. So does
     /// whoever has another clock, or none.
@@ -178,17 +187,34 @@ impl Disk {
         let (queue, messages) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
         let failure = Arc::new(OnceLock::new());
         let requests = Queue::new(messages, failure.clone());
-        let worker = thread::Builder::new()
-            .name("volume".into())
-            .spawn(move || work(&requests))
-            .map_err(|error| {
+        let has_died = Arc::<AtomicBool>::default();
+        let dies = has_died.clone();
+        let serve = move || {
+            // Requests that a panic drops answer by themselves: see `Answered`.
+            catch_unwind(AssertUnwindSafe(|| work(&requests))).unwrap_or_else(|_| {
+                dies.store(true, Ordering::Release);
+                Err(requests.refuse_all(died()))
+            })
+        };
+        let worker =
+            thread::Builder::new().name("volume".into()).spawn(serve).map_err(|error| {
                 let message = format!("the system gives no thread for the volume: {error}");
                 VolumeError::caused_by(VolumeErrorKind::Io, message, error)
             })?;
         let worker = Mutex::new(Some(worker));
         let is_closed = RwLock::new(false);
         let tally = None;
-        Ok(Self { queue, worker, is_closed, bytes, block_bytes, division, tally, failure })
+        Ok(Self {
+            queue,
+            worker,
+            is_closed,
+            bytes,
+            block_bytes,
+            division,
+            tally,
+            failure,
+            has_died,
+        })
     }
 
     /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever
@@ -211,9 +237,35 @@ impl Disk {
         let closed = || VolumeError::new(VolumeErrorKind::MustReopen, "the disk was closed before");
         let worker = self.worker.lock().ok().and_then(|mut worker| worker.take());
         let worker = worker.ok_or_else(closed)?;
-        let panicked =
-            |_| VolumeError::new(VolumeErrorKind::MustReopen, "the volume's thread died");
-        worker.join().map_err(panicked)?
+        worker.join().map_err(|_| died())?
+    }
+}
+
+fn died() -> VolumeError {
+    let message = "the thread of the volume has panicked, which is a defect: please report it, and open the volume again";
+    VolumeError::new(VolumeErrorKind::MustReopen, message)
+}
+
+/// Answers a request when it is dropped, if nothing else has: the thread that had it has panicked.
+struct Answered(Option<Completion>);
+
+impl Answered {
+    fn in_any_case(done: Completion) -> Completion {
+        let mut answered = Self(Some(done));
+        Box::new(move |answer| {
+            if let Some(done) = answered.0.take() {
+                done(answer);
+            }
+        })
+    }
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            // During a panic, a second one would end the process.
+            let _ = catch_unwind(AssertUnwindSafe(|| done(Err(DiskError::from(&died())))));
+        }
     }
 }
 
@@ -270,7 +322,8 @@ impl BlockDevice for Disk {
         QUEUE_REQUESTS_MAX
     }
 
-    fn submit(&self, request: Request) {
+    fn submit(&self, Request { op, done }: Request) {
+        let request = Request { op, done: Answered::in_any_case(done) };
         let is_closed = self.is_closed.read().unwrap_or_else(PoisonError::into_inner);
         let message = Message::Serve(request);
         let refused = if *is_closed { Err(SendError(message)) } else { self.queue.send(message) };

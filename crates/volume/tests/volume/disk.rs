@@ -2,11 +2,16 @@
 //! small its cache is.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
+use oblivio_core::StoreError;
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
-use oblivio_testkit::crash::{Fault, Seen, ShadowDisk, World};
+use oblivio_testkit::crash::{CrashStore, Fault, Seen, ShadowDisk, World};
 use oblivio_volume::device::{BlockDevice, DiskErrorKind, DiskOp, Request, WipedBytes, call};
 use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
 use oblivio_volume::{Disk, DiskOptions, VolumeErrorKind};
@@ -273,6 +278,81 @@ fn the_store_of_a_disk_that_was_closed_holds_what_was_written() {
     let disk = Disk::start(volume, &DiskOptions::default()).unwrap();
     let read = DiskOp::Read { offset: 0, bytes: BLOCK_BYTES };
     assert_eq!(call(&disk, read).unwrap()[..], data()[..]);
+}
+
+/// Panics when it is read, once it is told to.
+struct Panicking(CrashStore, Arc<AtomicBool>);
+
+impl BucketStore for Panicking {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.0.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.0.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        assert!(!self.1.load(Ordering::Relaxed), "a defect, for this test");
+        self.0.read(pieces)
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.0.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.0.flush()
+    }
+}
+
+/// Requests under way, those that wait, and later ones are answered if the thread of the volume panics, with a cache, without
+/// one and with a schedule.
+#[test]
+fn a_panic_of_the_volumes_thread_answers_all_requests_and_closing_says_so() {
+    for kind in 0..3 {
+        let (setup, panics) = (SmallVolume::default(), Arc::<AtomicBool>::default());
+        let world = setup.world();
+        let store = Panicking(world.store(), panics.clone());
+        let volume = setup.create(store, world.dir(), StdRng::seed_from_u64(1)).unwrap();
+        let (disk, ticks) = match kind {
+            0 => (Disk::start(volume, &DiskOptions::default()).unwrap(), None),
+            1 => {
+                let options = DiskOptions::default().with_cache_bytes_max(0);
+                (Disk::start(volume, &options).unwrap(), None)
+            }
+            _ => {
+                let (disk, ticks) = Disk::start_without_clock(volume, 1 << 20, 1, true).unwrap();
+                (disk, Some(ticks))
+            }
+        };
+        assert!(!disk.has_died());
+        panics.store(true, Ordering::Relaxed);
+        let (tell, told) = channel();
+        for block in 0..4 {
+            let (tell, offset) = (tell.clone(), block * u64::from(BLOCK_BYTES));
+            let done = Box::new(move |answer: Result<_, _>| tell.send(answer.map(drop)).unwrap());
+            disk.submit(Request { op: DiskOp::Read { offset, bytes: BLOCK_BYTES }, done });
+        }
+        if let Some(ticks) = ticks {
+            ticks.tick();
+        }
+        for _ in 0..4 {
+            let answer = told.recv_timeout(Duration::from_secs(60)).expect("an answer");
+            let error = answer.unwrap_err();
+            assert_eq!(error.volume_kind(), Some(VolumeErrorKind::MustReopen), "{error}");
+            assert!(error.to_string().contains("panicked"), "{error}");
+        }
+        let late = call(&disk, DiskOp::Flush).unwrap_err();
+        assert_eq!(late.kind, DiskErrorKind::Failed, "{late}");
+        assert!(disk.has_died());
+        assert!(disk.failure().is_some_and(|it| it.contains("panicked")));
+        assert_eq!(disk.close().unwrap_err().kind(), VolumeErrorKind::MustReopen);
+    }
 }
 
 fn read_at(op: &DiskOp) -> Option<u64> {
