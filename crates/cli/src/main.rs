@@ -44,6 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), CliError> {
+    volume::outlive_file_size_limit()?;
     if command.holds_keys() {
         core_dumps::forbid()?;
     }

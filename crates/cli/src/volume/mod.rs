@@ -54,4 +54,4 @@ pub(crate) use repair::repair_shares;
 pub(crate) use rescue::rescue;
 pub(crate) use serve::{record_view, serve_nbd};
 pub(crate) use serve_store::{serve_shares, serve_store};
-pub(crate) use signals::EndAsked;
+pub(crate) use signals::{EndAsked, outlive_file_size_limit};

@@ -15,7 +15,6 @@ use serde_json::json;
 use super::clean_end::CleanEnd;
 use super::metrics_page::MetricsPage;
 use super::recorded_servers::record_to;
-use super::signals::outlive_limits_of_files;
 use crate::args::{SharesArgs, StoreArgs};
 use crate::error::CliError;
 use crate::{files, output};
@@ -89,7 +88,6 @@ fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> 
         )));
     }
     // Those of other clients go on.
-    outlive_limits_of_files()?;
     log_to_stderr();
     files::make_private_folder(&args.folder)?;
     let public = key.public().to_string();

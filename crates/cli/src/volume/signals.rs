@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
 use crate::error::CliError;
 
-/// The signals that ask this process to end. A hangup does not if it was ignored when the process
+/// The signals that ask this process to end. The soft limit of processor time is one of them: the kernel repeats it
+/// each second until the hard limit kills the process. A hangup does not if it was ignored when the process
 /// started: whoever starts a program under `nohup` wants it to outlive the terminal.
 pub(super) fn ending_signals() -> impl Iterator<Item = i32> {
     let ignores_hangups = fs::read_to_string("/proc/self/status").is_ok_and(|status| {
@@ -17,7 +18,7 @@ pub(super) fn ending_signals() -> impl Iterator<Item = i32> {
         mask.unwrap_or(0) & 1 << (SIGHUP - 1) != 0
     });
     let hangup = (!ignores_hangups).then_some(SIGHUP);
-    [SIGTERM, SIGINT, SIGQUIT].into_iter().chain(hangup)
+    [SIGTERM, SIGINT, SIGQUIT, SIGXCPU].into_iter().chain(hangup)
 }
 
 /// Those that ask this process to end, for who listens from now on. They end it as usual no more.
@@ -38,8 +39,9 @@ pub(super) fn no_signals(error: std::io::Error) -> CliError {
     CliError::Engine(format!("signals cannot be had: {error}"))
 }
 
-/// A file that may not become longer is an error of whoever writes it, and not the end of this process.
-pub(super) fn outlive_limits_of_files() -> Result<(), CliError> {
+/// From now on a write past the limit on the length of files (`ulimit -f`) fails with EFBIG; its signal would end this
+/// process. Programs that this one starts have the signal as usual, because a handler is not inherited.
+pub(crate) fn outlive_file_size_limit() -> Result<(), CliError> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(no_signals)
 }
 

@@ -13,7 +13,7 @@ use super::needs::can_mount;
 use super::world::{MIB, Server, VOLUME, World, bytes, hearing_signals};
 use crate::common;
 
-const ENDING: [Signal; 4] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+const ENDING: [Signal; 5] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::XCPU];
 
 /// Closing takes 32 ticks of 50 milliseconds at least, however fast the machine is.
 const CLOSES_SLOWLY: &str = "--period 50 --burst 8 --cache 2M";

@@ -38,6 +38,34 @@ fn there_is_no_room_for_filler() {
     on_a_small_file_system(512 << 10, "appends_without_filler");
 }
 
+/// `ulimit -f` comes as a signal, which would end the program.
+#[test]
+fn files_that_may_not_be_longer_are_a_full_disk() {
+    let world = World::new();
+    let script = format!("ulimit -f 8; exec \"$0\" create {VOLUME} --size 16M --state ./state");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_oblivio")]).current_dir(world.path(""));
+    let output = shell.output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(10), "{message}");
+    assert!(message.contains("allow longer files"), "{message}");
+    assert!(!world.path("disk.obl").exists() && !world.path("state").exists());
+
+    world.good(&format!("create {VOLUME} --size 16M"));
+    // In blocks of 512 bytes.
+    let blocks = world.store().len() / 2 / 512;
+    let server = Server::start_in_shell(&world, &format!("ulimit -f {blocks}; exec")).ready();
+    let flushed = write_until_it_fails(&server, 64);
+    assert!(flushed < 64);
+    let (code, message) = server.stop();
+    assert_eq!(code, 10, "{message}");
+    assert!(message.contains("allow longer files"), "{message}");
+    let server = world.serve("");
+    assert_flushed(&server, flushed);
+    assert_eq!(server.stop().0, 0);
+    world.good(&format!("check {VOLUME}"));
+}
+
 /// Makes room on the file system of `folder`.
 fn grow(folder: &Path) {
     let mut mount = Command::new("mount");
