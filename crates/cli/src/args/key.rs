@@ -81,13 +81,13 @@ fn parse_address(text: &str) -> Result<String, String> {
 pub(crate) struct KeyAddArgs {
     #[command(flatten)]
     pub(crate) at: OpenArgs,
-    /// The new key: a file nobody can guess.
+    /// The new key: a regular file of 32 or more random bytes.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["new_passphrase_file", "new_passphrase_command"])]
     pub(crate) new_key_file: Option<PathBuf>,
-    /// The new key: a file whose first line is the passphrase.
+    /// The new key: a regular file with the passphrase, as for --passphrase-file.
     #[arg(long, value_name = "FILE", conflicts_with = "new_passphrase_command")]
     pub(crate) new_passphrase_file: Option<PathBuf>,
-    /// The new key: a command that prints the passphrase.
+    /// The new key: a command that prints the passphrase. It is run twice, and must print the same.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) new_passphrase_command: Option<String>,
     /// A name for the key slot.

@@ -20,6 +20,7 @@ mod media;
 mod metrics_page;
 mod mount;
 mod opening;
+mod passphrase;
 mod plan;
 mod prompt;
 mod recorded_servers;

@@ -14,13 +14,13 @@ use zeroize::Zeroizing;
 
 use super::signals::{are_taken, ending_signals};
 
-/// A terminal hands over lines of 4095 bytes, at most.
-const LINE_BYTES_MAX: usize = 4096;
+/// The most bytes of a line that a terminal hands over, without the line end. It drops what is typed after them.
+const LINE_BYTES_MAX: usize = 4095;
 
 /// What is typed after `prompt`, without its line end. Ctrl-C and what else asks this program to end does so, and leaves the terminal as it was.
 ///
 /// # Errors
-/// If there is no terminal, or it ends.
+/// If there is no terminal, or it ends, or it may have cut the line.
 pub(super) fn ask(prompt: &str) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut terminal = File::options().read(true).write(true).open("/dev/tty")?;
     outlast_signals()?;
@@ -37,12 +37,16 @@ fn read_line(mut terminal: &File) -> io::Result<Zeroizing<Vec<u8>>> {
     // All of the room at once: growing would leave copies behind.
     let mut line = Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX));
     let mut byte = Zeroizing::new([0]);
-    while line.len() < LINE_BYTES_MAX {
+    loop {
         match terminal.read(&mut *byte) {
             Ok(0) if line.is_empty() => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(0) => break,
             Ok(_) if *byte == *b"\n" => break,
-            Ok(_) => line.push(byte[0]),
+            Ok(_) if line.len() + 1 < LINE_BYTES_MAX => line.push(byte[0]),
+            Ok(_) => {
+                let message = "a terminal cuts lines of 4095 bytes and more";
+                return Err(io::Error::new(ErrorKind::InvalidInput, message));
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

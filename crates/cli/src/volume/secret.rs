@@ -1,8 +1,9 @@
 //! Keys and passphrases, from wherever they may come; never from the command line itself.
 
 use std::cell::Cell;
-use std::fs::File;
+use std::fs::{self, Metadata};
 use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -10,6 +11,7 @@ use oblivio_volume::keys::{Cost, KEY_FILE_BYTES_MAX, PASSPHRASE_BYTES_MAX, Secre
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
+use super::passphrase::{self, PassphraseFault, passphrase_in};
 use super::prompt;
 use crate::args::SecretArgs;
 use crate::clock::Stopwatch;
@@ -29,7 +31,13 @@ pub(crate) fn with<T>(
             Some(secret) => Ok(secret),
             None => {
                 was_asked.set(true);
-                ask("Passphrase: ").map(Secret::Passphrase)
+                let typed = passphrase_in(ask("Passphrase: ")?);
+                typed.map(Secret::Passphrase).map_err(|fault| match fault {
+                    PassphraseFault::Empty => no_passphrase("what was typed", fault),
+                    _ => CliError::WrongKey(format!(
+                        "the passphrase is wrong: what was typed {fault}"
+                    )),
+                })
             }
         };
         let outcome = attempt(&read);
@@ -46,21 +54,84 @@ pub(crate) fn with<T>(
 /// How often a person may type a passphrase.
 const ASKED_MAX: usize = 3;
 
-/// The secret of a new key slot; asked for twice on the terminal.
+/// The secret of a new key slot. A source is read twice, as a passphrase is typed twice: the volume is lost if the
+/// source cannot supply the secret again.
 pub(crate) fn choose(args: &SecretArgs) -> Result<Secret, CliError> {
+    for path in [&args.key_file, &args.passphrase_file].into_iter().flatten() {
+        refuse_unrepeatable(args, path)?;
+    }
     if let Some(secret) = named(args)? {
-        return Ok(secret);
+        return match named(args) {
+            Ok(Some(again)) if bytes_of(&again) == bytes_of(&secret) => Ok(secret),
+            _ => Err(not_repeated(args)),
+        };
     }
-    let first = ask("New passphrase: ")?;
-    if first.is_empty() || first.len() > PASSPHRASE_BYTES_MAX {
-        return Err(CliError::Input(format!(
-            "a passphrase has 1 to {PASSPHRASE_BYTES_MAX} bytes: use one that does"
-        )));
-    }
-    if *first == *ask("The same again: ")? {
+    let first = passphrase_in(ask("New passphrase: ")?)
+        .map_err(|fault| no_passphrase("what was typed", fault))?;
+    if passphrase_in(ask("The same again: ")?).is_ok_and(|again| *again == *first) {
         Ok(Secret::Passphrase(first))
     } else {
         Err(CliError::Input("the two passphrases differ: try again".into()))
+    }
+}
+
+fn bytes_of(secret: &Secret) -> &[u8] {
+    match secret {
+        Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes,
+    }
+}
+
+/// Refuses a source that supplies its contents once.
+fn refuse_unrepeatable(args: &SecretArgs, path: &Path) -> Result<(), CliError> {
+    let found = fs::metadata(path).map_err(|error| files::cannot_read(path, &error))?;
+    match what_supplies_once(&found) {
+        // Reading a directory fails with advice of its own.
+        None => Ok(()),
+        Some(what) => Err(CliError::Input(format!(
+            "{} is {what}: a new key must come from a source that supplies it again. {}",
+            path.display(),
+            how_to_keep(args)
+        ))),
+    }
+}
+
+fn what_supplies_once(found: &Metadata) -> Option<&'static str> {
+    let kind = found.file_type();
+    if kind.is_fifo() {
+        Some("a pipe")
+    } else if kind.is_char_device() {
+        Some("a character device")
+    } else if kind.is_block_device() {
+        Some("a block device")
+    } else if kind.is_socket() {
+        Some("a socket")
+    } else if kind.is_file() && found.nlink() == 0 {
+        Some("a deleted file")
+    } else {
+        None
+    }
+}
+
+/// Both readings succeeded alone, or the second one failed.
+fn not_repeated(args: &SecretArgs) -> CliError {
+    let what = match args {
+        SecretArgs { key_file: Some(path), .. } => format!("the key file {}", path.display()),
+        SecretArgs { passphrase_file: Some(path), .. } => {
+            format!("the passphrase file {}", path.display())
+        }
+        _ => "the passphrase command".into(),
+    };
+    CliError::Input(format!(
+        "{what} did not supply the same key twice: a new key must come from a source that supplies it again. {}",
+        how_to_keep(args)
+    ))
+}
+
+fn how_to_keep(args: &SecretArgs) -> &'static str {
+    if args.key_file.is_some() {
+        "Keep the key in a file first (head -c 32 /dev/urandom > disk.key && chmod 600 disk.key), and name that file"
+    } else {
+        "Keep the passphrase in a file, or in a password manager whose command (--passphrase-command) prints it each time"
     }
 }
 
@@ -79,16 +150,43 @@ pub(crate) fn cost(secret: &Secret, unlock_millis: u32) -> Result<Cost, CliError
 fn named(args: &SecretArgs) -> Result<Option<Secret>, CliError> {
     Ok(match args {
         SecretArgs { key_file: Some(path), .. } => {
-            Some(Secret::KeyFile(read_bounded(path, KEY_FILE_BYTES_MAX)?))
+            let bytes = read_bounded(path, KEY_FILE_BYTES_MAX)?;
+            if bytes.len() > KEY_FILE_BYTES_MAX {
+                return Err(CliError::Input(format!(
+                    "{} has more than {KEY_FILE_BYTES_MAX} bytes: it is no key",
+                    path.display()
+                )));
+            }
+            Some(Secret::KeyFile(bytes))
         }
         SecretArgs { passphrase_file: Some(path), .. } => {
-            Some(Secret::Passphrase(first_line(read_bounded(path, PASSPHRASE_BYTES_MAX)?)))
+            let text = read_bounded(path, passphrase::TEXT_BYTES_MAX)?;
+            let source = format!("the passphrase file {}", path.display());
+            let line = passphrase_in(text).map_err(|fault| no_passphrase(&source, fault))?;
+            Some(Secret::Passphrase(line))
         }
         SecretArgs { passphrase_command: Some(command), .. } => {
-            Some(Secret::Passphrase(first_line(output_of(command)?)))
+            let source = "the output of the passphrase command";
+            let line =
+                passphrase_in(output_of(command)?).map_err(|fault| no_passphrase(source, fault))?;
+            Some(Secret::Passphrase(line))
         }
         _ => None,
     })
+}
+
+fn no_passphrase(source: &str, fault: PassphraseFault) -> CliError {
+    let advice = match fault {
+        PassphraseFault::ManyLines => "; `head -n 1` prints the first line",
+        PassphraseFault::CarriageReturn
+        | PassphraseFault::ByteOrderMark
+        | PassphraseFault::NotUtf8 => "; write it again as plain UTF-8 text",
+        _ => "",
+    };
+    CliError::Input(format!(
+        "{source} {fault}: a passphrase is one line of 1 to {PASSPHRASE_BYTES_MAX} bytes of UTF-8, without control \
+         characters{advice}"
+    ))
 }
 
 fn ask(question: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
@@ -103,18 +201,17 @@ fn ask(question: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
     })
 }
 
-/// A whole file of at most `bytes_max`.
+/// At most one byte more than `bytes_max` of a file.
 fn read_bounded(path: &Path, bytes_max: usize) -> Result<Zeroizing<Vec<u8>>, CliError> {
-    let mut bytes = Zeroizing::new(Vec::new());
-    take(files::open(path)?, bytes_max, &mut bytes)
-        .map_err(|error| files::cannot_read(path, &error))?;
-    if bytes.len() > bytes_max {
-        let message = format!("{} has more than {bytes_max} bytes: it is no key", path.display());
-        return Err(CliError::Input(message));
-    }
-    Ok(bytes)
+    let file = files::open(path)?;
+    let found = file.metadata().map_err(|error| files::cannot_read(path, &error))?;
+    // Files that are no regular ones, and those of /proc, state no length.
+    let bytes = Some(found.len() as usize).filter(|bytes| *bytes > 0 && found.is_file());
+    take(file, bytes.unwrap_or(bytes_max), bytes_max)
+        .map_err(|error| files::cannot_read(path, &error))
 }
 
+/// At most one byte more than a passphrase can have.
 fn output_of(command: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
     let failed = |cause: String| CliError::Input(format!("the passphrase command failed: {cause}"));
     let mut child = Command::new("/bin/sh")
@@ -123,45 +220,17 @@ fn output_of(command: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
-    let mut bytes = Zeroizing::new(Vec::new());
-    if let Some(output) = child.stdout.take() {
-        take(output, PASSPHRASE_BYTES_MAX, &mut bytes)
-            .map_err(|error| failed(error.to_string()))?;
-    }
+    let bytes_max = passphrase::TEXT_BYTES_MAX;
+    let text = child.stdout.take().map(|output| take(output, bytes_max, bytes_max)).transpose();
+    let text = text.map_err(|error| failed(error.to_string()))?.unwrap_or_default();
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
-    if status.success() { Ok(bytes) } else { Err(failed(status.to_string())) }
+    if status.success() { Ok(text) } else { Err(failed(status.to_string())) }
 }
 
-/// Reads one byte more than is allowed, at most.
-fn take(
-    source: impl Read + IsFile,
-    bytes_max: usize,
-    bytes: &mut Zeroizing<Vec<u8>>,
-) -> std::io::Result<usize> {
-    // All of the room at once: growing would leave copies behind.
-    bytes.reserve_exact(source.bytes_hint().unwrap_or(bytes_max).min(bytes_max) + 2);
-    source.take(bytes_max as u64 + 1).read_to_end(bytes)
-}
-
-trait IsFile {
-    fn bytes_hint(&self) -> Option<usize>;
-}
-
-impl IsFile for File {
-    fn bytes_hint(&self) -> Option<usize> {
-        self.metadata().ok().map(|metadata| metadata.len() as usize)
-    }
-}
-
-impl IsFile for std::process::ChildStdout {
-    fn bytes_hint(&self) -> Option<usize> {
-        None
-    }
-}
-
-/// Up to the first line end.
-fn first_line(mut bytes: Zeroizing<Vec<u8>>) -> Zeroizing<Vec<u8>> {
-    let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(bytes.len());
-    bytes.truncate(end);
-    bytes
+/// Reads `source` to its end, or one byte more than `bytes_max`. It has room for `bytes` before it grows.
+fn take(source: impl Read, bytes: usize, bytes_max: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
+    // Growing would leave copies behind. `read_to_end` probes for the end in a byte of room.
+    let mut text = Zeroizing::new(Vec::with_capacity(bytes.min(bytes_max) + 2));
+    source.take(bytes_max as u64 + 1).read_to_end(&mut text)?;
+    Ok(text)
 }

@@ -35,7 +35,8 @@ pub enum SecretKind {
 }
 
 impl Secret {
-    /// A passphrase, which is stretched. All of the text counts, a line end as well: the program takes the first line of a file without it. The copy that is made is wiped; what it was made of is the caller's.
+    /// A passphrase, which is stretched. All bytes of `text` count, also a line end. The program accepts only one line
+    /// without its end, which a terminal can type again (`docs/formats/keys.md`). This copy is wiped when dropped.
     pub fn passphrase(text: &str) -> Self {
         Self::Passphrase(Zeroizing::new(text.as_bytes().to_vec()))
     }

@@ -6,9 +6,9 @@ use std::{fs, mem};
 use memchr::memmem;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::world::{MIB, Server, World};
+use super::world::{MIB, Server, VOLUME, World};
 use crate::common::terminal::Terminal;
-use crate::common::{command, oblivio};
+use crate::common::{command, good, oblivio};
 
 const PASSPHRASE: &str = "Vollmond-Kaktus-7193";
 
@@ -91,6 +91,108 @@ fn a_passphrase_that_is_wrong_is_called_so_and_asked_for_again_three_times_in_al
     // What a file holds is the same the next time.
     fs::write(world.path("wrong"), "no\n").unwrap();
     world.bad("info disk.obl --passphrase-file wrong", 6, "the passphrase is wrong");
+}
+
+/// Exit code and standard error of a line of bash in the folder of `world`, in which `oblivio` is the program.
+fn in_bash(world: &World, line: &str) -> (i32, String) {
+    let mut bash = Command::new("bash");
+    let script = format!("oblivio() {{ timeout 60 \"$0\" \"$@\"; }}; {line}");
+    bash.args(["-c", &script, env!("CARGO_BIN_EXE_oblivio")]).current_dir(world.path(""));
+    let program = command(&world.path(""), "");
+    bash.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = bash.output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_new_key_comes_from_a_source_that_supplies_it_again() {
+    let world = World::with_volume(1);
+    fs::write(world.path("words"), PASSPHRASE).unwrap();
+    let made = Command::new("mkfifo").arg(world.path("fifo")).status().unwrap();
+    assert!(made.success());
+    std::os::unix::fs::symlink("/dev/urandom", world.path("link")).unwrap();
+    let before = world.good("key list disk.obl");
+    for (source, what) in [
+        ("key-file <(head -c 32 /dev/urandom)", "is a pipe"),
+        ("key-file <(cat key)", "is a pipe"),
+        ("key-file /dev/stdin < <(cat key)", "is a pipe"),
+        ("key-file fifo", "is a pipe"),
+        ("key-file /dev/urandom", "is a character device"),
+        ("key-file link", "is a character device"),
+        ("key-file /dev/fd/7 7< gone", "is a deleted file"),
+        // By its type it is a regular file.
+        ("key-file /proc/sys/kernel/random/uuid", "not supply the same key twice"),
+        ("passphrase-file <(cat words)", "is a pipe"),
+        ("passphrase-file /proc/sys/kernel/random/uuid", "not supply the same key twice"),
+        ("passphrase-command 'cat /proc/sys/kernel/random/uuid'", "not supply the same key twice"),
+        ("passphrase-command cat < <(cat words)", "not supply the same key twice"),
+    ] {
+        let gone = "cp key gone; exec 8< gone; rm gone; gone=/dev/fd/8;";
+        let source = source.replace("7< gone", "7< $gone");
+        for line in [
+            format!("oblivio create new.obl --size 1M --state ./new --unlock-millis 1 --{source}"),
+            format!("oblivio key add {VOLUME} --unlock-millis 1 --new-{source}"),
+        ] {
+            let (code, message) = in_bash(&world, &format!("{gone} {line}"));
+            assert!(code == 3 && message.contains(what), "{line}: {code}: {message}");
+            let advice =
+                if source.starts_with("key") { "disk.key" } else { "--passphrase-command" };
+            assert!(message.contains(advice), "{line}: {message}");
+        }
+        assert!(!world.path("new.obl").exists() && !world.path("new").exists(), "{source}");
+    }
+    assert_eq!(world.good("key list disk.obl"), before);
+
+    // These supply it again, and a pipe opens what was made.
+    for (source, pipe) in [
+        ("key-file /dev/stdin < key", "key-file <(cat key)"),
+        ("passphrase-command 'cat words'", "passphrase-file <(cat words)"),
+        ("passphrase-file /dev/fd/3 3< words", "passphrase-command cat < words"),
+    ] {
+        let line = format!(
+            "oblivio create new.obl --size 1M --state ./new --unlock-millis 1 --{source} && \
+             oblivio info new.obl --state ./new --{pipe} && rm -r new new.obl"
+        );
+        let (code, message) = in_bash(&world, &line);
+        assert!(code == 0, "{line}: {message}");
+    }
+}
+
+#[test]
+fn what_a_terminal_could_not_type_again_is_no_passphrase() {
+    let world = World::with_volume(1);
+    for (text, what) in [
+        (&b"hunter2\rextra"[..], "carriage return"),
+        (b"hunter2\nuser: me\n", "more than one line"),
+        (b"\xef\xbb\xbfhunter2\n", "byte order mark"),
+        (b"\xff\xfeh\0u\0", "not UTF-8"),
+        (b"hunt\0er2\n", "control character"),
+        (b"\n", "empty"),
+    ] {
+        fs::write(world.path("text"), text).unwrap();
+        for source in ["passphrase-file text", "passphrase-command 'cat text'"] {
+            for line in [
+                format!("create new.obl --size 1M --state ./new --{source}"),
+                format!("key add {VOLUME} --new-{source}"),
+                format!("info disk.obl --{source}"),
+            ] {
+                world.bad(&line, 3, what);
+            }
+        }
+        assert!(!world.path("new.obl").exists() && !world.path("new").exists(), "{text:?}");
+    }
+    // A line end of another system is none of the passphrase.
+    let world = self::world();
+    fs::write(world.path("text"), format!("{PASSPHRASE}\r\n")).unwrap();
+    good(world.path(""), "info disk.obl --passphrase-file text");
+    // A key that was pressed by mistake is a wrong passphrase, and may be typed again.
+    let (code, shown) = typed(&world, "info disk.obl", &["\u{1b}[A", PASSPHRASE]);
+    assert!(code == 0 && shown.contains("what was typed holds a control"), "{code}: {shown}");
+    let (code, shown) = typed(&world, "info disk.obl", &[""]);
+    assert!(code == 3 && shown.contains("what was typed is empty"), "{code}: {shown}");
+    // The terminal would cut it, each time at the same place.
+    let (code, shown) = typed(&world, "info disk.obl", &[&"x".repeat(4095)]);
+    assert!(code == 3 && shown.contains("a terminal cuts lines"), "{code}: {shown}");
 }
 
 /// It asks for a passphrase, hears all signals, and its number is in `pid`.

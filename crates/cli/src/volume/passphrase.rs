@@ -1,0 +1,171 @@
+//! Which bytes are a passphrase.
+//!
+//! One rule for files, for the output of commands and for terminals: a passphrase that one of them accepts can be
+//! supplied through each of the others. `docs/formats/keys.md` states it.
+
+use std::fmt;
+
+use oblivio_volume::keys::PASSPHRASE_BYTES_MAX;
+use zeroize::Zeroizing;
+
+/// The longest text that can hold a passphrase: with its line end.
+pub(super) const TEXT_BYTES_MAX: usize = PASSPHRASE_BYTES_MAX + 2;
+
+/// Why a text holds no passphrase. Says nothing else about the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PassphraseFault {
+    Empty,
+    TooLong,
+    NotUtf8,
+    ManyLines,
+    CarriageReturn,
+    ByteOrderMark,
+    ControlCharacter,
+}
+
+/// Follows the name of the source: "the passphrase file p".
+impl fmt::Display for PassphraseFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "is empty",
+            Self::TooLong => "is too long",
+            Self::NotUtf8 => "is not UTF-8 text",
+            Self::ManyLines => "has more than one line",
+            Self::CarriageReturn => "holds a carriage return that ends no line",
+            Self::ByteOrderMark => "holds a byte order mark (U+FEFF)",
+            Self::ControlCharacter => "holds a control character, such as a tab, an escape or NUL",
+        })
+    }
+}
+
+/// The passphrase in `text`: its one line, without the LF or CRLF that ends it.
+///
+/// # Errors
+/// If the line is not what every terminal can type again: 1 to [`PASSPHRASE_BYTES_MAX`] bytes of UTF-8 without
+/// control characters, line separators and byte order marks.
+pub(super) fn passphrase_in(
+    mut text: Zeroizing<Vec<u8>>,
+) -> Result<Zeroizing<Vec<u8>>, PassphraseFault> {
+    let line = match text.strip_suffix(b"\n") {
+        Some(line) => line.strip_suffix(b"\r").unwrap_or(line),
+        None => &text[..],
+    };
+    let bytes = line.len();
+    match fault_of(line) {
+        Some(fault) => Err(fault),
+        None => {
+            // The line end stays in the capacity, which is wiped as well.
+            text.truncate(bytes);
+            Ok(text)
+        }
+    }
+}
+
+fn fault_of(line: &[u8]) -> Option<PassphraseFault> {
+    if line.is_empty() {
+        return Some(PassphraseFault::Empty);
+    }
+    if line.len() > PASSPHRASE_BYTES_MAX {
+        return Some(PassphraseFault::TooLong);
+    }
+    let Ok(line) = str::from_utf8(line) else { return Some(PassphraseFault::NotUtf8) };
+    let holds = |is_such: fn(char) -> bool| line.contains(is_such);
+    if holds(|it| matches!(it, '\n' | '\u{2028}' | '\u{2029}')) {
+        Some(PassphraseFault::ManyLines)
+    } else if holds(|it| it == '\r') {
+        Some(PassphraseFault::CarriageReturn)
+    } else if holds(|it| it == '\u{feff}') {
+        Some(PassphraseFault::ByteOrderMark)
+    } else if holds(char::is_control) {
+        Some(PassphraseFault::ControlCharacter)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::PassphraseFault::{
+        ByteOrderMark, CarriageReturn, ControlCharacter, Empty, ManyLines, NotUtf8, TooLong,
+    };
+    use super::*;
+
+    fn taken(text: &[u8]) -> Result<Vec<u8>, PassphraseFault> {
+        passphrase_in(Zeroizing::new(text.to_vec())).map(|it| it.to_vec())
+    }
+
+    #[test]
+    fn the_passphrase_is_the_one_line_without_its_end() {
+        for (text, passphrase) in [
+            ("hunter2", "hunter2"),
+            ("hunter2\n", "hunter2"),
+            ("hunter2\r\n", "hunter2"),
+            // Spaces count, and nothing is normalised.
+            (" two  words \n", " two  words "),
+            ("Grüße, 東京\n", "Grüße, 東京"),
+            ("u\u{308}", "u\u{308}"),
+        ] {
+            assert_eq!(taken(text.as_bytes()), Ok(passphrase.into()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_a_terminal_could_not_type_again_is_refused() {
+        for (text, fault) in [
+            (&b""[..], Empty),
+            (b"\n", Empty),
+            (b"\r\n", Empty),
+            (b"hunter2\rextra", CarriageReturn),
+            (b"hunter2\r", CarriageReturn),
+            (b"hunter2\r\r\n", CarriageReturn),
+            (b"hunter2\nurl: here\n", ManyLines),
+            (b"hunter2\n\n", ManyLines),
+            (b"\nhunter2", ManyLines),
+            (b"one\r\ntwo\r\n", ManyLines),
+            ("one\u{2028}two".as_bytes(), ManyLines),
+            (b"\xef\xbb\xbfhunter2", ByteOrderMark),
+            (b"\xff\xfeh\0u\0", NotUtf8),
+            (b"Gr\xfc\xdfe", NotUtf8),
+            (b"h\0unter2", ControlCharacter),
+            (b"a\ttab", ControlCharacter),
+            (b"\x1b[A", ControlCharacter),
+            (b"\x7f", ControlCharacter),
+            ("\u{85}".as_bytes(), ControlCharacter),
+        ] {
+            assert_eq!(taken(text), Err(fault), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_passphrase_has_a_longest_length() {
+        let longest = vec![b'x'; PASSPHRASE_BYTES_MAX];
+        for end in ["", "\n", "\r\n"] {
+            let text = [&longest[..], end.as_bytes()].concat();
+            assert!(text.len() <= TEXT_BYTES_MAX);
+            assert_eq!(taken(&text).as_ref(), Ok(&longest));
+            assert_eq!(taken(&[b"x", &text[..]].concat()), Err(TooLong));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_accepted_passphrase_is_plain_and_differs_from_its_text_by_one_line_end(
+            text in prop_oneof![
+                proptest::collection::vec(any::<u8>(), 0..40),
+                "[a-c\r\n\u{feff}\t ]{0,6}".prop_map(String::into_bytes),
+            ]
+        ) {
+            if let Ok(line) = taken(&text) {
+                let ends = [&b""[..], b"\n", b"\r\n"];
+                prop_assert!(ends.iter().any(|end| [&line[..], end].concat() == text));
+                let typed = String::from_utf8(line.clone()).unwrap();
+                prop_assert!(!typed.is_empty() && !typed.contains(|it: char| it.is_control()));
+                for end in ends {
+                    prop_assert_eq!(taken(&[&line[..], end].concat()), Ok(line.clone()));
+                }
+            }
+        }
+    }
+}
