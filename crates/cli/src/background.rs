@@ -98,21 +98,20 @@ fn read_until_ready(mut pipe: impl Read, said: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Says that the disk can be used. In the background, it leaves the terminal then, and notes `logged` in the log: what is printed may
-/// be secret. `state` is the client's directory.
+/// The log of a process that goes on in the background. To be opened before the disk is mounted: a log that was opened
+/// through the mount would keep it in use. `state` is the client's directory.
+pub(crate) fn log(args: &BackgroundArgs, state: &Path) -> Result<Option<File>, CliError> {
+    let path = || args.log.clone().unwrap_or_else(|| state.join(LOG_NAME));
+    args.in_background.then(|| open_log(&path())).transpose()
+}
+
+/// Says that the disk can be used. With a `log`, it leaves the terminal then, and notes `logged` there: what is printed
+/// may be secret.
 ///
 /// # Errors
 /// If it cannot be said. Nobody may know of the disk then.
-pub(crate) fn ready(
-    args: &BackgroundArgs,
-    text: &str,
-    logged: &str,
-    state: &Path,
-) -> Result<(), CliError> {
-    if !args.in_background {
-        return output::print(text);
-    }
-    let mut log = open_log(&args.log.clone().unwrap_or_else(|| state.join(LOG_NAME)))?;
+pub(crate) fn ready(log: Option<File>, text: &str, logged: &str) -> Result<(), CliError> {
+    let Some(mut log) = log else { return output::print(text) };
     let failed =
         |error: io::Error| CliError::Engine(format!("the terminal cannot be left: {error}"));
     let nothing = File::open("/dev/null").map_err(failed)?;

@@ -179,6 +179,7 @@ impl From<MountError> for CliError {
             | MountError::NotThisFilesystem(_)
             | MountError::UnfitDisk(_)
             | MountError::NotServed(_)
+            | MountError::Hides { .. }
             | MountError::File { .. } => Self::Input(message),
             MountError::Busy(_)
             | MountError::AlreadyServed { .. }

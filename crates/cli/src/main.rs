@@ -63,7 +63,7 @@ fn run(command: Command) -> Result<(), CliError> {
         Command::Serve { command: ServeCommand::Store(args) } => volume::serve_store(&args),
         Command::Serve { command: ServeCommand::Shares(args) } => volume::serve_shares(&args),
         Command::Shares { command: SharesCommand::Repair(args) } => volume::repair_shares(&args),
-        Command::Mount(args) => background::run(&args.background, || volume::mount(&args)),
+        Command::Mount(args) => volume::mount(&args),
         Command::Umount(args) => volume::umount(&args),
         Command::Key { command: KeyCommand::Add(args) } => volume::add(&args),
         Command::Key { command: KeyCommand::List(args) } => volume::list(&args),

@@ -22,7 +22,7 @@ use std::error::Error as StdError;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
@@ -164,6 +164,16 @@ impl Location {
                 Members::parse(members).map(Self::Stripe)
             }
             _ => parse(bytes, <[u8]>::to_vec),
+        }
+    }
+
+    /// The files of this machine that it names: those of stores, and the keys of clients.
+    pub fn local_files(&self) -> Vec<&Path> {
+        match self {
+            Self::File(path) => vec![path],
+            Self::Remote(place) => vec![place.key()],
+            Self::Stripe(Members(members)) => members.iter().flat_map(Self::local_files).collect(),
+            Self::Shares(place) => vec![place.key()],
         }
     }
 

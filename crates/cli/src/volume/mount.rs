@@ -1,6 +1,7 @@
 //! `oblivio mount` and `oblivio umount`.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +9,10 @@ use oblivio_serve::fuse::{FuseOptions, MountError, mount_raw};
 use oblivio_serve::mount::registry::Registry;
 use oblivio_serve::mount::{
     Filesystem, MakeFilesystem, MountOptions, Unmounted, check_system, mount_filesystem,
-    stay_out_of_reclaim, unmount_served,
+    refuse_deadlock, refuse_hiding, stay_out_of_reclaim, unmount_served,
 };
 use oblivio_volume::Disk;
+use rustix::process::geteuid;
 
 use super::clean_end::{CLOSING, CLOSING_NOW, CleanEnd};
 use super::disk_watch::DiskWatch;
@@ -29,8 +31,42 @@ const STARTING_MAX: Duration = Duration::from_secs(60);
 
 /// `oblivio mount`.
 pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
-    // Before there are any threads. Without it all goes well too, while there is memory.
-    let _ = stay_out_of_reclaim();
+    refuse_hiding(&args.directory, files_in_use(args))?;
+    background::run(&args.background, || serve(args))
+}
+
+/// The files that are named on the command line.
+fn files_in_use(args: &MountArgs) -> impl Iterator<Item = &Path> {
+    let place = &args.at.place;
+    let named = [
+        &args.background.log,
+        &args.run.record_view,
+        &place.state,
+        &place.secret.key_file,
+        &place.secret.passphrase_file,
+    ];
+    place.volume.local_files().into_iter().chain(named.into_iter().flatten().map(PathBuf::as_path))
+}
+
+/// Exempts this process from waiting for its own disk when memory is short. To be called before any thread starts.
+/// Returns what to warn of if the kernel refuses.
+fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
+    let Err(error) = stay_out_of_reclaim() else { return Ok(None) };
+    if !args.raw && !args.read_only {
+        refuse_deadlock()?;
+    }
+    // Others than root cannot have the capability, and make no file system on what they mount.
+    Ok(geteuid().is_root().then(|| {
+        format!(
+            "the kernel does not exempt this process from memory reclaim ({error}): the mount may hang if memory runs \
+             out, or if a limit is set on its memory cgroup. Grant CAP_SYS_RESOURCE to it"
+        )
+    }))
+}
+
+/// Mounts, and serves until it is unmounted.
+fn serve(args: &MountArgs) -> Result<(), CliError> {
+    let warning = avoid_deadlock(args)?;
     let make = if args.no_mkfs { MakeFilesystem::Never } else { MakeFilesystem::IfEmpty };
     if !args.raw {
         // Before a passphrase is asked for.
@@ -40,6 +76,10 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     let mut registration = Registry::open()?.register(&args.directory)?;
     let mut watching = Watching::bind(&args.watch)?;
     let opened = opening::open_watched(&args.at, &args.run, watching.as_mut())?;
+    if let Err(hides) = refuse_hiding(&args.directory, [opened.state.as_path()]) {
+        opened.volume.close()?;
+        return Err(hides.into());
+    }
     let end = CleanEnd::listen(CLOSING)?;
     let is_known_empty = !opened.volume.may_hold_contents();
     let insight = opened.volume.insight();
@@ -47,47 +87,40 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
     let mut watch = DiskWatch::new(&disk, &end);
     let (page, device) = watching::start(watching, disk.clone(), insight)?;
     let page_told = page.as_ref().map_or_else(String::new, |page| format!("\n{}", page.told()));
-    let served = if args.raw {
-        let options = FuseOptions { read_only: args.read_only };
-        mount_raw(device, registration.directory(), &options).map_err(CliError::from).and_then(
-            |mut mount| {
-                let file = mount.disk();
-                tell(
-                    args,
-                    registration.directory(),
-                    &opened.state,
-                    &format!("the disk is {}{page_told}", file.display()),
-                )?;
-                run(
-                    &end,
-                    &mut watch,
-                    &mut mount,
-                    |m, patience| m.wait_until_unmounted(patience),
-                    |m| m.unmount(),
-                )
-            },
-        )
-    } else {
-        let filesystem = Filesystem::default();
-        let options = MountOptions { make, filesystem, is_known_empty, read_only: args.read_only };
-        mount_filesystem(device, &registration, &options).map_err(CliError::from).and_then(
-            |mut mount| {
-                tell(
-                    args,
-                    mount.directory(),
-                    &opened.state,
-                    &format!("mounted on {}{page_told}", mount.directory().display()),
-                )?;
-                run(
-                    &end,
-                    &mut watch,
-                    &mut mount,
-                    |m, patience| m.wait_until_unmounted(patience),
-                    |m| m.unmount(),
-                )
-            },
-        )
-    };
+    // A log that was opened below the mount point once it is mounted would keep the mount in use.
+    let served = background::log(&args.background, &opened.state).and_then(|mut log| {
+        if let Some(warning) = &warning {
+            output::remark(warning);
+            log.iter_mut().for_each(|log| output::note(log, warning));
+        }
+        if args.raw {
+            let options = FuseOptions { read_only: args.read_only };
+            let mut mount = mount_raw(device, registration.directory(), &options)?;
+            let what = format!("the disk is {}{page_told}", mount.disk().display());
+            tell(args, log, registration.directory(), &what)?;
+            run(
+                &end,
+                &mut watch,
+                &mut mount,
+                |m, patience| m.wait_until_unmounted(patience),
+                |m| m.unmount(),
+            )
+        } else {
+            let filesystem = Filesystem::default();
+            let options =
+                MountOptions { make, filesystem, is_known_empty, read_only: args.read_only };
+            let mut mount = mount_filesystem(device, &registration, &options)?;
+            let what = format!("mounted on {}{page_told}", mount.directory().display());
+            tell(args, log, mount.directory(), &what)?;
+            run(
+                &end,
+                &mut watch,
+                &mut mount,
+                |m, patience| m.wait_until_unmounted(patience),
+                |m| m.unmount(),
+            )
+        }
+    });
     end.now_waits_for("what was written is being made durable");
     let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
     // What closing shows is the last that the page draws.
@@ -106,13 +139,13 @@ pub(crate) fn mount(args: &MountArgs) -> Result<(), CliError> {
 }
 
 /// Says that the disk can be used, and how it is unmounted.
-fn tell(args: &MountArgs, directory: &Path, state: &Path, what: &str) -> Result<(), CliError> {
+fn tell(args: &MountArgs, log: Option<File>, directory: &Path, what: &str) -> Result<(), CliError> {
     let directory = shell_word(directory.display().to_string());
     let ctrl_c = if args.background.in_background { "" } else { ", or Ctrl-C," };
     let text =
         format!("{what}\noblivio umount {directory}{ctrl_c} unmounts it and closes the volume.");
     let logged = what.lines().next().unwrap_or_default();
-    background::ready(&args.background, &text, logged, state)
+    background::ready(log, &text, logged)
 }
 
 /// Waits until somebody unmounts, or asks this process to. It then stays for as long as the mount is in use,

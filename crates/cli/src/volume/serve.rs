@@ -256,7 +256,8 @@ fn announce(
         page.into_iter().for_each(|page| output::explain(&page.told()));
         return Ok(());
     };
-    background::ready(&args.background, &text, &format!("serving at {}", server.uri()), state)
+    let log = background::log(&args.background, state)?;
+    background::ready(log, &text, &format!("serving at {}", server.uri()))
 }
 
 /// Runs a shell command, and returns how it ended. `look` is called from time to time, and takes a moment.

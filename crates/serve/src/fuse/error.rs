@@ -64,6 +64,20 @@ pub enum MountError {
         /// The process.
         pid: u32,
     },
+    /// The mount would hide a file that it needs.
+    Hides {
+        /// The directory to mount on.
+        directory: PathBuf,
+        /// The file, as the caller named it.
+        path: PathBuf,
+    },
+    /// This process and those that write to the mount would wait for each other's memory for ever.
+    MemoryGroup {
+        /// Where the memory cgroups are.
+        root: PathBuf,
+        /// The limit of the cgroup of this process.
+        bytes: u64,
+    },
     /// There is no place to write down who serves what.
     NoRuntimeDirectory(PathBuf),
     /// Something about a file or directory failed.
@@ -160,6 +174,20 @@ impl fmt::Display for MountError {
                 "nothing is mounted on {} by now: process {pid} is still opening the volume for it, or \
                  closing it already. Try again later, or ask the process to end (kill {pid})",
                 directory.display()
+            ),
+            Self::Hides { directory, path } => write!(
+                f,
+                "{} lies below {}, and the mount would hide it: mount on another directory, or move it out of there",
+                path.display(),
+                directory.display()
+            ),
+            Self::MemoryGroup { root, bytes } => write!(
+                f,
+                "the memory cgroup of this process is limited to {} MiB, and CAP_SYS_RESOURCE is missing: a program of \
+                 the cgroup that writes to the mount would hang for ever. Grant the capability (docker run --cap-add \
+                 SYS_RESOURCE), leave the cgroup first (echo $$ > {}/cgroup.procs), or mount read-only",
+                bytes >> 20,
+                root.display()
             ),
             Self::NoRuntimeDirectory(usual) => write!(
                 f,

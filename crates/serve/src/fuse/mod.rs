@@ -23,7 +23,7 @@ use oblivio_volume::device::{BlockDevice, DiskOp, call};
 pub use self::attributes::DISK_NAME;
 pub use self::error::MountError;
 use self::image::Image;
-pub(crate) use self::program::{Program, UMOUNT};
+pub(crate) use self::program::{FUSERMOUNT, Program, UMOUNT};
 use self::users::Users;
 use crate::mount::mountinfo::{self, DeviceNumber};
 

@@ -7,13 +7,17 @@
 //! closed, and takes down the rest.
 //!
 //! # Memory
-//! When memory is short, the kernel writes dirty pages out to get some, through the loop device, to
-//! this process. If this process waits for memory then, both wait for ever. A process that serves a
-//! file system should therefore call [`stay_out_of_reclaim`] before it starts any thread, and be
-//! given memory enough.
+//! If memory is short, a process that asks for some may have to wait until dirty pages are written
+//! back. If it serves the file system that those pages belong to, it waits for itself, and the file
+//! system hangs for ever. A process that serves one should therefore call [`stay_out_of_reclaim`]
+//! before it starts any thread. Without `CAP_SYS_RESOURCE` the kernel refuses that; then
+//! [`refuse_deadlock`] refuses the one case in which the kernel is known to wait, a limited memory cgroup of
+//! version 1. See `docs/adr/0020-mounts-in-memory-cgroups.md`.
 
 mod emptiness;
+mod hiding;
 mod loop_device;
+mod memory_group;
 pub(crate) mod mountinfo;
 pub mod registry;
 mod unmount;
@@ -26,6 +30,7 @@ use std::time::Duration;
 use oblivio_volume::device::BlockDevice;
 
 use self::emptiness::Content;
+pub use self::hiding::refuse_hiding;
 use self::loop_device::LoopDevice;
 use self::registry::Registration;
 pub use self::unmount::{Unmounted, unmount_served};
@@ -218,11 +223,23 @@ impl Drop for FilesystemMount {
     }
 }
 
-/// Tells the kernel that memory this process waits for must not wait for this process. To be called
-/// first of all: it holds for this thread and for threads and programs that it starts later.
+/// Exempts this process from waiting for pages to be written back when it asks for memory. To be called
+/// before any thread starts: it holds for this thread, and for threads and programs that it starts later.
 ///
 /// # Errors
-/// When the kernel does not know this, or the process may not ask for it. It may go on.
+/// If the process lacks `CAP_SYS_RESOURCE`, or the kernel is older than Linux 5.6.
 pub fn stay_out_of_reclaim() -> std::io::Result<()> {
     Ok(rustix::process::configure_io_flusher_behavior(true)?)
+}
+
+/// Refuses to serve a file system that can be written from a process that is not [exempt](stay_out_of_reclaim), if
+/// it is in a limited memory cgroup of version 1.
+///
+/// # Errors
+/// [`MountError::MemoryGroup`].
+pub fn refuse_deadlock() -> Result<(), MountError> {
+    match memory_group::limited_group() {
+        Some(group) => Err(MountError::MemoryGroup { root: group.root, bytes: group.bytes }),
+        None => Ok(()),
+    }
 }

@@ -18,6 +18,28 @@ pub(crate) struct Mount {
     pub(crate) source: OsString,
 }
 
+/// A mounted hierarchy of cgroups.
+pub(super) struct Hierarchy {
+    /// The group that `directory` shows.
+    pub(super) root: OsString,
+    pub(super) directory: PathBuf,
+}
+
+/// The hierarchy of cgroups of version 1 that has the memory controller.
+pub(super) fn memory_hierarchy() -> Option<Hierarchy> {
+    fs::read(MOUNTINFO).ok()?.split(|byte| *byte == b'\n').find_map(parse_memory_hierarchy)
+}
+
+fn parse_memory_hierarchy(line: &[u8]) -> Option<Hierarchy> {
+    let mut fields = line.split(|byte| *byte == b' ');
+    let root = unescape(fields.nth(3)?);
+    let directory = unescape(fields.next()?).into();
+    fields.find(|field| field == b"-")?;
+    let is_version_1 = fields.next()? == b"cgroup";
+    let mut options = fields.nth(1)?.split(|byte| *byte == b',');
+    (is_version_1 && options.any(|it| it == b"memory")).then_some(Hierarchy { root, directory })
+}
+
 /// Major and minor number, as the kernel writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceNumber(pub(crate) String);

@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use super::MountError;
-use super::loop_device;
+use super::hiding::refuse_hiding;
+use super::loop_device::{self, LOSETUP};
 use super::mountinfo;
 use super::unmount::{Unmounted, unmount_ours};
-use crate::fuse::{DISK_NAME, SOURCE, mount_point, unmount_fuse};
+use crate::fuse::{DISK_NAME, FUSERMOUNT, SOURCE, UMOUNT, mount_point, unmount_fuse};
 
 /// The longest record: a path, and a number.
 const RECORD_BYTES_MAX: u64 = 8192;
@@ -85,6 +86,7 @@ impl Registry {
     /// When another one does, or this cannot be written down.
     pub fn register(&self, directory: &Path) -> Result<Registration, MountError> {
         let directory = mount_point(directory)?;
+        self.refuse_hiding_the_system(&directory)?;
         let _changing = self.lock()?;
         for served in self.all()? {
             if !served.is_alive {
@@ -97,6 +99,14 @@ impl Registry {
         let path = place.join("record");
         let record = write_record(&path, &directory).map_err(MountError::file(&path))?;
         Ok(Registration { directory, place, record })
+    }
+
+    /// Whoever unmounts needs the records, what the kernel shows of mounts, and programs.
+    fn refuse_hiding_the_system(&self, directory: &Path) -> Result<(), MountError> {
+        let programs = [UMOUNT, LOSETUP, FUSERMOUNT].map(|program| program.find());
+        let programs = programs.iter().flatten().map(PathBuf::as_path);
+        let shown = ["/proc", "/sys"].map(Path::new);
+        refuse_hiding(directory, programs.chain(shown).chain([self.directory.as_path()]))
     }
 
     /// Who serves `directory`, or served it until it died.

@@ -15,6 +15,7 @@ mod kill;
 mod life;
 mod locations;
 mod mount;
+mod mount_place;
 mod planning;
 mod rate;
 mod remote;

@@ -1,0 +1,188 @@
+//! Where a volume may be mounted, and from where: what would keep the mount from ever ending is refused.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio, id};
+
+use super::needs::can_mount;
+use super::world::{VOLUME, World, wait, wait_until};
+use crate::common::{command, oblivio};
+
+fn is_mounted(directory: &Path) -> bool {
+    fs::read_to_string("/proc/self/mountinfo").unwrap().contains(directory.to_str().unwrap())
+}
+
+#[test]
+fn a_mount_that_would_hide_its_own_files_is_refused() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(4);
+    let at = |name: &str| world.path(name);
+    fs::create_dir(at("mnt")).unwrap();
+    symlink("mnt/new", at("link")).unwrap();
+    symlink("mnt", at("folder")).unwrap();
+    for name in ["key", "disk.obl"] {
+        fs::copy(at(name), at("mnt").join(name)).unwrap();
+    }
+    world.good("create other.obl --size 4M --key-file key --state mnt/state");
+    let names = || fs::read_dir(at("mnt")).unwrap().count();
+    let before = names();
+    for (line, file) in [
+        ("mount disk.obl mnt --key-file key --background --log mnt/log", "mnt/log"),
+        ("mount disk.obl mnt --key-file key --background --log link", "link"),
+        ("mount disk.obl mnt --key-file key --background --log folder/log", "folder/log"),
+        ("mount disk.obl folder --key-file key --background --log mnt/log", "mnt/log"),
+        ("mount other.obl mnt --key-file key --state mnt/state --background", "mnt/state"),
+        ("mount other.obl mnt --key-file key --state mnt/state --raw", "mnt/state"),
+        ("mount disk.obl mnt --key-file mnt/key", "mnt/key"),
+        ("mount mnt/disk.obl mnt --key-file key", "mnt/disk.obl"),
+        ("mount stripe:disk.obl,mnt/disk.obl mnt --key-file key", "mnt/disk.obl"),
+        ("mount disk.obl mnt --key-file key --record-view mnt/view", "mnt/view"),
+        // The client's directory, which no option names, and those of all volumes.
+        ("mount disk.obl state-home --key-file key --background", "state-home/oblivio/"),
+        ("mount disk.obl . --key-file key", "disk.obl"),
+        ("mount disk.obl /run --key-file key --state nowhere", "/run/oblivio"),
+        ("mount disk.obl / --key-file key --state nowhere --raw", ""),
+    ] {
+        let (code, _, message) = oblivio(at(""), line);
+        assert!(code == 3, "{line}: {code}: {message}");
+        assert!(
+            message.contains(&format!("{file} lies below")) || file.ends_with('/'),
+            "{line}: {message}"
+        );
+        assert!(message.contains("the mount would hide it"), "{line}: {message}");
+        assert!(!is_mounted(&at("mnt")) && !is_mounted(&at("state-home")), "{line}");
+    }
+    assert_eq!(names(), before, "no log was made");
+    world.good(&format!("info {VOLUME} --require-clean"));
+}
+
+/// The kernel may mount in the bind mount as well.
+#[test]
+fn a_file_below_a_bind_mount_of_the_mount_point_is_hidden_too() {
+    if !can_mount() {
+        return;
+    }
+    let world = World::with_volume(4);
+    let (directory, bound) = (world.path("mnt"), world.path("bound"));
+    for folder in [&directory, &bound] {
+        fs::create_dir(folder).unwrap();
+    }
+    let bind = Command::new("mount").arg("--bind").args([&directory, &bound]).status().unwrap();
+    assert!(bind.success());
+    let line = format!("mount {VOLUME} mnt --background --log bound/log");
+    let (code, _, message) = oblivio(world.path(""), &line);
+    let unbound = Command::new("umount").arg(&bound).status().unwrap();
+    assert!(code == 3 && message.contains("bound/log lies below"), "{code}: {message}");
+    assert!(unbound.success() && !is_mounted(&directory));
+}
+
+/// A memory cgroup of version 1, until it is dropped.
+struct MemoryGroup(PathBuf);
+
+impl MemoryGroup {
+    /// None, with the reason on standard output, if the system has none.
+    fn with_limit(name: &str, bytes: u64) -> Option<Self> {
+        let directory =
+            PathBuf::from(format!("/sys/fs/cgroup/memory/oblivio-test-{name}-{}", id()));
+        let limit = directory.join("memory.limit_in_bytes");
+        let made = fs::create_dir(&directory).and_then(|()| fs::write(limit, bytes.to_string()));
+        if let Err(error) = made {
+            println!("left out: no memory cgroup of version 1 can be made here: {error}");
+            return None;
+        }
+        Some(Self(directory))
+    }
+
+    /// Runs `line` of a shell in it, in which `$0` is the program.
+    fn shell(&self, world: &World, line: &str) -> Command {
+        let mut shell = Command::new("sh");
+        let script = format!("echo $$ > {}/cgroup.procs && {line}", self.0.display());
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_oblivio")]).current_dir(world.path(""));
+        let program = command(&world.path(""), "");
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        wait_until("the cgroup is empty", || fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+const WITHOUT_CAPABILITY: &str = "setpriv --bounding-set=-sys_resource --inh-caps=-sys_resource";
+
+/// The kernel would never wake the two.
+#[test]
+fn a_mount_in_a_limited_memory_cgroup_needs_the_capability() {
+    if !can_mount() {
+        return;
+    }
+    let Some(group) = MemoryGroup::with_limit("refused", 100 << 20) else { return };
+    let world = World::with_volume(4);
+    fs::create_dir(world.path("mnt")).unwrap();
+    let run = |line: &str| group.shell(&world, &format!("exec {WITHOUT_CAPABILITY} \"$0\" {line}"));
+    for options in ["", "--background", "--no-mkfs"] {
+        let Output { status, stderr, .. } =
+            run(&format!("mount {VOLUME} mnt {options}")).output().unwrap();
+        let message = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(1), "{options}: {message}");
+        assert!(message.contains("limited to 100 MiB"), "{message}");
+        assert!(message.contains("SYS_RESOURCE") && message.contains("cgroup.procs"), "{message}");
+        assert!(!is_mounted(&world.path("mnt")));
+    }
+    world.good(&format!("info {VOLUME} --require-clean"));
+
+    // A mount without a limit around it works, and says what it lacks.
+    let line = format!("mount {VOLUME} mnt --background");
+    let program = env!("CARGO_BIN_EXE_oblivio");
+    let mut outside = Command::new("setpriv");
+    outside.args(WITHOUT_CAPABILITY.split(' ').skip(1)).arg(program);
+    let same = command(&world.path(""), &line);
+    outside.args(same.get_args()).current_dir(world.path("")).stdin(Stdio::null());
+    outside.envs(same.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let Output { status, stderr, .. } = outside.output().unwrap();
+    let message = String::from_utf8(stderr).unwrap();
+    assert!(status.success() && message.contains("Grant CAP_SYS_RESOURCE"), "{message}");
+    fs::write(world.path("mnt/file"), "kept").unwrap();
+    world.good("umount mnt");
+    let log = fs::read_to_string(world.state().join("background.log")).unwrap();
+    assert!(log.contains("Grant CAP_SYS_RESOURCE"), "{log}");
+
+    // Nothing is written back to a mount that is read-only, or that shows the raw disk.
+    for (options, name) in [("--read-only", "file"), ("--raw", "disk")] {
+        let mounted = run(&format!("mount {VOLUME} mnt --background {options}")).output().unwrap();
+        assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
+        assert!(world.path("mnt").join(name).exists());
+        world.good("umount mnt");
+    }
+}
+
+/// With the capability, a mount and a program that writes more than both may have share a cgroup.
+#[test]
+fn a_mount_and_its_user_fit_into_one_memory_cgroup() {
+    if !can_mount() {
+        return;
+    }
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+    const SYS_RESOURCE: u32 = 24;
+    if u64::from_str_radix(capabilities.trim(), 16).unwrap() >> SYS_RESOURCE & 1 == 0 {
+        println!("left out: this process has no CAP_SYS_RESOURCE");
+        return;
+    }
+    let Some(group) = MemoryGroup::with_limit("shared", 100 << 20) else { return };
+    let world = World::with_volume(256);
+    fs::create_dir(world.path("mnt")).unwrap();
+    let line = format!("\"$0\" mount {VOLUME} mnt --background");
+    let mounted = group.shell(&world, &line).output().unwrap();
+    assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
+    let write = "exec dd if=/dev/zero of=mnt/file bs=1M count=150 conv=fsync status=none";
+    let mut writer: Child = group.shell(&world, write).spawn().unwrap();
+    assert_eq!(wait(&mut writer), Some(0));
+    world.good("umount mnt");
+}

@@ -1,0 +1,91 @@
+//! The memory cgroup of this process, as far as its limit can stop a mount for ever.
+//!
+//! Reclaim within a cgroup of version 1 waits until pages have been written back. Version 2, and a machine that is
+//! short of memory as a whole, slow down the writers instead (`writeback_throttling_sane` in Linux's `mm/vmscan.c`).
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::mountinfo;
+
+/// A memory cgroup of version 1 whose limit is below the memory of the machine.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LimitedGroup {
+    /// Where the kernel shows the hierarchy.
+    pub(super) root: PathBuf,
+    /// The least limit of the group and of those around it.
+    pub(super) bytes: u64,
+}
+
+/// The one that this process is in. None if the kernel shows none.
+pub(super) fn limited_group() -> Option<LimitedGroup> {
+    let group = memory_group_in(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
+    let hierarchy = mountinfo::memory_hierarchy()?;
+    let place = place_of(&group, &hierarchy.root, &hierarchy.directory)?;
+    let bytes = limit_in(&fs::read_to_string(place.join("memory.stat")).ok()?)?;
+    let memory_bytes = memory_in(&fs::read_to_string("/proc/meminfo").ok()?)?;
+    (bytes < memory_bytes).then_some(LimitedGroup { root: hierarchy.directory, bytes })
+}
+
+/// The path of the group, out of lines of a number, controllers and a path. Version 2 names no controllers.
+fn memory_group_in(groups: &str) -> Option<PathBuf> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let controllers = fields.nth(1)?;
+        controllers.split(',').any(|it| it == "memory").then_some(fields.next()?.into())
+    })
+}
+
+/// Where the files of `group` are, if `directory` shows the groups from `root` on.
+fn place_of(group: &Path, root: &OsString, directory: &Path) -> Option<PathBuf> {
+    Some(directory.join(group.strip_prefix(root).ok()?))
+}
+
+/// The memory of the machine, out of `/proc/meminfo`.
+fn memory_in(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The limit that holds for a group, out of its `memory.stat`.
+fn limit_in(stat: &str) -> Option<u64> {
+    stat.lines().find_map(|line| line.strip_prefix("hierarchical_memory_limit ")?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_of_version_1_is_found() {
+        let both = "5:blkio:/\n4:cpu,memory:/docker/abc:d\n0::/init.scope\n";
+        assert_eq!(memory_group_in(both), Some("/docker/abc:d".into()));
+        assert_eq!(memory_group_in("0::/memory\n"), None);
+        assert_eq!(memory_group_in("nonsense\n4\n"), None);
+    }
+
+    #[test]
+    fn a_group_lies_below_what_is_mounted() {
+        let shown = Path::new("/sys/fs/cgroup/memory");
+        for (group, root, place) in [
+            ("/", "/", Some("/sys/fs/cgroup/memory")),
+            ("/a/b", "/", Some("/sys/fs/cgroup/memory/a/b")),
+            // A container without a cgroup namespace.
+            ("/docker/abc/b", "/docker/abc", Some("/sys/fs/cgroup/memory/b")),
+            ("/other", "/docker/abc", None),
+        ] {
+            let found = place_of(Path::new(group), &root.into(), shown);
+            assert_eq!(found, place.map(PathBuf::from), "{group}");
+        }
+    }
+
+    #[test]
+    fn the_limit_is_that_of_the_hierarchy_and_compared_with_the_memory() {
+        assert_eq!(memory_in("MemTotal:        2048 kB\nMemFree: 1 kB\n"), Some(2 << 20));
+        assert_eq!(memory_in("MemFree: 1 kB\nMemTotal: x\n"), None);
+        let stat = "cache 0\nhierarchical_memory_limit 104857600\ntotal_cache 0\n";
+        assert_eq!(limit_in(stat), Some(100 << 20));
+        assert_eq!(limit_in("cache 0\nhierarchical_memory_limit x\n"), None);
+    }
+}
