@@ -202,7 +202,7 @@ impl Output {
     pub(crate) fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
-        // What servers see of shares is for nobody else: enough of them together are the blocks.
+        // Recordings of enough servers together are the blocks: only the owner may read them.
         if let (Kind::View, Begun::File(unnamed)) = (kind, &output.0)
             && path.symlink_metadata().is_err()
         {
@@ -280,7 +280,8 @@ pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
         .map_err(|error| cannot_write(path, &error))
 }
 
-/// Makes a folder that its owner alone may enter. One that is there is used as it is, with a warning if others may enter it.
+/// Makes a folder that its owner alone may enter. One that is there is used as it is, with a
+/// warning if others may enter it.
 pub(crate) fn make_private_folder(path: &Path) -> Result<(), CliError> {
     if let Ok(found) = fs::metadata(path)
         && found.is_dir()
@@ -292,7 +293,8 @@ pub(crate) fn make_private_folder(path: &Path) -> Result<(), CliError> {
     made.map_err(|error| cannot_write(path, &error))
 }
 
-/// A warning if users other than the owner may enter a folder. It was made so on purpose, perhaps: it is used all the same.
+/// A warning if users other than the owner may enter a folder. It was made so on purpose, perhaps:
+/// it is used all the same.
 fn warning_about(path: &Path, found: &Metadata) -> Option<String> {
     (found.mode() & 0o077 != 0).then(|| {
         format!(

@@ -85,8 +85,8 @@ pub struct StoreOptions {
     pub may_be_cut_off: bool,
     /// How long to try to reach a server again after its link was lost. Files know no such thing.
     pub retry_for: Duration,
-    /// How long to try again to open storage on a server that ends the link or has no room. A server that cannot be reached
-    /// at all is tried once.
+    /// How long to try again to open storage on a server that ends the link or has no room. A
+    /// server that cannot be reached at all is tried once.
     pub retry_opening_for: Duration,
 }
 
@@ -115,7 +115,8 @@ impl StoreOptions {
         Self { may_be_cut_off, ..self }
     }
 
-    /// The same, but for [`retry_for`](Self::retry_for) and [`retry_opening_for`](Self::retry_opening_for).
+    /// The same, but for [`retry_for`](Self::retry_for) and
+    /// [`retry_opening_for`](Self::retry_opening_for).
     #[must_use]
     pub const fn with_retry_for(self, retry_for: Duration) -> Self {
         Self { retry_for, retry_opening_for: retry_for, ..self }

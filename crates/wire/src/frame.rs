@@ -66,11 +66,13 @@ pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Op
     Ok(Some(bytes))
 }
 
-/// Receives a message of this length over the beginning of `buffer`, which stays longer if it was. The buffer grows as bytes
-/// arrive: it doubles. `grow` is called with the number of bytes before they are received, and may wait until there is memory.
+/// Receives a message of this length over the beginning of `buffer`, which stays longer if it was.
+/// The buffer grows as bytes arrive: it doubles. `grow` is called with the number of bytes before
+/// they are received, and may wait until there is memory.
 ///
 /// # Errors
-/// Those of the stream and of `grow`; [`ErrorKind::UnexpectedEof`] where the stream ends within the message.
+/// Those of the stream and of `grow`; [`ErrorKind::UnexpectedEof`] where the stream ends within the
+/// message.
 pub fn receive_body(
     stream: &mut impl Read,
     bytes: usize,

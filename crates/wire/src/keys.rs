@@ -199,8 +199,8 @@ pub struct AllowedClient {
     pub quota_bytes: Option<u64>,
 }
 
-/// Reads an allow file: a line for each client, `oblivio-key-1 BASE64 NAME [quota=SIZE]`. Empty lines, and those that begin
-/// with `#`, say nothing.
+/// Reads an allow file: a line for each client, `oblivio-key-1 BASE64 NAME [quota=SIZE]`. Empty
+/// lines, and those that begin with `#`, are ignored.
 ///
 /// # Errors
 /// When a line says anything else, or a key or a name comes twice.

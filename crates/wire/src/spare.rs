@@ -36,8 +36,8 @@ impl Spare {
         buffer
     }
 
-    /// Receives the body of a message into one of them, until it is dropped. What the buffer held is overwritten, not zeroed.
-    /// `grow` is called before more bytes are received.
+    /// Receives the body of a message into one of them, until it is dropped. What the buffer held
+    /// is overwritten, not zeroed. `grow` is called before more bytes are received.
     ///
     /// # Errors
     /// Those of [`receive_body`].

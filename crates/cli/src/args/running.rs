@@ -29,9 +29,10 @@ pub(crate) struct RunArgs {
     /// Pass by the page cache of the system (`O_DIRECT`).
     #[arg(long)]
     pub(crate) direct: bool,
-    /// Seconds in which to try to reach the server of a volume again after its link was lost [default: 60], and to open the
-    /// volume if the server ends the link or has no connection left [default: 5]. Requests are sent again over the new
-    /// link. After that time every request fails, and the volume recovers when it is opened next.
+    /// Seconds in which to try to reach the server of a volume again after its link was lost
+    /// [default: 60], and to open the volume if the server ends the link or has no connection left
+    /// [default: 5]. Requests are sent again over the new link. After that time every request
+    /// fails, and the volume recovers when it is opened next.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) retry_for: Option<Duration>,
     /// Record what storage sees, to this file.

@@ -44,8 +44,8 @@ pub(crate) struct RepairArgs {
     /// Make it anew even though it is where the others are: its shares were found to be wrong.
     #[arg(long)]
     pub(crate) anyway: bool,
-    /// Seconds in which to try to reach a server again after its link was lost [default: 60], and to open the volume if a
-    /// server ends the link or has no connection left [default: 5].
+    /// Seconds in which to try to reach a server again after its link was lost [default: 60], and
+    /// to open the volume if a server ends the link or has no connection left [default: 5].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) retry_for: Option<Duration>,
     /// Print JSON.

@@ -50,7 +50,7 @@ impl CleanEnd {
         *self.state() = State { is_asked: true, waits_for: what.into() };
     }
 
-    /// The process is to end, and nobody has asked it to.
+    /// Ends the process as a signal would, without one.
     pub(super) fn begin(&self) {
         self.state().is_asked = true;
     }

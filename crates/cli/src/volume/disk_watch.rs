@@ -29,8 +29,8 @@ impl DiskWatch {
         Self { disk, end, told, has_told: false, has_told_failure: false }
     }
 
-    /// Tells the owner once that the disk has failed, and once that ticks are left out. Ends the program if the thread of the
-    /// volume has died.
+    /// Tells the owner once that the disk has failed, and once that ticks are left out. Ends the
+    /// program if the thread of the volume has died.
     pub(super) fn look(&mut self) {
         let failure = self.disk.failure();
         let has_died = self.disk.has_died();

@@ -82,7 +82,8 @@ impl KeptProgress {
     /// Takes the place of what was kept before, or leaves it as it was.
     pub(super) fn keep(&self, progress: &Progress) -> io::Result<()> {
         let new = self.next();
-        // A link of this name, which another user of the folder may have made, is removed and not followed.
+        // A link of this name, which another user of the folder may have made, is removed and not
+        // followed.
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => (),
@@ -142,7 +143,8 @@ mod tests {
 
     use super::*;
 
-    /// In a folder that others may write to, a link under the name of the next file leads to any file of the owner.
+    /// In a folder that others may write to, a link under the name of the next file leads to any
+    /// file of the owner.
     #[test]
     fn a_link_in_place_of_the_next_file_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();

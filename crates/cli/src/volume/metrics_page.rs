@@ -47,8 +47,9 @@ impl MetricsPage {
     }
 }
 
-/// Whether the request names this server. A browser always says for which host it asks: a foreign page whose name points to this
-/// machine would read the figures. An address beyond loopback has names that are not known here, and proves nothing.
+/// Whether the request names this server. A browser always says for which host it asks: a foreign
+/// page whose name points to this machine would read the figures. An address beyond loopback has
+/// names that are not known here, and proves nothing.
 fn is_for_this_page(request: &[u8], address: SocketAddr) -> bool {
     let lines = request.split(|byte| *byte == b'\n').skip(1);
     let hosts = lines.filter_map(|line| {

@@ -8,10 +8,11 @@
 //! it yet. So the one that has been silent longest makes room, if that is long enough. If it was alive after all, its user comes back,
 //! and fails if there is no room for it by then. Nothing that was flushed is lost.
 //!
-//! Each other server has an equal part of the seats for servers: none can keep the others out. Of its own, those make room first that
-//! have joined no volume in time.
+//! Each other server has an equal part of the seats for servers: none can keep the others out. Of
+//! its own, those make room first that have joined no volume in time.
 //!
-//! A client without a seat counts as a stranger until it has been told so: its flood is bounded as theirs is.
+//! A client without a seat counts as a stranger until it has been told so: its flood is bounded as
+//! theirs is.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -201,8 +202,8 @@ impl Admission {
         self.state().take_stranger(number).is_some()
     }
 
-    /// A stranger has proved to be `client`: a seat for it, if there is one. Without one it stays a stranger until
-    /// [`Self::is_left`].
+    /// A stranger has proved to be `client`: a seat for it, if there is one. Without one it stays a
+    /// stranger until [`Self::is_left`].
     pub(super) fn is_known(
         &self,
         number: u64,

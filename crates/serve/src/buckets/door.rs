@@ -135,7 +135,8 @@ impl Door {
                 if no_seat != NoSeat::Ended {
                     self.service.metrics.not_let_in.no_room.one();
                     tracing::warn!(client = &**name, ?no_seat, "there is no room for a connection");
-                    // The client tries again: some of its connections may be known to be dead by then.
+                    // The client tries again: some of its connections may be known to be dead by
+                    // then.
                     tell_no_room(link, no_seat);
                 }
                 self.service.admission.is_left(number);
@@ -217,7 +218,8 @@ impl Shelves for Door {
 /// How long a client that gets no seat has to read why.
 const TOLD_WITHIN: Duration = Duration::from_millis(500);
 
-/// Answers the hello of a client that gets no seat. Its thread and its place among strangers are taken until then.
+/// Answers the hello of a client that gets no seat. Its thread and its place among strangers are
+/// taken until then.
 fn tell_no_room(mut link: Link, no_seat: NoSeat) {
     let message = match no_seat {
         NoSeat::OwnTaken(connections) => format!(

@@ -1,13 +1,15 @@
 //! Memory for messages, which all connections share.
 //!
-//! A short message needs no grant. A long one gets memory in steps, as its bytes arrive: a length that is only announced
-//! takes next to nothing.
+//! A short message needs no grant. A long one gets memory in steps, as its bytes arrive: a length
+//! that is only announced takes next to nothing.
 //!
-//! A client may hold half as much as it leaves free (the dynamic threshold of Choudhury and Hahne): a third of all if it is alone.
-//! `n` clients that take all they can get leave at least `(2/3)^n` of all free, and the next client may hold a third of that.
+//! A client may hold half as much as it leaves free (the dynamic threshold of Choudhury and Hahne):
+//! a third of all if it is alone. `n` clients that take all they can get leave at least `(2/3)^n`
+//! of all free, and the next client may hold a third of that.
 //!
-//! A message keeps what it has while it waits for more. To exclude a deadlock, a step is granted only if all messages could then
-//! get the rest of what they announced, one after the other (the banker's algorithm).
+//! A message keeps what it has while it waits for more. To exclude a deadlock, a step is granted
+//! only if all messages could then get the rest of what they announced, one after the other (the
+//! banker's algorithm).
 
 use std::io::{self, ErrorKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -69,7 +71,8 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What counts for so many bytes: short messages are free, and a client that wants more than it can ever have gets that.
+    /// The bytes that count for a message: short ones are free, and none counts more than a client may
+    /// ever hold.
     fn counted(&self, bytes: u64) -> u64 {
         if bytes <= FREE_BYTES { 0 } else { bytes.min(self.bytes_max / 3) }
     }
@@ -87,14 +90,14 @@ impl State {
         self.holders.iter_mut().find(|holder| holder.number == number)
     }
 
-    /// Whether the client may have so much more.
+    /// Whether the client may hold `more` bytes in addition.
     fn has_room(&self, client: Option<PublicKey>, more: u64) -> bool {
         let of_client = self.holders.iter().filter(|holder| holder.client == client);
         let held: u64 = of_client.map(|holder| holder.held).sum();
         more == 0 || 2 * held + 3 * more <= self.left
     }
 
-    /// Gives a holder so much in all, if that leaves a way for everyone to finish.
+    /// Grows a grant to `to` bytes, if all other messages can still finish afterwards.
     fn try_grow(&mut self, number: u64, to: u64) -> bool {
         let Some(holder) = self.holder(number) else { return false };
         let (client, more) = (holder.client, to.saturating_sub(holder.held));
@@ -141,7 +144,7 @@ impl Grant<'_> {
         self.memory.give_back(&mut state, held);
     }
 
-    /// Waits until it has so much in all.
+    /// Waits until it holds `bytes` in all.
     ///
     /// # Errors
     /// [`ErrorKind::TimedOut`] if there is no room for it by then.
@@ -161,7 +164,7 @@ impl Grant<'_> {
         Ok(())
     }
 
-    /// Has so much instead of what it had, at once.
+    /// Gives back what it holds, and waits until it holds `bytes`.
     ///
     /// # Errors
     /// Those of [`Self::grow`].

@@ -93,7 +93,8 @@ pub struct BucketLimits {
     /// The same, of one client. One more takes the place of the one that has been silent longest: see
     /// [`Self::makes_room_after`].
     pub connections_per_client_max: usize,
-    /// Connections at a time of other servers that compute with this one, an equal part for each. Each has one for each volume.
+    /// Connections at a time of other servers that compute with this one, an equal part for each.
+    /// Each has one for each volume.
     pub peer_connections_max: usize,
     /// Connections at a time of those who have not. One more displaces one of them, by chance.
     pub handshakes_max: usize,
@@ -107,11 +108,11 @@ pub struct BucketLimits {
     pub makes_room_after: Duration,
     /// Bytes of a message and of an answer, [`MESSAGE_BYTES_MAX`] at most.
     pub message_bytes_max: usize,
-    /// Bytes that messages and answers take in memory together. Those that find no room wait. A client may hold half as
-    /// much as it leaves free: a third of all if it is alone.
+    /// Bytes that messages and answers take in memory together. Those that find no room wait. A
+    /// client may hold half as much as it leaves free: a third of all if it is alone.
     pub memory_bytes_max: u64,
-    /// The same, for what other servers deal, an equal part for each. It is apart from that of clients, so that no server waits
-    /// for a client that waits for it.
+    /// The same, for what other servers deal, an equal part for each. It is apart from that of
+    /// clients, so that no server waits for a client that waits for it.
     pub peer_memory_bytes_max: u64,
     /// Volumes of one client.
     pub volumes_per_client_max: usize,

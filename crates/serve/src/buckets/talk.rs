@@ -149,8 +149,8 @@ impl<'s> Talk<'s> {
     }
 }
 
-/// Waits until the other side ends the connection. If the server did while something is unread, the other system would discard
-/// the answer that says why.
+/// Waits until the other side ends the connection. If the server did while something is unread, the
+/// other system would discard the answer that says why.
 pub(super) fn linger(reader: &mut dyn LinkReader, within: Duration) {
     let mut unread = [0; 4096];
     if reader.limit(Some(within)).is_ok() {

@@ -131,7 +131,8 @@ impl ServerHandle {
         self.service.not_let_in()
     }
 
-    /// Whether its thread has ended, which it does by itself only if it panics. [`Self::shutdown`] says so, too.
+    /// Whether its thread has ended, which it does by itself only if it panics. [`Self::shutdown`]
+    /// says so, too.
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }

@@ -118,7 +118,8 @@ impl RemoteOptions {
         Self { name: name.into(), ..self }
     }
 
-    /// The same, but for [`retry_for`](Self::retry_for) and [`retry_opening_for`](Self::retry_opening_for).
+    /// The same, but for [`retry_for`](Self::retry_for) and
+    /// [`retry_opening_for`](Self::retry_opening_for).
     #[must_use]
     pub fn with_retry_for(self, retry_for: Duration) -> Self {
         Self { retry_for, retry_opening_for: retry_for, ..self }

@@ -74,8 +74,8 @@ impl Greeted {
         }
     }
 
-    /// The same, again and again for as long as an opening is tried, while the server ends the link or has no room. A flood
-    /// of strangers may displace a client that shakes hands.
+    /// The same, again and again for as long as an opening is tried, while the server ends the link
+    /// or has no room. A flood of strangers may displace a client that shakes hands.
     pub(super) fn dial_again(
         dial: &mut dyn Dial,
         options: &RemoteOptions,

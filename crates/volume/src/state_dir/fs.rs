@@ -402,7 +402,8 @@ mod tests {
         assert!(!away.join("b").exists());
     }
 
-    /// As when an open disk makes a checkpoint while another part of the program, or of the machine, uses all descriptors.
+    /// As when an open disk makes a checkpoint while another part of the program, or of the
+    /// machine, uses all descriptors.
     #[test]
     fn a_shortage_of_descriptors_that_passes_fails_nothing() {
         const IN_CHILD: &str = "OBLIVIO_TEST_LACKS_DESCRIPTORS";

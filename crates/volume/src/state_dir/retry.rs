@@ -9,10 +9,12 @@ use rustix::io::Errno;
 /// How often a call is made at most.
 const CALLS_MAX: usize = 100;
 
-/// The pause before another call while no file descriptor is free: with [`CALLS_MAX`], five seconds in all.
+/// The pause before another call while no file descriptor is free: with [`CALLS_MAX`], five seconds
+/// in all.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Repeats a call that a signal has interrupted, or for which the process or the system had no file descriptor left.
+/// Repeats a call that a signal has interrupted, or for which the process or the system had no file
+/// descriptor left.
 ///
 /// # Errors
 /// Those of the call, if they are others or the last call fails, too.

@@ -194,15 +194,17 @@ fn announce(server: &Server, who: &Someone) -> Vec<super::party::Client> {
     silent.into()
 }
 
-/// Announced bytes take no memory. The silent connections stay for 30 s; no answer may need one of them to end.
+/// Announced bytes take no memory. The silent connections stay for 30 s; no answer may need one of
+/// them to end.
 #[test]
-fn clients_that_announce_much_and_send_nothing_keep_nobody_waiting() {
+fn announced_messages_that_never_come_delay_no_other_client() {
     let folder = tempfile::tempdir().unwrap();
     let [alice, bob, carol] = ["alice", "bob", "carol"].map(Someone::called);
     let server = Server::start(folder.path(), &[&alice, &bob, &carol]);
     let (mut reader, _) = server.open(&carol, "disk", create());
     let silent = [announce(&server, &alice), announce(&server, &bob)];
-    // A length that was sent has been read, most likely: without the bound the answer would come after 30 s.
+    // A length that was sent has been read, most likely: without the bound the answer would come
+    // after 30 s.
     thread::sleep(Duration::from_millis(100));
     reader.say(&Request::Read { number: 1, pieces: vec![leaf(0); 128] });
     reader.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
@@ -211,7 +213,8 @@ fn clients_that_announce_much_and_send_nothing_keep_nobody_waiting() {
     drop(silent);
 }
 
-/// Answers that are not taken: however many clients take all they can get, the next one gets its own.
+/// Answers that are not taken: however many clients take all they can get, the next one gets its
+/// own.
 #[test]
 fn clients_that_take_no_answers_leave_memory_for_others() {
     let folder = tempfile::tempdir().unwrap();

@@ -53,7 +53,7 @@ fn no_room(server: &Server, who: &Someone) -> String {
 
 /// A client without a seat has what a stranger has: a crowd of them keeps no other client out.
 #[test]
-fn clients_without_a_seat_keep_nobody_out() {
+fn clients_without_a_seat_keep_no_other_client_out() {
     let folder = tempfile::tempdir().unwrap();
     let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
     let limits = BucketLimits { connections_per_client_max: 1, ..BucketLimits::default() };
