@@ -171,8 +171,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and lets a few clients use up the server's memory",
         edits: &[Edit {
             file: "serve/src/buckets/connection.rs",
-            find: "let grow = |bytes| grant.change(parsed + bytes);",
-            replacement: "let grow = |bytes: u64| grant.change(parsed + bytes.min(0));",
+            find: "let grow = |bytes| grant.change(parsed + bytes, until);",
+            replacement: "let grow = |bytes: u64| grant.change(parsed + bytes.min(0), until);",
         }],
         found_by: &[SERVE_BUCKET_GUESTS.tests(&[
             "an_answer_is_not_made_while_others_that_nobody_takes_have_the_memory",
@@ -183,11 +183,11 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and lets a few clients use up the server's memory",
         edits: &[Edit {
             file: "serve/src/buckets/memory.rs",
-            find: "        self.of_client.change(bytes);\n        self.of_all.change(bytes);",
-            replacement: "        self.of_client.change(bytes.min(self.of_client.bytes));\n        self.of_all.change(bytes.min(self.of_client.bytes));",
+            find: "more == 0 || 2 * held + 3 * more <= self.left",
+            replacement: "more == 0 || (held < u64::MAX && more <= self.left)",
         }],
         found_by: &[SERVE_BUCKET_UNITS.tests(&[
-            "memory::tests::what_a_client_takes_is_taken_from_its_own_and_from_what_is_everybodys",
+            "memory::tests::clients_that_take_all_they_can_get_leave_a_part_for_the_next",
         ])],
     },
 ];

@@ -57,8 +57,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "to a page on the net whose name points at this machine, that the page is there",
         edits: &[Edit {
             file: "serve/src/watch/door.rs",
-            find: ".filter(|name| is_ours(name, address))",
-            replacement: ".filter(|name| is_ours(name, address) || !name.is_empty())",
+            find: ".filter(|name| is_own_name(name, address))",
+            replacement: ".filter(|name| is_own_name(name, address) || !name.is_empty())",
         }],
         found_by: &[SERVE_WATCH
             .tests(&["strangers::other_names_and_other_pages_are_refused_even_with_the_token"])],
