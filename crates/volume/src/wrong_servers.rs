@@ -1,5 +1,5 @@
-//! Servers that have answered wrong are kept in the client's directory, so that none of them deals after the next opening
-//! either. A repair of the server removes it.
+//! Servers that have answered wrong are kept in the client's directory, so that none of them deals
+//! after the next opening either. A repair of the server removes it.
 
 use std::io;
 
@@ -9,7 +9,8 @@ use oblivio_core::{Error, StoreError};
 use crate::error::VolumeError;
 use crate::state_dir::{SharedDir, StateDir};
 
-/// An empty file for each server: this, and the number of the server. What matters is that it is there.
+/// An empty file for each server: this, and the number of the server. What matters is that it is
+/// there.
 const NAME: &str = "wrong-server-";
 
 /// The list, in the directory of an open volume.
@@ -54,8 +55,9 @@ fn failed(error: io::Error) -> Error {
 /// What the owner is told of a server.
 pub fn warning(server: usize, name: &str) -> String {
     format!(
-        "{name} has wrong shares, and deals in no eviction any more. With this client's directory, make its shares anew: \
-         `oblivio shares repair` of server {}. Another server with wrong shares may stop the volume",
+        "{name} has wrong shares, and deals in no eviction any more. With this client's directory, \
+         make its shares anew: `oblivio shares repair` of server {}. Another server with wrong \
+         shares may stop the volume",
         server + 1
     )
 }

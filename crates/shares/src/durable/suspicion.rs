@@ -1,9 +1,11 @@
-//! Who may have spoilt what shares give back: one of the servers that have dealt in the evictions that wrote it.
+//! Who may have spoilt what shares give back: one of the servers that have dealt in the evictions
+//! that wrote it.
 //!
-//! A server that deals a wrong product adds a value that it knows to the secret, on a polynomial that all servers have.
-//! It can take that value back in its next answer. So a block that was not what it should be may be right when the access
-//! is made again, and the server has learnt that the access was for a block. Nothing tells which server it was: the owner
-//! is told which evictions wrote the buckets, and who deals.
+//! A server that deals a wrong product adds a value that it knows to the secret, on a polynomial
+//! that all servers have. It can take that value back in its next answer. So a block that was not
+//! what it should be may be right when the access is made again, and the server has learnt that the
+//! access was for a block. Nothing tells which server it was: the owner is told which evictions
+//! wrote the buckets, and who deals.
 
 use oblivio_core::geometry::{evictions_of_bucket, last_eviction_of_bucket};
 use oblivio_core::{BucketId, Leaf};
@@ -13,16 +15,19 @@ use crate::message::Point;
 use crate::sharing::Parties;
 
 /// What the owner does if the shares of one server alone may be wrong.
-const MAY_BE_REPAIRED: &str = "Make the shares of one server after the other anew all the same (`oblivio shares repair`): a repair is \
-    refused, and changes nothing, unless the shares of the others are right. When one is done, open the volume as one that \
-    was tampered with. If all are refused, a server has dealt wrong shares in an eviction";
+const MAY_BE_REPAIRED: &str = "Make the shares of one server after the other anew all the same \
+    (`oblivio shares repair`): a repair is refused, and changes nothing, unless the shares of the \
+    others are right. When one is done, open the volume as one that was tampered with. If all are \
+    refused, a server has dealt wrong shares in an eviction";
 
 /// The same, if the shares of all servers fit each other.
-const IS_DEALT: &str = "The shares of the servers fit each other, so no repair mends that: a server has dealt wrong shares in an eviction";
+const IS_DEALT: &str = "The shares of the servers fit each other, so no repair mends that: a \
+    server has dealt wrong shares in an eviction";
 
 /// What the owner does if a server has dealt wrong shares.
-const NEW_VOLUME: &str = "Such a server learns from each access that fails whether it was for a block. Do not go on with these \
-    servers then: save what is left with `oblivio rescue`, and make a new volume on others";
+const NEW_VOLUME: &str = "Such a server learns from each access that fails whether it was for a \
+    block. Do not go on with these servers then: save what is left with `oblivio rescue`, and make \
+    a new volume on others";
 
 /// Where something was found that was never written.
 pub(super) struct Suspicion {
@@ -47,7 +52,8 @@ impl Suspicion {
         let suspects = match evictions.as_slice() {
             [] => String::new(),
             evictions => format!(
-                ". What was read was last written by eviction {} (from 0), and the servers that deal are {}",
+                ". What was read was last written by eviction {} (from 0), \
+                 and the servers that deal are {}",
                 evictions.join(", "),
                 trust.dealing(self.parties)
             ),
@@ -56,8 +62,8 @@ impl Suspicion {
     }
 }
 
-/// The last of so many evictions that wrote a bucket: that of the path through the bucket above it. None for the root, which
-/// accesses write.
+/// The last of so many evictions that wrote a bucket: that of the path through the bucket above it.
+/// None for the root, which accesses write.
 fn last_eviction(evictions: u64, bucket: BucketId) -> Option<u64> {
     let (above, leaf) = (bucket.level().checked_sub(1)?, Leaf(bucket.index()));
     let is_any = evictions_of_bucket(evictions, leaf, above) > 0;

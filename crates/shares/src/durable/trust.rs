@@ -1,11 +1,11 @@
 //! Which servers deal in evictions: none that has answered wrong.
 //!
-//! A wrong share that a server answers is left out, or makes an access fail. A wrong share that it deals becomes part of
-//! the secret on all servers. So the first wrong answer of a server puts it on a list, which is durable before the next
-//! eviction, and a repair takes it off.
+//! A wrong share that a server answers is left out, or makes an access fail. A wrong share that it
+//! deals becomes part of the secret on all servers. So the first wrong answer of a server puts it
+//! on a list, which is durable before the next eviction, and a repair takes it off.
 //!
-//! Who deals shows nothing of what is accessed: a server's share of a query is uniform, so whether wrong shares of a
-//! path make its answer wrong does not depend on the slot that is asked for.
+//! Who deals shows nothing of what is accessed: a server's share of a query is uniform, so whether
+//! wrong shares of a path make its answer wrong does not depend on the slot that is asked for.
 
 use oblivio_core::store::{ShareServers, WrongServers};
 use oblivio_core::{Error, StoreError, StoreErrorKind};
@@ -53,7 +53,8 @@ impl Trust {
         Ok(())
     }
 
-    /// A server has found its own shares damaged. Answers whether another server deals in its place from now on.
+    /// A server has found its own shares damaged. Answers whether another server deals in its place
+    /// from now on.
     ///
     /// # Errors
     /// Those of the list. No eviction may follow.
@@ -94,8 +95,8 @@ impl Trust {
         let wrong = (0..self.is_wrong.len()).filter(|server| self.is_wrong[*server]);
         let names: Vec<_> = wrong.map(|server| servers.name(server)).collect();
         let message = format!(
-            "an eviction needs {} servers whose shares are right to deal, and wrong shares were found on {}: an eviction \
-             would spread them to all servers. Nothing is lost: {REPAIR}",
+            "an eviction needs {} servers whose shares are right to deal, and wrong shares were \
+             found on {}: an eviction would spread them to all servers. Nothing is lost: {REPAIR}",
             parties.for_product(),
             names.join(", "),
         );
@@ -133,8 +134,8 @@ impl Trust {
 }
 
 /// What the owner does about wrong shares.
-const REPAIR: &str = "make the shares of these servers anew, one after the other, with `oblivio shares repair` and this \
-                      client's directory, and open the volume again";
+const REPAIR: &str = "make the shares of these servers anew, one after the other, with `oblivio \
+    shares repair` and this client's directory, and open the volume again";
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,8 @@
 //! What a server is, as it is kept: its setup, and the version of the files of the tree.
 //!
-//! The version is here and not in the files: those of another version may have another length, and then nothing lies where
-//! it is looked for. This is read before anything else, and is there before the first file is written.
+//! The version is here and not in the files: those of another version may have another length, and
+//! then nothing lies where it is looked for. This is read before anything else, and is there before
+//! the first file is written.
 
 use std::io::{Error, ErrorKind};
 

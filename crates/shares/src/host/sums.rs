@@ -1,10 +1,12 @@
-//! Checksums of what a server keeps, behind the slots of each file: a CRC-32 of each *piece* of each slot, which is what an
-//! eviction reads of a slot at once.
+//! Checksums of what a server keeps, behind the slots of each file: a CRC-32 of each *piece* of
+//! each slot, which is what an eviction reads of a slot at once.
 //!
-//! An eviction checks all that it reads, because what it deals becomes part of the secret on all servers. Accesses and
-//! repairs do not check: there the client finds wrong shares, and needs what is left (ADR 18 of the repository).
+//! An eviction checks all that it reads, because what it deals becomes part of the secret on all
+//! servers. Accesses and repairs do not check: there the client finds wrong shares, and needs what
+//! is left (ADR 18 of the repository).
 //!
-//! What is kept is the difference from the checksum of zeros. So all that was never written is right in a sparse file.
+//! What is kept is the difference from the checksum of zeros. So all that was never written is
+//! right in a sparse file.
 
 use super::evict::part_bytes;
 use super::record::sum;
@@ -22,7 +24,8 @@ pub(super) struct Pieces {
     sums_of_zeros: [u32; 2],
 }
 
-/// In which order the checksums of a bucket lie: how many others lie between those of two slots and of two pieces.
+/// In which order the checksums of a bucket lie: how many others lie between those of two slots and
+/// of two pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     slot_step: usize,

@@ -1,4 +1,5 @@
-//! Servers that have answered wrong deal in no eviction, before and after an opening, until they are repaired.
+//! Servers that have answered wrong deal in no eviction, before and after an opening, until they
+//! are repaired.
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::Want;
@@ -51,7 +52,8 @@ fn a_server_that_has_answered_wrong_does_not_deal_until_it_is_repaired() {
     owner.read_all();
 }
 
-/// The access that finds it is over on the servers, and the eviction after it is begun again by the next opening, which asks for no block before.
+/// The access that finds it is over on the servers, and the eviction after it is begun again by the
+/// next opening, which asks for no block before.
 #[test]
 fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
     let mut owner = Owner::new(parties(5, 1), 2);
