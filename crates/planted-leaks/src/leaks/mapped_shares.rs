@@ -65,9 +65,9 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses are for no block, or for one that was never accessed before",
         edits: &[Edit {
             file: ACCESS,
-            find: "let position = self.found(visit, &said).map_err(|error| self.wrong(error))?;",
+            find: "self.found(visit, &said).map_err(|error| self.wrong(visit, &error.to_string()))?;",
             replacement:
-                "let position = self.found(visit, &said).map_err(|error| self.wrong(error))?;
+                "self.found(visit, &said).map_err(|error| self.wrong(visit, &error.to_string()))?;
         if position.is_none() {
             let again = vec![Request::Metadata { at, leaf: shown }; self.params.parties.servers()];
             self.answers(tree, again, bytes)?;

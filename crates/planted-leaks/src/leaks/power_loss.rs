@@ -14,8 +14,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "with each power loss, what another change of bytes does to the access that failed",
         edits: &[Edit {
             file: "volume/src/tampering.rs",
-            find: "dir.create(NAME).and_then(|_| dir.sync_names());",
-            replacement: "dir.create(NAME);",
+            find: "let _ = dir.sync_names();",
+            replacement: "",
         }],
         found_by: &[VOLUME_LYING_STORAGE.tests(&["what_failed_is_not_repeated_after_a_power_loss"])],
     },
