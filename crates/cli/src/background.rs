@@ -98,15 +98,15 @@ fn read_until_ready(mut pipe: impl Read, said: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// The log of a process that goes on in the background. To be opened before the disk is mounted: a log that was opened
-/// through the mount would keep it in use. `state` is the client's directory.
+/// The log of a process that goes on in the background. To be opened before the disk is mounted: a
+/// log that was opened through the mount would keep it in use. `state` is the client's directory.
 pub(crate) fn log(args: &BackgroundArgs, state: &Path) -> Result<Option<File>, CliError> {
     let path = || args.log.clone().unwrap_or_else(|| state.join(LOG_NAME));
     args.in_background.then(|| open_log(&path())).transpose()
 }
 
-/// Says that the disk can be used. With a `log`, it leaves the terminal then, and notes `logged` there: what is printed
-/// may be secret.
+/// Says that the disk can be used. With a `log`, it leaves the terminal then, and notes `logged`
+/// there: what is printed may be secret.
 ///
 /// # Errors
 /// If it cannot be said. Nobody may know of the disk then.

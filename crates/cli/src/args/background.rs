@@ -11,8 +11,8 @@ pub(crate) struct BackgroundArgs {
     /// before that.
     #[arg(long)]
     pub(crate) background: bool,
-    /// With `--background`: the log file for messages after the command has returned [default: `background.log` in the
-    /// client's directory]. It must not lie below the directory of a mount.
+    /// With `--background`: the log file for messages after the command has returned [default:
+    /// `background.log` in the client's directory]. It must not lie below the directory of a mount.
     #[arg(long, value_name = "FILE", requires = "background")]
     pub(crate) log: Option<PathBuf>,
     /// This is the one that goes on. Nobody types that.

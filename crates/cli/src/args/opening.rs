@@ -35,16 +35,16 @@ impl TypedValueParser for LocationParser {
 #[derive(Args, Clone, Default)]
 #[group(multiple = false)]
 pub(crate) struct SecretArgs {
-    /// A file of 32 or more random bytes. For a new key it must be a regular file, which can be read again; a
-    /// pipe can only open what there is.
+    /// A file of 32 or more random bytes. For a new key it must be a regular file, which can be
+    /// read again; a pipe can only open what there is.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// A file with the passphrase: one line of UTF-8 without control characters. Its line end does not count, spaces
-    /// do. For a new key it must be a regular file.
+    /// A file with the passphrase: one line of UTF-8 without control characters. Its line end does
+    /// not count, spaces do. For a new key it must be a regular file.
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// A command that prints the passphrase, as such a file holds it; run by the shell. For a new key it is run
-    /// twice, and must print the same.
+    /// A command that prints the passphrase, as such a file holds it; run by the shell. For a new
+    /// key it is run twice, and must print the same.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) passphrase_command: Option<String>,
 }

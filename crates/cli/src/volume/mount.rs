@@ -48,8 +48,8 @@ fn files_in_use(args: &MountArgs) -> impl Iterator<Item = &Path> {
     place.volume.local_files().into_iter().chain(named.into_iter().flatten().map(PathBuf::as_path))
 }
 
-/// Exempts this process from waiting for its own disk when memory is short. To be called before any thread starts.
-/// Returns what to warn of if the kernel refuses.
+/// Exempts this process from waiting for its own disk when memory is short. To be called before any
+/// thread starts. Returns what to warn of if the kernel refuses.
 fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
     let Err(error) = stay_out_of_reclaim() else { return Ok(None) };
     if !args.raw && !args.read_only {

@@ -1,7 +1,7 @@
 //! Which bytes are a passphrase.
 //!
-//! One rule for files, for the output of commands and for terminals: a passphrase that one of them accepts can be
-//! supplied through each of the others. `docs/formats/keys.md` states it.
+//! One rule for files, for the output of commands and for terminals: a passphrase that one of them
+//! accepts can be supplied through each of the others. `docs/formats/keys.md` states it.
 
 use std::fmt;
 
@@ -41,8 +41,8 @@ impl fmt::Display for PassphraseFault {
 /// The passphrase in `text`: its one line, without the LF or CRLF that ends it.
 ///
 /// # Errors
-/// If the line is not what every terminal can type again: 1 to [`PASSPHRASE_BYTES_MAX`] bytes of UTF-8 without
-/// control characters, line separators and byte order marks.
+/// If the line is not what every terminal can type again: 1 to [`PASSPHRASE_BYTES_MAX`] bytes of
+/// UTF-8 without control characters, line separators and byte order marks.
 pub(super) fn passphrase_in(
     mut text: Zeroizing<Vec<u8>>,
 ) -> Result<Zeroizing<Vec<u8>>, PassphraseFault> {

@@ -14,7 +14,8 @@ use zeroize::Zeroizing;
 
 use super::signals::{are_taken, ending_signals};
 
-/// The most bytes of a line that a terminal hands over, without the line end. It drops what is typed after them.
+/// The most bytes of a line that a terminal hands over, without the line end. It drops what is
+/// typed after them.
 const LINE_BYTES_MAX: usize = 4095;
 
 /// What is typed after `prompt`, without its line end. Ctrl-C and what else asks this program to end does so, and leaves the terminal as it was.

@@ -54,8 +54,8 @@ pub(crate) fn with<T>(
 /// How often a person may type a passphrase.
 const ASKED_MAX: usize = 3;
 
-/// The secret of a new key slot. A source is read twice, as a passphrase is typed twice: the volume is lost if the
-/// source cannot supply the secret again.
+/// The secret of a new key slot. A source is read twice, as a passphrase is typed twice: the volume
+/// is lost if the source cannot supply the secret again.
 pub(crate) fn choose(args: &SecretArgs) -> Result<Secret, CliError> {
     for path in [&args.key_file, &args.passphrase_file].into_iter().flatten() {
         refuse_unrepeatable(args, path)?;
@@ -227,7 +227,8 @@ fn output_of(command: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
     if status.success() { Ok(text) } else { Err(failed(status.to_string())) }
 }
 
-/// Reads `source` to its end, or one byte more than `bytes_max`. It has room for `bytes` before it grows.
+/// Reads `source` to its end, or one byte more than `bytes_max`. It has room for `bytes` before it
+/// grows.
 fn take(source: impl Read, bytes: usize, bytes_max: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
     // Growing would leave copies behind. `read_to_end` probes for the end in a byte of room.
     let mut text = Zeroizing::new(Vec::with_capacity(bytes.min(bytes_max) + 2));

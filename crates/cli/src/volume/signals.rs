@@ -8,9 +8,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
 use crate::error::CliError;
 
-/// The signals that ask this process to end. The soft limit of processor time is one of them: the kernel repeats it
-/// each second until the hard limit kills the process. A hangup does not if it was ignored when the process
-/// started: whoever starts a program under `nohup` wants it to outlive the terminal.
+/// The signals that ask this process to end. The soft limit of processor time is one of them: the
+/// kernel repeats it each second until the hard limit kills the process. A hangup does not if it
+/// was ignored when the process started, as `nohup` arranges.
 pub(super) fn ending_signals() -> impl Iterator<Item = i32> {
     let ignores_hangups = fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -39,8 +39,9 @@ pub(super) fn no_signals(error: std::io::Error) -> CliError {
     CliError::Engine(format!("signals cannot be had: {error}"))
 }
 
-/// From now on a write past the limit on the length of files (`ulimit -f`) fails with EFBIG; its signal would end this
-/// process. Programs that this one starts have the signal as usual, because a handler is not inherited.
+/// From now on a write past the limit on the length of files (`ulimit -f`) fails with EFBIG; its
+/// signal would end this process. Programs that this one starts have the signal as usual, because a
+/// handler is not inherited.
 pub(crate) fn outlive_file_size_limit() -> Result<(), CliError> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(no_signals)
 }

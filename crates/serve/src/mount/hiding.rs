@@ -1,8 +1,8 @@
 //! Files that a mount would hide from the processes that need them.
 //!
-//! A process that serves a mount, and the programs that take it down, reach their files by path. A file that lies
-//! below the mount point cannot be reached while something is mounted there, and a file that is made there lies on the
-//! mount itself, which can then never be unmounted.
+//! A process that serves a mount, and the programs that take it down, reach their files by path. A
+//! file that lies below the mount point cannot be reached while something is mounted there, and a
+//! file that is made there lies on the mount itself, which can then never be unmounted.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,8 +16,9 @@ const LINKS_MAX: u32 = 40;
 
 /// Refuses to mount on `directory` if that would hide one of `paths`, which need not exist yet.
 ///
-/// A path counts as hidden if one of the directories that it leads through is `directory`, by whatever name: through
-/// a link, or through a bind mount, to which the kernel may propagate the new mount.
+/// A path counts as hidden if one of the directories that it leads through is `directory`, by
+/// whatever name: through a link, or through a bind mount, to which the kernel may propagate the
+/// new mount.
 ///
 /// # Errors
 /// [`MountError::Hides`], or `directory` is none.

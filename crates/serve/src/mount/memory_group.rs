@@ -1,7 +1,8 @@
 //! The memory cgroup of this process, as far as its limit can stop a mount for ever.
 //!
-//! Reclaim within a cgroup of version 1 waits until pages have been written back. Version 2, and a machine that is
-//! short of memory as a whole, slow down the writers instead (`writeback_throttling_sane` in Linux's `mm/vmscan.c`).
+//! Reclaim within a cgroup of version 1 waits until pages have been written back. Version 2, and a
+//! machine that is short of memory as a whole, slow down the writers instead
+//! (`writeback_throttling_sane` in Linux's `mm/vmscan.c`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -28,7 +29,8 @@ pub(super) fn limited_group() -> Option<LimitedGroup> {
     (bytes < memory_bytes).then_some(LimitedGroup { root: hierarchy.directory, bytes })
 }
 
-/// The path of the group, out of lines of a number, controllers and a path. Version 2 names no controllers.
+/// The path of the group, out of lines of a number, controllers and a path. Version 2 names no
+/// controllers.
 fn memory_group_in(groups: &str) -> Option<PathBuf> {
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');

@@ -11,8 +11,8 @@
 //! back. If it serves the file system that those pages belong to, it waits for itself, and the file
 //! system hangs for ever. A process that serves one should therefore call [`stay_out_of_reclaim`]
 //! before it starts any thread. Without `CAP_SYS_RESOURCE` the kernel refuses that; then
-//! [`refuse_deadlock`] refuses the one case in which the kernel is known to wait, a limited memory cgroup of
-//! version 1. See `docs/adr/0020-mounts-in-memory-cgroups.md`.
+//! [`refuse_deadlock`] refuses the one case in which the kernel is known to wait, a limited memory
+//! cgroup of version 1. See `docs/adr/0020-mounts-in-memory-cgroups.md`.
 
 mod emptiness;
 mod hiding;
@@ -223,8 +223,9 @@ impl Drop for FilesystemMount {
     }
 }
 
-/// Exempts this process from waiting for pages to be written back when it asks for memory. To be called
-/// before any thread starts: it holds for this thread, and for threads and programs that it starts later.
+/// Exempts this process from waiting for pages to be written back when it asks for memory. To be
+/// called before any thread starts: it holds for this thread, and for threads and programs that it
+/// starts later.
 ///
 /// # Errors
 /// If the process lacks `CAP_SYS_RESOURCE`, or the kernel is older than Linux 5.6.
@@ -232,8 +233,8 @@ pub fn stay_out_of_reclaim() -> std::io::Result<()> {
     Ok(rustix::process::configure_io_flusher_behavior(true)?)
 }
 
-/// Refuses to serve a file system that can be written from a process that is not [exempt](stay_out_of_reclaim), if
-/// it is in a limited memory cgroup of version 1.
+/// Refuses to serve a file system that can be written from a process that is not
+/// [exempt](stay_out_of_reclaim), if it is in a limited memory cgroup of version 1.
 ///
 /// # Errors
 /// [`MountError::MemoryGroup`].

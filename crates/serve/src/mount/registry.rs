@@ -101,7 +101,7 @@ impl Registry {
         Ok(Registration { directory, place, record })
     }
 
-    /// Whoever unmounts needs the records, what the kernel shows of mounts, and programs.
+    /// `umount` needs the records, the kernel's tables of mounts, and programs.
     fn refuse_hiding_the_system(&self, directory: &Path) -> Result<(), MountError> {
         let programs = [UMOUNT, LOSETUP, FUSERMOUNT].map(|program| program.find());
         let programs = programs.iter().flatten().map(PathBuf::as_path);

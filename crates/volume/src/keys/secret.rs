@@ -35,8 +35,9 @@ pub enum SecretKind {
 }
 
 impl Secret {
-    /// A passphrase, which is stretched. All bytes of `text` count, also a line end. The program accepts only one line
-    /// without its end, which a terminal can type again (`docs/formats/keys.md`). This copy is wiped when dropped.
+    /// A passphrase, which is stretched. All bytes of `text` count, also a line end. The program
+    /// accepts only one line without its end, which a terminal can type again
+    /// (`docs/formats/keys.md`). This copy is wiped when dropped.
     pub fn passphrase(text: &str) -> Self {
         Self::Passphrase(Zeroizing::new(text.as_bytes().to_vec()))
     }

@@ -1,4 +1,5 @@
-//! Where a volume may be mounted, and from where: what would keep the mount from ever ending is refused.
+//! Where a volume may be mounted, and from where: what would keep the mount from ever ending is
+//! refused.
 
 use std::fs;
 use std::os::unix::fs::symlink;

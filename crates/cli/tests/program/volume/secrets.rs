@@ -93,7 +93,8 @@ fn a_passphrase_that_is_wrong_is_called_so_and_asked_for_again_three_times_in_al
     world.bad("info disk.obl --passphrase-file wrong", 6, "the passphrase is wrong");
 }
 
-/// Exit code and standard error of a line of bash in the folder of `world`, in which `oblivio` is the program.
+/// Exit code and standard error of a line of bash in the folder of `world`, in which `oblivio` is
+/// the program.
 fn in_bash(world: &World, line: &str) -> (i32, String) {
     let mut bash = Command::new("bash");
     let script = format!("oblivio() {{ timeout 60 \"$0\" \"$@\"; }}; {line}");
