@@ -9,6 +9,7 @@ use oblivio_core::{Error, ErrorKind, MasterKey, StoreError, StoreErrorKind};
 
 use super::fetch::{Fetched, fetch};
 use super::in_tree::InTree;
+use super::mapped::{Labels, Opener};
 use super::params::S3OramParams;
 use super::servers::{self, ask_some};
 use super::share_tree::ShareTree;
@@ -16,6 +17,7 @@ use super::standing::{Standing, agree, before, claim, claims, furthest_first, so
 use super::walk::slots;
 use super::{impossible, invalid};
 use crate::message::{Point, Request, Slots};
+use crate::recursive::Levels;
 use crate::sharing::Share;
 
 /// What the others need to be for it.
@@ -63,7 +65,8 @@ pub fn check_others(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Checked, Error> {
     check_place(servers, params, lost)?;
-    let (number, seals, mut done) = (lost as u8 + 1, Seals::new(key, "Nothing was removed"), 0);
+    let (number, seals, mut done) =
+        (lost as u8 + 1, Seals::new(params, key, "Nothing was removed"), 0);
     let mut checked = Checked::default();
     for tree in &params.trees() {
         let servers = &mut InTree { servers, tree: tree.number };
@@ -131,6 +134,7 @@ pub fn repair(
     check_place(servers, params, lost)?;
     // Once more: what was read before may have been answered otherwise.
     let seals = Seals::new(
+        params,
         key,
         "The one that is made anew is not whole: do it once more, without the other",
     );
@@ -358,20 +362,28 @@ pub(super) fn elsewhere(why: String) -> StoreError {
 /// What tells a slot that was written from one that wrong shares give back.
 struct Seals {
     sealer: BlockSealer,
+    /// None if slots do not say whose they are.
+    of_map: Option<(Levels, Labels)>,
     /// What is so, where one was not.
     then: &'static str,
 }
 
 impl Seals {
-    fn new(key: &MasterKey, then: &'static str) -> Self {
-        Self { sealer: BlockSealer::new(key), then }
+    fn new(params: &S3OramParams, key: &MasterKey, then: &'static str) -> Self {
+        let sealer = BlockSealer::new(key);
+        let of_map = params.levels().map(|levels| (levels.clone(), Labels::new(&sealer, levels)));
+        Self { sealer, of_map, then }
     }
 
     fn check(&self, tree: &ShareTree, slot: &[u8]) -> Result<(), Error> {
-        let (said, sealed) = slot[..tree.slot_bytes].split_at(tree.metadata_bytes);
-        let is_zeros = slot.iter().all(|byte| *byte == 0);
-        let mark = said.last().map_or(0, |mark| mark ^ slot[tree.slot_bytes]);
-        if is_zeros || mark <= 1 && self.sealer.open(sealed).is_some() {
+        let was_written = match &self.of_map {
+            Some((levels, labels)) => {
+                let opener = Opener { levels, sealer: &self.sealer, labels };
+                opener.was_written(tree.number.into(), slot)
+            }
+            None => slot.iter().all(|byte| *byte == 0) || self.sealer.open(slot).is_some(),
+        };
+        if was_written {
             return Ok(());
         }
         let message = format!(

@@ -1,9 +1,13 @@
 //! A server that has lost its shares gets them back from the others.
 
-use oblivio_core::durable::Contents;
+use std::ops::Range;
+
+use oblivio_core::durable::{Contents, Want};
 use oblivio_core::{Error, ErrorKind, StoreErrorKind};
 use oblivio_shares::durable::{Checked, Need, Repaired, check_others, needs_repair, repair};
+use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{Answer, Point, Request};
+use oblivio_shares::sharing::recover;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -329,4 +333,45 @@ fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     owner.servers.world().missing[2] = false;
     owner.servers.world().claims[1] = Some(before);
     assert_eq!([0, 1].map(|server| need(&owner, server)), [Need::Nothing, Need::LastWrites]);
+}
+
+/// A label is a share like all others, and is not sealed. With the key it follows from the block, or from there being none.
+#[test]
+fn a_wrong_label_is_not_made_part_of_a_new_server() {
+    let mut owner = Owner::in_trees(parties(3, 1), 5);
+    for i in 0..BLOCKS {
+        owner.access(&[(Want::Block(i), None), (Want::Nothing, None)]).unwrap();
+    }
+    owner.checkpoint().unwrap();
+    let (mut of_blocks, mut of_dummies) = (0, 0);
+    // Leaves have two places each, and each other bucket but the root one.
+    for (file, buckets) in [("leaves", 2 * 16), ("siblings", 14)] {
+        let contents = |owner: &Owner| -> Vec<Vec<u8>> {
+            owner.servers.world().disks.iter().map(|disk| disk.content(file)).collect()
+        };
+        let all = contents(&owner);
+        let bytes = all[0].len() / (buckets * usize::from(PRESET.slots));
+        let held = |at: &Range<usize>, second: usize| {
+            let shares = [&all[0][at.clone()], &all[second][at.clone()]];
+            recover::<Gf256>(&[1, second as u8 + 1], &shares).unwrap()
+        };
+        let slots = (0..all[0].len() / bytes).map(|slot| slot * bytes..(slot + 1) * bytes);
+        // Places that do not count hold shares of different attempts.
+        let whole = slots.filter(|at| held(at, 1) == held(at, 2));
+        let (blocks, dummies): (Vec<_>, Vec<_>) = whole
+            .filter(|at| held(at, 1).iter().any(|byte| *byte != 0))
+            .partition(|at| held(at, 1)[..3] != [0; 3]);
+        for (slots, found) in [(blocks, &mut of_blocks), (dummies, &mut of_dummies)] {
+            for at in slots.iter().step_by(1 + slots.len() / 8) {
+                let disk = owner.servers.world().disks[0].clone();
+                disk.overwrite(file, at.start, &[all[0][at.start] ^ 1]);
+                *found += usize::from(checked(&owner, 2).is_err());
+                disk.overwrite(file, at.start, &[all[0][at.start]]);
+            }
+        }
+    }
+    assert!(of_blocks > 5 && of_dummies > 0, "{of_blocks} {of_dummies}");
+    assert_eq!(made_anew(&owner, 2).unwrap(), Repaired::default());
+    owner.reopen().unwrap();
+    owner.read_all();
 }

@@ -57,6 +57,11 @@ fn name(tree: usize, address: Option<u64>, number: u64) -> BlockName {
     BlockName { address: (tree as u64) << ADDRESS_BITS | address, number }
 }
 
+/// Whether a dummy of this tree has that name.
+pub(super) fn is_dummy_of(tree: usize, named: BlockName) -> bool {
+    name(tree, None, named.number) == named
+}
+
 /// Whose block of this tree has that name; none if it is of another.
 pub(super) fn address_in(tree: usize, named: BlockName) -> Option<u64> {
     let address = named.address & ((1 << ADDRESS_BITS) - 1);

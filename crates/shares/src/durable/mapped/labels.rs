@@ -13,7 +13,7 @@ use crate::recursive::Levels;
 use crate::recursive::map_block::{number_of, put_number};
 
 /// A secret permutation of addresses, for each tree another: FF1 (NIST SP 800-38G), whose numbers are strings of bits. No two blocks have one label, which they might if it were drawn.
-pub(super) struct Labels {
+pub(in crate::durable) struct Labels {
     cipher: FF1<Aes256>,
     /// Of each tree, the data first, bytes of a label.
     bytes: Vec<usize>,
@@ -21,7 +21,7 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Under a key that follows from the array's.
-    pub(super) fn new(sealer: &BlockSealer, levels: &Levels) -> Self {
+    pub(in crate::durable) fn new(sealer: &BlockSealer, levels: &Levels) -> Self {
         let key = sealer.seed(b"labels of blocks");
         let cipher = FF1::new(&*key, 2).expect("there are strings of bits");
         Self { cipher, bytes: levels.iter().map(|level| level.label_bytes()).collect() }

@@ -29,4 +29,6 @@ mod walk;
 
 pub(super) use array::MappedArray;
 pub(super) use known::{Known, map_bytes};
+pub(super) use labels::Labels;
 pub(super) use state::{MappedRestore, size};
+pub(super) use walk::Opener;

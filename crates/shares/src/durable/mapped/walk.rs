@@ -1,6 +1,6 @@
 //! All slots of all servers: whether what slots hold is what blocks of the map say.
 
-use oblivio_core::seal::BlockSealer;
+use oblivio_core::seal::{BlockSealer, OpenedBlock};
 use oblivio_core::{BucketId, Error};
 use zeroize::Zeroizing;
 
@@ -8,14 +8,15 @@ use super::super::fetch::{Fetched, fetch};
 use super::super::parts::BRING_BACK;
 use super::super::servers;
 use super::super::walk::{DO_NOT_FIT, buckets_with_slots, does_not_fit, is_sealed, slots};
-use super::access::address_in;
+use super::access::{address_in, is_dummy_of};
 use super::array::MappedArray;
 use super::labels::Labels;
+use crate::client::{ClientError, Occupant};
 use crate::field::{Field, Gf256};
 use crate::message::{Point, Slots};
 use crate::recursive::Levels;
 use crate::recursive::map_block::Mapped;
-use crate::recursive::metadata::MetadataFormat;
+use crate::recursive::metadata::{Metadata, MetadataFormat};
 
 /// Blocks, in any order: how many, and a sum over all of them of what follows from a key, the block and its entry. Servers do not know the key, so two sums are the same if the
 /// blocks are, and else by chance alone. It takes no memory for each of them.
@@ -147,10 +148,10 @@ impl MappedArray {
 }
 
 /// What tells which block a slot holds.
-pub(super) struct Opener<'a> {
-    pub(super) levels: &'a Levels,
-    pub(super) sealer: &'a BlockSealer,
-    pub(super) labels: &'a Labels,
+pub(in crate::durable) struct Opener<'a> {
+    pub(in crate::durable) levels: &'a Levels,
+    pub(in crate::durable) sealer: &'a BlockSealer,
+    pub(in crate::durable) labels: &'a Labels,
 }
 
 impl Opener<'_> {
@@ -164,6 +165,36 @@ impl Opener<'_> {
         bucket: BucketId,
         slot: &[u8],
     ) -> Result<Option<Found>, String> {
+        let (said, sealed) = self.split(tree, slot).map_err(|error| error.to_string())?;
+        let counts = said.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
+        let Some(occupant) = counts.map(|said| said.occupant) else { return Ok(None) };
+        let opened = self.open(tree, occupant, sealed);
+        let (address, opened) = opened.ok_or("a block is not what was written")?;
+        let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
+        let block = Zeroizing::new(opened.bytes().to_vec());
+        Ok(Some(Found { address, mapped, block }))
+    }
+
+    /// Whether a client has written a slot so: all zeros, a block with its label, or a dummy without one. The leaf is not
+    /// sealed, and any is taken.
+    pub(in crate::durable) fn was_written(&self, tree: usize, slot: &[u8]) -> bool {
+        slot.iter().all(|byte| *byte == 0)
+            || match self.split(tree, slot) {
+                Ok((Some(said), sealed)) => self.open(tree, said.occupant, sealed).is_some(),
+                Ok((None, sealed)) => {
+                    let opened = self.sealer.open(sealed);
+                    opened.is_some_and(|opened| is_dummy_of(tree, opened.name()))
+                }
+                Err(_) => false,
+            }
+    }
+
+    /// What a slot says of its block, and the sealed block. The mark stands behind it.
+    fn split<'s>(
+        &self,
+        tree: usize,
+        slot: &'s [u8],
+    ) -> Result<(Option<Metadata>, &'s [u8]), ClientError> {
         let level = self.levels.level(tree);
         let (slot, mark) = slot.split_at(level.slot_elements());
         let (said, sealed) = slot.split_at(level.metadata_elements);
@@ -172,17 +203,15 @@ impl Opener<'_> {
             *held = Gf256::add(*held, *mark);
         }
         let format = MetadataFormat::<Gf256>::new(level.tree, level.labels);
-        let said = format.get(&said).map_err(|error| error.to_string())?;
-        let counts = said.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
-        let Some(occupant) = counts.map(|said| said.occupant) else { return Ok(None) };
-        let opened = self.sealer.open(sealed).and_then(|opened| {
-            let address = address_in(tree, opened.name()).filter(|it| *it < level.blocks)?;
-            let label = self.labels.of(tree, address) as usize;
-            (label == occupant.label).then_some((address, opened))
-        });
-        let (address, opened) = opened.ok_or("a block is not what was written")?;
-        let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
-        let block = Zeroizing::new(opened.bytes().to_vec());
-        Ok(Some(Found { address, mapped, block }))
+        Ok((format.get(&said)?, sealed))
+    }
+
+    /// The address and the contents of a block; none if it is another block than its label says.
+    fn open(&self, tree: usize, said: Occupant, sealed: &[u8]) -> Option<(u64, OpenedBlock)> {
+        let opened = self.sealer.open(sealed)?;
+        let blocks = self.levels.level(tree).blocks;
+        let address = address_in(tree, opened.name()).filter(|it| *it < blocks)?;
+        let label = self.labels.of(tree, address) as usize;
+        (label == said.label).then_some((address, opened))
     }
 }
