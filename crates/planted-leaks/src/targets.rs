@@ -152,6 +152,10 @@ pub(crate) const SHARES_SHARING: TestTarget =
 pub(crate) const SHARES_MAILBOX: TestTarget =
     TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "host::mailbox::tests" };
 
+/// What a share server deals.
+pub(crate) const SHARES_HOST_EVICT: TestTarget =
+    TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "host::evict::tests" };
+
 /// What share servers and their client say, as bytes.
 pub(crate) const SHARES_MESSAGES: TestTarget =
     TestTarget { package: "oblivio-shares", program: UNIT_TESTS, module: "message::bytes::tests" };

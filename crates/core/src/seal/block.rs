@@ -76,6 +76,14 @@ impl OpenedBlock {
     }
 }
 
+/// A seed that follows from a secret key and from these parts, one after the other. Equal parts give equal seeds.
+/// Without the key, seeds of different parts cannot be told from chance.
+pub fn derive_seed(key: &[u8; SEED_BYTES], parts: &[&[u8]]) -> Zeroizing<[u8; SEED_BYTES]> {
+    let mut mac = Aegis256X4Mac::<SEED_BYTES>::new(key);
+    parts.iter().for_each(|part| mac.update(part));
+    Zeroizing::new(mac.finalize())
+}
+
 impl BlockSealer {
     /// Under a key that follows from this one. No two arrays have one key.
     pub fn new(master: &MasterKey) -> Self {
@@ -94,9 +102,7 @@ impl BlockSealer {
     /// A seed that follows from some bytes, as a sealed block, for what is drawn with it: whoever does not have the key cannot tell it from chance. The same bytes have the same, so that a write
     /// that is done again is the same to the last byte.
     pub fn seed(&self, of: &[u8]) -> Zeroizing<[u8; SEED_BYTES]> {
-        let mut mac = Aegis256X4Mac::<SEED_BYTES>::new(&self.seed_key);
-        mac.update(of);
-        Zeroizing::new(mac.finalize())
+        derive_seed(&self.seed_key, &[of])
     }
 
     /// The sealed block: [`BLOCK_SEAL_BYTES`] longer than it is.

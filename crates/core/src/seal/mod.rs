@@ -37,7 +37,7 @@ mod trip;
 mod xor;
 
 pub use blanks::{Blanks, Sealed};
-pub use block::{BLOCK_SEAL_BYTES, BlockName, BlockSealer, OpenedBlock};
+pub use block::{BLOCK_SEAL_BYTES, BlockName, BlockSealer, OpenedBlock, derive_seed};
 pub use bucket::SEAL_BYTES;
 pub(crate) use bucket::{BucketKind, BucketName, BucketPieces, VerifiedBucket};
 pub use by_client::SealedByClient;

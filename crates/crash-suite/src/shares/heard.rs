@@ -1,7 +1,6 @@
 //! All that is shared in the lives of a volume, and whether chance was used twice for it.
 //!
-//! Of each secret that is shared, some servers get a seed. What is drawn from it hides the secret from all others: so a seed is of one sharing, which may be
-//! sent again as it was, and of no other. A query is the only thing that is shared anew for the same access, if that was under way in a crash; and where servers add it to marks, not even that.
+//! Some servers get a seed in the place of a share. What is drawn from it hides the secret from all others. So a seed belongs to one sharing: it may be sent again with the same shares, and with no others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Leaks between share servers: what one deals to the others, which shows to them alone or to some of them together.
 
 use super::{Edit, Leak};
-use crate::targets::SHARES_DURABLE_PEERS;
+use crate::targets::{SHARES_DURABLE_PEERS, SHARES_HOST_EVICT};
 
 const EVICT: &str = "shares/src/host/evict.rs";
 
@@ -12,6 +12,13 @@ const TOGETHER: &str = "what_is_dealt_to_a_coalition_is_uniform_together";
 const GUESSED: &str = "what_a_coalition_guesses_of_a_round_is_uniform";
 const AFTERWARDS: &str =
     "what_a_coalition_has_after_a_round_is_uniform_together_and_one_more_has_all";
+
+const PARTS: &str = "no_two_parts_are_dealt_from_one_seed";
+const SET_BACK: &str = "a_server_that_is_set_back_deals_nothing_else_from_the_same_seeds";
+
+/// The coins for one product.
+const DEALT_FROM: &str =
+    "ChaCha20Rng::from_seed(*derive_seed(self.eviction.seed, &[&place, product]))";
 
 const DEALT: &str = "let shares = reshare::<Gf256>(parties, own, product, coins);";
 
@@ -78,10 +85,44 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "by how much what is in a part of two evictions differs: coins of a part are always the same",
         edits: &[Edit {
             file: EVICT,
-            find: "let coins = ChaCha20Rng::from_seed(seeds[tile]);",
-            replacement: "let coins = ChaCha20Rng::from_seed([self.files.setup.number ^ tile as u8; 32]);",
+            find: DEALT_FROM,
+            replacement: "let _ = (place, product);
+        ChaCha20Rng::from_seed([self.eviction.files.setup.number ^ self.tile as u8; 32])",
         }],
         found_by: &[SHARES_DURABLE_PEERS.tests(&[SEEDS])],
+    },
+    Leak {
+        name: "peers-are-dealt-all-parts-from-one-seed",
+        shows: "by how much products of a dealer differ between two parts of a bucket",
+        edits: &[Edit {
+            file: EVICT,
+            find: DEALT_FROM,
+            replacement: "let place = &place[..16];
+        let _ = product;
+        ChaCha20Rng::from_seed(*derive_seed(self.eviction.seed, &[place, &[level, child]]))",
+        }],
+        found_by: &[SHARES_HOST_EVICT.tests(&[PARTS])],
+    },
+    Leak {
+        name: "peers-are-dealt-like-parts-from-one-seed",
+        shows: "which parts of a bucket are alike on a dealer",
+        edits: &[Edit {
+            file: EVICT,
+            find: "[number, attempt, self.tile.into(), level.into(), child.into()]",
+            replacement: "[number, attempt, level.into(), child.into()]",
+        }],
+        found_by: &[SHARES_HOST_EVICT.tests(&[PARTS])],
+    },
+    Leak {
+        name: "peers-are-dealt-other-products-by-a-server-that-is-set-back",
+        shows: "by how much products of a dealer differ that is set back within an attempt, to all it deals to",
+        edits: &[Edit {
+            file: EVICT,
+            find: DEALT_FROM,
+            replacement: "let _ = product;
+        ChaCha20Rng::from_seed(*derive_seed(self.eviction.seed, &[&place]))",
+        }],
+        found_by: &[SHARES_HOST_EVICT.tests(&[SET_BACK])],
     },
     Leak {
         name: "peers-are-dealt-zeros-as-they-are",

@@ -272,9 +272,12 @@ fn number_of(setup: &Setup, peer: PublicKey) -> Option<u8> {
 
 fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
     let folder = place.shares().ok_or_else(Refusal::computes_nothing)?;
-    let mut seed = [0; 32];
-    let drawn = SysRng.try_fill_bytes(&mut seed).map_err(io::Error::other);
-    drawn.and_then(|()| Host::open(folder, seed)).map_err(|cause| {
+    let draw_seed = || {
+        let mut seed = [0; 32];
+        SysRng.try_fill_bytes(&mut seed).map_err(io::Error::other)?;
+        Ok(seed)
+    };
+    Host::open(folder, draw_seed).map_err(|cause| {
         if cause.kind() == io::ErrorKind::Unsupported {
             return Refusal::new(FailureKind::UnknownVersion, cause.to_string());
         }

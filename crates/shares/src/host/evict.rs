@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use chacha20::ChaCha20Rng;
 use oblivio_core::StoreErrorKind;
-use rand_core::{Rng, SeedableRng};
+use oblivio_core::seal::derive_seed;
+use rand_core::SeedableRng;
 
 use super::files::{Files, Part};
 use super::folder::Peers;
@@ -47,21 +48,15 @@ pub(super) struct Eviction<'e> {
     pub(super) matrices: &'e [Vec<u8>],
     pub(super) mailbox: &'e Mailbox,
     pub(super) peers: &'e dyn Peers,
+    /// The secret of this attempt from which all dealt shares follow.
+    pub(super) seed: &'e Seed,
 }
 
 impl Eviction<'_> {
-    /// Makes all buckets that the eviction makes. They are written, and not durable. `coins` gives one seed for each part.
-    pub(super) fn run(&self, coins: &mut ChaCha20Rng) -> Result<(), Refusal> {
+    /// Makes all buckets that the eviction makes. They are written, and not durable.
+    pub(super) fn run(&self) -> Result<(), Refusal> {
         self.announce_reads();
         let parts = parts(self.files.setup.block_bytes, self.files.setup.tree.slots());
-        let seeds: Vec<Seed> = parts
-            .iter()
-            .map(|_| {
-                let mut seed = Seed::default();
-                coins.fill_bytes(&mut seed);
-                seed
-            })
-            .collect();
         let failed = Mutex::new(None);
         let has_failed = || {
             self.peers.goes_on();
@@ -71,9 +66,8 @@ impl Eviction<'_> {
         let work = |first: usize| {
             let mut tile = first;
             while let Some(part) = parts.get(tile).filter(|_| !has_failed()) {
-                let coins = ChaCha20Rng::from_seed(seeds[tile]);
                 let of_all = Tile { eviction: self, tile: tile as u32, part: *part };
-                if let Err(why) = of_all.run(coins, &has_failed) {
+                if let Err(why) = of_all.run(&has_failed) {
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
                 }
                 tile += TILES_AT_ONCE;
@@ -147,7 +141,7 @@ struct Tile<'e> {
 }
 
 impl Tile<'_> {
-    fn run(&self, mut coins: ChaCha20Rng, is_given_up: &dyn Fn() -> bool) -> Result<(), Refusal> {
+    fn run(&self, is_given_up: &dyn Fn() -> bool) -> Result<(), Refusal> {
         let Eviction { files, attempt, dealers, matrices, .. } = self.eviction;
         let (tree, own) = (files.setup.tree, files.setup.number);
         // Who does not deal multiplies nothing.
@@ -162,7 +156,7 @@ impl Tile<'_> {
             let factors = triplet.made().zip(matrices.by_ref()).filter(|_| deals);
             let products = factors.map(|(child, matrix)| self.product(&source, child, matrix));
             let products = products.collect::<Result<Vec<_>, _>>()?;
-            let mut made = self.multiplied(&triplet, &products, &mut coins, is_given_up)?;
+            let mut made = self.multiplied(&triplet, &products, is_given_up)?;
             if triplet.is_last {
                 for (child, slots) in triplet.made().zip(&made) {
                     // Leaves always have a place.
@@ -210,7 +204,6 @@ impl Tile<'_> {
         &self,
         triplet: &Triplet,
         products: &[Vec<u8>],
-        coins: &mut ChaCha20Rng,
         is_given_up: &dyn Fn() -> bool,
     ) -> Result<Vec<Vec<u8>>, Refusal> {
         let Eviction { files, dealers, mailbox, .. } = self.eviction;
@@ -218,7 +211,7 @@ impl Tile<'_> {
         let own = files.setup.number;
         let children = triplet.made().count();
         // Who does not deal says so: nobody goes on before all have come so far, or what is dealt would pile up where one is slower.
-        let mut own_portion = Some(self.deal(level, products, coins)?);
+        let mut own_portion = Some(self.deal(level, products)?);
         let mut portions = Vec::new();
         for number in files.setup.parties.numbers() {
             let portion = match own_portion.take_if(|_| number == own) {
@@ -239,16 +232,12 @@ impl Tile<'_> {
     }
 
     /// Sends to each server its share of this server's products, and answers its own.
-    fn deal(
-        &self,
-        level: u8,
-        products: &[Vec<u8>],
-        coins: &mut ChaCha20Rng,
-    ) -> Result<Vec<Share<u8>>, Refusal> {
+    fn deal(&self, level: u8, products: &[Vec<u8>]) -> Result<Vec<Share<u8>>, Refusal> {
         let Eviction { files, attempt, peers, .. } = self.eviction;
         let (own, parties) = (files.setup.number, files.setup.parties);
         let mut of_each: Vec<Vec<Share<u8>>> = parties.numbers().map(|_| Vec::new()).collect();
-        for product in products {
+        for (child, product) in (0..).zip(products) {
+            let coins = &mut self.coins_of(level, child, product);
             let shares = reshare::<Gf256>(parties, own, product, coins);
             of_each.iter_mut().zip(shares).for_each(|(of, share)| of.push(share));
         }
@@ -265,6 +254,15 @@ impl Tile<'_> {
             })?;
         }
         Ok(kept)
+    }
+
+    /// The coins for one product. They follow from the product and its place, too: a server that is set back within
+    /// an attempt shares nothing else from the same coins, whatever it is asked or dealt the second time.
+    fn coins_of(&self, level: u8, child: u8, product: &[u8]) -> ChaCha20Rng {
+        let Attempt { attempt, number } = self.eviction.attempt;
+        let place = [number, attempt, self.tile.into(), level.into(), child.into()];
+        let place = place.map(u64::to_le_bytes).concat();
+        ChaCha20Rng::from_seed(*derive_seed(self.eviction.seed, &[&place, product]))
     }
 
     fn expanded(

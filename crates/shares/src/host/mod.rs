@@ -43,9 +43,8 @@ pub use watcher::Watcher;
 use std::io;
 use std::sync::Arc;
 
-use chacha20::ChaCha20Rng;
 use oblivio_core::StoreErrorKind;
-use rand_core::SeedableRng;
+use zeroize::Zeroizing;
 
 use crate::message::{Answer, Evict, HostEpoch, Point, Refusal, Request, Setup, TREES_MAX};
 use crate::sharing::Seed;
@@ -59,23 +58,29 @@ use watcher::Watched;
 /// The file that says what the server is in a tree.
 const SETUP: &str = "setup";
 
+/// Draws a seed from the system.
+type DrawSeed = dyn FnMut() -> io::Result<Seed> + Send;
+
 /// One server of one volume, which has a tree, and further ones if they say where its blocks are mapped to. Whoever has it asks one thing at a time; what others deal comes beside
 /// that, through its [`Mailbox`]: attempts have numbers that grow over all trees, so they say of which tree it is.
 pub struct Host {
     folder: Box<dyn Folder>,
-    coins: ChaCha20Rng,
+    draw_seed: Box<DrawSeed>,
     trees: Vec<Files>,
     mailbox: Arc<Mailbox>,
     watcher: Option<Arc<dyn Watcher>>,
 }
 
 impl Host {
-    /// Opens what the folder has. It may be empty: then a client sets the server up first. What is dealt is drawn from the seed, which is drawn for each
-    /// opening.
+    /// Opens what the folder has. It may be empty: then a client sets the server up first. `draw_seed` draws a seed from
+    /// the system for each attempt to evict a path.
     ///
     /// # Errors
     /// Those of the system, and when what is there is damaged.
-    pub fn open(folder: Box<dyn Folder>, seed: Seed) -> io::Result<Self> {
+    pub fn open(
+        folder: Box<dyn Folder>,
+        draw_seed: impl FnMut() -> io::Result<Seed> + Send + 'static,
+    ) -> io::Result<Self> {
         let mut trees = Vec::new();
         while trees.len() < TREES_MAX.into()
             && let Some(bytes) = folder.read(&name_in(trees.len(), SETUP))?
@@ -83,8 +88,8 @@ impl Host {
             let setup = kept::decode(&bytes)?;
             trees.push(Files::open(&*folder, trees.len(), setup, false)?);
         }
-        let (coins, mailbox) = (ChaCha20Rng::from_seed(seed), Arc::default());
-        let host = Self { folder, coins, trees, mailbox, watcher: None };
+        let (draw_seed, mailbox) = (Box::new(draw_seed), Arc::default());
+        let host = Self { folder, draw_seed, trees, mailbox, watcher: None };
         host.limit_mailbox();
         Ok(host)
     }
@@ -252,7 +257,7 @@ impl Host {
         peers: &dyn Peers,
     ) -> Result<(), Refusal> {
         let latest = self.latest_attempt();
-        let Self { trees, coins, mailbox, .. } = self;
+        let Self { trees, draw_seed, mailbox, .. } = self;
         let files = trees.get_mut(tree).ok_or_else(no_tree)?;
         let Evict { number, attempt, matrices } = evict;
         let Record { at, attempt: latest_here, .. } = files.record;
@@ -271,8 +276,10 @@ impl Host {
         files.keep(Record { attempt, ..files.record }).map_err(unusable)?;
         let attempt = Attempt { attempt, number };
         mailbox.begin(attempt);
-        let eviction = Eviction { files, attempt, dealers, matrices: &matrices, mailbox, peers };
-        eviction.run(coins)?;
+        let seed = &Zeroizing::new(draw_seed().map_err(no_randomness)?);
+        let eviction =
+            Eviction { files, attempt, dealers, matrices: &matrices, mailbox, peers, seed };
+        eviction.run()?;
         files.sync_buckets().map_err(unusable)?;
         if let Some(marks) = files.marks() {
             marks.evict(at).map_err(unusable)?;
@@ -301,6 +308,11 @@ fn begun_before(is_latest: bool) -> Refusal {
 
 fn no_tree() -> Refusal {
     "this is no server of such a tree yet".into()
+}
+
+fn no_randomness(error: io::Error) -> Refusal {
+    let why = format!("the system of this server gives no randomness: {error}");
+    Refusal { kind: StoreErrorKind::Failed, why }
 }
 
 fn unusable(error: io::Error) -> Refusal {

@@ -119,6 +119,9 @@ const ANSWERS: &[Way] = &[
     // Links end in the middle of an access, and servers have done it or not.
     |owner| stop(owner, 2, true),
     |owner| stop(owner, 2, false),
+    // At the last write before an eviction.
+    |owner| stop(owner, 4, true),
+    |owner| stop(owner, 4, false),
     |owner| stop(owner, 9, true),
     |owner| stop(owner, 9, false),
     |owner| {
@@ -257,7 +260,8 @@ fn later_seeds(of_kind: fn(Parties, u64) -> Owner, way: Way) -> HashSet<[u8; 32]
     let mut owner = of_kind(parties(3, 1), 7);
     (0..6).for_each(|i| owner.write(i, 1).unwrap());
     way(&mut owner);
-    plan(&mut owner, 0);
+    // Nothing is moved but what was written before.
+    access(&mut owner, &|_| Want::Nothing);
     let is_later = |it: &Shared| it.name.0 == "matrix" && it.name.2.evictions > 0;
     let later = shared(&owner).into_iter().filter(is_later);
     let seed = |share| match share {
@@ -278,8 +282,9 @@ fn copies_share_the_same_matrices_differently() {
     let ways: &[Way] = &[
         |_| (),
         |owner| owner.coins = StdRng::seed_from_u64(40),
-        // This block is nowhere.
+        // These blocks are nowhere.
         |owner| owner.forget(50),
+        |owner| owner.forget(51),
         |owner| begin_era(owner, 1),
         |owner| begin_era(owner, 2),
         |owner| {

@@ -155,7 +155,7 @@ impl Servers {
 fn opened(disk: &Disk, coins: &mut StdRng) -> Host {
     let mut seed = [0; 32];
     coins.fill_bytes(&mut seed);
-    Host::open(Box::new(disk.clone()), seed).unwrap()
+    Host::open(Box::new(disk.clone()), move || Ok(seed)).unwrap()
 }
 
 impl World {

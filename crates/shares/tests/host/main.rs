@@ -427,7 +427,7 @@ fn a_damaged_record_is_no_server_and_says_so() {
     world.access_any();
     let disk = world.disks[0].clone();
     disk.flips_a_bit("setup", &mut world.coins);
-    let opened = oblivio_shares::host::Host::open(Box::new(world.disks[0].clone()), [1; 32]);
+    let opened = oblivio_shares::host::Host::open(Box::new(world.disks[0].clone()), || Ok([1; 32]));
     // Whatever bit it was, it is not taken for this server.
     assert!(opened.is_err() || opened.is_ok_and(|host| *host.setup().unwrap() != world.setup(0)));
 }

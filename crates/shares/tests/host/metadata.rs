@@ -137,7 +137,7 @@ impl Both {
 fn open(disk: &Disk, coins: &mut StdRng) -> Host {
     let mut seed = [0; 32];
     coins.fill_bytes(&mut seed);
-    Host::open(Box::new(disk.clone()), seed).unwrap()
+    Host::open(Box::new(disk.clone()), move || Ok(seed)).unwrap()
 }
 
 fn recovered(Answers { numbers, shares }: &Answers<u8>) -> Vec<u8> {

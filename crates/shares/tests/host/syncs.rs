@@ -71,7 +71,7 @@ const AT: Point = Point { evictions: 0, written: 1 };
 fn world() -> (World, Failing) {
     let mut world = crate::world(3, 1, 2);
     let disk = Failing { disk: Disk::default(), fails: Arc::default() };
-    world.hosts[0] = Host::open(Box::new(disk.clone()), [1; 32]).unwrap();
+    world.hosts[0] = Host::open(Box::new(disk.clone()), || Ok([1; 32])).unwrap();
     world.disks[0] = disk.disk.clone();
     assert_eq!(world.ask(0, &Request::Setup(world.setup(0))), Answer::Done);
     (world, disk)
@@ -120,7 +120,7 @@ fn what_a_program_has_left_is_durable_before_another_tells_of_it() {
         assert_ne!(world.ask(0, &write), Answer::Done);
         disk.fail(None);
         // Only the program is started again.
-        world.hosts[0] = Host::open(Box::new(disk), [2; 32]).unwrap();
+        world.hosts[0] = Host::open(Box::new(disk), || Ok([2; 32])).unwrap();
         let told = world.epochs()[0].at;
         assert_eq!(told, AT);
         world.restart(0);

@@ -130,7 +130,7 @@ impl World {
     fn opened(&mut self, i: usize) -> Host {
         let mut seed = [0; 32];
         self.coins.fill_bytes(&mut seed);
-        Host::open(Box::new(self.disks[i].clone()), seed).unwrap()
+        Host::open(Box::new(self.disks[i].clone()), move || Ok(seed)).unwrap()
     }
 
     /// A server comes back after it has lost its power.

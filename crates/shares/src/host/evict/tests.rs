@@ -45,47 +45,70 @@ impl ShareFile for MemoryFile {
     }
 }
 
-/// Who is sent what.
-#[derive(Default)]
-struct Sent(Mutex<Vec<(u8, Dealt<u8>)>>);
+/// The two other servers. Each answers what it is dealt with a portion of its own.
+struct Others {
+    mailbox: Arc<Mailbox>,
+    /// From what their shares are drawn.
+    fill: u8,
+    sent: Mutex<Vec<(u8, Dealt<u8>)>>,
+}
 
-impl Peers for Sent {
+impl Peers for Others {
     fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
-        self.0.lock().unwrap().push((to, Dealt::decode(dealt).unwrap()));
+        let dealt = Dealt::decode(dealt).unwrap();
+        // Equal ones would cancel out.
+        let shares = vec![Share::Drawn([self.fill ^ to << 4; 32]); dealt.shares.len()];
+        self.mailbox.take(to, &Dealt { shares, ..dealt.clone() }.encode()).unwrap();
+        self.sent.lock().unwrap().push((to, dealt));
         Ok(())
     }
     fn give_up(&self) {}
 }
 
-/// Of parts that are so far apart from each other, another server may lack the last: it has to hear of each that nothing comes before the end. What was dealt is not kept when it is over.
-#[test]
-fn each_server_is_told_the_end_of_all_parts_and_nothing_is_kept() {
-    const PARTS: u32 = 6;
-    let tree = Tree::new(1, Preset { slots: 128, accesses: 4 }).unwrap();
+/// What happens to server 1 of three.
+#[derive(Clone, Copy)]
+struct World {
+    height: u8,
+    slots: u16,
+    block_bytes: usize,
+    attempt: u64,
+    /// From what its shares of the matrices are drawn.
+    matrices: u8,
+    /// From what the shares are drawn that others deal to it.
+    dealt: u8,
+}
+
+const SMALL: World =
+    World { height: 2, slots: 32, block_bytes: 64, attempt: 1, matrices: 3, dealt: 4 };
+
+/// What it deals in an eviction of a tree with one block, to whom. It draws the same seed from the system in every world.
+fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
+    let World { height, slots, block_bytes, attempt, matrices, dealt } = world;
+    let tree = Tree::new(height, Preset { slots, accesses: 4 }).unwrap();
     let parties = Parties::new(3, 1).unwrap();
     let keys = parties.numbers().map(|number| [number; 32]).collect();
-    let block_bytes = 5 * 4096 + 1;
     let setup = Setup { number: 1, parties, tree, block_bytes, metadata_bytes: 0, keys };
-    let mut host = Host::open(Box::new(Memory::default()), [1; 32]).unwrap();
-    let (sent, mailbox) = (Sent::default(), host.mailbox());
+    let mut host = Host::open(Box::new(Memory::default()), || Ok([1; 32])).unwrap();
+    let mailbox = host.mailbox();
+    let others = Others { mailbox: mailbox.clone(), fill: dealt, sent: Mutex::default() };
     let mut ask = |request: Request| {
-        let answer = host.answer(&request.encode(), &sent, &|_| Ok(()));
+        let answer = host.answer(&request.encode(), &others, &|_| Ok(()));
         assert_eq!(Answer::decode(&answer).unwrap(), Answer::Done);
     };
     ask(Request::Setup(setup));
-    let drawn = |count| vec![Share::Drawn([3; 32]); count];
-    for other in [2, 3] {
-        let parts = (0..PARTS).map(|tile| (tile, 1, drawn(2)));
-        let ends = (PARTS..PARTS + 4).map(|tile| (tile, 0, Vec::new()));
-        for (tile, level, shares) in parts.chain(ends) {
-            let dealt = Dealt { number: 0, attempt: 1, tile, level, shares };
-            mailbox.take(other, &dealt.encode()).unwrap();
-        }
-    }
-    let evict = Evict { number: 0, attempt: 1, matrices: drawn(2) };
+    ask(Request::Write { at: Point::default(), block: Share::Drawn([2; 32]) });
+    let matrices = vec![Share::Drawn([matrices; 32]); usize::from(height) + 1];
+    let evict = Evict { number: 0, attempt, matrices };
     ask(Request::Evict { evict, dealers: vec![1, 2, 3] });
     assert!(mailbox.is_empty());
-    let sent = sent.0.into_inner().unwrap();
+    others.sent.into_inner().unwrap()
+}
+
+/// With more parts than lanes, another server may lack the last part of a lane: it must hear of each lane that nothing comes before the end. Nothing that was dealt is kept afterwards.
+#[test]
+fn each_server_is_told_the_end_of_all_parts_and_nothing_is_kept() {
+    const PARTS: u32 = 6;
+    let sent = dealt_in(World { height: 1, slots: 128, block_bytes: 5 * 4096 + 1, ..SMALL });
     for other in [2, 3] {
         let sent = || sent.iter().filter(|(to, _)| *to == other).map(|(_, dealt)| dealt);
         let is_end = |dealt: &&Dealt<u8>| dealt.level == 0 && dealt.shares.is_empty();
@@ -94,6 +117,91 @@ fn each_server_is_told_the_end_of_all_parts_and_nothing_is_kept() {
         assert_eq!(ends, (PARTS..PARTS + 4).collect::<Vec<_>>(), "server {other}");
         assert_eq!(sent().count(), PARTS as usize + ends.len());
     }
+}
+
+/// The seeds that a server gets, each with the share that the third server gets of the same product.
+fn seeds(sent: &[(u8, Dealt<u8>)]) -> Vec<(Seed, Share<u8>)> {
+    let of_third = |dealt: &Dealt<u8>, child: usize| {
+        let same = |(to, it): &&(u8, Dealt<u8>)| {
+            *to == 3 && (it.tile, it.level) == (dealt.tile, dealt.level)
+        };
+        sent.iter().find(same).unwrap().1.shares[child].clone()
+    };
+    let to_second = sent.iter().filter(|(to, _)| *to == 2).map(|(_, dealt)| dealt);
+    let seeds = to_second.flat_map(|dealt| {
+        dealt.shares.iter().enumerate().map(move |(child, share)| match share {
+            Share::Drawn(seed) => (*seed, of_third(dealt, child)),
+            Share::Computed(_) => panic!("server 2 gets the seeds of dealer 1"),
+        })
+    });
+    seeds.collect()
+}
+
+/// Products of parts that are alike are, too.
+#[test]
+fn no_two_parts_are_dealt_from_one_seed() {
+    let world = World { slots: 128, block_bytes: 3 * 4096, ..SMALL };
+    // Two buckets are made of leaves, and one above them.
+    let mut all = seeds(&dealt_in(world));
+    assert_eq!(all.len(), 3 * 3);
+    all.sort_by_key(|(seed, _)| *seed);
+    all.dedup_by_key(|(seed, _)| *seed);
+    assert_eq!(all.len(), 3 * 3);
+}
+
+/// Its process, or the machine with it, is set back to before the attempt, and its system draws the same.
+#[test]
+fn a_server_that_is_set_back_deals_nothing_else_from_the_same_seeds() {
+    let before = seeds(&dealt_in(SMALL));
+    assert!(before == seeds(&dealt_in(SMALL)));
+    for (world, same) in [
+        (World { attempt: 2, ..SMALL }, 0),
+        (World { matrices: 5, ..SMALL }, 0),
+        // The first round is as it was. What comes of it is not.
+        (World { dealt: 5, ..SMALL }, 1),
+    ] {
+        let again = seeds(&dealt_in(world));
+        assert_eq!(again.len(), before.len());
+        let seen = again.iter().filter_map(|(seed, third)| {
+            before.iter().find(|(other, _)| other == seed).map(|(_, other)| other == third)
+        });
+        assert_eq!(seen.collect::<Vec<_>>(), vec![true; same]);
+    }
+}
+
+/// What was read from the memory of a server says nothing of later attempts.
+#[test]
+fn each_attempt_draws_a_seed_from_the_system() {
+    let mut drawn = 0;
+    let draw_seed = move || {
+        drawn += 1;
+        if drawn == 2 { Err(io::Error::other("nothing there")) } else { Ok([drawn; 32]) }
+    };
+    let mut host = Host::open(Box::new(Memory::default()), draw_seed).unwrap();
+    let parties = Parties::new(3, 1).unwrap();
+    let (tree, keys) = (
+        Tree::new(1, Preset { slots: 32, accesses: 4 }).unwrap(),
+        parties.numbers().map(|number| [number; 32]).collect(),
+    );
+    let others = Others { mailbox: host.mailbox(), fill: 4, sent: Mutex::default() };
+    let mut ask = |request: Request| {
+        Answer::decode(&host.answer(&request.encode(), &others, &|_| Ok(()))).unwrap()
+    };
+    let setup = Setup { number: 1, parties, tree, block_bytes: 64, metadata_bytes: 0, keys };
+    assert_eq!(ask(Request::Setup(setup)), Answer::Done);
+    for (number, attempt, is_done) in [(0, 1, true), (1, 2, false), (1, 3, true)] {
+        let evict = Evict { number, attempt, matrices: vec![Share::Drawn([3; 32]); 2] };
+        let answer = ask(Request::Evict { evict, dealers: vec![1, 2, 3] });
+        assert_eq!(answer == Answer::Done, is_done);
+        if let Answer::Refused(refusal) = answer {
+            assert!(refusal.why.contains("gives no randomness: nothing there"), "{}", refusal.why);
+        }
+    }
+    // Seeds of two attempts, none twice.
+    let mut all = seeds(&others.sent.into_inner().unwrap());
+    all.sort_by_key(|(seed, _)| *seed);
+    all.dedup_by_key(|(seed, _)| *seed);
+    assert_eq!(all.len(), 2 * 2);
 }
 
 #[test]

@@ -84,14 +84,14 @@ impl Hosts {
     pub(crate) fn new(count: u8) -> Self {
         let folders: Vec<_> = (0..count).map(|_| MemoryFolder::default()).collect();
         let opened = (0..count).zip(&folders);
-        let hosts = opened.map(|(i, it)| Host::open(Box::new(it.clone()), [i; 32]).unwrap());
+        let hosts = opened.map(|(i, it)| Host::open(Box::new(it.clone()), move || Ok([i; 32])).unwrap());
         let hosts = Arc::new(Mutex::new(hosts.collect()));
         Self { hosts, folders, added: Arc::new(Mutex::new(vec![0; count.into()])) }
     }
 
     /// That server has nothing any more.
     pub(crate) fn lose(&self, i: usize) {
-        let new = Host::open(Box::new(MemoryFolder::default()), [9; 32]).unwrap();
+        let new = Host::open(Box::new(MemoryFolder::default()), || Ok([9; 32])).unwrap();
         self.hosts.lock().unwrap()[i] = new;
     }
 
