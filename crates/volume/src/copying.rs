@@ -3,8 +3,11 @@
 //! | step | what is done | what is in the new place |
 //! |---|---|---|
 //! | [`Step::Moving`] | all buckets but those of [superblocks](crate::superblock) and anchors are written there, as they are, and made durable | no volume |
-//! | [`Step::ReadingBack`] | all of them are read at both places and compared | no volume |
+//! | [`Step::ReadingBack`] | all of them are read at both places and compared | no volume, unless a later step was reached before |
 //! | [`Step::Closing`] | anchors and superblocks are written, made durable and compared | from here on, a volume |
+//!
+//! A copy that is resumed at [`Step::Closing`], or when it is whole, is compared again from the beginning if
+//! [`CopyOptions::reads_back`] is set: it may have been damaged since.
 //!
 //! So what is not wholly copied has no superblock, and nothing takes it for a volume. What has been done is kept as a
 //! [`Progress`], which never says more than what is durable; a copy that ended anywhere goes on from there. What it does
@@ -71,6 +74,8 @@ pub struct Copied {
     pub buckets_written: u64,
     /// The bytes of those.
     pub bytes_written: u64,
+    /// Buckets that were read at both places and compared, since the copy was last begun or resumed.
+    pub buckets_compared: u64,
 }
 
 /// What anyone can see of the volume that would be copied. Nothing vouches for it.
@@ -111,8 +116,8 @@ pub fn copy(
     }
     let closing = CLOSING_TREES.iter().filter_map(|tree| shapes.get(usize::from(tree.0)));
     let closing: u64 = closing.flat_map(TreeShape::levels).map(|level| level.buckets).sum();
-    let copied =
-        Copied { buckets: order.buckets() + closing, buckets_written: 0, bytes_written: 0 };
+    let buckets = order.buckets() + closing;
+    let copied = Copied { buckets, buckets_written: 0, bytes_written: 0, buckets_compared: 0 };
     let moved = Moved::default();
     Copying { from, to, order, progress, options, watch, moved, copied, since_kept: 0 }.run()
 }
@@ -138,9 +143,12 @@ impl Copying<'_> {
             self.check_closing_is(|now, _| now.iter().all(|byte| *byte == 0))?;
             self.each_trip(Self::move_trip)?;
             self.begin_step(Step::ReadingBack)?;
+        } else if self.progress.step == Step::Closing && self.options.reads_back {
+            // The progress does not say whether an earlier run compared anything.
+            self.begin_step(Step::ReadingBack)?;
         }
         if self.progress.step == Step::ReadingBack {
-            self.check_closing_is(|now, _| now.iter().all(|byte| *byte == 0))?;
+            self.check_closing_is_ours()?;
             if self.options.reads_back {
                 self.each_trip(Self::compare_trip)?;
             }
@@ -195,9 +203,12 @@ impl Copying<'_> {
         Ok(())
     }
 
-    fn compare_trip(&mut self, _: &Stretch) -> Result<(), CopyError> {
+    fn compare_trip(&mut self, stretch: &Stretch) -> Result<(), CopyError> {
         match self.moved.first_difference(self.to).map_err(CopyError::To)? {
-            None => Ok(()),
+            None => {
+                self.copied.buckets_compared += count(&stretch.buckets);
+                Ok(())
+            }
             Some(piece) => {
                 self.check_source()?;
                 Err(CopyError::Different(piece))
@@ -223,12 +234,7 @@ impl Copying<'_> {
     /// Makes it a volume.
     fn close(&mut self) -> Result<(), CopyError> {
         self.check_source()?;
-        // An earlier attempt may have come to here and left what a crash tore, and somebody may have opened the volume
-        // since. That writes an anchor with a name and a MAC of its own, which are not the old ones with gaps.
-        self.check_closing_is(|now, then| {
-            let is_ours = |(now, then): (&u8, &u8)| *now == 0 || now == then;
-            now.len() == then.len() && now.iter().zip(then).all(is_ours)
-        })?;
+        self.check_closing_is_ours()?;
         for tree in CLOSING_TREES {
             for stretch in stretches(self.from, tree) {
                 self.read(&stretch)?;
@@ -240,6 +246,15 @@ impl Copying<'_> {
             }
         }
         Ok(())
+    }
+
+    /// An earlier run may have reached [`Step::Closing`] and left what a crash tore. If the copy was opened since, its anchor
+    /// has another name and MAC, which are not those of the source with gaps.
+    fn check_closing_is_ours(&mut self) -> Result<(), CopyError> {
+        self.check_closing_is(|now, then| {
+            let is_ours = |(now, then): (&u8, &u8)| *now == 0 || now == then;
+            now.len() == then.len() && now.iter().zip(then).all(is_ours)
+        })
     }
 
     /// Of what makes it a volume, the new place holds what `is` allows: it is told what is there, and what will be.

@@ -26,7 +26,7 @@ pub(crate) struct CopyArgs {
     /// Where the copy will be. There must be nothing yet. It may be of another kind.
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) to: Location,
-    /// Go on with a copy that was interrupted.
+    /// Go on with a copy that was interrupted. A copy that is whole is read back and compared again.
     #[arg(long)]
     pub(crate) resume: bool,
     /// The file that says how far the copy has come [default: the first file of the copy, with .copying
@@ -36,7 +36,7 @@ pub(crate) struct CopyArgs {
     /// After so many bytes, what was copied is made durable, and how far it has come is kept.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "256M")]
     pub(crate) keep_every: u64,
-    /// Do not read back what was copied.
+    /// Do not read back what was copied, and do not compare it with the volume.
     #[arg(long)]
     pub(crate) no_verify: bool,
     /// Print JSON.

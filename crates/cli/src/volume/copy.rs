@@ -11,7 +11,7 @@ use oblivio_volume::VolumeError;
 use oblivio_volume::copying::{
     self, Copied, CopyError, CopyOptions, CopyWatch, Progress, Source, Step,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::kept_progress::KeptProgress;
 use super::plan::size;
@@ -61,30 +61,49 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let mut watch = Watch { kept: &kept, bar, end, reads_back };
     let copied = copying::copy(&mut *source, &mut *target, begun, options, &mut watch);
     watch.bar.finish_and_clear();
-    let Copied { buckets, buckets_written, bytes_written } =
-        copied.map_err(|error| explained(error, from, to, &kept))?;
+    let copied = copied.map_err(|error| explained(error, from, to, &kept))?;
     // Until here, nobody else may open it.
     drop(target);
     kept.remove().map_err(|error| not_kept(&kept, &error))?;
     output::print(&if args.json {
-        let json = json!({
-            "from": from.to_string(),
-            "to": to.to_string(),
-            "buckets": buckets,
-            "buckets_written": buckets_written,
-            "bytes_written": bytes_written,
-            "resumed": args.resume,
-            "read_back": reads_back,
-        });
-        format!("{json:#}")
+        format!("{:#}", report_json(args, &copied))
     } else {
-        let read_back = if reads_back { ", and everything was read back and compared" } else { "" };
         format!(
-            "{to} is a copy of {from}: {buckets_written} of {buckets} buckets ({}) were written{read_back}.\n\
+            "{to} is a copy of {from}: {}.\n\
              Once the copy has been opened, the volume at the old place is refused as older.",
-            size(bytes_written as f64)
+            report_text(args, &copied)
         )
     })
+}
+
+/// What this run did. What an earlier run did before it was interrupted is not counted.
+fn report_json(args: &CopyArgs, copied: &Copied) -> Value {
+    json!({
+        "from": args.from.to_string(),
+        "to": args.to.to_string(),
+        "buckets": copied.buckets,
+        "buckets_written": copied.buckets_written,
+        "bytes_written": copied.bytes_written,
+        "resumed": args.resume,
+        "buckets_compared": copied.buckets_compared,
+        "read_back": copied.buckets_compared == copied.buckets,
+    })
+}
+
+/// The same as a clause.
+fn report_text(args: &CopyArgs, copied: &Copied) -> String {
+    let Copied { buckets, buckets_written, bytes_written, buckets_compared } = *copied;
+    let compared = if args.no_verify {
+        "nothing was read back (--no-verify)".into()
+    } else if buckets_compared == buckets {
+        "everything was read back and compared".into()
+    } else {
+        format!(
+            "{buckets_compared} buckets were read back and compared (an earlier run compared the others)"
+        )
+    };
+    let written = size(bytes_written as f64);
+    format!("{buckets_written} of {buckets} buckets ({written}) were written, and {compared}")
 }
 
 /// A new place. The progress is there before anything else is: whatever is there later can be resumed.
@@ -179,7 +198,7 @@ fn explained(error: CopyError, from: &Location, to: &Location, kept: &KeptProgre
         CopyError::From(error) => failed(from, error, ". The same command with --resume goes on"),
         CopyError::To(error) => failed(to, error, " there. The same command with --resume goes on"),
         CopyError::Progress(error) => not_kept(kept, &error),
-        CopyError::Different(_) => CliError::Tampered(format!("{from} and {to}: {message}")),
+        CopyError::Different(_) => CliError::Different(format!("{from} and {to}: {message}")),
         CopyError::InUse => CliError::Input(format!(
             "{to}: {message}. If it is the copy, all that is left to do is to remove {}",
             kept.path().display()

@@ -165,13 +165,15 @@ fn a_copy_that_ends_anywhere_is_no_volume_and_goes_on() {
             faults.into_iter().zip(Survival::MODES.into_iter().cycle().skip(n as usize))
         {
             let mut it = Move::new(2);
+            let mut has_closed = false;
             // Half of them end a second time, a little later.
             for fault in [Some(fault), (n % 2 == 0).then_some(Fault::CrashAt(n / 3))] {
                 it.to.plan(fault.as_slice(), &mut coins);
                 let ended = it.go();
                 assert!(ended.is_ok() || it.to.faults_fired() > 0, "{fault:?}: {ended:?}");
                 it.to.crash(&mut coins, survival);
-                if it.keeper.kept.step != Step::Closing {
+                has_closed |= it.keeper.kept.step == Step::Closing;
+                if !has_closed {
                     assert!(look(&mut it.to.store()).is_err(), "{fault:?}: it is a volume already");
                 }
             }
@@ -306,6 +308,59 @@ fn a_copy_that_was_opened_and_anything_else_is_left_as_it_is() {
     assert!(matches!(other.go(), Err(CopyError::InUse)));
     assert!(it.to.snapshot().store() == before.store(), "it was not touched");
     it.open_copy().unwrap();
+}
+
+/// A copy that was interrupted after its comparison, and one that is whole.
+#[test]
+fn a_copy_that_is_resumed_at_its_end_is_compared_again_unless_that_is_unwanted() {
+    let mut it = Move::new(13);
+    let first = it.go().unwrap();
+    assert_eq!((it.keeper.kept.step, first.buckets_compared), (Step::Closing, first.buckets));
+    let piece = *pieces_of_scheme(&it.bench.setup).last().unwrap();
+    it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
+    it.options.reads_back = false;
+    assert_eq!(it.go().unwrap().buckets_compared, 0);
+    it.options.reads_back = true;
+    // The comparison itself is interrupted once, and goes on where it was.
+    it.go_for(1);
+    let kept = it.keeper.kept;
+    assert!(kept.step == Step::ReadingBack && kept.buckets > 0);
+    assert!(matches!(it.go(), Err(CopyError::Different(found)) if found == piece));
+    it.to.flip_bit(piece.tree, piece.bucket, 3, 5);
+    let rest = it.go().unwrap().buckets_compared;
+    assert!(rest > 0 && rest <= first.buckets - kept.buckets, "{rest}");
+    assert_eq!(it.go().unwrap().buckets_compared, first.buckets);
+    assert!(it.is_whole());
+}
+
+/// Uses the volume while the last buckets of its copy are compared.
+struct UseDuringCopy<'b> {
+    bench: &'b mut Bench,
+    has_used: bool,
+}
+
+impl CopyWatch for UseDuringCopy<'_> {
+    fn keep(&mut self, _: &Progress) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn goes_on(&mut self, progress: &Progress, of: u64) -> bool {
+        if progress.step == Step::ReadingBack && progress.buckets == of {
+            self.bench.open().unwrap().0.close().unwrap();
+            self.has_used = true;
+        }
+        true
+    }
+}
+
+#[test]
+fn a_volume_that_is_used_while_it_is_copied_does_not_count_as_copied() {
+    let Move { mut bench, to, keeper, options } = Move::new(14);
+    let (mut from, mut new_place) = (bench.world.store(), to.store());
+    let mut watch = UseDuringCopy { bench: &mut bench, has_used: false };
+    let ended = copy(&mut from, &mut new_place, keeper.kept, options, &mut watch);
+    assert!(watch.has_used && matches!(ended, Err(CopyError::Changed)), "{ended:?}");
+    assert!(look(&mut to.store()).is_err(), "the copy is a volume");
 }
 
 #[test]

@@ -140,19 +140,49 @@ fn a_volume_that_was_used_since_is_not_copied_on() {
 }
 
 #[test]
-fn what_changes_at_the_new_place_before_it_is_read_back_is_code_7() {
+fn what_changes_at_the_new_place_before_it_is_read_back_is_code_5() {
     let world = World::with_data(4);
     begin_and_kill(&world);
-    // The first bucket that is there at all, of those that were copied.
+    let undo = spoil(&world);
+    world.bad("copy --resume disk.obl copy.obl", 5, "is not the same at both places");
+    world.bad("check copy.obl --key-file key", 7, "copy --resume");
+    undo();
+    world.good("copy --resume disk.obl copy.obl");
+}
+
+/// Changes a byte of the first bucket of `copy.obl` that was written. Returns how to take that back.
+fn spoil(world: &World) -> impl FnOnce() + use<> {
     let copy = Bytes::of(&world.path("copy.obl"));
     let written = fs::read(world.path("copy.obl")).unwrap();
     let from = 2 * HEADER_BYTES as usize;
     let at = written[from..].iter().position(|byte| *byte != 0).unwrap() + from;
-    copy.replace(at as u64, &[written[at] ^ 1]);
-    world.bad("copy --resume disk.obl copy.obl", 7, "is not the same at both places");
-    world.bad("check copy.obl --key-file key", 7, "copy --resume");
-    copy.replace(at as u64, &[written[at]]);
-    world.good("copy --resume disk.obl copy.obl");
+    let before = written[at];
+    copy.replace(at as u64, &[before ^ 1]);
+    move || copy.replace(at as u64, &[before])
+}
+
+#[test]
+fn a_whole_copy_that_is_resumed_is_compared_again_and_the_report_says_what_was_done() {
+    let world = World::with_data(4);
+    let report = world.json("copy disk.obl copy.obl --no-verify --json");
+    assert_eq!((&report["read_back"], &report["buckets_compared"]), (&false.into(), &0.into()));
+    let undo = spoil(&world);
+    assert!(
+        world.good("copy --resume disk.obl copy.obl --no-verify").contains("nothing was read back")
+    );
+    for _ in 0..2 {
+        world.bad("copy --resume disk.obl copy.obl", 5, "is not the same at both places");
+    }
+    undo();
+    for _ in 0..2 {
+        let report = world.json("copy --resume disk.obl copy.obl --json");
+        assert_eq!(report["read_back"], true);
+        assert_eq!(report["buckets_compared"], report["buckets"]);
+        assert!(!world.path(PROGRESS).exists());
+    }
+    let said = world.good("copy --resume disk.obl copy.obl");
+    assert!(said.contains("everything was read back and compared"), "{said}");
+    world.good("check copy.obl --key-file key");
 }
 
 #[test]
