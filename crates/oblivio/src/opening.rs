@@ -14,6 +14,7 @@ use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeParams,
 };
 use oblivio_volume::unlock::{self, NewerCopies, UnlockError};
+use oblivio_volume::volume::shapes;
 use oblivio_volume::{Volume, VolumeError};
 
 use crate::error::{Error, ErrorKind};
@@ -164,7 +165,10 @@ impl Locked<'_> {
         let is_looked_at = looked.is_some();
         let (mut found, is_alone) = match looked {
             Some(looked) => (looked, false),
-            None if options.read_only => (once_made(self.location, open)?, false),
+            None if options.read_only => {
+                let opened = once_made(self.location, open);
+                (opened.or_else(|error| self.open_without_header(options, error))?, false)
+            }
             // Who has it open alone knows that nobody else is making it.
             None => (open()?, true),
         };
@@ -173,8 +177,8 @@ impl Locked<'_> {
         let state = state_of(self.state, &owner)?;
         // Whoever uses the directory keeps the volume, and nobody comes in between until it is opened.
         let dir = match self.newer {
-            NewerCopies::Refuse => home::open(&state)?,
-            NewerCopies::LeaveOut => home::open_to_read(&state)?,
+            NewerCopies::Refuse if !options.read_only => home::open(&state)?,
+            _ => home::open_to_read(&state)?,
         };
         if is_looked_at {
             match self.newer {
@@ -188,6 +192,37 @@ impl Locked<'_> {
         }
         let OpenedStore { store, condition } = found;
         Ok(Unlocking { store, condition, owner, state, dir })
+    }
+
+    /// Opens a file to read whose header is damaged, with the shapes that follow from the superblock in the client's directory.
+    /// `error` says why the file does not open by its header.
+    fn open_without_header(
+        &self,
+        options: &StoreOptions,
+        error: Error,
+    ) -> Result<OpenedStore, Error> {
+        if !matches!(error.kind(), ErrorKind::Input | ErrorKind::Tampered) {
+            return Err(error);
+        }
+        let Some(copy) = self.client_copy() else { return Err(error) };
+        let shapes = shapes(copy.unauthenticated_params())?;
+        // A file of another length is another file, whose path was mistaken for that of the volume.
+        let whole = options.clone().with_may_be_cut_off(false);
+        match self.location.open_without_header(&shapes, &whole) {
+            Ok(Some(opened)) => Ok(opened),
+            _ => Err(error),
+        }
+    }
+
+    /// The copy of the superblock in the client's directory, if a rescue names the directory: which one it is otherwise, only
+    /// a superblock says.
+    fn client_copy(&self) -> Option<LockedSuperblock> {
+        if self.newer == NewerCopies::Refuse {
+            return None;
+        }
+        // If the directory cannot be read, what is wrong with storage says more.
+        let dir = home::open_to_read(self.state?).ok()?;
+        unlock::client_copy(&dir).ok()?
     }
 
     /// Whoever can unlock a volume on files that somebody else has open. What comes out is authentic; whether it is the newest, the client's directory knows, which is in use.
@@ -228,7 +263,10 @@ impl Locked<'_> {
     ) -> Result<Unlocked, E> {
         let mut kind = None;
         let secret = || secret().inspect(|secret| kind = Some(secret.kind()));
-        let owner = unlock::unlock(store, self.attempt, self.newer, secret).map_err(|error| match error {
+        let client_copy = self.client_copy();
+        let unlocked =
+            unlock::unlock(store, self.attempt, self.newer, client_copy.as_ref(), secret);
+        let owner = unlocked.map_err(|error| match error {
             UnlockError::NoSuperblock(_) if is_cut_off => E::from(Error::new(
                 ErrorKind::Tampered,
                 "so much was cut off the file that no copy of the superblock is left: restore it from a backup",
@@ -256,13 +294,25 @@ pub fn state_of(named: Option<&Path>, owner: &Unlocked) -> Result<PathBuf, Error
     })
 }
 
-/// Refuses a URL of share servers that says something else of them than the volume does.
-fn check_parties(location: &Location, params: &VolumeParams) -> Result<(), Error> {
-    let StoreKind::Shares { servers, colluding } = location.kind() else { return Ok(()) };
+/// Refuses a location that names other share servers than those of the volume: one server alone by its own URL or by the
+/// path of its file, or `shares://` with another number of servers or of colluding ones.
+///
+/// # Errors
+/// [`Input`](ErrorKind::Input) if it does.
+pub fn check_parties(location: &Location, params: &VolumeParams) -> Result<(), Error> {
     let facts = params.config()?.facts();
     let is_other =
         |name, named: usize| number_of(&facts, name).filter(|of_volume| *of_volume != named as u64);
     let refused = |message| Err(Error::new(ErrorKind::Input, message));
+    let StoreKind::Shares { servers, colluding } = location.kind() else {
+        return match number_of(&facts, "servers") {
+            Some(of_volume) => refused(format!(
+                "{location} holds only the records of a volume that is on {of_volume} share servers: name the \
+                 volume by its shares:// URL, with all {of_volume} servers"
+            )),
+            None => Ok(()),
+        };
+    };
     if let Some(of_volume) = is_other("servers", servers) {
         return refused(format!(
             "the volume is on {of_volume} share servers, and {servers} are named: name all of them, in the order in which it was made"

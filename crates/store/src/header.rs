@@ -31,7 +31,15 @@ pub(crate) fn write(medium: &Medium, container: &Container, header: &[u8]) -> io
 
 /// Finds a sound copy, and what is wrong with the others. `may_be_cut_off` takes a file that is too short.
 pub(crate) fn find(medium: &Medium, may_be_cut_off: bool) -> Result<Found, OpenError> {
-    let shapes = find_shapes(medium)?;
+    examine(medium, find_shapes(medium)?, may_be_cut_off)
+}
+
+/// What is wrong with a file for trees of these shapes, whatever the copies of its header say.
+pub(crate) fn examine(
+    medium: &Medium,
+    shapes: Vec<TreeShape>,
+    may_be_cut_off: bool,
+) -> Result<Found, OpenError> {
     let container = Container::new(&shapes)?;
     let there = medium.bytes().map_err(reading)?;
     let missing_bytes = container.bytes().saturating_sub(there);

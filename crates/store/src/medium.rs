@@ -42,7 +42,17 @@ impl Medium {
         read_only: bool,
         beside_writer: bool,
     ) -> Result<Self, OpenError> {
-        let cannot_open = |cause| OpenError::io(&format!("open {}", path.display()), cause);
+        let cannot_open = |cause: io::Error| {
+            let is_read_only = cause.kind() == io::ErrorKind::ReadOnlyFilesystem;
+            let error = OpenError::io(&format!("open {}", path.display()), cause);
+            match is_read_only {
+                true => error.with(
+                    ": to use a volume writes to it, also with --read-only. `oblivio rescue`, `serve nbd --rescued`, \
+                     `copy`, `info` and `key list` only read it",
+                ),
+                false => error,
+            }
+        };
         // Nobody waits for the other end of what turns out to be a pipe.
         let file = OpenOptions::new()
             .read(true)

@@ -293,6 +293,22 @@ impl Location {
         }
     }
 
+    /// Opens a file to read, and takes it for one with trees of these shapes, whatever its header says. `None` for storage of
+    /// another kind, which keeps its shapes elsewhere.
+    ///
+    /// # Errors
+    /// Those of [`FileStore::open_without_header`].
+    pub fn open_without_header(
+        &self,
+        shapes: &[TreeShape],
+        options: &StoreOptions,
+    ) -> Result<Option<OpenedStore>, OpenError> {
+        let Self::File(path) = self else { return Ok(None) };
+        let store = FileStore::open_without_header(path, shapes, &file_options(options))?;
+        let condition = condition_of_file(&store, true)?;
+        Ok(Some(OpenedStore { store: Box::new(store), condition }))
+    }
+
     /// Storage that can be looked at while somebody has it open, to see whether it could be opened before [opening](Self::open) it takes it
     /// from them. None where opening takes nothing from anybody.
     ///
@@ -334,7 +350,8 @@ impl Location {
                 true => {
                     let name = place.name();
                     let message = format!(
-                        "the server has a volume {name} of this client: choose another name"
+                        "the server has a volume {name} of this client: choose another name, or remove what a \
+                         creation that was interrupted has left (oblivio remove)"
                     );
                     Err(OpenError::new(OpenErrorKind::Exists, message))
                 }
@@ -528,7 +545,8 @@ fn open_stripe(
         let opened = open(member).map_err(|error| match error.kind() {
             // The first were there.
             OpenErrorKind::Missing if !stores.is_empty() => error.of(&name).with(
-                "; if the creation of the stripe was interrupted, remove its members and make it again",
+                "; bring the member back, because nothing can be read without it. Only if the creation of the stripe was \
+                 interrupted, remove its other members and make it again",
             ),
             _ => error.of(&name),
         })?;

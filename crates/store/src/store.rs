@@ -165,6 +165,30 @@ impl FileStore {
         if !options.read_only {
             header::mend(&medium, &found)?;
         }
+        Self::with_header(medium, found, options)
+    }
+
+    /// Opens a file to read, and takes it for one with trees of these shapes, whatever its header says: for a rescue of a
+    /// file whose header is damaged.
+    ///
+    /// # Errors
+    /// When it is not whole, in use elsewhere, or the system refuses.
+    pub fn open_without_header(
+        path: &Path,
+        shapes: &[TreeShape],
+        options: &FileOptions,
+    ) -> Result<Self, OpenError> {
+        let medium = Medium::open(path, true, options.beside_writer)?;
+        let found = header::examine(&medium, shapes.to_vec(), options.may_be_cut_off)?;
+        let options = FileOptions { read_only: true, ..options.clone() };
+        Self::with_header(medium, found, &options)
+    }
+
+    fn with_header(
+        medium: Medium,
+        found: header::Found,
+        options: &FileOptions,
+    ) -> Result<Self, OpenError> {
         let store = Self::new(medium, &found.shapes, options)?;
         let damaged_header_copies = found.damaged_copies();
         Ok(Self { missing_bytes: found.missing_bytes, damaged_header_copies, ..store })
@@ -331,9 +355,9 @@ impl FileStore {
     fn fail(&mut self, act: &str, cause: io::Error) -> StoreError {
         let advice = match cause.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "make room, then open the file again"
+                "make room, and open the volume again; without room, `oblivio rescue` still reads it"
             }
-            io::ErrorKind::FileTooLarge => "allow longer files, then open the file again",
+            io::ErrorKind::FileTooLarge => "allow longer files, and open the volume again",
             _ => "check the medium, then open the file again",
         };
         let message = format!("cannot {act} ({cause}): {advice}");

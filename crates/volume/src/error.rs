@@ -85,7 +85,10 @@ impl VolumeError {
     pub(crate) fn of_client_directory(what: &str, error: io::Error) -> Self {
         let kind = VolumeErrorKind::of_file(&error);
         let advice = match kind {
-            VolumeErrorKind::NoSpace => ": make room there and open the volume again",
+            VolumeErrorKind::NoSpace => {
+                ": make room there and open the volume again. Without room, `oblivio rescue`, `serve nbd --rescued`, \
+                 `copy`, `info` and `key list` still read it"
+            }
             _ => "",
         };
         Self::caused_by(kind, format!("{what}: {error}{advice}"), error)

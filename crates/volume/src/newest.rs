@@ -10,6 +10,10 @@
 //! The sequence number alone would not do. A change that was lost before it was acknowledged leaves
 //! another superblock with the number of the next one.
 //!
+//! Beside it is a copy of the superblock itself, as storage holds it, for a [rescue](crate::rescue) of storage that shows none.
+//! Storage knows its bytes already. It is replaced before the file names another superblock, and whoever uses it checks it
+//! against the file: a key that was removed opens nothing with it.
+//!
 //! # Order
 //!
 //! A superblock is durable in all copies before the file names it, and the file names it, durably,
@@ -31,9 +35,12 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::keys::VolumeKey;
 use crate::keys::fields::{FieldReader, FieldWriter};
 use crate::state_dir::{self, StateDir};
-use crate::superblock::{LockedSuperblock, MAC_BYTES, Superblock, Unlocked, copies};
+use crate::superblock::{
+    LockedSuperblock, MAC_BYTES, SUPERBLOCK_BYTES, Superblock, Unlocked, copies,
+};
 
 const NAME: &str = "superblock";
+const COPY_NAME: &str = "superblock-copy";
 
 const MAGIC: [u8; 8] = *b"oblnewsb";
 const VERSION: u32 = 1;
@@ -91,9 +98,21 @@ pub(crate) fn damaged_copies(
     Ok(found.each().iter().filter(|copy| !copy.as_ref().is_ok_and(is_right)).count())
 }
 
-/// Names a superblock that is durable in all copies.
+/// Copies a superblock that is durable in storage to the client's directory, and names it.
 pub(crate) fn record(dir: &mut dyn StateDir, owner: &Unlocked) -> Result<(), VolumeError> {
+    let copy = owner.superblock.encode();
+    let has_it = state_dir::read_small(dir, COPY_NAME, SUPERBLOCK_BYTES)?
+        .is_some_and(|there| there[..] == copy[..]);
+    if !has_it {
+        state_dir::replace(dir, COPY_NAME, &copy[..])?;
+    }
     Ok(state_dir::replace(dir, NAME, &encode(&owner.superblock, &owner.volume_key))?)
+}
+
+/// The copy of the superblock in the client's directory, locked; `None` if there is none that is whole.
+pub(crate) fn copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, VolumeError> {
+    let bytes = state_dir::read_small(dir, COPY_NAME, SUPERBLOCK_BYTES)?;
+    Ok(bytes.and_then(|bytes| LockedSuperblock::decode(&bytes).ok()))
 }
 
 fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {

@@ -20,7 +20,10 @@
 
 use oblivio_core::BucketStore;
 
-use crate::keys::{Attempt, Secret};
+use crate::error::VolumeError;
+use crate::keys::{Attempt, Budget, Secret};
+use crate::newest;
+use crate::state_dir::StateDir;
 use crate::superblock::copies::read_copies;
 use crate::superblock::{LockedSuperblock, SuperblockError, Unlocked};
 
@@ -47,7 +50,8 @@ pub enum NewerCopies {
 
 /// Unlocks the volume in `store`: the newest superblock that the volume key vouches for.
 ///
-/// `secret` is asked once, after storage has shown a superblock. It may take its time.
+/// `secret` is asked once, after storage has shown a superblock. It may take its time. `client_copy` is unlocked instead if storage
+/// shows none.
 ///
 /// # Errors
 /// [`UnlockError`]. Nothing was changed.
@@ -55,15 +59,33 @@ pub fn unlock<E>(
     store: &mut impl BucketStore,
     attempt: Attempt,
     newer: NewerCopies,
+    client_copy: Option<&LockedSuperblock>,
     secret: impl FnOnce() -> Result<Secret, E>,
 ) -> Result<Unlocked, UnlockError<E>> {
     let mut copies = read_copies(store);
     if newer == NewerCopies::LeaveOut {
         copies.leave_out_newer();
     }
-    copies.newest().map_err(UnlockError::NoSuperblock)?;
+    let shown = copies.newest().map(drop);
+    let client_copy = client_copy.filter(|_| shown.is_err());
+    if client_copy.is_none() {
+        shown.map_err(UnlockError::NoSuperblock)?;
+    }
     let secret = secret().map_err(UnlockError::NoSecret)?;
-    copies.unlock(&secret, attempt).map_err(UnlockError::NotUnlocked)
+    let unlocked = match client_copy {
+        Some(copy) => copy.unlock_within(&secret, &mut Budget::new(attempt)),
+        None => copies.unlock(&secret, attempt),
+    };
+    unlocked.map_err(UnlockError::NotUnlocked)
+}
+
+/// The copy of the newest superblock that the client's directory keeps, for a rescue of storage that shows none; `None` if the
+/// directory has no whole copy. Nothing vouches for it before it is unlocked and [rescue](crate::rescue::rescue()) has checked it.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn client_copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, VolumeError> {
+    newest::copy(dir)
 }
 
 /// What anyone can see of the volume in `store`: its newest superblock, locked. Nothing vouches for it.

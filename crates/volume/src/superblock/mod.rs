@@ -194,7 +194,8 @@ impl LockedSuperblock {
         self.unlock_within(secret, &mut Budget::new(Attempt::default()))
     }
 
-    fn unlock_within(
+    /// The same, with what is left of `budget`.
+    pub(crate) fn unlock_within(
         &self,
         secret: &Secret,
         budget: &mut Budget,

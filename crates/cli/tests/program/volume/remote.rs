@@ -121,7 +121,7 @@ fn a_volume_on_a_server_is_a_volume() {
     world.good(&format!("check {volume}"));
     let info = world.json(&format!("info {volume} --json"));
     assert_eq!(info["blocks"], 2048, "{info}");
-    world.bad(&format!("create {volume} --size 8M"), 3, "choose another name");
+    world.bad(&format!("create {volume} --size 8M"), 3, "(oblivio remove)");
     assert!(server.get("/").starts_with("HTTP/1.1 404 "));
     let page = server.page();
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("requests_total"), "{page}");

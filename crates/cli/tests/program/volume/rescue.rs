@@ -9,7 +9,7 @@ use super::own_file_system::{folder, on_a_file_system};
 use super::store_file::{
     BUCKETS_AT, FRONT_AT, HEADER_BYTES, PAIR_BYTES, SUPERBLOCK_BYTES, back_at, superblocks,
 };
-use super::world::{VOLUME, World};
+use super::world::{MIB, VOLUME, World, bytes};
 use crate::common::oblivio;
 
 /// What a rescue said. Every block that it does not call lost or doubtful was right.
@@ -25,8 +25,13 @@ pub(crate) struct Rescue {
 impl Rescue {
     /// One of the volume of `world`, which ends with `code`.
     pub(crate) fn of(world: &World, code: i32) -> Self {
+        Self::with(world, "", code)
+    }
+
+    /// The same, with more options.
+    fn with(world: &World, options: &str, code: i32) -> Self {
         let _ = fs::remove_file(world.path("saved"));
-        let said = oblivio(world.path(""), &format!("rescue {VOLUME} saved --json"));
+        let said = oblivio(world.path(""), &format!("rescue {VOLUME} saved --json {options}"));
         assert_eq!(said.0, code, "{}", said.2);
         let report: Value = serde_json::from_str(&said.1).unwrap();
         let number = |value: &Value, field: &str| value[field].as_u64().unwrap();
@@ -137,6 +142,51 @@ fn damage_to_headers_and_superblocks_is_damage() {
     Rescue::of(&world, 0);
 }
 
+/// The client's directory has a copy of the superblock, from which the header follows.
+#[test]
+fn a_file_whose_first_and_last_mebibyte_are_gone_is_rescued_with_the_named_directory() {
+    let world = World::with_data(64);
+    fs::write(world.path("other"), bytes(5, 32)).unwrap();
+    world.good(&format!("key add {VOLUME} --new-key-file other"));
+    world.copy(world.state(), "old");
+    world.good(&format!("key remove {VOLUME} 1"));
+    let store = world.store();
+    let (back, zeros) = (back_at(&store), vec![0; MIB as usize]);
+    store.replace(0, &zeros);
+    store.replace(store.len() - MIB, &zeros);
+    for command in [format!("check {VOLUME}"), format!("rescue {VOLUME} saved")] {
+        world.bad(&command, 3, "with --state");
+    }
+    let state = world.state();
+    let options = format!("--state {}", state.display());
+    let Rescue { blocks, lost, damage, .. } = Rescue::with(&world, &options, 7);
+    let block_bytes = 4096;
+    assert!(lost > 0 && blocks * block_bytes > 32 * MIB, "{blocks} blocks, {lost} bytes lost");
+    assert_eq!(damage[0], "3 of 3 copies of the file's header are damaged");
+    assert!(damage[1].starts_with("2 of 4 copies of the superblock"), "{}", damage[1]);
+    // And without any superblock in storage.
+    store.replace(back, &zeros[..PAIR_BYTES as usize]);
+    let without = Rescue::with(&world, &options, 7);
+    assert!(
+        without.damage[1].starts_with("4 of 4 copies of the superblock"),
+        "{}",
+        without.damage[1]
+    );
+    assert_eq!((without.blocks, without.lost), (blocks, lost));
+
+    // Another file is not taken for the volume.
+    world.bad(&format!("rescue data none --key-file key {options}"), 3, "check the path");
+
+    // The key that was removed opens nothing, also with the copy of before.
+    let removed = format!("rescue disk.obl none --key-file other {options}");
+    world.bad(&removed, 6, "the key file is wrong");
+    world.copy("old/superblock-copy", state.join("superblock-copy"));
+    world.bad(&removed, 8, "key slots went back");
+    fs::remove_file(state.join("superblock-copy")).unwrap();
+    world.bad(&format!("rescue {VOLUME} none {options}"), 3, "check the path");
+    assert!(!world.path("none").exists());
+}
+
 #[test]
 fn of_damage_all_over_so_much_is_told_and_the_rest_counted() {
     let world = World::with_data(16);
@@ -190,6 +240,22 @@ fn rescues_from_a_read_only_file_system() {
     world.good(&rescue);
     assert!(fs::read(world.path("saved")).unwrap() == fs::read(world.path("data")).unwrap());
     fs::remove_file(world.path("saved")).unwrap();
+    // What writes says what does not, and that works.
+    let volume = format!("{place}/disk.obl --key-file key --state {place}/state");
+    for command in [
+        format!("check {volume}"),
+        format!("serve nbd {volume} --read-only --run true"),
+        format!("key remove {volume} 0"),
+    ] {
+        for works in ["oblivio rescue", "serve nbd --rescued", "`copy`", "`info`", "key list"] {
+            world.bad(&command, 1, works);
+        }
+    }
+    let read = "nbdcopy \"$uri\" back && cmp data back";
+    world.good(&format!("serve nbd {volume} --rescued --socket sock --run '{read}'"));
+    world.good(&format!("info {volume} --require-clean"));
+    world.good(&format!("key list {place}/disk.obl"));
+    world.good(&format!("copy {place}/disk.obl copy.obl"));
 
     mount("remount,rw");
     fs::remove_file(media.join("state/lock")).unwrap();
