@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use oblivio_store::{Location, path_text};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
@@ -12,6 +13,14 @@ use crate::error::CliError;
 /// Prints `text`, with a line end.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
     print_bytes(format!("{}\n", text.trim_end()).as_bytes())
+}
+
+/// A location as text that [parses](Location::parse) to the same again, also if its path is not UTF-8.
+pub(crate) fn location_text(location: &Location) -> String {
+    match location {
+        Location::File(path) if path.to_str().is_none() => path_text(path),
+        other => other.to_string(),
+    }
 }
 
 /// Prints bytes as they are.

@@ -79,7 +79,7 @@ mod syncer;
 mod worker;
 
 pub use error::{OpenError, OpenErrorKind};
-pub use location::{InvalidLocation, Location, Members, StoreKind};
+pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remains, StoreOptions};
 pub use remote::{Asking, Dial, RemoteMode, RemoteOptions, RemoteStore};
 pub use remote_place::{PORT, RemotePlace};

@@ -25,7 +25,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, percent_encode};
 
 use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
 use crate::remote_place::{self, RemotePlace};
@@ -213,6 +213,20 @@ impl fmt::Display for Location {
             Self::Stripe(members) => write!(f, "stripe:{}", members.names().join(",")),
         }
     }
+}
+
+/// A path as text for programs: the path itself, or its absolute `file://` URL if it is not UTF-8.
+pub fn path_text(path: &Path) -> String {
+    /// All but what RFC 3986 leaves unescaped in a path.
+    const IN_URL: &AsciiSet =
+        &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+    path.to_str().map_or_else(
+        || {
+            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+            format!("file://{}", percent_encode(absolute.as_os_str().as_bytes(), IN_URL))
+        },
+        str::to_owned,
+    )
 }
 
 /// What is escaped in a path that is no text.

@@ -1,9 +1,10 @@
 //! The figures of a demonstration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use oblivio_core::view::Operation;
-use serde::Serialize;
+use oblivio_store::path_text;
+use serde::{Serialize, Serializer};
 
 use super::crash::Mounted;
 use super::folder::{Difference, Folder};
@@ -14,6 +15,7 @@ use crate::error::CliError;
 /// What `--json` prints. Names are API.
 #[derive(Serialize)]
 pub(super) struct Report {
+    #[serde(serialize_with = "as_text")]
     folder: PathBuf,
     files: usize,
     file_bytes: u64,
@@ -27,8 +29,15 @@ pub(super) struct Report {
     files_synced_before_the_kill: usize,
     files_lost: usize,
     files_changed: usize,
+    #[serde(serialize_with = "as_text")]
     picture: PathBuf,
+    #[serde(serialize_with = "as_text")]
     view: PathBuf,
+}
+
+/// A path that is not UTF-8 is no JSON.
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&path_text(path))
 }
 
 #[derive(Serialize)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use oblivio_sim::recording::Traffic;
+use oblivio_store::path_text;
 use serde_json::{Value, json};
 
 /// A trace, counted.
@@ -43,7 +44,7 @@ impl Summary {
     pub(super) fn json(&self) -> Value {
         let Self { path, misses, past_last_level, pages, emulated, seconds } = self;
         json!({
-            "trace": path,
+            "trace": path_text(path),
             "instructions": misses.instructions,
             "reads": misses.reads,
             "writes": misses.writes,

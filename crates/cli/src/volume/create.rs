@@ -5,7 +5,7 @@ use std::path::Path;
 use oblivio::creation::{self, Creation};
 use oblivio::opening::state_of;
 use oblivio_core::durable::Contents;
-use oblivio_store::{Location, StoreOptions};
+use oblivio_store::{Location, StoreOptions, path_text};
 use oblivio_volume::keys::{Cost, Secret};
 use oblivio_volume::superblock::Unlocked;
 use oblivio_volume::{Coins, VolumeOptions};
@@ -43,8 +43,8 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     make(location, &state, &owner, coins, image.as_ref())?;
     if args.json {
         let mut json = plan.json();
-        json["volume"] = json!(location.to_string());
-        json["state"] = json!(state);
+        json["volume"] = json!(output::location_text(location));
+        json["state"] = json!(path_text(&state));
         return output::print(&format!("{json:#}"));
     }
     let passphrase = matches!(secret, Secret::Passphrase(_)).then_some(cost);
@@ -54,7 +54,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
 /// What matters of a volume that was just made: where it is, what has to be kept, and what to do next.
 fn made(plan: &Plan, args: &VolumeArgs, state: &Path, passphrase: Option<Cost>) -> String {
     let with = args.options().iter().map(|option| format!(" {option}")).collect::<String>();
-    let volume = shell_word(args.volume.to_string());
+    let volume = shell_word(output::location_text(&args.volume));
     // Root has another home directory.
     let for_root = match args.state {
         None if !geteuid().is_root() => {

@@ -1,10 +1,13 @@
 //! The life of a volume, command by command.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use serde_json::Value;
 
 use super::world::{MIB, VOLUME, World, bytes};
+use crate::common;
 
 /// The fields of `report` that are there, and no others.
 fn assert_fields(report: &Value, names: &[&str]) {
@@ -262,4 +265,38 @@ fn manuals_and_completions_know_every_command() {
         }
         assert!(!script.contains("in-background"), "{shell}: nobody types that");
     }
+}
+
+/// A path that is not UTF-8 is a `file://` URL in JSON, and panics nowhere.
+#[test]
+fn paths_that_are_not_utf_8_are_urls_in_json() {
+    let world = World::new();
+    let folder = world.path(OsStr::from_bytes(b"n\xff"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(world.path("data"), bytes(3, 1 << 16)).unwrap();
+    let file = |name: &str| folder.join(name).into_os_string();
+    let run = |words: &str, paths: &[OsString]| -> Value {
+        let mut command = common::command(&world.path(""), words);
+        let output = command.args(paths).output().unwrap();
+        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let at = || [file("v"), "--state".into(), file("s"), "--key-file".into(), "key".into()];
+    let made = run("create --size 64K --json", &at());
+    for (field, name) in [("volume", "v"), ("state", "s")] {
+        let url = made[field].as_str().unwrap();
+        assert!(url.starts_with("file:///") && url.ends_with(&format!("/n%FF/{name}")), "{made}");
+    }
+    let url = made["volume"].as_str().unwrap();
+    assert_eq!(world.json(&format!("info {url} --public --json"))["authenticated"], false);
+    run("info --json", &at());
+    run("check --json", &at());
+    run("serve nbd --json --run true", &at());
+    run("copy --json", &[file("v"), file("copy")]);
+    run("rescue --json", &[&at()[..], &[file("image")]].concat());
+    let mut record = common::command(&world.path(""), "view record --run true --output");
+    assert!(record.arg(file("view")).args(at()).output().unwrap().status.success());
+    run("view show --json", &[file("view")]);
+    run("trace make scan --records 10 --json --output", &[file("trace")]);
+    run("remove --yes --json", &[file("copy")]);
 }
