@@ -91,6 +91,17 @@ fn undone(location: &Location, made: &[FileId], error: Error) -> Error {
         return error;
     }
     match location.remove() {
+        Ok(()) if error.kind() == ErrorKind::NoSpace => {
+            let said = error.to_string();
+            // What follows is advice for a volume that is there.
+            let what = said.split(": make room").next().unwrap_or_default();
+            Error::new(
+                ErrorKind::NoSpace,
+                format!(
+                    "{what}. Nothing is left of the new volume: make room, and create it again"
+                ),
+            )
+        }
         Ok(()) => error,
         Err(why) => {
             let kind = error.kind();

@@ -3,7 +3,7 @@
 use std::io;
 
 use indicatif::ProgressBar;
-use oblivio::opening::no_superblock;
+use oblivio::opening::{check_parties, no_superblock};
 use oblivio_core::StoreError;
 use oblivio_core::store::{TreeShape, shapes_of};
 use oblivio_store::{BoxedStore, Location, OpenError, OpenErrorKind, OpenedStore, StoreOptions};
@@ -39,7 +39,8 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let options = StoreOptions::default().with_read_only(true);
     let OpenedStore { store: mut source, condition } = from.open(&options)?;
     condition.damage.iter().for_each(|damage| output::remark(&format!("{from}: {damage}")));
-    copying::look(&mut *source).map_err(|error| no_superblock(error, from.kind()))?;
+    let looked = copying::look(&mut *source).map_err(|error| no_superblock(error, from.kind()))?;
+    check_parties(from, looked.unauthenticated_params())?;
     let shapes = shapes_of(&*source);
     let kept = KeptProgress::of(args, &shapes)?;
     // From here on there is something to say when it is asked to end.
@@ -55,6 +56,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
         }
     };
 
+    let is_resumed = begun != Progress::begin(name);
     let reads_back = !args.no_verify;
     let options = CopyOptions { reads_back, keep_each_bytes: args.keep_every };
     let bar = progress::bar_of(0, "buckets");
@@ -66,7 +68,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     drop(target);
     kept.remove().map_err(|error| not_kept(&kept, &error))?;
     output::print(&if args.json {
-        format!("{:#}", report_json(args, &copied))
+        format!("{:#}", report_json(args, &copied, is_resumed))
     } else {
         format!(
             "{to} is a copy of {from}: {}.\n\
@@ -77,14 +79,14 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
 }
 
 /// What this run did. What an earlier run did before it was interrupted is not counted.
-fn report_json(args: &CopyArgs, copied: &Copied) -> Value {
+fn report_json(args: &CopyArgs, copied: &Copied, is_resumed: bool) -> Value {
     json!({
-        "from": args.from.to_string(),
-        "to": args.to.to_string(),
+        "from": output::location_text(&args.from),
+        "to": output::location_text(&args.to),
         "buckets": copied.buckets,
         "buckets_written": copied.buckets_written,
         "bytes_written": copied.bytes_written,
-        "resumed": args.resume,
+        "resumed": is_resumed,
         "buckets_compared": copied.buckets_compared,
         "read_back": copied.buckets_compared == copied.buckets,
     })
@@ -227,6 +229,10 @@ fn not_kept(kept: &KeptProgress, error: &io::Error) -> CliError {
                 "{message}: make room there. The same command with --resume goes on"
             ))
         }
+        io::ErrorKind::NotFound => CliError::Output(format!(
+            "{path}, which says how far the copy has come, cannot be written, because its folder does not exist: \
+             make the folder, or name another place"
+        )),
         _ => CliError::Output(format!("{message}: name another place with --progress")),
     }
 }

@@ -1,5 +1,6 @@
 //! `oblivio remove`: a volume, or what an interrupted creation has left of one, is not there any more.
 
+use oblivio::opening::check_parties;
 use oblivio_core::durable::number_of;
 use oblivio_store::{BoxedStore, Location, OpenErrorKind, Remains, StoreKind};
 use oblivio_volume::unlock;
@@ -32,16 +33,24 @@ pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
         _ => error.into(),
     })?;
     output::print(&if *json {
-        let json = json!({ "removed": volume.to_string(), "bytes_freed": bytes, "absent": absent });
+        let json = json!({ "removed": output::location_text(volume), "bytes_freed": bytes, "absent": absent });
         format!("{json:#}")
     } else {
         format!("{volume} is removed. Its client's directory is of no use any more{elsewhere}")
     })
 }
 
-/// Refuses to leave a part of the volume on share servers that are not named, if most of those that are say that there are others. One alone may lie.
+/// Refuses to leave a part of the volume on share servers that are not named. Of several servers, more than half must say that
+/// there are others, because one may lie.
 fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Result<(), CliError> {
-    let StoreKind::Shares { servers: named, .. } = volume.kind() else { return Ok(()) };
+    let StoreKind::Shares { servers: named, .. } = volume.kind() else {
+        // What shows no superblock is a creation that was interrupted.
+        let shown = stores.iter_mut().filter_map(|store| unlock::look(store).ok());
+        for superblock in shown {
+            check_parties(volume, superblock.unauthenticated_params())?;
+        }
+        return Ok(());
+    };
     let said: Vec<_> = stores.iter_mut().filter_map(servers_of).collect();
     let more: Vec<_> = said.iter().filter(|servers| **servers > named as u64).collect();
     match more.first() {

@@ -3,6 +3,7 @@
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
 
 use oblivio_volume::rescue::RescueTarget;
 use zeroize::Zeroizing;
@@ -24,7 +25,13 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
         .and_then(|()| file.set_len(salvage.params().capacity_bytes()))
         .map_err(|error| files::cannot_write(&args.output, &error))?;
     let block_bytes = salvage.params().block_bytes;
-    let report = salvage.finish(&mut Image { file, block_bytes: block_bytes.into() })?;
+    let mut image = Image { file, path: &args.output, block_bytes: block_bytes.into() };
+    let report = salvage.finish(&mut image).map_err(|error| match error {
+        CliError::NoSpace(full) => {
+            CliError::NoSpace(format!("{full}: make room there, or choose another place"))
+        }
+        error => error,
+    })?;
     file.sync_all().map_err(|error| files::cannot_write(&args.output, &error))?;
     unnamed.name_new()?;
     output::print(&if args.json {
@@ -38,18 +45,27 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
 /// A file that is zeros where nothing was put.
 struct Image<'f> {
     file: &'f File,
+    path: &'f Path,
     block_bytes: u64,
+}
+
+impl Image<'_> {
+    fn of_path(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
+    }
 }
 
 impl RescueTarget for Image<'_> {
     fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(data, block * self.block_bytes)
+        let written = self.file.write_all_at(data, block * self.block_bytes);
+        written.map_err(|error| self.of_path(error))
     }
 
     fn clear(&mut self, block: u64) -> io::Result<()> {
         // What was never put is a hole, and stays one.
         let mut there = Zeroizing::new(vec![0; self.block_bytes as usize]);
-        self.file.read_exact_at(&mut there, block * self.block_bytes)?;
+        let read = self.file.read_exact_at(&mut there, block * self.block_bytes);
+        read.map_err(|error| self.of_path(error))?;
         if there.iter().any(|byte| *byte != 0) {
             there.fill(0);
             self.put(block, &there)?;

@@ -19,7 +19,10 @@ use crate::progress;
 const TOLD_MAX: usize = 20;
 
 /// A damaged volume that is about to be read.
-pub(super) struct Salvage(Unlocking);
+pub(super) struct Salvage {
+    unlocking: Unlocking,
+    is_on_share_servers: bool,
+}
 
 impl Salvage {
     /// Opens store and directory to be read, and nothing else.
@@ -27,22 +30,24 @@ impl Salvage {
         // Servers compute for who may write, and keep everybody else out meanwhile.
         let computes = matches!(at.place.volume, Location::Shares(_));
         let options = StoreOptions::default().with_read_only(!computes).with_may_be_cut_off(true);
-        Ok(Self(opening::unlock(at, &options, NewerCopies::LeaveOut)?))
+        let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
+        Ok(Self { unlocking, is_on_share_servers: computes })
     }
 
     pub(super) fn params(&self) -> &VolumeParams {
-        self.0.owner.superblock.params()
+        self.unlocking.owner.superblock.params()
     }
 
     /// The client's directory.
     pub(super) fn state(&self) -> &Path {
-        &self.0.state
+        &self.unlocking.state
     }
 
     /// Reads all of storage. Nothing is open any more when this returns.
     pub(super) fn finish(self, target: &mut dyn RescueTarget) -> Result<Report, CliError> {
         let block_bytes = u64::from(self.params().block_bytes);
-        let Self(Unlocking { store, condition, owner, dir, .. }) = self;
+        let Self { unlocking, is_on_share_servers } = self;
+        let Unlocking { store, condition, owner, dir, .. } = unlocking;
         let mut damage = Damage::default();
         condition.damage.into_iter().for_each(|sentence| damage.push(sentence));
         let bar = progress::bar_of(0, "buckets");
@@ -51,7 +56,7 @@ impl Salvage {
             bar.set_position(read);
         });
         bar.finish_and_clear();
-        Ok(Report { rescued: rescued?, block_bytes })
+        Ok(Report { rescued: rescued?, block_bytes, is_on_share_servers })
     }
 }
 
@@ -59,11 +64,12 @@ impl Salvage {
 pub(super) struct Report {
     pub(super) rescued: Rescued,
     block_bytes: u64,
+    is_on_share_servers: bool,
 }
 
 impl Report {
     pub(super) fn json(&self) -> Value {
-        let Self { rescued, block_bytes } = self;
+        let Self { rescued, block_bytes, .. } = self;
         let ranges = |blocks: &[Range<u64>]| -> Vec<Value> {
             let range = |range: &Range<u64>| json!({ "offset": range.start * block_bytes, "bytes": (range.end - range.start) * block_bytes });
             blocks.iter().map(range).collect()
@@ -80,7 +86,7 @@ impl Report {
 
     /// `became` says what became of the blocks.
     pub(super) fn text(&self, became: &str) -> String {
-        let Self { rescued, block_bytes } = self;
+        let Self { rescued, block_bytes, .. } = self;
         let mut lines = vec![format!("{} blocks {became}", rescued.blocks)];
         for (blocks, what) in
             [(&rescued.lost, "lost"), (&rescued.doubtful, "may be older than the latest")]
@@ -115,8 +121,15 @@ impl Report {
         if rescued.damage.count() == 0 && rescued.lost.is_empty() {
             return Ok(());
         }
+        let advice = match self.is_on_share_servers {
+            true => {
+                ". `oblivio check` names servers whose shares are wrong. If two have each other's folders, exchange \
+                 the folders again before any server is repaired"
+            }
+            false => "",
+        };
         Err(CliError::Tampered(format!(
-            "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: {}",
+            "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: {}{advice}",
             rescued.damage.count(),
             count(&rescued.lost),
             count(&rescued.doubtful)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::own_file_system::{folder, on_a_file_system};
-use super::store_file::HEADER_BYTES;
+use super::store_file::BUCKETS_AT;
 use super::world::{Bytes, MIB, World, bytes, end, end_by, hearing_signals, wait_until};
 use crate::common;
 
@@ -154,11 +154,13 @@ fn what_changes_at_the_new_place_before_it_is_read_back_is_code_5() {
 fn spoil(world: &World) -> impl FnOnce() + use<> {
     let copy = Bytes::of(&world.path("copy.obl"));
     let written = fs::read(world.path("copy.obl")).unwrap();
-    let from = 2 * HEADER_BYTES as usize;
+    let from = BUCKETS_AT as usize;
     let at = written[from..].iter().position(|byte| *byte != 0).unwrap() + from;
     let before = written[at];
     copy.replace(at as u64, &[before ^ 1]);
-    move || copy.replace(at as u64, &[before])
+    move || {
+        copy.replace(at as u64, &[before]);
+    }
 }
 
 #[test]
@@ -166,6 +168,7 @@ fn a_whole_copy_that_is_resumed_is_compared_again_and_the_report_says_what_was_d
     let world = World::with_data(4);
     let report = world.json("copy disk.obl copy.obl --no-verify --json");
     assert_eq!((&report["read_back"], &report["buckets_compared"]), (&false.into(), &0.into()));
+    assert_eq!(report["resumed"], false);
     let undo = spoil(&world);
     assert!(
         world.good("copy --resume disk.obl copy.obl --no-verify").contains("nothing was read back")
@@ -176,7 +179,7 @@ fn a_whole_copy_that_is_resumed_is_compared_again_and_the_report_says_what_was_d
     undo();
     for _ in 0..2 {
         let report = world.json("copy --resume disk.obl copy.obl --json");
-        assert_eq!(report["read_back"], true);
+        assert_eq!((&report["read_back"], &report["resumed"]), (&true.into(), &true.into()));
         assert_eq!(report["buckets_compared"], report["buckets"]);
         assert!(!world.path(PROGRESS).exists());
     }
@@ -199,7 +202,7 @@ fn what_cannot_be_copied_is_refused_and_nothing_is_touched() {
         ("copy --resume disk.obl hard.obl", 3, "name another place"),
         ("copy disk.obl stripe:new.obl,link.obl", 3, "name another place"),
         ("copy disk.obl there.obl", 3, "there.obl exists"),
-        ("copy disk.obl nowhere/copy.obl", 4, "nowhere/copy.obl.copying"),
+        ("copy disk.obl nowhere/copy.obl", 4, "make the folder, or name another place"),
         ("copy disk.obl copy.obl --progress link.obl", 3, "is a part of a volume"),
         ("copy disk.obl copy.obl --progress ./copy.obl", 3, "is a part of a volume"),
         ("copy disk.obl copy.obl --progress there.obl", 3, "a copy was begun there"),
@@ -297,6 +300,20 @@ fn copies_until_there_is_no_room() {
     let there = folder.display();
     world.bad(&format!("copy disk.obl {there}/copy.obl --keep-every 1M"), 10, "--resume goes on");
     world.bad(&format!("copy --resume disk.obl {there}/copy.obl"), 10, "make room");
+    // Others say which place is full, too.
+    fs::remove_file(folder.join("copy.obl")).unwrap();
+    let rescue = format!("rescue disk.obl {there}/saved --key-file key");
+    world.bad(&rescue, 10, &format!("{there}/saved"));
+    world.bad(&rescue, 10, "choose another place");
+    let rescued =
+        format!("serve nbd disk.obl --key-file key --rescued --scratch {there} --run true");
+    world.bad(&rescued, 10, &format!("({there})"));
+    let create = format!("create {there}/new.obl --key-file key --state new --from data");
+    let (code, _, said) = common::oblivio(world.path(""), &create);
+    assert!(code == 10 && said.contains("Nothing is left of the new volume"), "{code}: {said}");
+    assert!(!said.contains("again;") && !said.contains("rescue"), "{said}");
+    fs::remove_file(folder.join(PROGRESS)).unwrap();
+    world.bad(&format!("copy disk.obl {there}/copy.obl --keep-every 1M"), 10, "--resume goes on");
     let mut mount = Command::new("mount");
     assert!(mount.args(["-o", "remount,size=100M"]).arg(&folder).status().unwrap().success());
     world.good(&format!("copy --resume disk.obl {there}/copy.obl"));

@@ -126,6 +126,12 @@ impl ShareServers {
         format!("shares://{addresses}/{name}?server={keys}&key=client.key{}", self.more)
     }
 
+    /// The bucket URL of one of them alone, which no volume has.
+    fn bucket_url(&self, server: usize, name: &str) -> String {
+        let (address, key) = (&self.addresses[server], &self.keys[server]);
+        format!("oblivio+tls://{address}/{name}?server={key}&key=client.key")
+    }
+
     /// `URL` with what opens it.
     pub(super) fn volume(&self, name: &str) -> String {
         let all: Vec<_> = (0..self.addresses.len()).collect();
@@ -183,6 +189,26 @@ fn a_volume_on_share_servers_is_a_volume() {
     }
     assert!(fs::read_to_string(world.path("view.svg")).unwrap().contains("of tree 100"));
     world.bad(&format!("create {volume} --size 1M {SMALL}"), 3, "choose another name");
+    // One server alone holds records, which are no volume.
+    let alone = servers.bucket_url(0, "disk");
+    for command in [
+        format!("copy '{alone}' copy.obl"),
+        format!("remove '{alone}'"),
+        format!("remove '{alone}' --yes"),
+        format!("info '{alone}' --public"),
+        format!("info '{alone}' --key-file key"),
+        format!("key list '{alone}'"),
+        format!("check '{alone}' --key-file key"),
+        format!("rescue '{alone}' rescued --key-file key"),
+        format!("serve nbd '{alone}' --key-file key --run true"),
+        format!("key add '{alone}' --key-file key --new-key-file data"),
+        format!("create '{alone}' --size 1M --key-file key"),
+    ] {
+        let said =
+            if command.starts_with("create") { "another name" } else { "by its shares:// URL" };
+        world.bad(&command, 3, said);
+    }
+    assert!(!world.path("copy.obl").exists() && !world.path("copy.obl.copying").exists());
     // Whoever uses it keeps it, and is not fenced off by who finds that there is nothing to make anew.
     let url = servers.url_of(&[0, 1, 2], "disk");
     let remove = format!("{PROGRAM} remove \"{url}\" --yes; test $? = 9");
