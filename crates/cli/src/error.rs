@@ -61,7 +61,12 @@ pub(crate) enum CliError {
 
 impl CliError {
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+        ExitCode::from(self.code())
+    }
+
+    /// The exit code as a number.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
             Self::Engine(_) => 1,
             // Of a command line that is not understood, clap leaves with it.
             Self::Usage(_) => 2,
@@ -83,7 +88,7 @@ impl CliError {
                 let code = status.code().or(as_shells_say);
                 code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
             }
-        })
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! `oblivio mount` and `oblivio umount`.
 
 use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,7 +133,7 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     let recorded = opened.recording.map_or(Ok(()), super::recording::Recording::finish);
     let ended = served.and(closed).and(recorded);
     if let Err(error) = &ended {
-        registration.has_failed(&error.to_string());
+        registration.has_failed(error.code(), &error.to_string());
     }
     drop(registration);
     ended?;
@@ -190,10 +192,12 @@ pub(crate) fn umount(args: &UmountArgs) -> Result<(), CliError> {
         progress::during(&waiting, || unmount_served(&args.directory, &registry, STARTING_MAX))?;
     output::print(&match unmounted {
         Unmounted::Closed => format!("{directory} is unmounted, and its volume is closed"),
-        Unmounted::Failed(why) => {
-            return Err(CliError::Engine(format!(
+        Unmounted::Failed { exit_code, why } => {
+            output::remark(&format!(
                 "{directory} is unmounted, and what served it has failed: {why}. What was flushed is kept; the rest may be lost"
-            )));
+            ));
+            // That of the mount itself: scripts tell a full disk from a broken one.
+            return Err(CliError::Said(ExitStatus::from_raw(i32::from(exit_code) << 8)));
         }
         Unmounted::Abandoned => format!(
             "{directory} is unmounted. The process that served it had died: its volume recovers when it is opened next"

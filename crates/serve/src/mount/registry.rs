@@ -41,7 +41,8 @@ pub struct Registry {
 pub struct Registration {
     directory: PathBuf,
     place: PathBuf,
-    /// Locked. A process number in decimal digits, a line end, the directory; and once the disk has failed, a zero byte and why.
+    /// Locked. A process number in decimal digits, a line end, the directory; and once the disk has failed, a zero byte, the exit
+    /// code as one byte, and why.
     record: File,
 }
 
@@ -184,10 +185,10 @@ impl Registration {
         &self.directory
     }
 
-    /// Tells whoever waits for this process that its disk has failed, and why.
-    pub fn has_failed(&mut self, why: &str) {
+    /// Tells those who wait for this process that its disk has failed, with which exit code it ends, and why.
+    pub fn has_failed(&mut self, exit_code: u8, why: &str) {
         // If it cannot be told, it is taken for one that has died.
-        let _ = self.record.write_all(format!("\0{why}").as_bytes());
+        let _ = self.record.write_all(&[&[0, exit_code], why.as_bytes()].concat());
     }
 
     /// Where the disk may be shown to this process only.
@@ -275,23 +276,29 @@ impl Served {
             self.record.lock_shared().map_err(MountError::file(&self.place))?;
             let record = self.record.metadata().map_err(MountError::file(&self.place))?;
             if record.nlink() == 0 {
-                return self.failure().map(|why| why.map_or(Unmounted::Closed, Unmounted::Failed));
+                return Ok(self.failure()?.unwrap_or(Unmounted::Closed));
             }
             // It died before it could remove its record.
         }
         Ok(if self.take_down()? { Unmounted::Abandoned } else { Unmounted::NothingLeft })
     }
 
-    /// What the process has said of a disk that failed.
-    fn failure(&self) -> Result<Option<String>, MountError> {
+    /// What the process has said of a disk that failed, [`Unmounted::Failed`].
+    fn failure(&self) -> Result<Option<Unmounted>, MountError> {
         let mut text = vec![];
         let mut record = &self.record;
         record
             .seek(SeekFrom::Start(0))
             .and_then(|_| record.take(2 * RECORD_BYTES_MAX).read_to_end(&mut text))
             .map_err(MountError::file(&self.place))?;
-        let why = text.iter().position(|byte| *byte == 0).map(|zero| &text[zero + 1..]);
-        Ok(why.map(|why| String::from_utf8_lossy(why).into_owned()))
+        let told = text.iter().position(|byte| *byte == 0).map(|zero| &text[zero + 1..]);
+        Ok(told.map(|told| {
+            let (exit_code, why) = told.split_first().unwrap_or((&1, &[]));
+            Unmounted::Failed {
+                exit_code: *exit_code,
+                why: String::from_utf8_lossy(why).into_owned(),
+            }
+        }))
     }
 
     /// Takes down what a dead process left, and answers whether anything was still mounted.

@@ -18,8 +18,13 @@ const LOOK: Duration = Duration::from_millis(100);
 pub enum Unmounted {
     /// The process that served it has closed its disk.
     Closed,
-    /// Its disk has failed, for this reason: what was flushed is kept, and the rest may be lost.
-    Failed(String),
+    /// Its disk has failed: what was flushed is kept, and the rest may be lost.
+    Failed {
+        /// The exit code of the process.
+        exit_code: u8,
+        /// The reason.
+        why: String,
+    },
     /// That process had died, and what it left was taken down.
     Abandoned,
     /// That process had ended, and left nothing: it never came to mount anything, or that was unmounted before.

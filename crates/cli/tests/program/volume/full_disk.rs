@@ -2,6 +2,7 @@
 //! there is room.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use oblivio_volume::state_dir::{FILLER, FsStateDir, StateDir};
 
+use super::needs::can_mount;
 use super::own_file_system::{folder, on_a_file_system};
 use super::tools::try_run;
 use super::world::{MIB, Server, VOLUME, World};
@@ -64,6 +66,31 @@ fn files_that_may_not_be_longer_are_a_full_disk() {
     assert_flushed(&server, flushed);
     assert_eq!(server.stop().0, 0);
     world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+fn storage_of_a_mounted_disk_fills_up() {
+    if can_mount() {
+        on_a_small_file_system(20 * MIB, "unmounts_a_disk_whose_storage_is_full");
+    }
+}
+
+#[test]
+#[ignore = "run by a test above, on a file system of its own"]
+fn unmounts_a_disk_whose_storage_is_full() {
+    let (world, folder) = (World::new(), folder());
+    std::os::unix::fs::symlink(folder.join("disk.obl"), world.path("disk.obl")).unwrap();
+    world.good("create there.obl --key-file key --size 16M");
+    world.copy("there.obl", folder.join("disk.obl"));
+    fs::create_dir(world.path("mnt")).unwrap();
+    world.good(&format!("mount {VOLUME} mnt --raw --background --cache 0"));
+    let mut disk = fs::File::options().write(true).open(world.path("mnt/disk")).unwrap();
+    let piece = vec![7; 256 << 10];
+    let fits = (0..64).all(|_| disk.write_all(&piece).and_then(|()| disk.sync_all()).is_ok());
+    assert!(!fits, "storage has room for all");
+    drop(disk);
+    // That of `mount` in the foreground.
+    world.bad("umount mnt", 10, "what served it has failed");
 }
 
 /// Makes room on the file system of `folder`.
