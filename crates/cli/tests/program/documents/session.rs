@@ -30,6 +30,7 @@ pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, contents).unwrap();
     }
+    make_another_volume(dir.path());
     let Outcome { ended, rest, terminal } = type_in(dir.path(), steps);
     for (number, (step, (text, code))) in steps.iter().zip(&ended).enumerate() {
         let command = &step.command;
@@ -56,6 +57,18 @@ pub(super) fn run(page: &str, steps: &[Step], files: &[(&str, &[u8])]) {
             terminal.lines().filter(|line| is_prompt(line)).map(str::trim).collect();
         assert_eq!(shown, asked, "{page}: passphrases are asked for otherwise");
     }
+}
+
+/// A reader may have volumes already, whose client's directories are in the same home.
+fn make_another_volume(home: &Path) {
+    let folder = home.join(".other");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("key"), [7; 32]).unwrap();
+    let mut create = Command::new(env!("CARGO_BIN_EXE_oblivio"));
+    create.args(["create", "other.obl", "--size", "64K", "--key-file", "key"]);
+    create.current_dir(&folder).env("HOME", home).env_remove("XDG_STATE_HOME");
+    let made = create.output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
 /// How a session went.
