@@ -431,6 +431,12 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 fn exists(path: &Path) -> CliError {
+    if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return CliError::Output(format!(
+            "{} is a device, a pipe or a socket, and a new file is written: choose a name that no file has",
+            path.display()
+        ));
+    }
     CliError::Output(format!(
         "{} exists already: remove it, or choose another name",
         path.display()

@@ -201,6 +201,7 @@ fn a_file_that_exists_is_left_alone() {
         traces.bad(command_line, 4, "ramulator exists already");
     }
     traces.bad("make scan --output nowhere/out", 4, "choose another place");
+    traces.bad("make scan --output /dev/full", 4, "is a device, a pipe or a socket");
     assert_eq!(traces.names(), before);
     assert!(traces.text("ramulator").starts_with("3 640\n"));
 }

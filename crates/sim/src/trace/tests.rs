@@ -167,6 +167,11 @@ fn what_is_no_record_is_refused_with_its_line() {
             assert!(error.contains("; one is `") && error.ends_with(form), "{text:?}: {error}");
         }
     }
+    let of_gap = read("1 R 40\n4294967296 R 40").unwrap_err();
+    assert!(of_gap.contains("(its gap is 2^32 or more)"), "{of_gap}");
+    let of_mark = read("\u{feff}1 R 40\n").unwrap_err();
+    assert!(of_mark.contains("byte order mark: save the file as UTF-8 without one"), "{of_mark}");
+    assert!(!read("1 R 40\n1 r 40").unwrap_err().contains("record of a trace ("));
     let error = read([b'1', 0xff]).unwrap_err();
     assert!(error.starts_with("a.trace, line 1: ") && error.contains("(USIMM), or"), "{error}");
     assert!(read("").unwrap_err().contains("line 1: the trace is empty"));

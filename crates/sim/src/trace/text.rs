@@ -65,7 +65,8 @@ pub(super) fn read(
         let known = format.map_or_else(|| TextFormat::ALL.into_iter().find_map(of), of);
         let Some((known, Line { first, then })) = known else {
             return Err(SimError::Trace(format!(
-                "{name}, line {number}: this is no record of a trace; {}",
+                "{name}, line {number}: this is no record of a trace{}; {}",
+                defect(&line),
                 TextFormat::description(format)
             )));
         };
@@ -86,6 +87,19 @@ pub(super) fn read(
         )));
     }
     Ok(records)
+}
+
+/// What is wrong with a line, if it is a mistake that its look hides.
+fn defect(line: &[u8]) -> &'static str {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let gap = str::from_utf8(&line[..digits]).ok().filter(|gap| !gap.is_empty());
+    if line.starts_with("\u{feff}".as_bytes()) {
+        " (it begins with a byte order mark: save the file as UTF-8 without one)"
+    } else if gap.is_some_and(|gap| gap.parse::<u32>().is_err()) {
+        " (its gap is 2^32 or more)"
+    } else {
+        ""
+    }
 }
 
 pub(super) fn unreadable(name: &str, line: u64, error: &io::Error) -> SimError {

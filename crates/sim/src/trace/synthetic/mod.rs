@@ -116,7 +116,7 @@ impl Gap {
     fn check(self) -> Result<(), String> {
         match self {
             Self::Geometric { mean } if !(0.0..=f64::from(u32::MAX)).contains(&mean) => {
-                Err(format!("the mean of gaps is from 0 to {}, not {mean}", u32::MAX))
+                Err(format!("the mean of gaps is from 0 to {}, not {mean:e}", u32::MAX))
             }
             _ => Ok(()),
         }
