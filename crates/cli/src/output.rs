@@ -15,7 +15,8 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     print_bytes(format!("{}\n", text.trim_end()).as_bytes())
 }
 
-/// A location as text that [parses](Location::parse) to the same again, also if its path is not UTF-8.
+/// A location as text that [parses](Location::parse) to the same again, also if its path is not
+/// UTF-8.
 pub(crate) fn location_text(location: &Location) -> String {
     match location {
         Location::File(path) if path.to_str().is_none() => path_text(path),

@@ -194,7 +194,8 @@ impl Locked<'_> {
         Ok(Unlocking { store, condition, owner, state, dir })
     }
 
-    /// Opens a file to read whose header is damaged, with the shapes that follow from the superblock in the client's directory.
+    /// Opens a file to read whose header is damaged, with the shapes that follow from the
+    /// superblock in the client's directory.
     /// `error` says why the file does not open by its header.
     fn open_without_header(
         &self,
@@ -214,8 +215,8 @@ impl Locked<'_> {
         }
     }
 
-    /// The copy of the superblock in the client's directory, if a rescue names the directory: which one it is otherwise, only
-    /// a superblock says.
+    /// The copy of the superblock in the client's directory, if a rescue names the directory: which
+    /// one it is otherwise, only a superblock says.
     fn client_copy(&self) -> Option<LockedSuperblock> {
         if self.newer == NewerCopies::Refuse {
             return None;
@@ -294,8 +295,9 @@ pub fn state_of(named: Option<&Path>, owner: &Unlocked) -> Result<PathBuf, Error
     })
 }
 
-/// Refuses a location that names other share servers than those of the volume: one server alone by its own URL or by the
-/// path of its file, or `shares://` with another number of servers or of colluding ones.
+/// Refuses a location that names other share servers than those of the volume: one server alone by
+/// its own URL or by the path of its file, or `shares://` with another number of servers or of
+/// colluding ones.
 ///
 /// # Errors
 /// [`Input`](ErrorKind::Input) if it does.

@@ -293,8 +293,8 @@ impl Location {
         }
     }
 
-    /// Opens a file to read, and takes it for one with trees of these shapes, whatever its header says. `None` for storage of
-    /// another kind, which keeps its shapes elsewhere.
+    /// Opens a file to read, and takes it for one with trees of these shapes, whatever its header
+    /// says. `None` for storage of another kind, which keeps its shapes elsewhere.
     ///
     /// # Errors
     /// Those of [`FileStore::open_without_header`].

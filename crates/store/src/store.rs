@@ -168,8 +168,8 @@ impl FileStore {
         Self::with_header(medium, found, options)
     }
 
-    /// Opens a file to read, and takes it for one with trees of these shapes, whatever its header says: for a rescue of a
-    /// file whose header is damaged.
+    /// Opens a file to read, and takes it for one with trees of these shapes, whatever its header
+    /// says: for a rescue of a file whose header is damaged.
     ///
     /// # Errors
     /// When it is not whole, in use elsewhere, or the system refuses.

@@ -6,8 +6,8 @@
 //! | [`Step::ReadingBack`] | all of them are read at both places and compared | no volume, unless a later step was reached before |
 //! | [`Step::Closing`] | anchors and superblocks are written, made durable and compared | from here on, a volume |
 //!
-//! A copy that is resumed at [`Step::Closing`], or when it is whole, is compared again from the beginning if
-//! [`CopyOptions::reads_back`] is set: it may have been damaged since.
+//! A copy that is resumed at [`Step::Closing`], or when it is whole, is compared again from the
+//! beginning if [`CopyOptions::reads_back`] is set: it may have been damaged since.
 //!
 //! So what is not wholly copied has no superblock, and nothing takes it for a volume. What has been done is kept as a
 //! [`Progress`], which never says more than what is durable; a copy that ended anywhere goes on from there. What it does
@@ -74,7 +74,8 @@ pub struct Copied {
     pub buckets_written: u64,
     /// The bytes of those.
     pub bytes_written: u64,
-    /// Buckets that were read at both places and compared, since the copy was last begun or resumed.
+    /// Buckets that were read at both places and compared, since the copy was last begun or
+    /// resumed.
     pub buckets_compared: u64,
 }
 
@@ -248,8 +249,9 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// An earlier run may have reached [`Step::Closing`] and left what a crash tore. If the copy was opened since, its anchor
-    /// has another name and MAC, which are not those of the source with gaps.
+    /// An earlier run may have reached [`Step::Closing`] and left what a crash tore. If the copy
+    /// was opened since, its anchor has another name and MAC, which are not those of the source
+    /// with gaps.
     fn check_closing_is_ours(&mut self) -> Result<(), CopyError> {
         self.check_closing_is(|now, then| {
             let is_ours = |(now, then): (&u8, &u8)| *now == 0 || now == then;

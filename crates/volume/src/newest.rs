@@ -10,9 +10,10 @@
 //! The sequence number alone would not do. A change that was lost before it was acknowledged leaves
 //! another superblock with the number of the next one.
 //!
-//! Beside it is a copy of the superblock itself, as storage holds it, for a [rescue](crate::rescue) of storage that shows none.
-//! Storage knows its bytes already. It is replaced before the file names another superblock, and whoever uses it checks it
-//! against the file: a key that was removed opens nothing with it.
+//! Beside it is a copy of the superblock itself, as storage holds it, for a [rescue](crate::rescue)
+//! of storage that shows none. Storage knows its bytes already. It is replaced before the file
+//! names another superblock, and a rescue checks it against the file: a key that was removed
+//! opens nothing with it.
 //!
 //! # Order
 //!
@@ -109,7 +110,8 @@ pub(crate) fn record(dir: &mut dyn StateDir, owner: &Unlocked) -> Result<(), Vol
     Ok(state_dir::replace(dir, NAME, &encode(&owner.superblock, &owner.volume_key))?)
 }
 
-/// The copy of the superblock in the client's directory, locked; `None` if there is none that is whole.
+/// The copy of the superblock in the client's directory, locked; `None` if there is none that is
+/// whole.
 pub(crate) fn copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, VolumeError> {
     let bytes = state_dir::read_small(dir, COPY_NAME, SUPERBLOCK_BYTES)?;
     Ok(bytes.and_then(|bytes| LockedSuperblock::decode(&bytes).ok()))

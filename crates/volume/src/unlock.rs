@@ -79,8 +79,9 @@ pub fn unlock<E>(
     unlocked.map_err(UnlockError::NotUnlocked)
 }
 
-/// The copy of the newest superblock that the client's directory keeps, for a rescue of storage that shows none; `None` if the
-/// directory has no whole copy. Nothing vouches for it before it is unlocked and [rescue](crate::rescue::rescue()) has checked it.
+/// The copy of the newest superblock that the client's directory keeps, for a rescue of storage
+/// that shows none; `None` if the directory has no whole copy. Nothing vouches for it before it is
+/// unlocked and [rescue](crate::rescue::rescue()) has checked it.
 ///
 /// # Errors
 /// When the directory cannot be read.

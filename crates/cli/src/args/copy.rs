@@ -26,7 +26,8 @@ pub(crate) struct CopyArgs {
     /// Where the copy will be. There must be nothing yet. It may be of another kind.
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) to: Location,
-    /// Go on with a copy that was interrupted. A copy that is whole is read back and compared again.
+    /// Go on with a copy that was interrupted. A copy that is whole is read back and compared
+    /// again.
     #[arg(long)]
     pub(crate) resume: bool,
     /// The file that says how far the copy has come [default: the first file of the copy, with .copying

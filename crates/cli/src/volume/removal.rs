@@ -40,8 +40,8 @@ pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
     })
 }
 
-/// Refuses to leave a part of the volume on share servers that are not named. Of several servers, more than half must say that
-/// there are others, because one may lie.
+/// Refuses to leave a part of the volume on share servers that are not named. Of several servers,
+/// more than half must say that there are others, because one may lie.
 fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Result<(), CliError> {
     let StoreKind::Shares { servers: named, .. } = volume.kind() else {
         // What shows no superblock is a creation that was interrupted.

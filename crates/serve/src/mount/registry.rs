@@ -41,8 +41,8 @@ pub struct Registry {
 pub struct Registration {
     directory: PathBuf,
     place: PathBuf,
-    /// Locked. A process number in decimal digits, a line end, the directory; and once the disk has failed, a zero byte, the exit
-    /// code as one byte, and why.
+    /// Locked. A process number in decimal digits, a line end, the directory; and once the disk has
+    /// failed, a zero byte, the exit code as one byte, and why.
     record: File,
 }
 
@@ -185,7 +185,8 @@ impl Registration {
         &self.directory
     }
 
-    /// Tells those who wait for this process that its disk has failed, with which exit code it ends, and why.
+    /// Tells those who wait for this process that its disk has failed, with which exit code it
+    /// ends, and why.
     pub fn has_failed(&mut self, exit_code: u8, why: &str) {
         // If it cannot be told, it is taken for one that has died.
         let _ = self.record.write_all(&[&[0, exit_code], why.as_bytes()].concat());

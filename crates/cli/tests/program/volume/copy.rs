@@ -150,7 +150,8 @@ fn what_changes_at_the_new_place_before_it_is_read_back_is_code_5() {
     world.good("copy --resume disk.obl copy.obl");
 }
 
-/// Changes a byte of the first bucket of `copy.obl` that was written. Returns how to take that back.
+/// Changes a byte of the first bucket of `copy.obl` that was written. Returns how to take that
+/// back.
 fn spoil(world: &World) -> impl FnOnce() + use<> {
     let copy = Bytes::of(&world.path("copy.obl"));
     let written = fs::read(world.path("copy.obl")).unwrap();
