@@ -165,6 +165,20 @@ mod tests {
         }
     }
 
+    /// Among so few, those that lie may be as many as the honest ones.
+    #[test]
+    fn nobody_is_named_by_fewer_than_give_a_product() {
+        let block = drawn::<Gf256>(1, BYTES);
+        for parties in all_parties() {
+            let few = parties.for_product() - 1;
+            let mut shares = shared::<Gf256>(parties, &block, 3);
+            shares.truncate(few);
+            shares[0][5] ^= 1;
+            let is_sound = |held: &[u8]| held == block;
+            assert_eq!(fetched(shares).wrong(parties, 0, &(0..BYTES), is_sound), None);
+        }
+    }
+
     #[test]
     fn who_alone_has_a_wrong_share_is_named() {
         let block = drawn::<Gf256>(1, BYTES);
