@@ -20,6 +20,10 @@ type Portion = Vec<Share<u8>>;
 /// no server is further ahead.
 const PORTIONS_MAX: usize = 4 * TILES_AT_ONCE;
 
+/// Portions of one server that are kept before this one begins the attempt: the first round of each lane. For the
+/// second, that server needs what this one deals.
+const EARLY_PORTIONS_MAX: usize = TILES_AT_ONCE;
+
 /// A message that no server sends that keeps to the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unwanted;
@@ -106,7 +110,8 @@ impl Mailbox {
             // A link was lost, and nobody knew what had come over it.
             return Ok(());
         }
-        if own.portions.len() == PORTIONS_MAX {
+        let portions_max = if attempt == begun { PORTIONS_MAX } else { EARLY_PORTIONS_MAX };
+        if own.portions.len() >= portions_max {
             return Err(Unwanted);
         }
         // Not before: what is thrown away is for nobody to keep either. It is told before it is used.
@@ -430,6 +435,18 @@ mod tests {
             assert_eq!(is_taken, tile < PORTIONS_MAX as u32);
         }
         assert_eq!(counting.0.load(Ordering::Relaxed), PORTIONS_MAX);
+    }
+
+    /// Nobody has asked for them, and they stay until the next attempt.
+    #[test]
+    fn of_an_attempt_that_is_not_begun_one_round_is_kept() {
+        let mailbox = Mailbox::default();
+        mailbox.begin(FIRST);
+        let early = |tile| mailbox.take(2, &dealt(2, tile, 1));
+        assert!((0..TILES_AT_ONCE as u32).all(|tile| early(tile).is_ok()));
+        assert_eq!(early(TILES_AT_ONCE as u32), Err(Unwanted));
+        mailbox.begin(Attempt { attempt: 2, number: 0 });
+        assert_eq!(early(TILES_AT_ONCE as u32), Ok(()));
     }
 
     #[test]
