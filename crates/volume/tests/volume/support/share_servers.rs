@@ -84,7 +84,8 @@ impl Hosts {
     pub(crate) fn new(count: u8) -> Self {
         let folders: Vec<_> = (0..count).map(|_| MemoryFolder::default()).collect();
         let opened = (0..count).zip(&folders);
-        let hosts = opened.map(|(i, it)| Host::open(Box::new(it.clone()), move || Ok([i; 32])).unwrap());
+        let hosts =
+            opened.map(|(i, it)| Host::open(Box::new(it.clone()), move || Ok([i; 32])).unwrap());
         let hosts = Arc::new(Mutex::new(hosts.collect()));
         Self { hosts, folders, added: Arc::new(Mutex::new(vec![0; count.into()])) }
     }
