@@ -369,18 +369,20 @@ fn who_has_unlocked_a_volume_has_its_directory() {
     drop(world.create().close());
     let (location, state) =
         (world.path("disk").to_str().unwrap().parse().unwrap(), world.path("state"));
-    let unlock = |newer| {
+    let unlock = |newer, read_only| {
         let locked =
             Locked { location: &location, state: Some(&state), attempt: Attempt::default(), newer };
-        let options = StoreOptions::default().with_read_only(true);
+        let options = StoreOptions::default().with_read_only(read_only);
         locked.unlock(&options, || Ok::<_, Error>(secret(1))).unwrap()
     };
-    let owner = unlock(NewerCopies::Refuse);
+    let owner = unlock(NewerCopies::Refuse, false);
     assert_eq!(kind(oblivio::home::open_to_read(&state)), ErrorKind::Locked);
     drop(owner);
-    // Several can take what is left, and nobody writes there meanwhile.
-    let rescued = [(); 2].map(|()| unlock(NewerCopies::LeaveOut));
-    assert_eq!(kind(oblivio::home::open(&state)), ErrorKind::Locked);
-    drop(rescued);
+    // Several callers may read at once, and no caller writes meanwhile.
+    for newer in [NewerCopies::Refuse, NewerCopies::LeaveOut] {
+        let readers = [(); 2].map(|()| unlock(newer, true));
+        assert_eq!(kind(oblivio::home::open(&state)), ErrorKind::Locked);
+        drop(readers);
+    }
     assert!(oblivio::home::open(&state).is_ok());
 }

@@ -86,8 +86,8 @@ impl VolumeError {
         let kind = VolumeErrorKind::of_file(&error);
         let advice = match kind {
             VolumeErrorKind::NoSpace => {
-                ": make room there and open the volume again. Without room, `oblivio rescue`, `serve nbd --rescued`, \
-                 `copy`, `info` and `key list` still read it"
+                ": make room there and open the volume again. Without room it can still be \
+                 rescued and copied"
             }
             _ => "",
         };

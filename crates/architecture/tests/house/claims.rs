@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::workspace;
-use crate::workspace::source::rust_files;
+use crate::workspace::source::all_rust_files;
 
 /// What promises something to its readers.
 const DOCUMENTS: [&str; 1] = ["docs/threat-model.md"];
@@ -15,7 +15,7 @@ const WORDS_MIN: usize = 4;
 #[test]
 fn every_test_that_is_named_exists() {
     let root = workspace::root();
-    let sources = rust_files(&root.join("crates"));
+    let sources = all_rust_files(&root.join("crates"));
     let sources: Vec<_> = sources.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
     let there: BTreeSet<_> = sources.iter().flat_map(|source| functions(source)).collect();
     for document in DOCUMENTS {

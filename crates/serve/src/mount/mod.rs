@@ -12,7 +12,7 @@
 //! system hangs for ever. A process that serves one should therefore call [`stay_out_of_reclaim`]
 //! before it starts any thread. Without `CAP_SYS_RESOURCE` the kernel refuses that; then
 //! [`refuse_deadlock`] refuses the one case in which the kernel is known to wait, a limited memory
-//! cgroup of version 1. See `docs/adr/0020-mounts-in-memory-cgroups.md`.
+//! cgroup of version 1. See `docs/adr/0019-mounts-in-memory-cgroups.md`.
 
 mod emptiness;
 mod hiding;

@@ -524,7 +524,10 @@ fn mount_without_root_when_asked_to() {
         return;
     };
     let directory = Path::new(&directory);
-    let registration = Registry::at(directory).unwrap().register(directory).unwrap();
+    let mount_point = directory.join("mnt");
+    fs::create_dir(&mount_point).unwrap();
+    let registry = Registry::at(&directory.join("registry")).unwrap();
+    let registration = registry.register(&mount_point).unwrap();
     let disk = Arc::new(MemoryDisk::new(32 * MIB));
     let error = mount_filesystem(disk, &registration, &MAKE).err().unwrap().to_string();
     assert!(error.contains("the raw disk") && error.contains("NBD"), "{error}");

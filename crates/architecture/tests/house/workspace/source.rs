@@ -12,14 +12,19 @@ pub(crate) fn code(source: &str) -> String {
 
 /// All source files below `folder` but those of unit tests.
 pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = all_rust_files(folder);
+    files.retain(|path| path.file_name().is_some_and(|name| name != "tests.rs"));
+    files
+}
+
+/// All source files below `folder`.
+pub(crate) fn all_rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files.extend(rust_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs")
-            && path.file_name().is_some_and(|name| name != "tests.rs")
-        {
+            files.extend(all_rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             files.push(path);
         }
     }

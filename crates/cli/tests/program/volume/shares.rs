@@ -730,7 +730,6 @@ fn what_cannot_be_served_is_told_before_anything_is_made() {
     }
     world.bad("key server server-1.key --address nowhere", 2, "one.example:2412");
     world.bad("key server server-1.key --address 'a b:80'", 2, "one.example:2412");
-    world.bad(&format!("shares repair {volume} --server 1 --state st"), 2, "--state");
     world.bad("plan --size 1T --scheme s3oram --client-memory 1M", 3, "--client-memory");
     // Of five servers of which one may collude, two may be missing, and would lack marks.
     world.bad("plan --size 1T --servers 5 --colluding 1", 3, "has to be on the client");
