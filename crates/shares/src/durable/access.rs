@@ -241,7 +241,7 @@ impl ShareArray {
         if !fits {
             let what = "what share servers have answered is not what was written";
             let parties = self.params.parties;
-            // So many answers fit each other that those of servers that collude would not have passed.
+            // With t answers more than needed, lies of t servers would not have fitted.
             let do_shares_fit = self.parts.count() >= parties.for_product() + parties.colluding();
             let path = self.params.tree.path(step.from).collect();
             return Err(self.suspicious(what, path, do_shares_fit));

@@ -108,8 +108,10 @@ enum Attempted {
     Through,
     /// Some of the servers are missing, or where they cannot be.
     AreNotHere,
-    /// These have not done it.
+    /// These have not done what comes before the eviction.
     Failed(Failed),
+    /// These have not evicted.
+    NotEvicted(Failed),
 }
 
 impl ShareArray {
@@ -140,8 +142,10 @@ impl dyn Evicts + '_ {
             hope = match &attempted {
                 Attempted::Through => break,
                 Attempted::AreNotHere => Hope::after(self.parts().failures()),
-                Attempted::Failed(failed) if self.replace_dealers(failed)? => Hope::Left,
-                Attempted::Failed(failed) => Hope::after(failed.iter().map(|(_, error)| error)),
+                Attempted::NotEvicted(failed) if self.replace_dealers(failed)? => Hope::Left,
+                Attempted::Failed(failed) | Attempted::NotEvicted(failed) => {
+                    Hope::after(failed.iter().map(|(_, error)| error))
+                }
             };
             let is_worth_it = match hope {
                 Hope::Gone => false,
@@ -206,10 +210,12 @@ impl dyn Evicts + '_ {
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
         let failed = servers::failures(&mut self.servers()?, requests.collect());
-        Ok(if failed.is_empty() { Attempted::Through } else { Attempted::Failed(failed) })
+        Ok(if failed.is_empty() { Attempted::Through } else { Attempted::NotEvicted(failed) })
     }
 
-    /// Lets others deal in the place of servers that have found their own shares damaged. Answers whether any do.
+    /// Lets others deal in the place of servers that have found their own shares damaged while they
+    /// evicted. A repaired server that cannot go back says that it is damaged, too, and its shares
+    /// are right. Answers whether any others deal.
     fn replace_dealers(&mut self, failed: &Failed) -> Result<bool, Error> {
         let mut is_any = false;
         for (server, error) in failed {
@@ -226,7 +232,7 @@ impl dyn Evicts + '_ {
             Ok(servers) => servers,
             Err(error) => return error,
         };
-        let Attempted::Failed(failed) = attempted else {
+        let (Attempted::Failed(failed) | Attempted::NotEvicted(failed)) = attempted else {
             return parts.error(&servers, EVICTIONS_WAIT);
         };
         let is = |kind| failed.iter().any(|(_, error)| error.kind() == kind);

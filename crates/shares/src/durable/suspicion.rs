@@ -62,7 +62,7 @@ impl Suspicion {
     }
 }
 
-/// The last of so many evictions that wrote a bucket: that of the path through the bucket above it.
+/// The last eviction before `evictions` that wrote `bucket`; `None` for the root.
 /// None for the root, which accesses write.
 fn last_eviction(evictions: u64, bucket: BucketId) -> Option<u64> {
     let (above, leaf) = (bucket.level().checked_sub(1)?, Leaf(bucket.index()));

@@ -148,10 +148,15 @@ impl Tile<'_> {
         let deals = dealers.contains(&own);
         let mut matrices = matrices.iter();
         let root = files.bucket(oblivio_core::BucketId::ROOT, self.eviction.before());
-        let mut source = match root {
-            Some(root) => root.read_checked(self.part).map_err(unusable)?,
-            None => Vec::new(),
-        };
+        let mut source = match &root {
+            Some(root) if deals => root.read_checked(self.part),
+            Some(root) => root.read_part(self.part),
+            None => Ok(Vec::new()),
+        }
+        .map_err(unusable)?;
+        // Damage that this server copies keeps a checksum that does not fit: it is not dealt later.
+        let sums_of_root = root.map(|root| root.kept_sums(self.part)).transpose();
+        let mut sums_of_root = sums_of_root.map_err(unusable)?;
         for triplet in tree.triplets(attempt.number) {
             let factors = triplet.made().zip(matrices.by_ref()).filter(|_| deals);
             let products = factors.map(|(child, matrix)| self.product(&source, child, matrix));
@@ -162,12 +167,13 @@ impl Tile<'_> {
                     // Leaves always have a place.
                     let Some(place) = place(tree, child, attempt.number + 1) else { continue };
                     let leaf = files.bucket_at(place, tree.slots());
-                    leaf.write_part(self.part, slots).map_err(unusable)?;
+                    leaf.write_part(self.part, slots, None).map_err(unusable)?;
                 }
             } else {
                 let sibling =
                     files.bucket_at(place_of_sibling(tree, triplet.sibling), tree.slots());
-                sibling.write_part(self.part, &source).map_err(unusable)?;
+                let sums = sums_of_root.take();
+                sibling.write_part(self.part, &source, sums).map_err(unusable)?;
                 source = made.swap_remove(0);
             }
         }

@@ -8,7 +8,7 @@ use super::folder::{Folder, ShareFile};
 use super::marks::{Marked, Marks, bytes_of_pages};
 use super::places::{File, Place, place, slots_of_file};
 use super::record::{HEAD_BYTES, RECORD_BYTES, Record, sum};
-use super::sums::{Order, Pieces, SUM_BYTES};
+use super::sums::{Order, Pieces, SUM_BYTES, Sum};
 use crate::message::{Point, Setup};
 
 /// Shares of a tree and how far they are.
@@ -83,13 +83,20 @@ impl Files {
         Ok(files)
     }
 
-    /// What a program has left that died before its own sync, or after one that has failed, is durable before it is told to anybody. A sync alone is not enough: the system may
-    /// have forgotten what it could not write. So the record, the block of which it tells, and the marks that came with it are written again: what came before them was durable when they were written.
+    /// Makes durable what a program has left that died before its own sync, or after one that has
+    /// failed, before any client hears of it. A sync alone is not enough: the system may have
+    /// forgotten what it could not write. So the record, the block of which it tells, and the marks
+    /// that came with it are written again: what came before them was durable when they were written.
+    ///
+    /// A block that does not fit the record was there before the last write, and damaged since. Its
+    /// checksums stay as they are, or an eviction would take it for right.
     fn make_durable_what_was_left(&mut self) -> io::Result<()> {
         let Record { at, number, .. } = self.record;
         if let Some(last) = at.written.checked_sub(1) {
             let block = self.block_of_root(at.evictions, last)?;
-            self.root_after(at.evictions).write(last, &block)?;
+            if sum(&block) == self.record.block_sum {
+                self.root_after(at.evictions).write(last, &block)?;
+            }
             if let Some(marks) = self.marks() {
                 marks.write_again(at)?;
             }
@@ -104,13 +111,16 @@ impl Files {
         self.root.sync()
     }
 
-    /// The block that was written last was not acknowledged if it is torn, or marks that came with it are: its record was made durable with them.
+    /// The block that was written last was not acknowledged if it is torn, or marks that came with it
+    /// are: its record was made durable with them. Damage looks the same: then the client writes the
+    /// block again.
     fn forget_a_torn_block(&mut self) -> io::Result<()> {
         let at = self.record.at;
         if at.written == 0 {
             return Ok(());
         }
-        let is_torn = self.sum_of_last_block(at)? != self.record.block_sum;
+        let block = self.block_of_root(at.evictions, at.written - 1)?;
+        let is_torn = sum(&block) != self.record.block_sum;
         let has_all_marks = match self.marks() {
             Some(marks) => marks.are_whole(at, self.record.query_sum)?,
             None => true,
@@ -122,20 +132,19 @@ impl Files {
         Ok(())
     }
 
-    /// A record of a point to which the server goes back or that it adopts, with the sums of what was written last there.
+    /// A record of a point to which the server goes back or that it adopts, with the sums of what was
+    /// written last there: that of a block is what was kept, also if the block is damaged since.
     pub(super) fn with_sums(&self, record: Record) -> io::Result<Record> {
         let write = match self.marks() {
             Some(marks) => marks.write_before(record.at)?,
             None => None,
         };
         let query_sum = write.map_or(0, Marked::query_sum);
-        Ok(Record { block_sum: self.sum_of_last_block(record.at)?, query_sum, ..record })
-    }
-
-    /// The checksum of the block that is the last of the root at this point.
-    fn sum_of_last_block(&self, at: Point) -> io::Result<u32> {
-        let Some(last) = at.written.checked_sub(1) else { return Ok(0) };
-        Ok(sum(&self.block_of_root(at.evictions, last)?))
+        let block_sum = match record.at.written.checked_sub(1) {
+            Some(last) => self.root_after(record.at.evictions).kept_sum_of_slot(last)?,
+            None => 0,
+        };
+        Ok(Record { block_sum, query_sum, ..record })
     }
 
     fn block_of_root(&self, evictions: u64, slot: usize) -> io::Result<Vec<u8>> {
@@ -164,7 +173,7 @@ impl Files {
         head_bytes(file) + first_slot * self.setup.block_bytes as u64
     }
 
-    /// The root after so many evictions, with all slots that it has room for.
+    /// The root after `evictions` evictions, with room for *A* slots.
     fn root_after(&self, evictions: u64) -> Bucket<'_> {
         let accesses = self.setup.tree.accesses();
         let first_slot = evictions % 2 * accesses as u64;
@@ -268,6 +277,15 @@ impl Bucket<'_> {
     /// `InvalidData` when one of them does not have its checksum.
     pub(super) fn read_checked(&self, part: Part) -> io::Result<Vec<u8>> {
         let read = self.read_part(part)?;
+        if self.kept_sums(part)? != self.sums_of(part, &read) {
+            let message = "a share on its disk does not have its checksum any more";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(read)
+    }
+
+    /// The checksums that are kept of a piece of each slot that holds something.
+    pub(super) fn kept_sums(&self, part: Part) -> io::Result<Vec<Sum>> {
         let ((_, order), piece) = (self.sums, self.pieces.number(part.first));
         let first = if order.is_by_slot() { 0 } else { piece };
         // The others between them are read as well.
@@ -276,13 +294,20 @@ impl Bucket<'_> {
         let mut kept = vec![0; (end - start) * SUM_BYTES];
         self.file.read_at(self.sum_offset(0, first), &mut kept)?;
         let kept = kept.as_chunks::<SUM_BYTES>().0;
-        for (slot, bytes) in read.chunks_exact(part.bytes).enumerate() {
-            if kept[order.index(slot, piece) - start] != self.pieces.sum_of(bytes).to_le_bytes() {
-                let message = "a share on its disk does not have its checksum any more";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-            }
-        }
-        Ok(read)
+        Ok((0..self.slots).map(|slot| kept[order.index(slot, piece) - start]).collect())
+    }
+
+    /// The checksum that a slot of the root had when it was written.
+    fn kept_sum_of_slot(&self, slot: usize) -> io::Result<u32> {
+        let mut kept = vec![0; self.pieces.count() * SUM_BYTES];
+        self.file.read_at(self.sum_offset(slot, 0), &mut kept)?;
+        Ok(self.pieces.sum_of_slot(kept.as_chunks().0))
+    }
+
+    /// The checksums of a piece of each of these slots.
+    fn sums_of(&self, part: Part, slots: &[u8]) -> Vec<Sum> {
+        let pieces = slots.chunks_exact(part.bytes);
+        pieces.map(|piece| self.pieces.sum_of(piece).to_le_bytes()).collect()
     }
 
     /// Where the checksum of a piece of a slot lies.
@@ -291,8 +316,17 @@ impl Bucket<'_> {
         offset + (order.index(slot, piece) * SUM_BYTES) as u64
     }
 
-    /// Writes a piece of each slot. Slots behind those that are given become zeros.
-    pub(super) fn write_part(&self, part: Part, slots: &[u8]) -> io::Result<()> {
+    /// Writes a piece of each slot, and its checksum: that of what is written, or the one that was
+    /// kept where it was read. Slots behind those that are given become zeros.
+    pub(super) fn write_part(
+        &self,
+        part: Part,
+        slots: &[u8],
+        kept_sums: Option<Vec<Sum>>,
+    ) -> io::Result<()> {
+        let mut sums = kept_sums.unwrap_or_else(|| self.sums_of(part, slots));
+        // That of zeros is zero.
+        sums.resize(self.slots, [0; SUM_BYTES]);
         let mut whole;
         let slots = if slots.len() < self.slots * part.bytes {
             whole = slots.to_vec();
@@ -301,9 +335,8 @@ impl Bucket<'_> {
         } else {
             slots
         };
-        let sums = slots.chunks_exact(part.bytes).map(|piece| self.pieces.sum_of(piece));
-        let sums: Vec<_> = sums.flat_map(u32::to_le_bytes).collect();
-        self.file.write_at(self.sum_offset(0, self.pieces.number(part.first)), &sums)?;
+        let at = self.sum_offset(0, self.pieces.number(part.first));
+        self.file.write_at(at, sums.as_flattened())?;
         if part.bytes == self.block_bytes {
             return self.file.write_at(self.offset, slots);
         }

@@ -265,9 +265,8 @@ impl Host {
             // It is over, and the answer was lost.
             return Ok(());
         }
-        if at.evictions != number {
-            return Err("another eviction is next".into());
-        }
+        // A server that was started again since it was asked may lack a block, and would deal zeros.
+        files.check_is(Point { evictions: number, written: files.setup.tree.accesses() })?;
         if attempt <= latest {
             return Err(begun_before(attempt == latest));
         }

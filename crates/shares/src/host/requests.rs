@@ -18,8 +18,14 @@ impl Files {
         is_here.then_some(()).ok_or_else(|| self.is_elsewhere(at))
     }
 
-    /// The same, or the one before the eviction that came last. All of that is kept until something is written: so that the server can go back, and another that is not through with the eviction
-    /// can be read together with this one.
+    /// The state is the server's.
+    pub(super) fn check_is(&self, at: Point) -> Result<(), Refusal> {
+        (at == self.record.at).then_some(()).ok_or_else(|| self.is_elsewhere(at))
+    }
+
+    /// The state is the server's, the one before the write that came last, or the one before the
+    /// eviction that came last. All of that is kept until something is written: so that the server
+    /// can go back, and another that is not through with the eviction can be read together with it.
     fn check_can_be_fetched(&self, at: Point) -> Result<(), Refusal> {
         let Record { at: here, written_before, .. } = self.record;
         let is_just_evicted = here == Point { evictions: at.evictions + 1, written: 0 };
@@ -108,7 +114,6 @@ impl Files {
         };
         let before = Point { evictions, written };
         self.check_marks_before_eviction(before)?;
-        // What the root holds from before is whole: its last block is not looked at again.
         let record = Record { at: before, ..self.record };
         let record = self.with_sums(record).map_err(unusable)?;
         self.keep(record).map_err(unusable)

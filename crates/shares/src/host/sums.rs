@@ -1,12 +1,15 @@
 //! Checksums of what a server keeps, behind the slots of each file: a CRC-32 of each *piece* of
 //! each slot, which is what an eviction reads of a slot at once.
 //!
-//! An eviction checks all that it reads, because what it deals becomes part of the secret on all
-//! servers. Accesses and repairs do not check: there the client finds wrong shares, and needs what
-//! is left (ADR 18 of the repository).
+//! A dealer checks all that it reads in an eviction, because what it deals becomes part of the
+//! secret on all servers. Accesses and repairs do not check: there the client finds wrong shares,
+//! and needs what is left. Bytes that are not checked never get a new checksum (ADR 18 of the
+//! repository).
 //!
 //! What is kept is the difference from the checksum of zeros. So all that was never written is
 //! right in a sparse file.
+
+use crc32fast::Hasher;
 
 use super::evict::part_bytes;
 use super::record::sum;
@@ -14,6 +17,9 @@ use crate::message::Setup;
 
 /// Bytes of a checksum.
 pub(super) const SUM_BYTES: usize = 4;
+
+/// A checksum as it is kept.
+pub(super) type Sum = [u8; SUM_BYTES];
 
 /// How the slots of a tree are divided into pieces.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +91,47 @@ impl Pieces {
 
     /// What is kept of a piece.
     pub(super) fn sum_of(self, piece: &[u8]) -> u32 {
+        sum(piece) ^ self.sum_of_zeros(piece.len())
+    }
+
+    /// The checksum of a whole slot, from what is kept of its pieces.
+    pub(super) fn sum_of_slot(self, kept: &[Sum]) -> u32 {
+        let mut whole = Hasher::new();
+        for (piece, kept) in kept.iter().enumerate() {
+            let bytes = self.piece_bytes.min(self.block_bytes - piece * self.piece_bytes);
+            let sum = u32::from_le_bytes(*kept) ^ self.sum_of_zeros(bytes);
+            whole.combine(&Hasher::new_with_initial_len(sum, bytes as u64));
+        }
+        whole.finalize()
+    }
+
+    /// The checksum of a piece of zeros.
+    fn sum_of_zeros(self, bytes: usize) -> u32 {
         let [of_zeros, of_last_zeros] = self.sums_of_zeros;
-        sum(piece) ^ if piece.len() == self.piece_bytes { of_zeros } else { of_last_zeros }
+        if bytes == self.piece_bytes { of_zeros } else { of_last_zeros }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sharing::Parties;
+    use crate::tree::{Preset, Tree};
+
+    #[test]
+    fn the_checksum_of_a_slot_follows_from_those_of_its_pieces() {
+        let (parties, slots) = (Parties::new(3, 1).unwrap(), 128);
+        let tree = Tree::new(1, Preset { slots, accesses: 4 }).unwrap();
+        for block_bytes in [700, 4096, 8192, 9_000] {
+            let (number, metadata_bytes, keys) = (1, 0, Vec::new());
+            let setup = Setup { number, parties, tree, block_bytes, metadata_bytes, keys };
+            let pieces = Pieces::new(&setup);
+            let slot: Vec<_> = (0..block_bytes).map(|i| (i * i % 251) as u8).collect();
+            for slot in [slot, vec![0; block_bytes]] {
+                let kept: Vec<_> = pieces.sums_of_slot(&slot).map(u32::to_le_bytes).collect();
+                assert_eq!(kept.len(), block_bytes.div_ceil(4096));
+                assert_eq!(pieces.sum_of_slot(&kept), sum(&slot));
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 mod copies;
+mod damage;
 mod dealers;
 #[path = "../host/disk.rs"]
 mod disk;

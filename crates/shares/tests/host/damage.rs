@@ -1,7 +1,7 @@
 //! What a disk has spoilt is not dealt.
 
 use oblivio_core::StoreErrorKind;
-use oblivio_shares::message::Answer;
+use oblivio_shares::message::{Answer, Request};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 
@@ -56,4 +56,52 @@ fn a_server_whose_disk_has_spoilt_a_share_says_so_and_does_not_deal_it() {
     let requests = world.attempt(&evictions);
     assert_eq!(world.ask_all(requests), [const { Answer::Done }; 3]);
     (0..4).for_each(|block| drop(world.access(block, None)));
+}
+
+/// It would deal zeros in the place of the block that it lacks.
+#[test]
+fn a_server_that_lacks_a_block_does_not_deal() {
+    let tree = Tree::new(1, PRESET).unwrap();
+    let mut world = World::new(Parties::new(3, 1).unwrap(), tree, 4, 700);
+    while world.client.evictions() < 2 || !world.client.must_evict() {
+        world.access_any();
+    }
+    let evictions = world.client.evict(&mut world.coins).unwrap();
+    let half = (evictions[0].number % 2) as usize * usize::from(PRESET.accesses);
+    // It starts again after its client has asked where it is.
+    world.disks[0].clone().flips_a_bit_at("root", HEAD_BYTES + (half + 3) * 700);
+    world.restart(0);
+    assert_eq!(world.epochs()[0].at.written, 3);
+    let request = world.attempt(&evictions).swap_remove(0);
+    match world.ask(0, &request) {
+        Answer::Refused(it) => assert!(it.why.contains("write 3, and not"), "{}", it.why),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Server 5 copies its root in an eviction, and deals in a later one what it has copied.
+#[test]
+fn damage_that_is_copied_is_found_when_it_is_dealt() {
+    let preset = Preset { slots: 24, accesses: 4 };
+    let tree = Tree::new(2, preset).unwrap();
+    let mut world = World::new(Parties::new(5, 1).unwrap(), tree, 4, 700);
+    while world.client.evictions() < 2 || !world.client.must_evict() {
+        world.access_any();
+    }
+    let half = (world.client.evictions() % 2) as usize * usize::from(preset.accesses);
+    world.disks[4].clone().flips_a_bit_at("root", HEAD_BYTES + half * 700);
+    world.evict();
+    while !world.client.must_evict() {
+        world.access_any();
+    }
+    let evictions = world.client.evict(&mut world.coins).unwrap();
+    let requests = world.attempt(&evictions).into_iter().map(|request| match request {
+        Request::Evict { evict, .. } => Request::Evict { evict, dealers: vec![1, 2, 5] },
+        other => other,
+    });
+    let answers = world.ask_all(requests.collect());
+    match &answers[4] {
+        Answer::Refused(it) => assert!(it.why.contains("does not have its checksum"), "{}", it.why),
+        other => panic!("{other:?}"),
+    }
 }

@@ -253,6 +253,26 @@ fn another_write_in_its_place_takes_back_what_the_first_has_marked() {
     assert_eq!(both.said(after), one);
 }
 
+/// A client breaks the protocol: it selects at one point, and writes at another. The write would
+/// mark what was selected for an older point.
+#[test]
+fn a_write_marks_nothing_that_was_selected_at_another_point() {
+    let (mut both, at) = used();
+    let Level { tree, .. } = data();
+    let said = both.said(at);
+    let query = Share::Computed(vec![7; tree.path_slots()]);
+    let select = Select { leaf: Leaf(1), query };
+    let before = Point { written: at.written - 1, ..at };
+    let selected = both.ask(0, 0, &Request::Select { at: before, select });
+    assert!(matches!(selected, Answer::Share(_)), "{selected:?}");
+    let block = Share::Computed(vec![7; data().slot_elements()]);
+    match both.ask(0, 0, &Request::Write { at, block }) {
+        Answer::Refused(it) => assert!(it.why.contains("select it again"), "{}", it.why),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((both.at(0), both.said(at)), (at, said));
+}
+
 /// Whatever was durable of the one and of the other when the server lost its power: also if both were to one path, and if nothing tells any more where the first has marked.
 #[test]
 fn no_mark_of_another_write_is_left_wherever_a_server_dies() {

@@ -81,7 +81,16 @@ struct World {
 const SMALL: World =
     World { height: 2, slots: 32, block_bytes: 64, attempt: 1, matrices: 3, dealt: 4 };
 
-/// What it deals in an eviction of a tree with one block, to whom. It draws the same seed from the system in every world.
+/// The writes that fill the root after `evictions` evictions.
+fn full_root(evictions: u64) -> impl Iterator<Item = Request> {
+    (0..4).map(move |written| {
+        let block = Share::Drawn([2; 32]);
+        Request::Write { at: Point { evictions, written }, block }
+    })
+}
+
+/// What it deals in an eviction of a tree whose root is full, to whom. It draws the same seed from
+/// the system in every world.
 fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
     let World { height, slots, block_bytes, attempt, matrices, dealt } = world;
     let tree = Tree::new(height, Preset { slots, accesses: 4 }).unwrap();
@@ -96,7 +105,7 @@ fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
         assert_eq!(Answer::decode(&answer).unwrap(), Answer::Done);
     };
     ask(Request::Setup(setup));
-    ask(Request::Write { at: Point::default(), block: Share::Drawn([2; 32]) });
+    full_root(0).for_each(&mut ask);
     let matrices = vec![Share::Drawn([matrices; 32]); usize::from(height) + 1];
     let evict = Evict { number: 0, attempt, matrices };
     ask(Request::Evict { evict, dealers: vec![1, 2, 3] });
@@ -190,6 +199,9 @@ fn each_attempt_draws_a_seed_from_the_system() {
     let setup = Setup { number: 1, parties, tree, block_bytes: 64, metadata_bytes: 0, keys };
     assert_eq!(ask(Request::Setup(setup)), Answer::Done);
     for (number, attempt, is_done) in [(0, 1, true), (1, 2, false), (1, 3, true)] {
+        if attempt < 3 {
+            full_root(number).for_each(|write| assert_eq!(ask(write), Answer::Done));
+        }
         let evict = Evict { number, attempt, matrices: vec![Share::Drawn([3; 32]); 2] };
         let answer = ask(Request::Evict { evict, dealers: vec![1, 2, 3] });
         assert_eq!(answer == Answer::Done, is_done);

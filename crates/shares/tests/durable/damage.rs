@@ -1,0 +1,134 @@
+//! Damage on the disk of one server stays there: an eviction does not spread it, whether servers go
+//! back, start again or do not deal.
+
+use oblivio_core::StoreErrorKind;
+use oblivio_core::store::WrongServers;
+use oblivio_shares::message::Point;
+
+use crate::owner::{Owner, PRESET};
+use crate::parties;
+use crate::repair::made_anew;
+
+/// Bytes before the first slot in the file of the root.
+const HEAD_BYTES: usize = 8192;
+
+/// Blocks that hold something.
+const WRITTEN: u64 = 20;
+
+/// Five servers, of which one may collude.
+fn owner() -> Owner {
+    let mut owner = Owner::new(parties(5, 1), 3);
+    (0..WRITTEN).for_each(|i| owner.write(i, i as u8).unwrap());
+    owner
+}
+
+/// Reads until the root holds `written` blocks.
+fn read_until(owner: &mut Owner, written: usize) {
+    while owner.servers.world().points()[0].written != written {
+        owner.read(1).unwrap();
+    }
+}
+
+/// Flips a bit of the root of a server: at `byte` of the slots that hold it at this point.
+/// Negative bytes count from the end of `slot`.
+fn flips_a_bit(owner: &Owner, server: usize, at: Point, (slot, byte): (usize, isize)) {
+    let disk = owner.servers.world().disks[server].clone();
+    let accesses = usize::from(PRESET.accesses);
+    // Each slot has one checksum behind all slots.
+    let slot_bytes = (disk.content("root").len() - HEAD_BYTES) / (2 * accesses) - 4;
+    let first_slot = at.evictions as usize % 2 * accesses;
+    let from = if byte < 0 { slot + 1 } else { slot };
+    let from = (HEAD_BYTES + (first_slot + from) * slot_bytes) as isize;
+    disk.flips_a_bit_at("root", (from + byte) as usize);
+}
+
+/// Nothing is lost, and a repair of the damaged server makes all right.
+fn assert_nothing_is_lost(mut owner: Owner, damaged: usize) {
+    (0..WRITTEN).for_each(|i| owner.read(i).unwrap());
+    owner.checkpoint().unwrap();
+    made_anew(&owner, damaged).unwrap();
+    owner.reopen().unwrap();
+    owner.read_all();
+    owner.array.check(&mut |_| ()).unwrap();
+}
+
+/// An access fills the root, and its eviction fails on server 2 while others are through.
+fn fails_to_evict(owner: &mut Owner) -> Point {
+    read_until(owner, 3);
+    {
+        let mut world = owner.servers.world();
+        (world.failing_evictions, world.failing_server) = (1, 1);
+        // A select, a write, how far they are, links, the eviction: the client is gone.
+        let at = world.asked + 5;
+        world.stop = Some((at, vec![true; 5]));
+    }
+    owner.read(2).unwrap_err();
+    owner.servers.connect();
+    owner.servers.world().failing_evictions = 0;
+    let points = owner.servers.world().points();
+    assert_eq!(points[1].written, 4, "{points:?}");
+    assert_eq!(points[0], Point { evictions: points[1].evictions + 1, written: 0 });
+    points[1]
+}
+
+/// Server 1 starts again at any time of the opening that repeats the eviction.
+#[test]
+fn a_restart_after_going_back_does_not_take_damage_for_right() {
+    for trips in 2..7 {
+        let mut owner = owner();
+        let before = fails_to_evict(&mut owner);
+        flips_a_bit(&owner, 0, before, (3, -20));
+        let at = owner.servers.world().asked + trips;
+        owner.servers.world().starts_again = vec![(at, 0)];
+        owner.reopen().unwrap();
+        assert_nothing_is_lost(owner, 0);
+    }
+}
+
+/// A bad page lies over the last two slots of a full root: the last block counts as torn.
+#[test]
+fn a_restart_does_not_take_damage_before_a_torn_block_for_right() {
+    for starts in 0..3 {
+        let mut owner = owner();
+        read_until(&mut owner, 3);
+        let at = owner.servers.world().asked + 3;
+        // A select, a write, and the client is gone.
+        owner.servers.world().stop = Some((at, vec![false; 5]));
+        owner.read(2).unwrap_err();
+        owner.servers.connect();
+        let at = owner.servers.world().points()[0];
+        assert_eq!(at.written, 4);
+        flips_a_bit(&owner, 0, at, (2, -20));
+        flips_a_bit(&owner, 0, at, (3, 20));
+        (0..starts).for_each(|_| owner.servers.world().restart(0));
+        owner.reopen().unwrap();
+        assert_nothing_is_lost(owner, 0);
+    }
+}
+
+/// Server 5 does not deal, and server 2 does until it is found damaged.
+#[test]
+fn damage_in_the_root_of_one_server_of_five_stops_no_eviction() {
+    for damaged in [4, 1] {
+        let mut owner = owner();
+        read_until(&mut owner, 2);
+        let at = owner.servers.world().points()[0];
+        flips_a_bit(&owner, damaged, at, (0, 40));
+        (0..100).for_each(|i| owner.read(i % WRITTEN).unwrap());
+        assert_eq!(owner.wrong.listed(), [damaged]);
+        owner.reopen().unwrap();
+        assert_nothing_is_lost(owner, damaged);
+    }
+}
+
+/// A server that was made anew refuses to go back, and its shares are right.
+#[test]
+fn a_repaired_server_that_cannot_go_back_is_not_listed() {
+    let mut owner = owner();
+    fails_to_evict(&mut owner);
+    made_anew(&owner, 4).unwrap();
+    assert_eq!(owner.servers.world().points()[4].written, 0);
+    let error = owner.reopen().unwrap_err();
+    assert_eq!(error.store_kind(), Some(StoreErrorKind::Damaged), "{error}");
+    assert_eq!(owner.wrong.listed(), [0; 0]);
+}
