@@ -428,8 +428,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and makes wrong shares of one server wrong blocks on all after a crash",
         edits: &[Edit {
             file: "shares/src/durable/trust.rs",
-            find: "Some(list) if !was_wrong => list.add(server, &servers.name(server)),",
-            replacement: "Some(list) if !was_wrong && self.answers[server] > 9 => list.add(server, &servers.name(server)),",
+            find: "if self.is_wrong[server] && !*is_listed {",
+            replacement: "if self.is_wrong[server] && !*is_listed && self.answers[server] > 9 {",
         }],
         found_by: &[SHARES_DURABLE_DEALERS.tests(&[BEGUN])],
     },

@@ -18,13 +18,16 @@ pub(super) struct Trust {
     answers: Vec<u64>,
     /// Which servers have ever answered wrong, and were not repaired since.
     is_wrong: Vec<bool>,
+    /// Which of these are on the list.
+    is_listed: Vec<bool>,
     list: Option<Box<dyn WrongServers>>,
 }
 
 impl Trust {
     /// Trusts all `count` servers, and keeps what it finds in memory alone.
     pub(super) fn new(count: usize) -> Self {
-        Self { answers: vec![0; count], is_wrong: vec![false; count], list: None }
+        let [is_wrong, is_listed] = [(); 2].map(|()| vec![false; count]);
+        Self { answers: vec![0; count], is_wrong, is_listed, list: None }
     }
 
     /// Trusts no server of the list, and keeps there what it finds.
@@ -32,6 +35,7 @@ impl Trust {
         for server in list.listed() {
             if let Some(is_wrong) = self.is_wrong.get_mut(server) {
                 *is_wrong = true;
+                self.is_listed[server] = true;
             }
         }
         self.list = Some(list);
@@ -72,22 +76,33 @@ impl Trust {
     }
 
     fn list_wrong(&mut self, servers: &dyn ShareServers, server: usize) -> Result<(), Error> {
-        let was_wrong = std::mem::replace(&mut self.is_wrong[server], true);
-        match &mut self.list {
-            Some(list) if !was_wrong => list.add(server, &servers.name(server)),
-            _ => Ok(()),
+        self.is_wrong[server] = true;
+        self.complete_list(servers)
+    }
+
+    /// Puts all wrong servers on the list that are not there, also where that has failed before.
+    fn complete_list(&mut self, servers: &dyn ShareServers) -> Result<(), Error> {
+        let Some(list) = &mut self.list else { return Ok(()) };
+        for (server, is_listed) in self.is_listed.iter_mut().enumerate() {
+            if self.is_wrong[server] && !*is_listed {
+                list.add(server, &servers.name(server))?;
+                *is_listed = true;
+            }
         }
+        Ok(())
     }
 
     /// The numbers of the servers that deal in an eviction.
     ///
     /// # Errors
-    /// [`Damaged`](StoreErrorKind::Damaged) when too few have not answered wrong.
+    /// [`Damaged`](StoreErrorKind::Damaged) when too few have not answered wrong, and those of the
+    /// list if a wrong server is not on it.
     pub(super) fn dealers(
-        &self,
+        &mut self,
         servers: &dyn ShareServers,
         parties: Parties,
     ) -> Result<Vec<u8>, Error> {
+        self.complete_list(servers)?;
         let dealers = self.trusted(parties);
         if dealers.len() == parties.for_product() {
             return Ok(dealers);
@@ -139,6 +154,7 @@ const REPAIR: &str = "make the shares of these servers anew, one after the other
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};
 
     use oblivio_core::store::{Answered, Patience};
@@ -173,8 +189,9 @@ mod tests {
         }
     }
 
+    /// A list that takes nothing while its disk is full.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<usize>>>);
+    struct Kept(Arc<Mutex<Vec<usize>>>, Arc<AtomicBool>);
 
     impl WrongServers for Kept {
         fn listed(&self) -> Vec<usize> {
@@ -182,9 +199,26 @@ mod tests {
         }
 
         fn add(&mut self, server: usize, _: &str) -> Result<(), Error> {
+            if self.1.load(Ordering::SeqCst) {
+                return Err(StoreError::new(StoreErrorKind::Full, "no room").into());
+            }
             self.0.lock().unwrap().push(server);
             Ok(())
         }
+    }
+
+    #[test]
+    fn no_eviction_follows_before_a_wrong_server_is_on_the_list() {
+        let (parties, kept) = (Parties::new(5, 1).unwrap(), Kept::default());
+        let servers = &Named(5);
+        let mut trust = Trust::new(5);
+        trust.keep_in(Box::new(kept.clone()));
+        kept.1.store(true, Ordering::SeqCst);
+        trust.found_wrong(servers, &[2]).unwrap_err();
+        trust.dealers(servers, parties).unwrap_err();
+        kept.1.store(false, Ordering::SeqCst);
+        assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 3, 4]);
+        assert_eq!(kept.listed(), [1]);
     }
 
     #[test]
