@@ -4,7 +4,7 @@ use oblivio_core::durable::{DurableConfig, Fate, Save, Want};
 use oblivio_core::scheme::{Op, Sighting};
 use oblivio_core::{ErrorKind, StoreErrorKind};
 use oblivio_shares::durable::{Need, check_others, needs_repair, repair};
-use oblivio_shares::message::Point;
+use oblivio_shares::message::{Point, Refusal};
 use oblivio_shares::recursive::MapShape;
 use oblivio_shares::view::heights;
 use rand::rngs::StdRng;
@@ -141,6 +141,30 @@ fn a_server_may_be_started_again_and_again_during_an_access() {
     let error = owner.write(1, 3).unwrap_err();
     assert_eq!(error.store_kind(), Some(StoreErrorKind::Unreachable), "{error}");
     owner.servers.world().starts_again.clear();
+    owner.reopen().unwrap();
+    owner.read_all();
+}
+
+/// A write needs all servers: one whose disk is full is not waited for because another has to be
+/// asked again.
+#[test]
+fn a_final_failure_of_one_server_is_told_while_another_is_started_again() {
+    let mut owner = owner(5);
+    owner.write(1, 1).unwrap();
+    {
+        let mut world = owner.servers.world();
+        world.waits_for_links = 3;
+        let asked = world.asked;
+        world.starts_again = (0..6).map(|i| (asked + 3 + 2 * i, 1)).collect();
+        let why = "no room".into();
+        world.refuses_writes[2] = Some(Refusal { kind: StoreErrorKind::Full, why });
+    }
+    let error = owner.write(1, 2).unwrap_err();
+    assert_eq!(error.store_kind(), Some(StoreErrorKind::Full), "{error}");
+    // The write, and its one repetition without a wait.
+    assert_eq!(owner.servers.world().starts_again.len(), 4);
+    owner.servers.world().starts_again.clear();
+    owner.servers.world().refuses_writes[2] = None;
     owner.reopen().unwrap();
     owner.read_all();
 }

@@ -48,6 +48,8 @@ pub(crate) struct World {
     pub(crate) forgets: Vec<bool>,
     /// What a server says instead of anything else.
     pub(crate) refuses: Vec<Option<Refusal>>,
+    /// What a server answers to each write.
+    pub(crate) refuses_writes: Vec<Option<Refusal>>,
     /// Attempts to evict a path that succeed before any fails.
     pub(crate) passing_evictions: usize,
     /// Attempts that fail on one server after those, before one succeeds.
@@ -125,6 +127,7 @@ impl Servers {
             attempts: vec![None; count],
             forgets: vec![false; count],
             refuses: vec![None; count],
+            refuses_writes: vec![None; count],
             passing_evictions: 0,
             failing_evictions: 0,
             failing_server: 1,
@@ -219,6 +222,9 @@ impl World {
             return Answer::Done;
         }
         if let Some(why) = &self.refuses[i] {
+            return Answer::Refused(why.clone());
+        }
+        if let (Request::Write { .. }, Some(why)) = (request, &self.refuses_writes[i]) {
             return Answer::Refused(why.clone());
         }
         let mirrored = self.mirrors.filter(|(liar, _)| *liar == i).map(|(_, of)| of);

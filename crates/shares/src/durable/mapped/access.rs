@@ -255,7 +255,10 @@ impl MappedArray {
         };
         for failed in 0.. {
             let again: Vec<_> = said.iter().map(is_cut_off).collect();
-            if !again.contains(&true) || failed > 0 && !servers.wait_for_links(failed) {
+            // All servers are needed: another failure of one is not waited out.
+            let is_final = said.iter().zip(&again).any(|(said, again)| said.is_err() && !again);
+            let waits = |servers: &mut InTree<'_>| !is_final && servers.wait_for_links(failed);
+            if !again.contains(&true) || failed > 0 && !waits(&mut servers) {
                 break;
             }
             let some = |requests: Vec<Request>| {
@@ -274,9 +277,10 @@ impl MappedArray {
         servers::all(&servers, said, &all_are_needed()).map(drop)
     }
 
-    /// The coins for one secret of an access. No two accesses have one salt.
+    /// The coins for one secret of an access. No two accesses have one salt or one number.
     fn coins_of(&self, step: &Step, tree: usize, shared: &[u8]) -> ChaCha20Rng {
-        salted(&self.sealer, &[&step.salt, &[tree as u8], shared])
+        let number = self.known.accesses().to_le_bytes();
+        salted(&self.sealer, &[&step.salt, &[tree as u8], &number, shared])
     }
 
     /// Bytes of a block of a tree, without its seal.
