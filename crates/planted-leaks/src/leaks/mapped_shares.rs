@@ -55,8 +55,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "of copies of a client, which of their accesses are the same",
         edits: &[Edit {
             file: ACCESS,
-            find: "&[&step.salt, &[tree as u8], shared]",
-            replacement: "&[&[step.number as u8, tree as u8], shared]",
+            find: "&[&step.salt, &[tree as u8], &number, shared]",
+            replacement: "&[&[step.number as u8, tree as u8], &number, shared]",
         }],
         found_by: &[SHARES_MAPPED_VIEW.tests(&[COPIES])],
     },
@@ -216,8 +216,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and ends a volume with each start of a server",
         edits: &[Edit {
             file: ACCESS,
-            find: "if !again.contains(&true) || failed > 0 && !servers.wait_for_links(failed) {",
-            replacement: "if !again.is_empty() || failed > 0 && !servers.wait_for_links(failed) {",
+            find: "if !again.contains(&true) || failed > 0 && !waits(&mut servers) {",
+            replacement: "if !again.is_empty() || failed > 0 && !waits(&mut servers) {",
         }],
         found_by: &[SHARES_MAPPED.tests(&[STARTS])],
     },
