@@ -9,7 +9,7 @@ use oblivio_store::{
     StoreOptions,
 };
 use oblivio_volume::keys::{Attempt, Secret, SecretKind};
-use oblivio_volume::state_dir::FsStateDir;
+use oblivio_volume::state_dir::{FsStateDir, StateDir};
 use oblivio_volume::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeParams,
 };
@@ -265,8 +265,14 @@ impl Locked<'_> {
         let mut kind = None;
         let secret = || secret().inspect(|secret| kind = Some(secret.kind()));
         let client_copy = self.client_copy();
+        // If the directory is in use, an opening of the volume fails later.
+        let directory = |owner: &Unlocked| -> Option<Box<dyn StateDir>> {
+            let dir = home::open_to_read(&state_of(self.state, owner).ok()?).ok()?;
+            Some(Box::new(dir))
+        };
+        let client_copy = client_copy.as_ref();
         let unlocked =
-            unlock::unlock(store, self.attempt, self.newer, client_copy.as_ref(), secret);
+            unlock::unlock(store, self.attempt, self.newer, client_copy, directory, secret);
         let owner = unlocked.map_err(|error| match error {
             UnlockError::NoSuperblock(_) if is_cut_off => E::from(Error::new(
                 ErrorKind::Tampered,

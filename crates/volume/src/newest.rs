@@ -117,8 +117,30 @@ pub(crate) fn copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, Volum
     Ok(bytes.and_then(|bytes| LockedSuperblock::decode(&bytes).ok()))
 }
 
+/// The MAC of the superblock that the client's directory names, if the directory can be read.
+pub(crate) fn named(dir: &dyn StateDir, volume_key: &VolumeKey) -> Option<[u8; MAC_BYTES]> {
+    claim(dir, volume_key).ok().map(|(_, mac)| mac)
+}
+
 fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
+    let (sequence, mac) = claim(dir, volume_key)?;
+    match superblock.sequence().cmp(&sequence) {
+        std::cmp::Ordering::Greater => Ok(Age::Newer),
+        std::cmp::Ordering::Equal if *superblock.mac() == mac => Ok(Age::Same),
+        _ => Err(VolumeError::new(
+            VolumeErrorKind::StoreRolledBack,
+            "the superblock is not the newest one that this client has seen: its key slots went back. \
+             Restore the latest copy of the volume",
+        )),
+    }
+}
+
+/// The sequence number and the MAC of the superblock that the client's directory names.
+fn claim(
+    dir: &dyn StateDir,
+    volume_key: &VolumeKey,
+) -> Result<(u64, [u8; MAC_BYTES]), VolumeError> {
     let bytes = state_dir::read_small(dir, NAME, BYTES)?.ok_or_else(|| {
         damaged("the client's directory does not say which superblock is the newest")
     })?;
@@ -140,16 +162,7 @@ fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
         })?;
     let mut fields = FieldReader::new(claim);
     let _magic_and_version: [u8; 12] = fields.take();
-    let (sequence, mac) = (fields.u64(), fields.take());
-    match superblock.sequence().cmp(&sequence) {
-        std::cmp::Ordering::Greater => Ok(Age::Newer),
-        std::cmp::Ordering::Equal if *superblock.mac() == mac => Ok(Age::Same),
-        _ => Err(VolumeError::new(
-            VolumeErrorKind::StoreRolledBack,
-            "the superblock is not the newest one that this client has seen: its key slots went back. \
-             Restore the latest copy of the volume",
-        )),
-    }
+    Ok((fields.u64(), fields.take()))
 }
 
 fn encode(superblock: &Superblock, volume_key: &VolumeKey) -> Vec<u8> {

@@ -19,12 +19,11 @@ pub fn authentic_records(
 ) -> Result<Vec<(RecordPlace, Vec<u8>)>, VolumeError> {
     let keys = LedgerKeys::new(&owner.volume_key);
     let copies = copies::read_copies(store);
-    let superblock = copies.newest_of(&owner.volume_key).ok_or_else(|| {
+    let superblock = copies.newest_of(owner).ok_or_else(|| {
         let message =
             "storage shows no superblock of this volume any more: bring back the servers that did";
         VolumeError::new(VolumeErrorKind::Tampered, message)
     })?;
-    let superblock = superblock.encode();
     let mut records = anchor::authentic_records(store, &keys.anchor)?;
     records.extend(copies::places().map(|place| (place, superblock.to_vec())));
     Ok(records)

@@ -53,6 +53,9 @@ pub enum NewerCopies {
 /// `secret` is asked once, after storage has shown a superblock. It may take its time. `client_copy` is unlocked instead if storage
 /// shows none.
 ///
+/// Storage may show several superblocks with the highest number, after a change that was lost was
+/// repeated. `directory` then opens the client's directory, and the superblock that it names counts.
+///
 /// # Errors
 /// [`UnlockError`]. Nothing was changed.
 pub fn unlock<E>(
@@ -60,6 +63,7 @@ pub fn unlock<E>(
     attempt: Attempt,
     newer: NewerCopies,
     client_copy: Option<&LockedSuperblock>,
+    directory: impl FnOnce(&Unlocked) -> Option<Box<dyn StateDir>>,
     secret: impl FnOnce() -> Result<Secret, E>,
 ) -> Result<Unlocked, UnlockError<E>> {
     let mut copies = read_copies(store);
@@ -74,7 +78,9 @@ pub fn unlock<E>(
     let secret = secret().map_err(UnlockError::NoSecret)?;
     let unlocked = match client_copy {
         Some(copy) => copy.unlock_within(&secret, &mut Budget::new(attempt)),
-        None => copies.unlock(&secret, attempt),
+        None => copies.unlock_named(&secret, attempt, |owner| {
+            newest::named(&*directory(owner)?, &owner.volume_key)
+        }),
     };
     unlocked.map_err(UnlockError::NotUnlocked)
 }

@@ -21,13 +21,13 @@ use crate::{output, progress};
 
 /// `oblivio shares repair`.
 pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
-    let RepairArgs { volume, secret, unlock, retry_for, .. } = args;
+    let RepairArgs { volume, secret, state, unlock, retry_for, .. } = args;
     let server = usize::from(args.server) - 1;
     let options = retrying_for(*retry_for);
     let mut looked = look_to_repair(volume, server, &options)?;
     let locked = Locked {
         location: volume,
-        state: None,
+        state: state.as_deref(),
         attempt: unlock.attempt(),
         newer: NewerCopies::Refuse,
     };

@@ -14,8 +14,8 @@ use oblivio_core::records::{self, RecordPlace};
 use oblivio_core::store::{TreeId, TreeShape};
 
 use super::error::{SuperblockError, SuperblockErrorKind};
-use super::{LockedSuperblock, SUPERBLOCK_BYTES, Superblock, Unlocked};
-use crate::keys::{Attempt, Budget, Secret, VolumeKey};
+use super::{LockedSuperblock, MAC_BYTES, SUPERBLOCK_BYTES, Superblock, Unlocked};
+use crate::keys::{Attempt, Budget, Secret};
 
 /// The tree with the first pair of copies.
 pub const FRONT: TreeId = TreeId(0);
@@ -117,18 +117,48 @@ impl Copies {
     /// opens. A secret that opens an older copy, and not a newer one that the key vouches for, has been
     /// removed: it is refused as the newer copy does.
     pub fn unlock(&self, secret: &Secret, attempt: Attempt) -> Result<Unlocked, SuperblockError> {
+        self.unlock_named(secret, attempt, |_| None)
+    }
+
+    /// As [`Self::unlock`]. Several authentic copies with the highest number come from a change that
+    /// was repeated after it was lost. `named` returns the MAC of the one that the client's directory
+    /// names. Without it, the first candidate counts.
+    pub(crate) fn unlock_named(
+        &self,
+        secret: &Secret,
+        attempt: Attempt,
+        named: impl FnOnce(&Unlocked) -> Option<[u8; MAC_BYTES]>,
+    ) -> Result<Unlocked, SuperblockError> {
         let mut budget = Budget::new(attempt);
         let mut refused: Vec<(&LockedSuperblock, SuperblockError)> = Vec::new();
-        for copy in self.newest_first()? {
-            match copy.unlock_within(secret, &mut budget) {
-                Ok(unlocked) => {
-                    let is_real =
-                        |newer: &LockedSuperblock| newer.is_authentic(&unlocked.volume_key);
-                    let newer = refused.into_iter().find(|(newer, _)| is_real(newer));
-                    return newer.map_or(Ok(unlocked), |(_, error)| Err(error));
+        let copies = self.newest_first()?;
+        for copy in &copies {
+            let unlocked = match copy.unlock_within(secret, &mut budget) {
+                Ok(unlocked) => unlocked,
+                Err(error) => {
+                    refused.push((copy, error));
+                    continue;
                 }
-                Err(error) => refused.push((copy, error)),
+            };
+            let mut newest: Vec<_> =
+                copies.iter().filter(|it| it.is_authentic(&unlocked.volume_key)).collect();
+            newest.retain({
+                let sequence = newest.first().map(|it| it.unauthenticated_sequence());
+                move |it| Some(it.unauthenticated_sequence()) == sequence
+            });
+            let is_named = match newest[..] {
+                [_] => None,
+                _ => named(&unlocked),
             }
+            .and_then(|mac| newest.iter().position(|it| it.mac == mac));
+            let counts = newest[is_named.unwrap_or(0)];
+            if counts.is(&unlocked.superblock) {
+                return Ok(unlocked);
+            }
+            return match refused.into_iter().find(|(refused, _)| refused == counts) {
+                Some((_, error)) => Err(error),
+                None => counts.unlock_within(secret, &mut budget),
+            };
         }
         Err(refused.swap_remove(0).1)
     }
@@ -167,10 +197,14 @@ impl Copies {
         self.found.iter().flatten().chain(&self.others)
     }
 
-    /// The newest copy that this volume key vouches for.
-    pub(crate) fn newest_of(&self, volume_key: &VolumeKey) -> Option<&LockedSuperblock> {
+    /// The newest authentic superblock: `owner`'s, unless a copy has a higher number. `None` if no
+    /// copy is authentic.
+    pub(crate) fn newest_of(&self, owner: &Unlocked) -> Option<Box<[u8; SUPERBLOCK_BYTES]>> {
+        let Unlocked { superblock, volume_key, .. } = owner;
         let authentic = self.sound().filter(|copy| copy.is_authentic(volume_key));
-        authentic.max_by_key(|copy| copy.unauthenticated_sequence())
+        let newest = authentic.max_by_key(|copy| copy.unauthenticated_sequence())?;
+        let is_newer = newest.unauthenticated_sequence() > superblock.sequence();
+        Some(if is_newer { newest.encode() } else { superblock.encode() })
     }
 
     /// How many copies of the pair are as new as any.

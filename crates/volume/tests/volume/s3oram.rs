@@ -2,16 +2,25 @@
 
 use std::cell::RefCell;
 
+use oblivio_core::StoreError;
 use oblivio_core::durable::{Wish, number_of};
+use oblivio_core::store::{
+    BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
+};
 use oblivio_shares::field::{Field, Gf256};
 use oblivio_shares::sharing::recover;
 use oblivio_testkit::crash::{Survival, World};
-use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
+use oblivio_volume::key_change::change_slots;
+use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::rescue::{Damage, rescue};
-use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
+use oblivio_volume::state_dir::StateDir;
+use oblivio_volume::superblock::copies::{COPIES, read_copies};
+use oblivio_volume::superblock::{Superblock, SuperblockErrorKind, Unlocked, VolumeParams};
+use oblivio_volume::unlock::{NewerCopies, UnlockError, unlock};
 use oblivio_volume::volume::shapes;
 use oblivio_volume::{
-    SyncMoves, Volume, VolumeError, VolumeErrorKind, VolumeOptions, wrong_servers,
+    SyncMoves, Volume, VolumeError, VolumeErrorKind, VolumeOptions, authentic_records,
+    wrong_servers,
 };
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -297,4 +306,115 @@ fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
         said.len() == 1 && said[0].contains("passes now") && names_suspects(&said[0]),
         "{said:?}"
     );
+}
+
+/// Servers that hold another superblock as well: it is a candidate before or after the first.
+struct TwoSuperblocks {
+    servers: OnServers,
+    other: Vec<u8>,
+    is_other_first: bool,
+}
+
+impl BucketStore for TwoSuperblocks {
+    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
+        self.servers.shape(tree)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.servers.capabilities()
+    }
+
+    fn prefetch(&mut self, pieces: &[Piece]) {
+        self.servers.prefetch(pieces);
+    }
+
+    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+        self.servers.read(pieces)
+    }
+
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        let Self { servers, other, is_other_first } = self;
+        servers.read_candidates(pieces, &mut |i, value| {
+            let mut values = vec![value];
+            if value.len() == other.len() {
+                values.insert(usize::from(!*is_other_first), other);
+            }
+            values.iter().for_each(|value| each(i, value));
+        })
+    }
+
+    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
+        self.servers.write(pieces, fill)
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.servers.flush()
+    }
+
+    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
+        self.servers.servers()
+    }
+}
+
+/// A key change reached some servers and was lost, and was repeated on the others.
+#[test]
+fn of_two_superblocks_with_one_number_the_one_that_the_directory_names_counts() {
+    let setup = Setup::new();
+    setup.create(VolumeOptions::default()).unwrap().close().unwrap();
+    let secret = |byte| Secret::KeyFile(Zeroizing::new(vec![byte; 32]));
+    let owner = || read_copies(&mut setup.store()).unlock(&secret(5), Attempt::default());
+    let (mut lost, mut repeated) = (owner().unwrap(), owner().unwrap());
+    let mut coins = StdRng::seed_from_u64(77);
+    let mut add = |superblock: &mut Superblock, key: &VolumeKey, byte| {
+        let secret = secret(byte);
+        let slot = NewSlot { secret: &secret, cost: Cost::weak_for_tests(), label: "" };
+        superblock.add_slot(key, &slot, &mut coins).map(drop).map_err(VolumeError::from)
+    };
+    add(&mut lost.superblock, &lost.volume_key, 6).unwrap();
+    let mut dir = setup.world.dir();
+    change_slots(setup.store(), &mut dir, &mut repeated, |superblock, key| add(superblock, key, 7))
+        .unwrap();
+    assert_eq!(lost.superblock.sequence(), repeated.superblock.sequence());
+    for is_other_first in [true, false] {
+        let other = lost.superblock.encode().to_vec();
+        let store =
+            || TwoSuperblocks { servers: setup.store(), other: other.clone(), is_other_first };
+        let unlock_with = |byte, has_directory: bool| {
+            let directory = |_: &Unlocked| -> Option<Box<dyn StateDir>> {
+                has_directory.then(|| Box::new(setup.world.dir()) as _)
+            };
+            let attempt = Attempt::default();
+            let secret = || Ok::<_, VolumeError>(secret(byte));
+            unlock(&mut store(), attempt, NewerCopies::Refuse, None, directory, secret)
+        };
+        for byte in [5, 7] {
+            let owner = unlock_with(byte, true).unwrap();
+            assert_eq!(owner.superblock.encode(), repeated.superblock.encode());
+            setup_opens(&setup, store(), &owner);
+        }
+        let refused = unlock_with(6, true).err();
+        assert!(
+            matches!(refused, Some(UnlockError::NotUnlocked(error)) if error.kind() == SuperblockErrorKind::WrongKey)
+        );
+        // Without a directory the first candidate counts, which has most votes.
+        let first = if is_other_first { &lost } else { &repeated };
+        let owner = unlock_with(5, false).unwrap();
+        assert_eq!(owner.superblock.encode(), first.superblock.encode());
+        // A repair copies the superblock that was unlocked.
+        for owner in [&lost, &repeated] {
+            let records = authentic_records(&mut store(), owner).unwrap();
+            let is_of_owner = |bytes: &Vec<u8>| bytes[..] == owner.superblock.encode()[..];
+            assert_eq!(records.iter().filter(|(_, bytes)| is_of_owner(bytes)).count(), COPIES);
+        }
+    }
+}
+
+fn setup_opens(setup: &Setup, store: TwoSuperblocks, owner: &Unlocked) {
+    let (dir, coins) = (Box::new(setup.world.dir()), StdRng::seed_from_u64(3));
+    let opened = Volume::open(store, dir, owner, VolumeOptions::default(), coins);
+    opened.unwrap().0.close().unwrap();
 }

@@ -47,10 +47,17 @@ fn unlock_with(
     let view = View::default();
     let mut store = Recorder::new(with_superblock(), view.clone());
     let mut before = None;
-    let outcome = unlock(&mut store, attempt, NewerCopies::Refuse, None, || {
-        before = Some(view.seen());
-        Ok(secret)
-    });
+    let outcome = unlock(
+        &mut store,
+        attempt,
+        NewerCopies::Refuse,
+        None,
+        |_| None,
+        || {
+            before = Some(view.seen());
+            Ok(secret)
+        },
+    );
     (outcome, before.expect("the secret was asked for"), view.seen())
 }
 
@@ -87,7 +94,7 @@ fn storage_shows_each_copy_once_before_the_secret_is_asked_for_and_nothing_after
 #[test]
 fn nobody_is_asked_for_a_secret_where_storage_shows_no_superblock() {
     let asked = || -> Result<Secret, ()> { panic!("a secret was asked for") };
-    match unlock(&mut empty(), Attempt::default(), NewerCopies::Refuse, None, asked) {
+    match unlock(&mut empty(), Attempt::default(), NewerCopies::Refuse, None, |_| None, asked) {
         Err(UnlockError::NoSuperblock(error)) => assert_eq!(error.kind(), Kind::NotAVolume),
         other => panic!("{other:?}"),
     }
@@ -96,10 +103,14 @@ fn nobody_is_asked_for_a_secret_where_storage_shows_no_superblock() {
 
 #[test]
 fn why_there_is_no_secret_is_handed_on() {
-    let outcome =
-        unlock(&mut with_superblock(), Attempt::default(), NewerCopies::Refuse, None, || {
-            Err("it was forgotten")
-        });
+    let outcome = unlock(
+        &mut with_superblock(),
+        Attempt::default(),
+        NewerCopies::Refuse,
+        None,
+        |_| None,
+        || Err("it was forgotten"),
+    );
     assert!(matches!(outcome, Err(UnlockError::NoSecret("it was forgotten"))), "{outcome:?}");
 }
 
