@@ -63,7 +63,8 @@ impl Error {
         Self { kind, message: message.into(), store: None, is_advised: false }
     }
 
-    /// The same error, whose message says what to do next: what uses the engine adds no advice of its own.
+    /// The same error, whose message says what to do next: what uses the engine adds no advice of
+    /// its own.
     #[must_use]
     pub fn advised(self) -> Self {
         Self { is_advised: true, ..self }

@@ -50,11 +50,12 @@ pub enum NewerCopies {
 
 /// Unlocks the volume in `store`: the newest superblock that the volume key vouches for.
 ///
-/// `secret` is asked once, after storage has shown a superblock. It may take its time. `client_copy` is unlocked instead if storage
-/// shows none.
+/// `secret` is asked once, after storage has shown a superblock. It may take its time.
+/// `client_copy` is unlocked instead if storage shows none.
 ///
 /// Storage may show several superblocks with the highest number, after a change that was lost was
-/// repeated. `directory` then opens the client's directory, and the superblock that it names counts.
+/// repeated. `directory` then opens the client's directory, and the superblock that it names
+/// counts.
 ///
 /// # Errors
 /// [`UnlockError`]. Nothing was changed.

@@ -76,7 +76,8 @@ pub struct VolumeOptions {
     /// Open a volume whose storage was found to be changed when it was last used: the owner says that it
     /// holds again what it held.
     pub after_tampering: bool,
-    /// Tells the owner what the volume goes on with, and should not for long. Messages hold no secret.
+    /// Tells the owner what the volume goes on with, and should not for long. Messages hold no
+    /// secret.
     pub warn: fn(&str),
 }
 

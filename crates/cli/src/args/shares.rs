@@ -20,8 +20,10 @@ pub(crate) enum SharesCommand {
     /// It is looked first, beside whoever has the volume open, whether the server is not where the others are. Only then is the volume taken over: whoever has it
     /// open without that server is fenced off, and nobody may use it meanwhile. Whoever has it open on that server, too, keeps it, and nothing is done (exit code 9). What is left of the volume on the server
     /// is removed first. As many of the others as may collude and one more have to be there; with more, a wrong share
-    /// is noticed. A repair that was interrupted is begun again. It needs no client's directory; that opens the volume afterwards, as before. If the directory is
-    /// here and knows that the server has wrong shares, no --anyway is needed, and the server deals in evictions again afterwards.
+    /// is noticed. A repair that was interrupted is begun again. It needs no client's directory;
+    /// that opens the volume afterwards, as before. If the directory is here and knows that the
+    /// server has wrong shares, no --anyway is needed, and the server deals in evictions again
+    /// afterwards.
     #[command(after_help = REPAIR_EXAMPLES)]
     Repair(RepairArgs),
 }
@@ -31,7 +33,8 @@ pub(crate) struct RepairArgs {
     /// Where the volume is: shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE, with all of its servers.
     #[arg(value_parser = LocationParser)]
     pub(crate) volume: Location,
-    /// The client's directory, if it is here [default: one for each volume, beside the user's other state].
+    /// The client's directory, if it is here [default: one for each volume, beside the user's other
+    /// state].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     #[command(flatten)]

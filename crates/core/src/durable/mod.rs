@@ -223,8 +223,8 @@ pub trait Durable: Send {
         Ok(false)
     }
 
-    /// Hands over the list of servers that have answered wrong. A scheme on servers lets none of them deal, and adds those
-    /// that it finds before it would have used them.
+    /// Hands over the list of servers that have answered wrong. A scheme on servers lets none of
+    /// them deal, and adds those that it finds before it would have used them.
     fn keep_wrong_servers(&mut self, _list: Box<dyn WrongServers>) {}
 
     // ───────────────────────────── before accesses ─────────────────────────────

@@ -76,8 +76,8 @@ impl OpenedBlock {
     }
 }
 
-/// A seed that follows from a secret key and from these parts, one after the other. Equal parts give equal seeds.
-/// Without the key, seeds of different parts cannot be told from chance.
+/// A seed that follows from a secret key and from these parts, one after the other. Equal parts
+/// give equal seeds. Without the key, seeds of different parts cannot be told from chance.
 pub fn derive_seed(key: &[u8; SEED_BYTES], parts: &[&[u8]]) -> Zeroizing<[u8; SEED_BYTES]> {
     let mut mac = Aegis256X4Mac::<SEED_BYTES>::new(key);
     parts.iter().for_each(|part| mac.update(part));

@@ -1,6 +1,8 @@
 //! All that is shared in the lives of a volume, and whether chance was used twice for it.
 //!
-//! Some servers get a seed in the place of a share. What is drawn from it hides the secret from all others. So a seed belongs to one sharing: it may be sent again with the same shares, and with no others.
+//! Some servers get a seed in the place of a share. What is drawn from it hides the secret from all
+//! others. So a seed belongs to one sharing: it may be sent again with the same shares, and with no
+//! others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

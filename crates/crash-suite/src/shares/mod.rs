@@ -403,7 +403,8 @@ mod tests {
 
     use super::*;
 
-    /// Lives through the death of a server. With `are_same`, systems give the same seed at each start.
+    /// Lives through the death of a server. With `are_same`, systems give the same seed at each
+    /// start.
     fn check(are_same: bool) -> Result<(), Loss> {
         let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: false };
         let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..SmallVolume::default() };

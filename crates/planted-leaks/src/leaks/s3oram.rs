@@ -260,7 +260,7 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "s3oram-checkpoints-draw-no-coins",
-        shows: "what is moved in evictions, to whoever has read the memory of the client once, for as long as it runs",
+        shows: "what is moved in evictions, to an attacker who has read the memory of the client once, for as long as it runs",
         edits: &[Edit {
             file: COINS,
             find: "if let Some(era) = &mut self.0 {\n            era",

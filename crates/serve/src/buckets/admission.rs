@@ -8,8 +8,8 @@
 //! it yet. So the one that has been silent longest makes room, if that is long enough. If it was alive after all, its user comes back,
 //! and fails if there is no room for it by then. Nothing that was flushed is lost.
 //!
-//! Each other server has an equal part of the seats for servers: none can keep the others out. Of
-//! its own, those make room first that have joined no volume in time.
+//! Each other server has an equal part of the seats for servers: none can keep the others out.
+//! Among a server's own seats, those make room first that have joined no volume in time.
 //!
 //! A client without a seat counts as a stranger until it has been told so: its flood is bounded as
 //! theirs is.

@@ -71,7 +71,7 @@ impl Memory {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The bytes that count for a message: short ones are free, and none counts more than a client may
+    /// The bytes that count for a message: none for a short one, and at most what a client may
     /// ever hold.
     fn counted(&self, bytes: u64) -> u64 {
         if bytes <= FREE_BYTES { 0 } else { bytes.min(self.bytes_max / 3) }

@@ -102,7 +102,7 @@ impl Registry {
         Ok(Registration { directory, place, record })
     }
 
-    /// `umount` needs the records, the kernel's tables of mounts, and programs.
+    /// Unmounting needs the records, `/proc`, `/sys` and these programs.
     fn refuse_hiding_the_system(&self, directory: &Path) -> Result<(), MountError> {
         let programs = [UMOUNT, LOSETUP, FUSERMOUNT].map(|program| program.find());
         let programs = programs.iter().flatten().map(PathBuf::as_path);

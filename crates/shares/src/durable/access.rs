@@ -252,7 +252,8 @@ impl ShareArray {
         Ok(block)
     }
 
-    /// An error about what was found in one of these buckets, which names those that may have spoilt it.
+    /// An error about what was found in one of these buckets, which names those that may have
+    /// spoilt it.
     pub(super) fn suspicious(
         &self,
         what: &str,

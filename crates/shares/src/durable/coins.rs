@@ -1,20 +1,23 @@
 //! The coins from which the client draws shares.
 //!
-//! A seed never stands for two secrets, or for one secret whose shares go to other servers: from such
-//! a pair of sharings one server alone could recover both. This must hold for all copies of a running
-//! client together, for example after a snapshot of its machine. Copies start from the same coins and
-//! draw the same salts, but servers may answer them differently, and each makes its own accesses and
-//! checkpoints. So every seed follows from all that tells one sharing from another:
+//! A seed never stands for two secrets, or for one secret whose shares go to other servers: from
+//! such a pair of sharings one server alone could recover both. This must hold for all copies of a
+//! running client together, for example after a snapshot of its machine. Copies start from the same
+//! coins and draw the same salts, but servers may answer them differently, and each makes its own
+//! accesses and checkpoints. So every seed follows from all that tells one sharing from another:
 //!
-//! - **Queries and writes**, those of dummies too, are drawn from coins that follow from the salt of the
-//!   access and from what is shared ([`salted`]). The salt is drawn with the plan, and logged with it: a
-//!   repeated access has the same shares. A salt belongs to one number of an access, and so to one turn:
-//!   each plan draws as many bytes for every access, and nothing else is drawn between checkpoints.
-//! - **Matrices** are drawn from the coins of the era ([`EraCoins`]). Each attempt first mixes in the tree,
-//!   the eviction, the attempt, and the matrices. Plans and forgotten ranges are mixed in as well.
-//! - **Openings and checkpoints** draw new coins of the era, and mix the old ones in: copies that get the
-//!   same randomness from their system stay apart if they were apart.
-//! - **Repairs, and servers that catch up,** draw nothing: a lacking share is computed from the others.
+//! - **Queries and writes**, those of dummies too, are drawn from coins that follow from the salt
+//!   of the access and from what is shared ([`salted`]). The salt is drawn with the plan, and
+//!   logged with it: a repeated access has the same shares. A salt belongs to one number of an
+//!   access, and so to one turn: each plan draws as many bytes for every access, and nothing else
+//!   is drawn between checkpoints.
+//! - **Matrices** are drawn from the coins of the era ([`EraCoins`]). Each attempt first mixes in
+//!   the tree, the eviction, the attempt, and the matrices. Plans and forgotten ranges are mixed in
+//!   as well.
+//! - **Openings and checkpoints** draw new coins of the era, and mix the old ones in: copies that
+//!   get the same randomness from their system stay apart if they were apart.
+//! - **Repairs, and servers that catch up,** draw nothing: a lacking share is computed from the
+//!   others.
 //!
 //! A *turn* says which servers get a seed. It follows from the number of accesses alone.
 
@@ -30,7 +33,8 @@ use crate::client::{Next, Position};
 use crate::message::Point;
 use crate::sharing::Seed;
 
-/// Coins that follow from a salt and from what is shared: equal for equal parts, and else independent.
+/// Coins that follow from a salt and from what is shared: equal for equal parts, and else
+/// independent.
 pub(super) fn salted(sealer: &BlockSealer, parts: &[&[u8]]) -> ChaCha20Rng {
     let salted = Zeroizing::new(parts.concat());
     ChaCha20Rng::from_seed(*sealer.seed(&salted))

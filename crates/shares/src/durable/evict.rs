@@ -40,7 +40,8 @@ pub(super) trait Evicts {
     /// The numbers of the servers that deal.
     fn dealers(&mut self) -> Result<Vec<u8>, Error>;
 
-    /// A server has found its own shares damaged. Answers whether another server deals in its place from now on.
+    /// A server has found its own shares damaged. Answers whether another server deals in its place
+    /// from now on.
     fn replace_dealer(&mut self, server: usize) -> Result<bool, Error>;
 
     /// Whether servers have made links to each other since the array was opened.

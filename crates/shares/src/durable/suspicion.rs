@@ -62,8 +62,8 @@ impl Suspicion {
     }
 }
 
-/// The last eviction before `evictions` that wrote `bucket`; `None` for the root.
-/// None for the root, which accesses write.
+/// The last eviction before `evictions` that wrote `bucket`; `None` for the root,
+/// which accesses write.
 fn last_eviction(evictions: u64, bucket: BucketId) -> Option<u64> {
     let (above, leaf) = (bucket.level().checked_sub(1)?, Leaf(bucket.index()));
     let is_any = evictions_of_bucket(evictions, leaf, above) > 0;

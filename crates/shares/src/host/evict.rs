@@ -262,8 +262,9 @@ impl Tile<'_> {
         Ok(kept)
     }
 
-    /// The coins for one product. They follow from the product and its place, too: a server that is set back within
-    /// an attempt shares nothing else from the same coins, whatever it is asked or dealt the second time.
+    /// The coins for one product. They follow from the product and its place, too: a server that is
+    /// set back within an attempt shares nothing else from the same coins, whatever it is asked or
+    /// dealt the second time.
     fn coins_of(&self, level: u8, child: u8, product: &[u8]) -> ChaCha20Rng {
         let Attempt { attempt, number } = self.eviction.attempt;
         let place = [number, attempt, self.tile.into(), level.into(), child.into()];

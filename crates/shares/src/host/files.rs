@@ -86,7 +86,8 @@ impl Files {
     /// Makes durable what a program has left that died before its own sync, or after one that has
     /// failed, before any client hears of it. A sync alone is not enough: the system may have
     /// forgotten what it could not write. So the record, the block of which it tells, and the marks
-    /// that came with it are written again: what came before them was durable when they were written.
+    /// that came with it are written again: what came before them was durable when they were
+    /// written.
     ///
     /// A block that does not fit the record was there before the last write, and damaged since. Its
     /// checksums stay as they are, or an eviction would take it for right.
@@ -111,9 +112,9 @@ impl Files {
         self.root.sync()
     }
 
-    /// The block that was written last was not acknowledged if it is torn, or marks that came with it
-    /// are: its record was made durable with them. Damage looks the same: then the client writes the
-    /// block again.
+    /// The block that was written last was not acknowledged if it is torn, or marks that came with
+    /// it are: its record was made durable with them. Damage looks the same: then the client writes
+    /// the block again.
     fn forget_a_torn_block(&mut self) -> io::Result<()> {
         let at = self.record.at;
         if at.written == 0 {
@@ -132,8 +133,9 @@ impl Files {
         Ok(())
     }
 
-    /// A record of a point to which the server goes back or that it adopts, with the sums of what was
-    /// written last there: that of a block is what was kept, also if the block is damaged since.
+    /// A record of a point to which the server goes back or that it adopts, with the sums of what
+    /// was written last there: that of a block is what was kept, also if the block is damaged
+    /// since.
     pub(super) fn with_sums(&self, record: Record) -> io::Result<Record> {
         let write = match self.marks() {
             Some(marks) => marks.write_before(record.at)?,

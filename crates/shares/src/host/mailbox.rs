@@ -20,8 +20,8 @@ type Portion = Vec<Share<u8>>;
 /// no server is further ahead.
 const PORTIONS_MAX: usize = 4 * TILES_AT_ONCE;
 
-/// Portions of one server that are kept before this one begins the attempt: the first round of each lane. For the
-/// second, that server needs what this one deals.
+/// Portions of one server that are kept before this one begins the attempt: the first round of each
+/// lane. For the second, that server needs what this one deals.
 const EARLY_PORTIONS_MAX: usize = TILES_AT_ONCE;
 
 /// A message that no server sends that keeps to the protocol.

@@ -72,8 +72,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Opens what the folder has. It may be empty: then a client sets the server up first. `draw_seed` draws a seed from
-    /// the system for each attempt to evict a path.
+    /// Opens what the folder has. It may be empty: then a client sets the server up first.
+    /// `draw_seed` draws a seed from the system for each attempt to evict a path.
     ///
     /// # Errors
     /// Those of the system, and when what is there is damaged.
@@ -265,7 +265,8 @@ impl Host {
             // It is over, and the answer was lost.
             return Ok(());
         }
-        // A server that was started again since it was asked may lack a block, and would deal zeros.
+        // A server that was started again since it was asked may lack a block, and would deal
+        // zeros.
         files.check_is(Point { evictions: number, written: files.setup.tree.accesses() })?;
         if attempt <= latest {
             return Err(begun_before(attempt == latest));

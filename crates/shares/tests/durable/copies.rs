@@ -1,8 +1,8 @@
 //! Copies of a running client: what servers see in all of them together.
 //!
-//! A seed must stand for one thing, whatever servers answer to each copy, whatever each copy accesses,
-//! and whenever it makes a checkpoint. A server that has the seed from one copy and a computed share
-//! of something else from another would recover that, alone.
+//! A seed must stand for one thing, whatever servers answer to each copy, whatever each copy
+//! accesses, and whenever it makes a checkpoint. A server that has the seed from one copy and a
+//! computed share of something else from another would recover that, alone.
 
 use std::collections::{HashMap, HashSet};
 

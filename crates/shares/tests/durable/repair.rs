@@ -335,7 +335,8 @@ fn a_liar_by_a_step_makes_no_other_seem_to_be_behind() {
     assert_eq!([0, 1].map(|server| need(&owner, server)), [Need::Nothing, Need::LastWrites]);
 }
 
-/// A label is a share like all others, and is not sealed. With the key it follows from the block, or from there being none.
+/// A label is a share like all others, and is not sealed. With the key it follows from the block,
+/// or from there being none.
 #[test]
 fn a_wrong_label_is_not_made_part_of_a_new_server() {
     let mut owner = Owner::in_trees(parties(3, 1), 5);

@@ -232,8 +232,8 @@ impl Disk {
     /// What the volume failed with, now or before: the store is gone with it.
     pub fn close_into_store(&self) -> Result<AnyStore, VolumeError> {
         *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
-        // A worker that is gone needs no message. One that panics after it has taken the first one waits for
-        // another.
+        // A worker that is gone needs no message. One that panics after it has taken the first one
+        // waits for another.
         (0..2).for_each(|_| drop(self.queue.send(Message::Close)));
         let closed = || VolumeError::new(VolumeErrorKind::MustReopen, "the disk was closed before");
         let worker = self.worker.lock().ok().and_then(|mut worker| worker.take());

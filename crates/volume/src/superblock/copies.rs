@@ -120,9 +120,9 @@ impl Copies {
         self.unlock_named(secret, attempt, |_| None)
     }
 
-    /// As [`Self::unlock`]. Several authentic copies with the highest number come from a change that
-    /// was repeated after it was lost. `named` returns the MAC of the one that the client's directory
-    /// names. Without it, the first candidate counts.
+    /// As [`Self::unlock`]. Several authentic copies with the highest number come from a change
+    /// that was repeated after it was lost. `named` returns the MAC of the one that the client's
+    /// directory names. Without it, the first candidate counts.
     pub(crate) fn unlock_named(
         &self,
         secret: &Secret,

@@ -260,7 +260,8 @@ fn a_server_that_has_answered_wrong_is_told_once_and_kept_in_the_directory() {
     assert!(told().is_empty());
 }
 
-/// One server adds a value to what it deals. It knows the value, and can take it back once an access has failed.
+/// One server adds a value to what it deals. It knows the value, and can take it back once an
+/// access has failed.
 #[test]
 fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
     let setup = Setup::new();
@@ -290,7 +291,8 @@ fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
     );
     assert!(!error.to_string().contains("a backup from before"), "{error}");
     drop(volume);
-    // Whether the server undoes it or not, the next opening names who may have done it, and asks no server.
+    // Whether the server undoes it or not, the next opening names who may have done it, and asks no
+    // server.
     let weight = recover::<Gf256>(&[1, 2, 3], &[&[1], &[0], &[0]]).unwrap()[0];
     setup.hosts.adds(0, Gf256::multiply(added, Gf256::inverse(weight).unwrap()));
     let error = setup.open_with(telling()).map(drop).unwrap_err();

@@ -21,8 +21,8 @@ fn a_file_of_zeros_on_a_server_is_noticed_and_repaired() {
     world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
     let check = format!("check {volume}");
     let repair = format!("shares repair {volume} --server 2");
-    // With zeros in front, a server is a new one. Otherwise its shares do not fit those of the others: the client's
-    // directory then lists it as wrong, so its repair needs no `--anyway`.
+    // With zeros in front, a server is a new one. Otherwise its shares do not fit those of the
+    // others: the client's directory then lists it as wrong, so its repair needs no `--anyway`.
     for (file, code, is_listed) in
         [("root", 8, false), ("setup", 7, false), ("siblings", 7, true), ("leaves", 7, true)]
     {

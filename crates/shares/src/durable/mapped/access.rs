@@ -298,7 +298,8 @@ impl MappedArray {
         self.suspicious(what, at, path, do_shares_fit)
     }
 
-    /// An error about what was found in one of these buckets of a tree, which names those that may have spoilt it.
+    /// An error about what was found in one of these buckets of a tree, which names those that may
+    /// have spoilt it.
     pub(super) fn suspicious(
         &self,
         what: &str,

@@ -100,7 +100,8 @@ impl Evicts for OfMapped<'_> {
             Err(error @ ClientError::Overflow(_)) => return Err(overflow(error)),
             Err(error) => return Err(self.array.corrupt(&error.to_string())),
         };
-        // What is moved follows from what servers say, and they may say other things to a copy of this client.
+        // What is moved follows from what servers say, and they may say other things to a copy of
+        // this client.
         let MappedArray { trees, coins, sealer, .. } = &mut *self.array;
         let coins = coins.of_attempt(sealer, (self.tree, at, attempt), &next)?;
         Ok(Ok(trees[self.tree].eviction_shares(&next, attempt, coins)))

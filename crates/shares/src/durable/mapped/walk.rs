@@ -175,8 +175,8 @@ impl Opener<'_> {
         Ok(Some(Found { address, mapped, block }))
     }
 
-    /// Whether a client has written a slot so: all zeros, a block with its label, or a dummy without one. The leaf is not
-    /// sealed, and any is taken.
+    /// Whether a client has written a slot so: all zeros, a block with its label, or a dummy
+    /// without one. The leaf is not sealed, and any is taken.
     pub(in crate::durable) fn was_written(&self, tree: usize, slot: &[u8]) -> bool {
         slot.iter().all(|byte| *byte == 0)
             || match self.split(tree, slot) {

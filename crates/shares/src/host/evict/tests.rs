@@ -113,7 +113,8 @@ fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
     others.sent.into_inner().unwrap()
 }
 
-/// With more parts than lanes, another server may lack the last part of a lane: it must hear of each lane that nothing comes before the end. Nothing that was dealt is kept afterwards.
+/// With more parts than lanes, another server may lack the last part of a lane: it must hear of
+/// each lane that nothing comes before the end. Nothing that was dealt is kept afterwards.
 #[test]
 fn each_server_is_told_the_end_of_all_parts_and_nothing_is_kept() {
     const PARTS: u32 = 6;
@@ -128,7 +129,8 @@ fn each_server_is_told_the_end_of_all_parts_and_nothing_is_kept() {
     }
 }
 
-/// The seeds that a server gets, each with the share that the third server gets of the same product.
+/// The seeds that a server gets, each with the share that the third server gets of the same
+/// product.
 fn seeds(sent: &[(u8, Dealt<u8>)]) -> Vec<(Seed, Share<u8>)> {
     let of_third = |dealt: &Dealt<u8>, child: usize| {
         let same = |(to, it): &&(u8, Dealt<u8>)| {
@@ -158,7 +160,8 @@ fn no_two_parts_are_dealt_from_one_seed() {
     assert_eq!(all.len(), 3 * 3);
 }
 
-/// Its process, or the machine with it, is set back to before the attempt, and its system draws the same.
+/// Its process, or the machine with it, is set back to before the attempt, and its system draws the
+/// same.
 #[test]
 fn a_server_that_is_set_back_deals_nothing_else_from_the_same_seeds() {
     let before = seeds(&dealt_in(SMALL));

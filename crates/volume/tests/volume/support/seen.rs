@@ -59,8 +59,8 @@ pub(crate) fn leaves(setup: &SmallVolume, view: &[Seen], evictions_forgotten_max
             Operation::Read => {
                 let leaf = written(evictions) % (1 << setup.leaf_level);
                 let next = calls.get(i + 1).map(|next| next.first().map(|event| event.operation));
-                // A crash may cut an eviction off between its read and its write. The end of the view does not: an
-                // access may then have the leaf of the next eviction by chance.
+                // A crash may cut an eviction off between its read and its write. The end of the
+                // view does not: an access may then have the leaf of the next eviction by chance.
                 let is_due = leaf == evictions % (1 << setup.leaf_level);
                 let is_eviction =
                     next == Some(Some(Operation::Write)) || (is_due && next == Some(None));

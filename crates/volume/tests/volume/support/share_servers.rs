@@ -101,7 +101,8 @@ impl Hosts {
         self.added.lock().unwrap()[i] = added;
     }
 
-    /// All servers have something else in all leaves: as if one of them had dealt a product to which it has added this.
+    /// All servers have something else in all leaves: as if one of them had dealt a product to
+    /// which it has added this.
     pub(crate) fn spoil_leaves(&self, added: u8) {
         for folder in &self.folders {
             let leaves = folder.0.lock().unwrap()["leaves"].clone();
