@@ -47,8 +47,7 @@ impl Medium {
             let error = OpenError::io(&format!("open {}", path.display()), cause);
             match is_read_only {
                 true => error.with(
-                    ": to use a volume writes to it, also with --read-only. `oblivio rescue`, `serve nbd --rescued`, \
-                     `copy`, `info` and `key list` only read it",
+                    ": every use of a volume writes to it. Without writing it can still be rescued and copied",
                 ),
                 false => error,
             }

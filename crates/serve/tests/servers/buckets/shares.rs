@@ -14,7 +14,7 @@ use oblivio_shares::host::Host;
 use oblivio_shares::message::{
     Answer as ShareAnswer, Evict, HostEpoch, Point, Request as ShareRequest, Setup,
 };
-use oblivio_shares::sharing::Parties;
+use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
 use oblivio_store::{BoxedStore, Location, StoreKind, StoreOptions};
 use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
@@ -522,6 +522,12 @@ fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
     let mut shares = ShareClient::<Gf256>::new(parties, tree, 8, BLOCK_BYTES).unwrap();
     let evict = shares.evict(&mut StdRng::seed_from_u64(2)).unwrap().remove(0);
     let attempt = evict.attempt;
+    // An eviction begins at a full root.
+    for written in 0..PRESET.accesses.into() {
+        let at = Point { written, ..Point::default() };
+        let write = ShareRequest::Write { at, block: Share::Drawn([2; 32]) };
+        assert_eq!(answer_of(&mut owners[0], &write), ShareAnswer::Done);
+    }
     let evict = ShareRequest::Evict { evict, dealers: vec![1, 2, 3] };
     owners[0].say(&compute(&evict.encode()));
     wait_until(|| circle.servers[0].metric("deals_total{way=\"out\"}") == 2);
