@@ -3,7 +3,7 @@
 //! A library names what its callers can do; here it becomes the option or the command that does it.
 
 /// What libraries say, and what is said here instead.
-const SAID: [(&str, &str); 25] = [
+const SAID: [(&str, &str); 26] = [
     ("allow as many", "allow as many (--client-memory)"),
     ("open the volume as one that was tampered with", "open the volume with --after-tampering"),
     ("check the volume as one that was tampered with", "run `oblivio check --after-tampering`"),
@@ -36,6 +36,10 @@ const SAID: [(&str, &str); 25] = [
     (
         "Without writing it can still be rescued and copied",
         "`oblivio rescue`, `serve nbd --rescued`, `copy`, `info` and `key list` only read it",
+    ),
+    (
+        "its client's directory still lets it be rescued",
+        "`oblivio rescue` and `serve nbd --rescued` read it with --state",
     ),
     ("choose another socket file", "choose another socket file (--socket)"),
 ];

@@ -137,7 +137,7 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
         return Err(OpenError::new(
             OpenErrorKind::NotAStore,
             "this is not an Oblivio volume (no file of buckets): check the path. If it is one whose first and last bytes were \
-             overwritten, `oblivio rescue` and `serve nbd --rescued` read it with --state",
+             overwritten, its client's directory still lets it be rescued",
         ));
     }
     let mut fields = Fields(&copy[MAGIC.len()..]);

@@ -16,7 +16,6 @@ const LEAVES: &str = "leaves_are_uniform_in_every_tree_whatever_the_owner_does";
 const AGAIN: &str = "what_is_done_again_is_sent_again_as_it_was";
 const COPIES: &str = "copies_of_a_client_that_go_on_differently_share_differently";
 const STOPS: &str = "nothing_is_lost_wherever_the_client_stops";
-const DIES: &str = "nothing_is_lost_wherever_a_server_dies";
 const STARTS: &str = "a_server_may_be_started_again_between_any_two_messages";
 const ANEW: &str = "the_shares_of_a_server_are_made_anew";
 const SET_BACK: &str = "a_check_finds_servers_that_are_set_back_alike";
@@ -116,16 +115,6 @@ pub(super) const LEAKS: &[Leak] = &[
             let slots",
         }],
         found_by: &[SHARES_MAPPED.tests(&[STOPS])],
-    },
-    Leak {
-        name: "mapped-marks-of-a-torn-write-count",
-        shows: "nothing, and loses blocks with the power of a server",
-        edits: &[Edit {
-            file: "shares/src/host/files.rs",
-            find: "if is_torn || !has_all_marks {",
-            replacement: "if is_torn || !has_all_marks && false {",
-        }],
-        found_by: &[SHARES_MAPPED.tests(&[DIES])],
     },
     Leak {
         name: "mapped-marks-of-before-are-overwritten",

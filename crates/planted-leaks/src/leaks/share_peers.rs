@@ -104,16 +104,6 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[SHARES_HOST_EVICT.tests(&[PARTS])],
     },
     Leak {
-        name: "peers-are-dealt-like-parts-from-one-seed",
-        shows: "which parts of a bucket are alike on a dealer",
-        edits: &[Edit {
-            file: EVICT,
-            find: "[number, attempt, self.tile.into(), level.into(), child.into()]",
-            replacement: "[number, attempt, level.into(), child.into()]",
-        }],
-        found_by: &[SHARES_HOST_EVICT.tests(&[PARTS])],
-    },
-    Leak {
         name: "peers-are-dealt-other-products-by-a-server-that-is-set-back",
         shows: "by how much products of a dealer differ that is set back within an attempt, to all it deals to",
         edits: &[Edit {

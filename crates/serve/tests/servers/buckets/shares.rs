@@ -610,6 +610,7 @@ fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_come
     assert_eq!(old.hear_failure(), FailureKind::Fenced);
     assert_eq!(new.hear_failure(), FailureKind::Fenced);
     let Answer::Data { bytes, .. } = newest.hear() else { panic!("no answer to who has waited") };
-    let epoch = HostEpoch { at: Point::default(), attempt, is_set_up: true };
+    let at = Point { written: PRESET.accesses.into(), ..Point::default() };
+    let epoch = HostEpoch { at, attempt, is_set_up: true };
     assert_eq!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Epoch(epoch));
 }
