@@ -50,7 +50,10 @@ impl Votes {
                     let value = value.to_vec();
                     self.agreed[start..start + bytes].copy_from_slice(&value);
                 }
-                None => has_all = false,
+                None => {
+                    self.agreed[start..start + bytes].fill(0);
+                    has_all = false;
+                }
             }
         }
         has_all
