@@ -64,7 +64,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "which accesses are for no block, or for one that was never accessed before",
         edits: &[Edit {
             file: ACCESS,
-            find: "self.found(visit, &said).map_err(|error| self.wrong(visit, &error.to_string()))?;",
+            find: "self.found(visit, &said).map_err(|error| self.wrong(visit, \
+                   &error.to_string()))?;",
             replacement:
                 "self.found(visit, &said).map_err(|error| self.wrong(visit, &error.to_string()))?;
         if position.is_none() {
@@ -115,6 +116,16 @@ pub(super) const LEAKS: &[Leak] = &[
             let slots",
         }],
         found_by: &[SHARES_MAPPED.tests(&[STOPS])],
+    },
+    Leak {
+        name: "mapped-marks-of-a-torn-write-count",
+        shows: "nothing, and loses blocks with the power of a server",
+        edits: &[Edit {
+            file: "shares/src/host/files.rs",
+            find: "if is_torn || !has_all_marks {",
+            replacement: "if is_torn || !has_all_marks && false {",
+        }],
+        found_by: &[SHARES_HOST_METADATA.tests(&[TORN])],
     },
     Leak {
         name: "mapped-marks-of-before-are-overwritten",

@@ -67,7 +67,9 @@ pub(super) const LEAKS: &[Leak] = &[
         edits: &[Edit {
             file: "store/src/shares/mod.rs",
             find: "self.servers[i].receive(&self.written);",
-            replacement: "if self.is_repair {\n                    self.servers[i].receive(&self.written);\n                }",
+            replacement: "if self.is_repair {
+                    self.servers[i].receive(&self.written);
+                }",
         }],
         found_by: &[STORE_REMOTE_SHARED
             .tests(&["a_server_that_comes_back_gets_what_it_has_missed_before_it_counts"])],
@@ -188,7 +190,8 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "s3oram-copies-share-alike-after-one-forgets",
-        shows: "whether one of two copies of a running client has forgotten a block that the other has not",
+        shows: "whether one of two copies of a running client has forgotten a block that the \
+                other has not",
         edits: &[Edit {
             file: ARRAY,
             find: ".mix_in(&self.sealer, &[range.start, range.end].map(u64::to_le_bytes).concat())?;",
@@ -212,7 +215,8 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "s3oram-queries-are-drawn-from-the-coins-of-the-era",
-        shows: "to one server, the slot that one copy of a client asks for, if another copy has been answered otherwise",
+        shows: "to one server, the slot that one copy of a client asks for, if another copy has \
+                been answered otherwise",
         edits: &[
             Edit {
                 file: ACCESS,
@@ -230,7 +234,8 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "s3oram-attempts-are-not-mixed-in",
-        shows: "to one server, what one copy of a client moves in an eviction, if an attempt of another copy has failed",
+        shows: "to one server, what one copy of a client moves in an eviction, if an attempt of \
+                another copy has failed",
         edits: &[Edit {
             file: COINS,
             find: "        self.mix_in_all(sealer, &parts)?;\n        self.drawn()",
@@ -240,7 +245,8 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "s3oram-names-of-attempts-are-not-mixed-in",
-        shows: "to one server, that nothing is moved in an eviction, if an attempt of another copy of the client has failed",
+        shows: "to one server, that nothing is moved in an eviction, if an attempt of another \
+                copy of the client has failed",
         edits: &[Edit {
             file: COINS,
             find: "[tree as u64, at.evictions, attempt].map(u64::to_le_bytes)",
@@ -250,7 +256,8 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "s3oram-turns-of-matrices-follow-from-what-was-asked",
-        shows: "to one server, what is moved in an eviction, if another copy of the client did not ask for what servers had done",
+        shows: "to one server, what is moved in an eviction, if another copy of the client did \
+                not ask for what servers had done",
         edits: &[Edit {
             file: EVICT,
             find: "known.client.go_to_turn(eviction_turn(known.accesses()));",
@@ -260,17 +267,22 @@ pub(super) const LEAKS: &[Leak] = &[
     },
     Leak {
         name: "s3oram-checkpoints-draw-no-coins",
-        shows: "what is moved in evictions, to an attacker who has read the memory of the client once, for as long as it runs",
+        shows: "what is moved in evictions, to an attacker who has read the memory of the client \
+                once, for as long as it runs",
         edits: &[Edit {
             file: COINS,
             find: "if let Some(era) = &mut self.0 {\n            era",
-            replacement: "if let Some(era) = &mut self.0 {\n            return;\n            #[allow(unreachable_code)]\n            era",
+            replacement: "if let Some(era) = &mut self.0 {
+            return;
+            #[allow(unreachable_code)]
+            era",
         }],
         found_by: &[SHARES_DURABLE_COPIES.tests(&[SAME_MATRICES])],
     },
     Leak {
         name: "s3oram-checkpoints-forget-the-coins-before",
-        shows: "whether copies of a client that were apart move the same, if their systems give them the same coins",
+        shows: "whether copies of a client that were apart move the same, if their systems give \
+                them the same coins",
         edits: &[Edit {
             file: COINS,
             find: "era.fill_bytes(before);",
@@ -448,7 +460,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "a server that deals wrong, again and again, which accesses are for blocks",
         edits: &[Edit {
             file: "volume/src/volume/opening.rs",
-            find: "if tampering::is_noted(&*ledger.dir)? && live.array.store_mut().servers().is_some() {",
+            find: "if tampering::is_noted(&*ledger.dir)? && \
+                   live.array.store_mut().servers().is_some() {",
             replacement: "if false {",
         }],
         found_by: &[VOLUME_S3ORAM.tests(&[UNDONE])],

@@ -104,8 +104,19 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[SHARES_HOST_EVICT.tests(&[PARTS])],
     },
     Leak {
+        name: "peers-are-dealt-like-parts-from-one-seed",
+        shows: "which parts of a bucket are alike on a dealer",
+        edits: &[Edit {
+            file: EVICT,
+            find: "[number, attempt, self.tile.into(), level.into(), child.into()]",
+            replacement: "[number, attempt, level.into(), child.into()]",
+        }],
+        found_by: &[SHARES_HOST_EVICT.tests(&[PARTS])],
+    },
+    Leak {
         name: "peers-are-dealt-other-products-by-a-server-that-is-set-back",
-        shows: "by how much products of a dealer differ that is set back within an attempt, to all it deals to",
+        shows: "by how much products of a dealer differ that is set back within an attempt, to \
+                all it deals to",
         edits: &[Edit {
             file: EVICT,
             find: DEALT_FROM,
@@ -143,8 +154,9 @@ pub(super) const LEAKS: &[Leak] = &[
             },
             Edit {
                 file: "shares/src/durable/evict.rs",
-                find: "let dealers = self.dealers()?;",
-                replacement: "let spare = parties.servers() - parties.for_product();
+                find: "let dealers = trust.dealers(servers, parties)?;",
+                replacement: "let _ = (servers, trust);
+        let spare = parties.servers() - parties.for_product();
         let dealers = parties.numbers().skip(if crate::PLANTED_NOTE.get() == 1 { spare } else { 0 });
         let dealers: Vec<_> = dealers.take(parties.for_product()).collect();",
             },

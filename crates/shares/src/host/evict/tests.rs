@@ -72,27 +72,36 @@ struct World {
     slots: u16,
     block_bytes: usize,
     attempt: u64,
+    /// Whether its shares of the blocks are zeros.
+    is_zeros: bool,
     /// From what its shares of the matrices are drawn.
     matrices: u8,
     /// From what the shares are drawn that others deal to it.
     dealt: u8,
 }
 
-const SMALL: World =
-    World { height: 2, slots: 32, block_bytes: 64, attempt: 1, matrices: 3, dealt: 4 };
+const SMALL: World = World {
+    height: 2,
+    slots: 32,
+    block_bytes: 64,
+    attempt: 1,
+    is_zeros: false,
+    matrices: 3,
+    dealt: 4,
+};
 
 /// The writes that fill the root after `evictions` evictions.
-fn full_root(evictions: u64) -> impl Iterator<Item = Request> {
+fn full_root(evictions: u64, block: &Share<u8>) -> impl Iterator<Item = Request> {
     (0..4).map(move |written| {
-        let block = Share::Drawn([2; 32]);
-        Request::Write { at: Point { evictions, written }, block }
+        let at = Point { evictions, written };
+        Request::Write { at, block: block.clone() }
     })
 }
 
 /// What it deals in an eviction of a tree whose root is full, to whom. It draws the same seed from
 /// the system in every world.
 fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
-    let World { height, slots, block_bytes, attempt, matrices, dealt } = world;
+    let World { height, slots, block_bytes, attempt, is_zeros, matrices, dealt } = world;
     let tree = Tree::new(height, Preset { slots, accesses: 4 }).unwrap();
     let parties = Parties::new(3, 1).unwrap();
     let keys = parties.numbers().map(|number| [number; 32]).collect();
@@ -105,7 +114,9 @@ fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
         assert_eq!(Answer::decode(&answer).unwrap(), Answer::Done);
     };
     ask(Request::Setup(setup));
-    full_root(0).for_each(&mut ask);
+    let block =
+        if is_zeros { Share::Computed(vec![0; block_bytes]) } else { Share::Drawn([2; 32]) };
+    full_root(0, &block).for_each(&mut ask);
     let matrices = vec![Share::Drawn([matrices; 32]); usize::from(height) + 1];
     let evict = Evict { number: 0, attempt, matrices };
     ask(Request::Evict { evict, dealers: vec![1, 2, 3] });
@@ -148,10 +159,10 @@ fn seeds(sent: &[(u8, Dealt<u8>)]) -> Vec<(Seed, Share<u8>)> {
     seeds.collect()
 }
 
-/// Products of parts that are alike are, too.
+/// Shares of zeros make the products of all parts alike.
 #[test]
 fn no_two_parts_are_dealt_from_one_seed() {
-    let world = World { slots: 128, block_bytes: 3 * 4096, ..SMALL };
+    let world = World { slots: 128, block_bytes: 3 * 4096, is_zeros: true, ..SMALL };
     // Two buckets are made of leaves, and one above them.
     let mut all = seeds(&dealt_in(world));
     assert_eq!(all.len(), 3 * 3);
@@ -203,7 +214,8 @@ fn each_attempt_draws_a_seed_from_the_system() {
     assert_eq!(ask(Request::Setup(setup)), Answer::Done);
     for (number, attempt, is_done) in [(0, 1, true), (1, 2, false), (1, 3, true)] {
         if attempt < 3 {
-            full_root(number).for_each(|write| assert_eq!(ask(write), Answer::Done));
+            let block = Share::Drawn([2; 32]);
+            full_root(number, &block).for_each(|write| assert_eq!(ask(write), Answer::Done));
         }
         let evict = Evict { number, attempt, matrices: vec![Share::Drawn([3; 32]); 2] };
         let answer = ask(Request::Evict { evict, dealers: vec![1, 2, 3] });
