@@ -215,13 +215,11 @@ impl ShareArray {
                 Ok(block)
             }
             Err(ClientError::Answers(NoBlock::Contradict)) => {
-                let what = "answers of share servers contradict each other, and there are too few to tell which are wrong";
+                let what = "answers of share servers contradict each other, and there are too few \
+                            to tell which are wrong";
+                let path = self.params.tree.path(step.from).collect();
                 let do_shares_fit = false;
-                Err(self.suspicious(
-                    what,
-                    self.params.tree.path(step.from).collect(),
-                    do_shares_fit,
-                ))
+                Err(self.suspicious(what, path, do_shares_fit))
             }
             Err(error) => Err(invalid(&error.to_string())),
         }
@@ -262,8 +260,7 @@ impl ShareArray {
     ) -> Error {
         let (parties, at) = (self.params.parties, self.known.client.at());
         let suspicion = Suspicion { parties, at, buckets, do_shares_fit };
-        let message = format!("{} {}", self.corrupt(what), suspicion.advice(&self.trust));
-        Error::new(ErrorKind::Corrupt, message).advised()
+        suspicion.error(&self.corrupt(what), &self.trust)
     }
 
     /// An error about blocks that are not what they have to be.

@@ -15,6 +15,7 @@ use super::known::overflow;
 use super::parts::{Part, Parts};
 use super::servers;
 use super::standing::{IS_FURTHER, SET_BACK, sound};
+use super::trust::Trust;
 use crate::client::Next;
 use crate::message::{Evict, HostEpoch, Point, Request};
 use crate::sharing::Parties;
@@ -37,12 +38,8 @@ pub(super) trait Evicts {
 
     fn parts(&mut self) -> &mut Parts;
 
-    /// The numbers of the servers that deal.
-    fn dealers(&mut self) -> Result<Vec<u8>, Error>;
-
-    /// A server has found its own shares damaged. Answers whether another server deals in its place
-    /// from now on.
-    fn replace_dealer(&mut self, server: usize) -> Result<bool, Error>;
+    /// All servers, and which of them deal.
+    fn trust(&mut self) -> Result<(&dyn ShareServers, &mut Trust), Error>;
 
     /// Whether servers have made links to each other since the array was opened.
     fn has_met(&mut self) -> &mut bool;
@@ -77,14 +74,9 @@ impl Evicts for OfKnown<'_> {
         &mut self.array.parts
     }
 
-    fn dealers(&mut self) -> Result<Vec<u8>, Error> {
-        let (parties, ShareArray { store, trust, .. }) = (self.parties(), &mut *self.array);
-        trust.dealers(servers::of(store, parties.servers())?, parties)
-    }
-
-    fn replace_dealer(&mut self, server: usize) -> Result<bool, Error> {
-        let (parties, ShareArray { store, trust, .. }) = (self.parties(), &mut *self.array);
-        trust.replace_dealer(servers::of(store, parties.servers())?, parties, server)
+    fn trust(&mut self) -> Result<(&dyn ShareServers, &mut Trust), Error> {
+        let ShareArray { store, trust, params, .. } = &mut *self.array;
+        Ok((servers::of(store, params.parties.servers())?, trust))
     }
 
     fn has_met(&mut self) -> &mut bool {
@@ -206,7 +198,8 @@ impl dyn Evicts + '_ {
             Ok(evictions) => evictions,
             Err(failed) => return Ok(Attempted::Failed(failed)),
         };
-        let dealers = self.dealers()?;
+        let (servers, trust) = self.trust()?;
+        let dealers = trust.dealers(servers, parties)?;
         let requests = evictions
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
@@ -218,9 +211,11 @@ impl dyn Evicts + '_ {
     /// evicted. A repaired server that cannot go back says that it is damaged, too, and its shares
     /// are right. Answers whether any others deal.
     fn replace_dealers(&mut self, failed: &Failed) -> Result<bool, Error> {
+        let parties = self.parties();
+        let (servers, trust) = self.trust()?;
         let mut is_any = false;
-        for (server, error) in failed {
-            is_any |= error.kind() == StoreErrorKind::Damaged && self.replace_dealer(*server)?;
+        for (server, _) in failed.iter().filter(|(_, it)| it.kind() == StoreErrorKind::Damaged) {
+            is_any |= trust.replace_dealer(servers, parties, *server)?;
         }
         Ok(is_any)
     }

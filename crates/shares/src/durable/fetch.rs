@@ -165,9 +165,9 @@ mod tests {
         }
     }
 
-    /// Among so few, those that lie may be as many as the honest ones.
+    /// If only 2 *t* servers answer, the liars may be as many as the honest servers.
     #[test]
-    fn nobody_is_named_by_fewer_than_give_a_product() {
+    fn too_few_answers_name_no_server() {
         let block = drawn::<Gf256>(1, BYTES);
         for parties in all_parties() {
             let few = parties.for_product() - 1;

@@ -146,4 +146,6 @@ impl Parts {
 const ALL_ARE_ASTRAY: &str = "Bring back their folders as they were: shares can be made anew from those of other servers alone";
 
 /// What is done about a server that takes no part.
-pub(super) const BRING_BACK: &str = "bring it back as it was and open the volume again; if it has lost its disk, make its shares anew with `oblivio shares repair`";
+pub(super) const BRING_BACK: &str = "bring it back as it was and open the volume again; if it has \
+                                     lost its disk, make its shares anew with `oblivio shares \
+                                     repair`";

@@ -160,7 +160,9 @@ pub(super) fn check_not_set_back(
         return Ok(());
     }
     let message = format!(
-        "the records of the servers that answer are older than the client's directory, and {} not answer: bring all servers back and open the volume again. If they all answer, and their records are still older, storage was set back",
+        "the records of the servers that answer are older than the client's directory, and {} not \
+         answer: bring all servers back and open the volume again. If they all answer, and their \
+         records are still older, storage was set back",
         match &missing[..] {
             [one] => format!("{} does", servers.name(*one)),
             _ => {

@@ -8,7 +8,7 @@
 //! wrote the buckets, and who deals.
 
 use oblivio_core::geometry::{evictions_of_bucket, last_eviction_of_bucket};
-use oblivio_core::{BucketId, Leaf};
+use oblivio_core::{BucketId, Error, ErrorKind, Leaf};
 
 use super::trust::Trust;
 use crate::message::Point;
@@ -41,8 +41,14 @@ pub(super) struct Suspicion {
 }
 
 impl Suspicion {
-    /// Which evictions wrote it, who deals, and what the owner does.
-    pub(super) fn advice(&self, trust: &Trust) -> String {
+    /// The error `corrupt` with the suspects and what the owner does.
+    pub(super) fn error(&self, corrupt: &Error, trust: &Trust) -> Error {
+        let message = format!("{corrupt} {}", self.advice(trust));
+        Error::new(ErrorKind::Corrupt, message).advised()
+    }
+
+    /// Which evictions wrote it, which servers deal, and what the owner does.
+    fn advice(&self, trust: &Trust) -> String {
         let what = if self.do_shares_fit { IS_DEALT } else { MAY_BE_REPAIRED };
         let last = |bucket: &BucketId| last_eviction(self.at.evictions, *bucket);
         let mut evictions: Vec<_> = self.buckets.iter().filter_map(last).collect();

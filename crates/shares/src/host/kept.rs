@@ -46,7 +46,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Setup, Error> {
 
 fn of_version(which: &str) -> Error {
     let message = format!(
-        "{which} program has made the shares that are here, and has kept them in another way: save what the volume holds with that program, and make the volume anew"
+        "{which} program has made the shares that are here, and has kept them in another way: \
+         save what the volume holds with that program, and make the volume anew"
     );
     Error::new(ErrorKind::Unsupported, message)
 }

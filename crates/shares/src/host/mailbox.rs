@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(counting.0.load(Ordering::Relaxed), PORTIONS_MAX);
     }
 
-    /// Nobody has asked for them, and they stay until the next attempt.
+    /// Early portions stay in memory until the next attempt.
     #[test]
     fn of_an_attempt_that_is_not_begun_one_round_is_kept() {
         let mailbox = Mailbox::default();

@@ -30,8 +30,8 @@ pub(super) struct Pieces {
     sums_of_zeros: [u32; 2],
 }
 
-/// In which order the checksums of a bucket lie: how many others lie between those of two slots and
-/// of two pieces.
+/// The order of the checksums of a bucket: the distance between those of two slots, and between
+/// those of two pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     slot_step: usize,

@@ -75,7 +75,7 @@ fn what_was_found_before_a_crash_counts_in_the_eviction_that_is_begun_again() {
     assert_eq!(dealers(&owner)[before..], [[1, 3, 4]]);
 }
 
-/// What is wrong on one server is not to become wrong on all.
+/// An eviction must not turn wrong shares of one server into wrong blocks on all.
 #[test]
 fn wrong_shares_of_one_server_of_five_lose_nothing() {
     for wrong in [1, 4] {

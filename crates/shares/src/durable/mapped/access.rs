@@ -309,8 +309,7 @@ impl MappedArray {
     ) -> Error {
         let parties = self.params.parties;
         let suspicion = Suspicion { parties, at, buckets, do_shares_fit };
-        let message = format!("{} {}", self.corrupt(what), suspicion.advice(&self.trust));
-        Error::new(ErrorKind::Corrupt, message).advised()
+        suspicion.error(&self.corrupt(what), &self.trust)
     }
 
     /// An error about blocks, or what slots say, that are not what they have to be.

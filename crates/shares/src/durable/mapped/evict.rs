@@ -1,5 +1,6 @@
 //! The eviction of one of the trees: what it moves follows from what slots of two paths say.
 
+use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, Leaf};
 
 use super::super::coins::eviction_turn;
@@ -8,6 +9,7 @@ use super::super::in_tree::InTree;
 use super::super::known::overflow;
 use super::super::parts::Parts;
 use super::super::servers::{self, ask_some};
+use super::super::trust::Trust;
 use super::array::MappedArray;
 use crate::client::ClientError;
 use crate::message::{Evict, Point, Request};
@@ -64,14 +66,9 @@ impl Evicts for OfMapped<'_> {
         &mut self.parts
     }
 
-    fn dealers(&mut self) -> Result<Vec<u8>, Error> {
-        let (parties, MappedArray { store, trust, .. }) = (self.parties(), &mut *self.array);
-        trust.dealers(servers::of(store, parties.servers())?, parties)
-    }
-
-    fn replace_dealer(&mut self, server: usize) -> Result<bool, Error> {
-        let (parties, MappedArray { store, trust, .. }) = (self.parties(), &mut *self.array);
-        trust.replace_dealer(servers::of(store, parties.servers())?, parties, server)
+    fn trust(&mut self) -> Result<(&dyn ShareServers, &mut Trust), Error> {
+        let MappedArray { store, trust, params, .. } = &mut *self.array;
+        Ok((servers::of(store, params.parties.servers())?, trust))
     }
 
     fn has_met(&mut self) -> &mut bool {
