@@ -31,7 +31,8 @@ const SAID: [(&str, &str); 26] = [
     ("is longer: choose a shorter one", "is longer: choose a shorter one (--socket)"),
     (
         "Without room it can still be rescued and copied",
-        "Without room, `oblivio rescue`, `serve nbd --rescued`, `copy`, `info` and `key list` still read it",
+        "Without room, `oblivio rescue`, `serve nbd --rescued`, `copy`, `info` and `key list` \
+         still read it",
     ),
     (
         "Without writing it can still be rescued and copied",

@@ -202,7 +202,7 @@ impl Output {
     pub(crate) fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
-        // Recordings of enough servers together are the blocks: only the owner may read them.
+        // Only the owner may read recorded shares: those of t + 1 servers reveal the blocks.
         if let (Kind::View, Begun::File(unnamed)) = (kind, &output.0)
             && path.symlink_metadata().is_err()
         {
@@ -280,8 +280,8 @@ pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
         .map_err(|error| cannot_write(path, &error))
 }
 
-/// Makes a folder that its owner alone may enter. One that is there is used as it is, with a
-/// warning if others may enter it.
+/// Creates a folder with mode 0700. Uses an existing one as it is, and warns if other users may
+/// enter it.
 pub(crate) fn make_private_folder(path: &Path) -> Result<(), CliError> {
     if let Ok(found) = fs::metadata(path)
         && found.is_dir()
@@ -298,7 +298,8 @@ pub(crate) fn make_private_folder(path: &Path) -> Result<(), CliError> {
 fn warning_about(path: &Path, found: &Metadata) -> Option<String> {
     (found.mode() & 0o077 != 0).then(|| {
         format!(
-            "other users of this machine may enter {path}, and could read what is kept there: run `chmod 700 {path}`",
+            "other users of this machine may enter {path}, and could read what is kept there: run \
+             `chmod 700 {path}`",
             path = path.display()
         )
     })
@@ -433,7 +434,8 @@ fn folder_of(path: &Path) -> &Path {
 fn exists(path: &Path) -> CliError {
     if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return CliError::Output(format!(
-            "{} is a device, a pipe or a socket, and a new file is written: choose a name that no file has",
+            "{} is a device, a pipe or a socket, and a new file is written: choose a name that no \
+             file has",
             path.display()
         ));
     }
@@ -469,7 +471,6 @@ mod tests {
         write(Path::new("/dev/null"), "text").unwrap();
     }
 
-    /// It may have taken hours.
     #[test]
     fn recordings_and_the_folders_of_servers_are_their_owners_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -492,6 +493,7 @@ mod tests {
         assert_eq!(mode(&made), 0o701);
     }
 
+    /// It may have taken hours.
     #[test]
     fn what_cannot_get_its_name_is_kept_under_another() {
         let folder = tempfile::tempdir().unwrap();

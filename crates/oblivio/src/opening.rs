@@ -315,7 +315,8 @@ pub fn check_parties(location: &Location, params: &VolumeParams) -> Result<(), E
     let StoreKind::Shares { servers, colluding } = location.kind() else {
         return match number_of(&facts, "servers") {
             Some(of_volume) => refused(format!(
-                "{location} holds only the records of a volume that is on {of_volume} share servers: name the \
+                "{location} holds only the records of a volume that is on {of_volume} share \
+                 servers: name the \
                  volume by its shares:// URL, with all {of_volume} servers"
             )),
             None => Ok(()),

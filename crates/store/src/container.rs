@@ -136,7 +136,8 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
     if !copy.starts_with(&MAGIC) {
         return Err(OpenError::new(
             OpenErrorKind::NotAStore,
-            "this is not an Oblivio volume (no file of buckets): check the path. If it is one whose first and last bytes were \
+            "this is not an Oblivio volume (no file of buckets): check the path. If it is one \
+             whose first and last bytes were \
              overwritten, its client's directory still lets it be rescued",
         ));
     }

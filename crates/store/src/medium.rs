@@ -47,7 +47,8 @@ impl Medium {
             let error = OpenError::io(&format!("open {}", path.display()), cause);
             match is_read_only {
                 true => error.with(
-                    ": every use of a volume writes to it. Without writing it can still be rescued and copied",
+                    ": every use of a volume writes to it. Without writing it can still be \
+                     rescued and copied",
                 ),
                 false => error,
             }

@@ -350,7 +350,8 @@ impl Location {
                 true => {
                     let name = place.name();
                     let message = format!(
-                        "the server has a volume {name} of this client: choose another name, or remove what a \
+                        "the server has a volume {name} of this client: choose another name, or \
+                         remove what a \
                          creation that was interrupted has left (oblivio remove)"
                     );
                     Err(OpenError::new(OpenErrorKind::Exists, message))
@@ -545,7 +546,8 @@ fn open_stripe(
         let opened = open(member).map_err(|error| match error.kind() {
             // The first were there.
             OpenErrorKind::Missing if !stores.is_empty() => error.of(&name).with(
-                "; bring the member back, because nothing can be read without it. Only if the creation of the stripe was \
+                "; bring the member back, because nothing can be read without it. Only if the \
+                 creation of the stripe was \
                  interrupted, remove its other members and make it again",
             ),
             _ => error.of(&name),

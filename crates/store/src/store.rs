@@ -355,7 +355,8 @@ impl FileStore {
     fn fail(&mut self, act: &str, cause: io::Error) -> StoreError {
         let advice = match cause.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "make room, and open the volume again; without room, `oblivio rescue` still reads it"
+                "make room, and open the volume again; without room, `oblivio rescue` still reads \
+                 it"
             }
             io::ErrorKind::FileTooLarge => "allow longer files, and open the volume again",
             _ => "check the medium, then open the file again",

@@ -3,7 +3,7 @@
 //! | step | what is done | what is in the new place |
 //! |---|---|---|
 //! | [`Step::Moving`] | all buckets but those of [superblocks](crate::superblock) and anchors are written there, as they are, and made durable | no volume |
-//! | [`Step::ReadingBack`] | all of them are read at both places and compared | no volume, unless a later step was reached before |
+//! | [`Step::ReadingBack`] | all are read at both places and compared | as before this step |
 //! | [`Step::Closing`] | anchors and superblocks are written, made durable and compared | from here on, a volume |
 //!
 //! A copy that is resumed at [`Step::Closing`], or when it is whole, is compared again from the

@@ -10,9 +10,9 @@
 //! The sequence number alone would not do. A change that was lost before it was acknowledged leaves
 //! another superblock with the number of the next one.
 //!
-//! Beside it is a copy of the superblock itself, as storage holds it, for a [rescue](crate::rescue)
-//! of storage that shows none. Storage knows its bytes already. It is replaced before the file
-//! names another superblock, and a rescue checks it against the file: a key that was removed
+//! Beside it is a copy of the superblock itself, as storage holds it. A [rescue](crate::rescue) uses
+//! the copy if storage shows no superblock. Storage knows its bytes already. The copy is replaced
+//! before the file names another superblock, and a rescue checks it against the file: a removed key
 //! opens nothing with it.
 //!
 //! # Order
@@ -130,7 +130,8 @@ fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
         std::cmp::Ordering::Equal if *superblock.mac() == mac => Ok(Age::Same),
         _ => Err(VolumeError::new(
             VolumeErrorKind::StoreRolledBack,
-            "the superblock is not the newest one that this client has seen: its key slots went back. \
+            "the superblock is not the newest one that this client has seen: its key slots went \
+             back. \
              Restore the latest copy of the volume",
         )),
     }

@@ -36,7 +36,7 @@ impl TypedValueParser for LocationParser {
 #[group(multiple = false)]
 pub(crate) struct SecretArgs {
     /// A file of 32 or more random bytes. For a new key it must be a regular file, which can be
-    /// read again; a pipe can only open what there is.
+    /// read again; a pipe can only open an existing volume.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// A file with the passphrase: one line of UTF-8 without control characters. Its line end does

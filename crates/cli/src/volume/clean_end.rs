@@ -50,7 +50,7 @@ impl CleanEnd {
         *self.state() = State { is_asked: true, waits_for: what.into() };
     }
 
-    /// Ends the process as a signal would, without one.
+    /// Begins a clean end that no signal has requested.
     pub(super) fn begin(&self) {
         self.state().is_asked = true;
     }

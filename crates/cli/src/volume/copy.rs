@@ -101,7 +101,8 @@ fn report_text(args: &CopyArgs, copied: &Copied) -> String {
         "everything was read back and compared".into()
     } else {
         format!(
-            "{buckets_compared} buckets were read back and compared (an earlier run compared the others)"
+            "{buckets_compared} buckets were read back and compared (an earlier run compared the \
+             others)"
         )
     };
     let written = size(bytes_written as f64);
@@ -230,7 +231,8 @@ fn not_kept(kept: &KeptProgress, error: &io::Error) -> CliError {
             ))
         }
         io::ErrorKind::NotFound => CliError::Output(format!(
-            "{path}, which says how far the copy has come, cannot be written, because its folder does not exist: \
+            "{path}, which says how far the copy has come, cannot be written, because its folder \
+             does not exist: \
              make the folder, or name another place"
         )),
         _ => CliError::Output(format!("{message}: name another place with --progress")),

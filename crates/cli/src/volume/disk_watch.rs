@@ -42,7 +42,8 @@ impl DiskWatch {
         {
             let advice = if has_died { "This program ends" } else { "Stop this program" };
             output::remark(&format!(
-                "the disk has failed, and every request fails from now on: {failure}. {advice}; what was flushed is kept"
+                "the disk has failed, and every request fails from now on: {failure}. {advice}; \
+                 what was flushed is kept"
             ));
             self.has_told_failure = true;
         }

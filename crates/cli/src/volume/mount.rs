@@ -7,11 +7,11 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oblivio_serve::fuse::{FuseOptions, MountError, mount_raw};
+use oblivio_serve::fuse::{FuseMount, FuseOptions, MountError, mount_raw};
 use oblivio_serve::mount::registry::Registry;
 use oblivio_serve::mount::{
-    Filesystem, MakeFilesystem, MountOptions, Unmounted, check_system, mount_filesystem,
-    refuse_deadlock, refuse_hiding, stay_out_of_reclaim, unmount_served,
+    Filesystem, FilesystemMount, MakeFilesystem, MountOptions, Unmounted, check_system,
+    mount_filesystem, refuse_deadlock, refuse_hiding, stay_out_of_reclaim, unmount_served,
 };
 use oblivio_volume::Disk;
 use rustix::process::geteuid;
@@ -60,7 +60,8 @@ fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
     // Others than root cannot have the capability, and make no file system on what they mount.
     Ok(geteuid().is_root().then(|| {
         format!(
-            "the kernel does not exempt this process from memory reclaim ({error}): the mount may hang if memory runs \
+            "the kernel does not exempt this process from memory reclaim ({error}): the mount may \
+             hang if memory runs \
              out, or if a limit is set on its memory cgroup. Grant CAP_SYS_RESOURCE to it"
         )
     }))
@@ -100,13 +101,8 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
             let mut mount = mount_raw(device, registration.directory(), &options)?;
             let what = format!("the disk is {}{page_told}", mount.disk().display());
             tell(args, log, registration.directory(), &what)?;
-            run(
-                &end,
-                &mut watch,
-                &mut mount,
-                |m, patience| m.wait_until_unmounted(patience),
-                |m| m.unmount(),
-            )
+            let is_unmounted = FuseMount::wait_until_unmounted;
+            run(&end, &mut watch, &mut mount, is_unmounted, FuseMount::unmount)
         } else {
             let filesystem = Filesystem::default();
             let options =
@@ -114,13 +110,8 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
             let mut mount = mount_filesystem(device, &registration, &options)?;
             let what = format!("mounted on {}{page_told}", mount.directory().display());
             tell(args, log, mount.directory(), &what)?;
-            run(
-                &end,
-                &mut watch,
-                &mut mount,
-                |m, patience| m.wait_until_unmounted(patience),
-                |m| m.unmount(),
-            )
+            let is_unmounted = FilesystemMount::wait_until_unmounted;
+            run(&end, &mut watch, &mut mount, is_unmounted, FilesystemMount::unmount)
         }
     });
     end.now_waits_for("what was written is being made durable");

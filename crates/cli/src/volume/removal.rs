@@ -33,7 +33,8 @@ pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
         _ => error.into(),
     })?;
     output::print(&if *json {
-        let json = json!({ "removed": output::location_text(volume), "bytes_freed": bytes, "absent": absent });
+        let removed = output::location_text(volume);
+        let json = json!({ "removed": removed, "bytes_freed": bytes, "absent": absent });
         format!("{json:#}")
     } else {
         format!("{volume} is removed. Its client's directory is of no use any more{elsewhere}")

@@ -80,7 +80,8 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     }
     if dir.is_none() && args.anyway {
         output::remark(
-            "the client's directory is in use or not here: if `oblivio info` says there that this server has wrong shares, \
+            "the client's directory is in use or not here: if `oblivio info` says there that this \
+             server has wrong shares, \
              repeat the repair there (--state)",
         );
     }

@@ -123,13 +123,15 @@ impl Report {
         }
         let advice = match self.is_on_share_servers {
             true => {
-                ". `oblivio check` names servers whose shares are wrong. If two have each other's folders, exchange \
+                ". `oblivio check` names servers whose shares are wrong. If two have each other's \
+                 folders, exchange \
                  the folders again before any server is repaired"
             }
             false => "",
         };
         Err(CliError::Tampered(format!(
-            "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: {}{advice}",
+            "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: \
+             {}{advice}",
             rescued.damage.count(),
             count(&rescued.lost),
             count(&rescued.doubtful)

@@ -122,16 +122,19 @@ fn not_repeated(args: &SecretArgs) -> CliError {
         _ => "the passphrase command".into(),
     };
     CliError::Input(format!(
-        "{what} did not supply the same key twice: a new key must come from a source that supplies it again. {}",
+        "{what} did not supply the same key twice: a new key must come from a source that \
+         supplies it again. {}",
         how_to_keep(args)
     ))
 }
 
 fn how_to_keep(args: &SecretArgs) -> &'static str {
     if args.key_file.is_some() {
-        "Keep the key in a file first (head -c 32 /dev/urandom > disk.key && chmod 600 disk.key), and name that file"
+        "Keep the key in a file first (head -c 32 /dev/urandom > disk.key && chmod 600 disk.key), \
+         and name that file"
     } else {
-        "Keep the passphrase in a file, or in a password manager whose command (--passphrase-command) prints it each time"
+        "Keep the passphrase in a file, or in a password manager whose command \
+         (--passphrase-command) prints it each time"
     }
 }
 
@@ -184,7 +187,8 @@ fn no_passphrase(source: &str, fault: PassphraseFault) -> CliError {
         _ => "",
     };
     CliError::Input(format!(
-        "{source} {fault}: a passphrase is one line of 1 to {PASSPHRASE_BYTES_MAX} bytes of UTF-8, without control \
+        "{source} {fault}: a passphrase is one line of 1 to {PASSPHRASE_BYTES_MAX} bytes of \
+         UTF-8, without control \
          characters{advice}"
     ))
 }

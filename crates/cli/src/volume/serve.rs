@@ -108,7 +108,8 @@ fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
     let mut scratch = Scratch::new(file, block_bytes, &mut opening::coins()?);
     let report = salvage.finish(&mut scratch).map_err(|error| match error {
         CliError::NoSpace(full) => CliError::NoSpace(format!(
-            "{full} ({}): --scratch names a place with more room, where the volume's storage does not see it",
+            "{full} ({}): --scratch names a place with more room, where the volume's storage does \
+             not see it",
             folder.display()
         )),
         error => error,

@@ -87,7 +87,6 @@ fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> 
             "other machines can reach {address}, and need prove nothing to read the figures: if they are to, say --beyond-loopback"
         )));
     }
-    // Those of other clients go on.
     log_to_stderr();
     files::make_private_folder(&args.folder)?;
     let public = key.public().to_string();

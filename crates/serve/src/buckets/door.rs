@@ -223,7 +223,8 @@ const TOLD_WITHIN: Duration = Duration::from_millis(500);
 fn tell_no_room(mut link: Link, no_seat: NoSeat) {
     let message = match no_seat {
         NoSeat::OwnTaken(connections) => format!(
-            "this client has {connections} connections, all it may have, and uses them: close a volume, or try again later"
+            "this client has {connections} connections, all it may have, and uses them: close a \
+             volume, or try again later"
         ),
         _ => "all connections of this server are in use: try again later".into(),
     };

@@ -4,8 +4,8 @@
 //! that is only announced takes next to nothing.
 //!
 //! A client may hold half as much as it leaves free (the dynamic threshold of Choudhury and Hahne):
-//! a third of all if it is alone. `n` clients that take all they can get leave at least `(2/3)^n`
-//! of all free, and the next client may hold a third of that.
+//! a third of the memory if it is alone. `n` clients that take all they can get leave at least
+//! `(2/3)^n` free, and the next client may hold a third of that.
 //!
 //! A message keeps what it has while it waits for more. To exclude a deadlock, a step is granted
 //! only if all messages could then get the rest of what they announced, one after the other (the

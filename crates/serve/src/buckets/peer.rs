@@ -71,7 +71,7 @@ impl<'s> PeerConnection<'s> {
             Ok(computing) => computing,
             Err(refusal) => return Err(self.talk.refuse(0, refusal)),
         };
-        // It has a key of theirs: it is one of them.
+        // The key of another server let this connection in.
         let Some(other) = computing.other(self.peer.bytes()).cloned() else { return Ok(()) };
         loop {
             let mut grant = other.memory.grant(None);

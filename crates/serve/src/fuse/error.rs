@@ -177,15 +177,19 @@ impl fmt::Display for MountError {
             ),
             Self::Hides { directory, path } => write!(
                 f,
-                "{} lies below {}, and the mount would hide it: mount on another directory, or move it out of there",
+                "{} lies below {}, and the mount would hide it: mount on another directory, or \
+                 move it out of there",
                 path.display(),
                 directory.display()
             ),
             Self::MemoryGroup { root, bytes } => write!(
                 f,
-                "the memory cgroup of this process is limited to {} MiB, and CAP_SYS_RESOURCE is missing: a program of \
-                 the cgroup that writes to the mount would hang for ever. Grant the capability (docker run --cap-add \
-                 SYS_RESOURCE), leave the cgroup first (echo $$ > {}/cgroup.procs), or mount read-only",
+                "the memory cgroup of this process is limited to {} MiB, and CAP_SYS_RESOURCE is \
+                 missing: a program of \
+                 the cgroup that writes to the mount would hang for ever. Grant the capability \
+                 (docker run --cap-add \
+                 SYS_RESOURCE), leave the cgroup first (echo $$ > {}/cgroup.procs), or mount \
+                 read-only",
                 bytes >> 20,
                 root.display()
             ),

@@ -111,8 +111,8 @@ fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     values.next().is_none().then_some(value)
 }
 
-/// Whether a `Host` header names the server at this address of loopback. Another name may be that
-/// of a foreign page whose DNS entry points to this machine.
+/// Whether a `Host` header names the server at this address of loopback. A foreign page may have
+/// another name, whose DNS entry points to this machine.
 pub fn is_own_name(name: &str, address: SocketAddr) -> bool {
     const HTTP_PORT: u16 = 80;
     let is_port = |port: &str| port.parse() == Ok(address.port());

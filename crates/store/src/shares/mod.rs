@@ -172,7 +172,7 @@ impl SharedStore {
     fn vote(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.begin_call()?;
         let lengths = self.lengths(pieces)?;
-        // All are asked before anybody is waited for.
+        // Sends all requests before it waits for an answer.
         self.servers.iter_mut().for_each(|server| server.announce(pieces));
         let mut votes = mem::take(&mut self.votes);
         votes.begin(&lengths);

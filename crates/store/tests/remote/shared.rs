@@ -92,7 +92,7 @@ fn be_there(servers: &[&Server], is_there: bool) {
     }
 }
 
-/// Waits until so many servers are missing.
+/// Waits until `count` servers are missing.
 fn wait_until_missing(store: &mut SharedStore, count: usize) {
     let until = Moment::now().after(Duration::from_secs(30));
     while store.missing() != count && until.left().is_some() {

@@ -243,7 +243,8 @@ impl Disk {
 }
 
 fn died() -> VolumeError {
-    let message = "the thread of the volume has panicked, which is a defect: please report it, and open the volume again";
+    let message = "the thread of the volume has panicked, which is a defect: please report it, \
+                   and open the volume again";
     VolumeError::new(VolumeErrorKind::MustReopen, message)
 }
 

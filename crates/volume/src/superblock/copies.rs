@@ -140,18 +140,13 @@ impl Copies {
                     continue;
                 }
             };
-            let mut newest: Vec<_> =
-                copies.iter().filter(|it| it.is_authentic(&unlocked.volume_key)).collect();
-            newest.retain({
-                let sequence = newest.first().map(|it| it.unauthenticated_sequence());
-                move |it| Some(it.unauthenticated_sequence()) == sequence
-            });
-            let is_named = match newest[..] {
-                [_] => None,
-                _ => named(&unlocked),
-            }
-            .and_then(|mac| newest.iter().position(|it| it.mac == mac));
-            let counts = newest[is_named.unwrap_or(0)];
+            let authentic = copies.iter().filter(|it| it.is_authentic(&unlocked.volume_key));
+            let authentic: Vec<_> = authentic.collect();
+            let sequence = authentic[0].unauthenticated_sequence();
+            let is_newest = |it: &&&LockedSuperblock| it.unauthenticated_sequence() == sequence;
+            let newest: Vec<_> = authentic.into_iter().filter(is_newest).collect();
+            let mac = if newest.len() > 1 { named(&unlocked) } else { None };
+            let counts = newest.iter().copied().find(|it| Some(it.mac) == mac).unwrap_or(newest[0]);
             if counts.is(&unlocked.superblock) {
                 return Ok(unlocked);
             }

@@ -282,7 +282,7 @@ fn the_store_of_a_disk_that_was_closed_holds_what_was_written() {
     assert_eq!(call(&disk, read).unwrap()[..], data()[..]);
 }
 
-/// Panics when it is read, once it is told to.
+/// A store whose reads panic once the test sets a flag.
 struct Panicking(CrashStore, Arc<AtomicBool>);
 
 impl BucketStore for Panicking {

@@ -399,9 +399,8 @@ fn of_two_superblocks_with_one_number_the_one_that_the_directory_names_counts() 
             setup_opens(&setup, store(), &owner);
         }
         let refused = unlock_with(6, true).err();
-        assert!(
-            matches!(refused, Some(UnlockError::NotUnlocked(error)) if error.kind() == SuperblockErrorKind::WrongKey)
-        );
+        let Some(UnlockError::NotUnlocked(refused)) = refused else { panic!("it was unlocked") };
+        assert_eq!(refused.kind(), SuperblockErrorKind::WrongKey);
         // Without a directory the first candidate counts, which has most votes.
         let first = if is_other_first { &lost } else { &repeated };
         let owner = unlock_with(5, false).unwrap();

@@ -425,7 +425,7 @@ fn a_position_map_that_does_not_fit_on_the_client_is_on_the_servers() {
     assert_eq!(fs::read(world.path("rescued")).unwrap(), bytes(3, MIB));
 }
 
-/// What a server keeps has a version, and says so to whoever opens the volume.
+/// A server keeps a version beside its shares. An opening names an older or a newer one.
 #[test]
 fn shares_of_another_version_are_refused_as_such() {
     let world = World::new();
