@@ -133,13 +133,15 @@ impl SharedStore {
         for i in 0..self.servers.len() {
             let shapes = &self.shapes;
             if self.servers[i].take_back(|found| found == shapes) {
+                // Another client may have opened the volume while this server was called.
+                self.check_not_fenced_beside(i)?;
                 self.servers[i].receive(&self.written);
             }
             // A server that is made anew is not to be opened besides.
             if !self.is_repair && self.servers[i].is_to_be_called() {
-                // Whoever has opened the volume since then is not to lose a server to this client.
+                // Opening it would fence off a client that has opened the volume since then.
                 if !self.servers[i].was_there() {
-                    self.check_nobody_else_came()?;
+                    self.check_not_fenced_beside(i)?;
                 }
                 self.servers[i].call_again();
             }
@@ -147,11 +149,16 @@ impl SharedStore {
         Ok(())
     }
 
-    fn check_nobody_else_came(&mut self) -> Result<(), StoreError> {
-        let checked = self.servers.iter_mut().find_map(|server| server.act(RemoteStore::check_in));
-        match checked {
-            Some(Err(error)) if error.kind() == StoreErrorKind::Fenced => Err(self.fail(error)),
-            _ => Ok(()),
+    /// Fails if another client has opened the volume on a server that is there. The server at `i`
+    /// is not asked: it may have let this client in just now.
+    fn check_not_fenced_beside(&mut self, i: usize) -> Result<(), StoreError> {
+        let others = self.servers.iter_mut().enumerate().filter(|(other, _)| *other != i);
+        let checks = others.map(|(_, server)| move || server.act(RemoteStore::check_in));
+        let mut checked = all_at_once(checks).into_iter().filter_map(Result::ok).flatten();
+        let is_fenced = |error: &StoreError| error.kind() == StoreErrorKind::Fenced;
+        match checked.find_map(|checked| checked.err().filter(is_fenced)) {
+            Some(error) => Err(self.fail(error)),
+            None => Ok(()),
         }
     }
 
@@ -193,12 +200,13 @@ impl SharedStore {
             }
         }
         let (enough, agreed) = (self.enough, self.votes_min());
-        let has_agreed = votes.count(agreed);
+        votes.count(agreed);
         self.votes = votes;
         if let Some(error) = failure.take_if(|error| error.kind() == StoreErrorKind::Fenced) {
             return Err(self.fail(error));
         }
-        if !has_agreed && self.votes.voters() < enough {
+        // Fewer servers may all be some that were away when the newest value was written.
+        if self.votes.voters() < enough {
             return Err(match failure {
                 Some(error) if error.kind() != StoreErrorKind::Unreachable => error,
                 unreached => self.check_enough(unreached).err().unwrap_or_else(too_few),

@@ -553,3 +553,20 @@ fn what_is_not_made_on_all_is_left_on_none_and_others_are_named() {
         assert_eq!(refused.kind(), OpenErrorKind::WrongMembers);
     }
 }
+
+/// Servers 1 and 2 were away and have an old value; links to the others are lost during the read.
+#[test]
+fn a_record_that_too_few_servers_answer_is_not_the_value_of_those_that_were_away() {
+    let servers = servers::<5>();
+    write(&mut create(&servers, 1), 1).unwrap();
+    let [one, two, three, four, five] = &servers;
+    be_there(&[one, two], false);
+    write(&mut open(&servers, 1), 2).unwrap();
+    be_there(&[one, two], true);
+    let mut store = open(&servers, 1);
+    be_there(&[three, four, five], false);
+    assert_eq!(read(&mut store), Err(StoreErrorKind::Unreachable));
+    drop(store);
+    be_there(&[three, four, five], true);
+    assert_eq!(candidates(&mut open(&servers, 1)), [1, 2]);
+}
