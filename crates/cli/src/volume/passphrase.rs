@@ -1,7 +1,9 @@
 //! Which bytes are a passphrase.
 //!
-//! One rule for files, for the output of commands and for terminals: a passphrase that one of them
-//! accepts can be supplied through each of the others. `docs/formats/keys.md` states it.
+//! One rule for files, for the output of commands and for terminals: a new passphrase that one of
+//! them accepts can be supplied through each of the others. A passphrase that opens a volume may
+//! break the rule in its characters: a slot opens only if it was made with the same bytes.
+//! `docs/formats/keys.md` states both.
 
 use std::fmt;
 
@@ -38,20 +40,31 @@ impl fmt::Display for PassphraseFault {
     }
 }
 
+/// What a passphrase is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PassphraseUse {
+    /// It opens a slot that was made with it.
+    Open,
+    /// A new slot is made with it.
+    New,
+}
+
 /// The passphrase in `text`: its one line, without the LF or CRLF that ends it.
 ///
 /// # Errors
-/// If the line is not what every terminal can type again: 1 to [`PASSPHRASE_BYTES_MAX`] bytes of
-/// UTF-8 without control characters, line separators and byte order marks.
+/// If it is not one line of 1 to [`PASSPHRASE_BYTES_MAX`] bytes. A new one is also refused if it is
+/// not what every terminal can type again: UTF-8 without control characters, line separators and
+/// byte order marks.
 pub(super) fn passphrase_in(
     mut text: Zeroizing<Vec<u8>>,
+    purpose: PassphraseUse,
 ) -> Result<Zeroizing<Vec<u8>>, PassphraseFault> {
     let line = match text.strip_suffix(b"\n") {
         Some(line) => line.strip_suffix(b"\r").unwrap_or(line),
         None => &text[..],
     };
     let bytes = line.len();
-    match fault_of(line) {
+    match fault_of(line, purpose) {
         Some(fault) => Err(fault),
         None => {
             // The line end stays in the capacity, which is wiped as well.
@@ -61,19 +74,27 @@ pub(super) fn passphrase_in(
     }
 }
 
-fn fault_of(line: &[u8]) -> Option<PassphraseFault> {
+fn fault_of(line: &[u8], purpose: PassphraseUse) -> Option<PassphraseFault> {
     if line.is_empty() {
-        return Some(PassphraseFault::Empty);
+        Some(PassphraseFault::Empty)
+    } else if line.len() > PASSPHRASE_BYTES_MAX {
+        Some(PassphraseFault::TooLong)
+    } else if line.contains(&b'\n') {
+        Some(PassphraseFault::ManyLines)
+    } else if line.contains(&b'\r') {
+        Some(PassphraseFault::CarriageReturn)
+    } else if purpose == PassphraseUse::New {
+        fault_of_characters(line)
+    } else {
+        None
     }
-    if line.len() > PASSPHRASE_BYTES_MAX {
-        return Some(PassphraseFault::TooLong);
-    }
+}
+
+fn fault_of_characters(line: &[u8]) -> Option<PassphraseFault> {
     let Ok(line) = str::from_utf8(line) else { return Some(PassphraseFault::NotUtf8) };
     let holds = |is_such: fn(char) -> bool| line.contains(is_such);
-    if holds(|it| matches!(it, '\n' | '\u{2028}' | '\u{2029}')) {
+    if holds(|it| matches!(it, '\u{2028}' | '\u{2029}')) {
         Some(PassphraseFault::ManyLines)
-    } else if holds(|it| it == '\r') {
-        Some(PassphraseFault::CarriageReturn)
     } else if holds(|it| it == '\u{feff}') {
         Some(PassphraseFault::ByteOrderMark)
     } else if holds(char::is_control) {
@@ -92,8 +113,12 @@ mod tests {
     };
     use super::*;
 
+    fn taken_for(purpose: PassphraseUse, text: &[u8]) -> Result<Vec<u8>, PassphraseFault> {
+        passphrase_in(Zeroizing::new(text.to_vec()), purpose).map(|it| it.to_vec())
+    }
+
     fn taken(text: &[u8]) -> Result<Vec<u8>, PassphraseFault> {
-        passphrase_in(Zeroizing::new(text.to_vec())).map(|it| it.to_vec())
+        taken_for(PassphraseUse::New, text)
     }
 
     #[test]
@@ -135,6 +160,10 @@ mod tests {
             ("\u{85}".as_bytes(), ControlCharacter),
         ] {
             assert_eq!(taken(text), Err(fault), "{text:?}");
+            // A volume may have been made with such a line, but for what the bytes leave open.
+            let is_one_line = !text.is_empty() && !text.iter().any(|it| b"\r\n".contains(it));
+            let expected = if is_one_line { Ok(text.to_vec()) } else { Err(fault) };
+            assert_eq!(taken_for(PassphraseUse::Open, text), expected, "{text:?}");
         }
     }
 

@@ -11,7 +11,7 @@ use oblivio_volume::keys::{Cost, KEY_FILE_BYTES_MAX, PASSPHRASE_BYTES_MAX, Secre
 use rustix::io::Errno;
 use zeroize::Zeroizing;
 
-use super::passphrase::{self, PassphraseFault, passphrase_in};
+use super::passphrase::{self, PassphraseFault, PassphraseUse, passphrase_in};
 use super::prompt;
 use crate::args::SecretArgs;
 use crate::clock::Stopwatch;
@@ -27,11 +27,11 @@ pub(crate) fn with<T>(
     let mut asked = 0;
     loop {
         let was_asked = Cell::new(false);
-        let read = || match named(args)? {
+        let read = || match named(args, PassphraseUse::Open)? {
             Some(secret) => Ok(secret),
             None => {
                 was_asked.set(true);
-                let typed = passphrase_in(ask("Passphrase: ")?);
+                let typed = passphrase_in(ask("Passphrase: ")?, PassphraseUse::Open);
                 typed.map(Secret::Passphrase).map_err(|fault| match fault {
                     PassphraseFault::Empty => no_passphrase("what was typed", fault),
                     _ => CliError::WrongKey(format!(
@@ -60,15 +60,17 @@ pub(crate) fn choose(args: &SecretArgs) -> Result<Secret, CliError> {
     for path in [&args.key_file, &args.passphrase_file].into_iter().flatten() {
         refuse_unrepeatable(args, path)?;
     }
-    if let Some(secret) = named(args)? {
-        return match named(args) {
+    if let Some(secret) = named(args, PassphraseUse::New)? {
+        return match named(args, PassphraseUse::New) {
             Ok(Some(again)) if bytes_of(&again) == bytes_of(&secret) => Ok(secret),
             _ => Err(not_repeated(args)),
         };
     }
-    let first = passphrase_in(ask("New passphrase: ")?)
-        .map_err(|fault| no_passphrase("what was typed", fault))?;
-    if passphrase_in(ask("The same again: ")?).is_ok_and(|again| *again == *first) {
+    let typed =
+        |question| -> Result<_, CliError> { Ok(passphrase_in(ask(question)?, PassphraseUse::New)) };
+    let first =
+        typed("New passphrase: ")?.map_err(|fault| no_passphrase("what was typed", fault))?;
+    if typed("The same again: ")?.is_ok_and(|again| *again == *first) {
         Ok(Secret::Passphrase(first))
     } else {
         Err(CliError::Input("the two passphrases differ: try again".into()))
@@ -150,7 +152,7 @@ pub(crate) fn cost(secret: &Secret, unlock_millis: u32) -> Result<Cost, CliError
     }
 }
 
-fn named(args: &SecretArgs) -> Result<Option<Secret>, CliError> {
+fn named(args: &SecretArgs, purpose: PassphraseUse) -> Result<Option<Secret>, CliError> {
     Ok(match args {
         SecretArgs { key_file: Some(path), .. } => {
             let bytes = read_bounded(path, KEY_FILE_BYTES_MAX)?;
@@ -165,13 +167,14 @@ fn named(args: &SecretArgs) -> Result<Option<Secret>, CliError> {
         SecretArgs { passphrase_file: Some(path), .. } => {
             let text = read_bounded(path, passphrase::TEXT_BYTES_MAX)?;
             let source = format!("the passphrase file {}", path.display());
-            let line = passphrase_in(text).map_err(|fault| no_passphrase(&source, fault))?;
+            let line =
+                passphrase_in(text, purpose).map_err(|fault| no_passphrase(&source, fault))?;
             Some(Secret::Passphrase(line))
         }
         SecretArgs { passphrase_command: Some(command), .. } => {
             let source = "the output of the passphrase command";
-            let line =
-                passphrase_in(output_of(command)?).map_err(|fault| no_passphrase(source, fault))?;
+            let line = passphrase_in(output_of(command)?, purpose)
+                .map_err(|fault| no_passphrase(source, fault))?;
             Some(Secret::Passphrase(line))
         }
         _ => None,
