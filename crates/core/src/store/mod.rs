@@ -59,7 +59,8 @@ pub trait BucketStore {
     /// piece and a value: at least one for each piece.
     ///
     /// A store over one medium has one value. A store over several servers cannot tell which of
-    /// their values is the newest, so the caller has to authenticate all of them.
+    /// their values is the newest, so the caller has to authenticate all of them. A store that
+    /// wraps another and forwards [`servers`](Self::servers) forwards this too.
     ///
     /// # Errors
     /// As of [`read`](Self::read).
