@@ -118,6 +118,17 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[SHARES_MAPPED.tests(&[STOPS])],
     },
     Leak {
+        name: "mapped-write-marks-what-was-selected-at-another-point",
+        shows: "nothing, and makes marks of two points if a client breaks the protocol",
+        edits: &[Edit {
+            file: "shares/src/host/metadata.rs",
+            find: "self.asked.as_ref().filter(|it| it.at == at) else",
+            replacement: "self.asked.as_ref() else",
+        }],
+        found_by: &[SHARES_HOST_METADATA
+            .tests(&["a_write_marks_nothing_that_was_selected_at_another_point"])],
+    },
+    Leak {
         name: "mapped-marks-of-a-torn-write-count",
         shows: "nothing, and loses blocks with the power of a server",
         edits: &[Edit {

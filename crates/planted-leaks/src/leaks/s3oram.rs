@@ -51,6 +51,18 @@ const STEP: &str = "let step = Step { address, from: leaf.unwrap_or(drawn), to, 
 
 pub(super) const LEAKS: &[Leak] = &[
     Leak {
+        name: "share-records-of-too-few-servers-count",
+        shows: "nothing, and takes what servers that were away say for the newest record",
+        edits: &[Edit {
+            file: "store/src/shares/mod.rs",
+            find: "if self.votes.voters() < enough {",
+            replacement: "if self.votes.voters() < enough.min(agreed) {",
+        }],
+        found_by: &[STORE_REMOTE_SHARED.tests(&[
+            "a_record_that_too_few_servers_answer_is_not_the_value_of_those_that_were_away",
+        ])],
+    },
+    Leak {
         name: "share-records-are-what-most-servers-say",
         shows: "nothing, and takes servers that were away for a rollback",
         edits: &[Edit {
