@@ -468,6 +468,28 @@ pub(super) const LEAKS: &[Leak] = &[
         found_by: &[SHARES_HOST_DAMAGE.tests(&[SPOILT])],
     },
     Leak {
+        name: "s3oram-damage-that-is-copied-gets-a-right-checksum",
+        shows: "nothing, and makes damage on one server damage on all",
+        edits: &[Edit {
+            file: "shares/src/host/evict.rs",
+            find: "let sums = sums_of_root.take();",
+            replacement: "let sums = sums_of_root.take().filter(|_| false);",
+        }],
+        found_by: &[SHARES_HOST_DAMAGE.tests(&["damage_that_is_copied_is_found_when_it_is_dealt"])],
+    },
+    Leak {
+        name: "s3oram-server-that-lacks-a-block-deals",
+        shows: "nothing, and loses the block on all servers",
+        edits: &[Edit {
+            file: "shares/src/host/mod.rs",
+            find: "files.check_is(Point { evictions: number, \
+                   written: files.setup.tree.accesses() })?;",
+            replacement: "let _ = files.check_is(Point { evictions: number, \
+                          written: files.setup.tree.accesses() });",
+        }],
+        found_by: &[SHARES_HOST_DAMAGE.tests(&["a_server_that_lacks_a_block_does_not_deal"])],
+    },
+    Leak {
         name: "s3oram-goes-on-after-tampering-without-a-word",
         shows: "a server that deals wrong, again and again, which accesses are for blocks",
         edits: &[Edit {
