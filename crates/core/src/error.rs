@@ -8,6 +8,8 @@ mod of_io;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::error::Error as StdError;
 use core::fmt;
 
@@ -154,6 +156,21 @@ pub fn for_people(said: &str) -> String {
         shown.push_str("...");
     }
     shown
+}
+
+/// The failures of several servers as one text. Servers with the same cause are listed in front of
+/// it: `server 1, server 3: no answer; server 2: no room`.
+pub fn join_failures(failures: impl IntoIterator<Item = (String, String)>) -> String {
+    let mut by_cause: Vec<(Vec<String>, String)> = Vec::new();
+    for (server, cause) in failures {
+        match by_cause.iter_mut().find(|(_, known)| *known == cause) {
+            Some((servers, _)) => servers.push(server),
+            None => by_cause.push((vec![server], cause)),
+        }
+    }
+    let text =
+        |(servers, cause): &(Vec<String>, String)| format!("{}: {cause}", servers.join(", "));
+    by_cause.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
 /// What a store answers when it cannot do what it was asked.

@@ -1,5 +1,6 @@
 //! Which servers take part in accesses, and why others do not.
 
+use oblivio_core::error::join_failures;
 use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
@@ -129,12 +130,11 @@ impl Parts {
 
     /// An error that names those that take no part. It is one of storage that does not answer, unless all of them are astray.
     pub(super) fn error(&self, servers: &dyn ShareServers, advice: &str) -> Error {
-        let each = self.0.iter().enumerate().filter_map(|(server, part)| {
-            Some(format!("{}: {}", servers.name(server), part.why()?))
-        });
+        let each = self.0.iter().enumerate();
+        let each = each.filter_map(|(server, part)| Some((servers.name(server), part.why()?)));
         let are_all_astray = self.0.iter().all(|part| matches!(part, Part::Astray(_)));
         let advice = if are_all_astray { ALL_ARE_ASTRAY } else { advice };
-        let message = format!("{}. {advice}", each.collect::<Vec<_>>().join("; "));
+        let message = format!("{}. {advice}", join_failures(each));
         match self.failures().min_by_key(|error| servers::rank(error.kind())) {
             Some(error) => StoreError::new(error.kind(), message).into(),
             None => Error::new(ErrorKind::StoreRolledBack, message),

@@ -1,7 +1,7 @@
 //! Asking all servers, and what is said of one that fails.
 
 use oblivio_core::durable::AnyStore;
-use oblivio_core::error::for_people;
+use oblivio_core::error::{for_people, join_failures};
 use oblivio_core::store::{BucketStore, Patience, ShareServers};
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
@@ -165,8 +165,8 @@ pub(super) fn failure(
     failed: Vec<(usize, StoreError)>,
     advice: &str,
 ) -> Error {
-    let each = failed.iter().map(|(server, error)| format!("{}: {error}", servers.name(*server)));
-    let message = format!("{}. {advice}", each.collect::<Vec<_>>().join("; "));
+    let each = failed.iter().map(|(server, error)| (servers.name(*server), error.to_string()));
+    let message = format!("{}. {advice}", join_failures(each));
     match failed.into_iter().min_by_key(|(_, error)| rank(error.kind())) {
         Some((_, first)) => StoreError::caused_by(first.kind(), message, first).into(),
         None => Error::new(ErrorKind::Store, message),

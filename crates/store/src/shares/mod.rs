@@ -41,6 +41,7 @@ mod written;
 use std::time::Duration;
 use std::{mem, thread};
 
+use oblivio_core::error::join_failures;
 use oblivio_core::store::{
     Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, SealedTrip, ShareServers,
     TreeId, TreeShape,
@@ -121,6 +122,16 @@ impl SharedStore {
     /// How many servers are missing at the moment.
     pub fn missing(&self) -> usize {
         self.servers.iter().filter(|server| server.is_missing()).count()
+    }
+
+    /// Names the servers that are missing, and why. `None` if all are there, but for `except`,
+    /// which is counted from 0.
+    pub fn describe_missing(&self, except: Option<usize>) -> Option<String> {
+        let others = self.servers.iter().enumerate().filter(|(server, _)| Some(*server) != except);
+        let missing = others.filter_map(|(_, server)| {
+            Some((server.name().to_owned(), server.why_missing()?.to_owned()))
+        });
+        Some(join_failures(missing)).filter(|text| !text.is_empty())
     }
 
     fn retry_for(&self) -> Duration {
@@ -209,7 +220,7 @@ impl SharedStore {
         if self.votes.voters() < enough {
             return Err(match failure {
                 Some(error) if error.kind() != StoreErrorKind::Unreachable => error,
-                unreached => self.check_enough(unreached).err().unwrap_or_else(too_few),
+                _ => self.check_enough().err().unwrap_or_else(too_few),
             });
         }
         Ok(())
@@ -220,17 +231,15 @@ impl SharedStore {
         &mut self,
         act: impl Fn(&mut RemoteStore) -> Result<(), StoreError> + Sync,
     ) -> Result<(), StoreError> {
-        let mut unreached = None;
         for done in at_once(&mut self.servers, |server| server.act(&act)) {
             match done.unwrap_or_else(|why| Some(Err(why.into()))) {
-                Some(Err(error)) if error.kind() == StoreErrorKind::Unreachable => {
-                    unreached.get_or_insert(error);
+                Some(Err(error)) if error.kind() != StoreErrorKind::Unreachable => {
+                    return Err(self.fail(error));
                 }
-                Some(Err(error)) => return Err(self.fail(error)),
-                Some(Ok(())) | None => (),
+                Some(_) | None => (),
             }
         }
-        self.check_enough(unreached)
+        self.check_enough()
     }
 
     /// Waits for what each was asked. Once a link is lost, it is waited for all that are left at once: they are not tried to be reached one after the other.
@@ -271,14 +280,15 @@ impl SharedStore {
         answered
     }
 
-    fn check_enough(&mut self, unreached: Option<StoreError>) -> Result<(), StoreError> {
+    fn check_enough(&self) -> Result<(), StoreError> {
         let (there, enough) = (self.servers.len() - self.missing(), self.enough);
         if there >= enough {
             return Ok(());
         }
-        let why = unreached.or_else(|| self.servers.iter().find_map(Server::missing));
-        let why = why.map(|error| format!(" ({error})")).unwrap_or_default();
-        let message = format!("{there} of the servers are there, and {enough} are needed{why}");
+        let missing = self.describe_missing(None).unwrap_or_default();
+        let message = format!(
+            "{there} of the servers are there, and {enough} are needed. Missing: {missing}"
+        );
         Err(StoreError::new(StoreErrorKind::Unreachable, message))
     }
 

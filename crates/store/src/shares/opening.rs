@@ -1,5 +1,6 @@
 //! All servers, made or opened at once.
 
+use oblivio_core::error::join_failures;
 use oblivio_core::store::TreeShape;
 use oblivio_wire::link::Moment;
 
@@ -101,6 +102,7 @@ impl SharedStore {
         let may_be_missing = |kind| kind != OpenErrorKind::Locked;
         let (mut opened, mut condition) = (Vec::new(), Condition::default());
         let mut refused: Option<OpenError> = None;
+        let mut unreached = Vec::new();
         let mut first: Option<(String, Vec<TreeShape>)> = None;
         for ((found, called), number) in found.into_iter().zip(names(&servers)).zip(1..) {
             let found = found.map_err(|error| match error.kind() {
@@ -113,6 +115,11 @@ impl SharedStore {
                 }
                 _ => error,
             });
+            if let Err(error) = &found
+                && error.kind() == OpenErrorKind::Unreachable
+            {
+                unreached.push((called.clone(), error.to_string()));
+            }
             match found {
                 Ok((store, condition_of_it)) => {
                     condition.add(&called, condition_of_it);
@@ -139,10 +146,13 @@ impl SharedStore {
             }
         }
         if let Some(error) = refused {
+            let needed = format!(". {enough} of {count} servers have to be there");
             return Err(match error.kind() {
-                kind if kind == OpenErrorKind::Unreachable || enough == colluding + 1 => {
-                    error.with(&format!(". {enough} of {count} servers have to be there"))
+                OpenErrorKind::Unreachable => {
+                    let message = join_failures(unreached) + &needed;
+                    OpenError::caused_by(OpenErrorKind::Unreachable, message, error)
                 }
+                _ if enough == colluding + 1 => error.with(&needed),
                 _ => error,
             });
         }

@@ -1,5 +1,6 @@
 //! One server made anew: what the others hold is put there again.
 
+use oblivio_core::error::join_failures;
 use oblivio_core::records::{self, RecordPlace};
 use oblivio_core::store::BucketStore;
 
@@ -110,7 +111,8 @@ fn too_few(
 ) -> OpenError {
     let failed = called.iter().zip(opened).enumerate().filter(|(i, _)| *i != repaired);
     let failed = failed.filter_map(|(_, (name, opened))| Some((name, opened.as_ref().err()?)));
-    let each: Vec<_> = failed.clone().map(|(name, error)| format!("{name}: {error}")).collect();
+    let each = failed.clone().map(|(name, error)| (name.clone(), error.to_string()));
+    let each = join_failures(each);
     // With the one that was to be made anew they may be enough for another one: else each would be said to need the other first.
     let can_be_made_anew = failed.clone().any(|(_, error)| !is_in_the_way(error));
     let kind = failed.map(|(_, error)| error.kind()).next();
@@ -118,8 +120,8 @@ fn too_few(
         can_be_made_anew && opened.iter().filter(|it| it.is_ok()).count() >= needed;
     let or_another = if are_enough_for_another { ", or repair one of these first" } else { "" };
     let message = format!(
-        "{}. {needed} of the other servers have to have the volume: bring back another{or_another}",
-        each.join("; ")
+        "{each}. {needed} of the other servers have to have the volume: bring back \
+         another{or_another}"
     );
     OpenError::new(kind.unwrap_or(OpenErrorKind::Unreachable), message)
 }

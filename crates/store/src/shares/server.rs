@@ -80,20 +80,12 @@ impl Server {
         matches!(self.mode, RemoteMode::Resume { .. })
     }
 
-    /// The error that tells why it is missing, without its name.
-    fn why_missing(&self) -> Option<StoreError> {
+    /// Why it is missing, without its name; `None` if it is there.
+    pub(super) fn why_missing(&self) -> Option<&str> {
         match &self.state {
             State::There(_) => None,
-            State::Missing { why, .. } => {
-                let message = format!("it is missing: {why}");
-                Some(StoreError::new(StoreErrorKind::Unreachable, message))
-            }
+            State::Missing { why, .. } => Some(why),
         }
-    }
-
-    /// The same, with its name.
-    pub(super) fn missing(&self) -> Option<StoreError> {
-        self.why_missing().map(|error| self.named(error))
     }
 
     fn named(&self, error: StoreError) -> StoreError {
@@ -244,7 +236,10 @@ impl Server {
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         match self.why_missing() {
-            Some(missing) => Err(missing),
+            Some(why) => {
+                let message = format!("it is missing: {why}");
+                Err(StoreError::new(StoreErrorKind::Unreachable, message))
+            }
             None => self.act_unnamed(act).unwrap_or_else(|| {
                 Err(StoreError::new(StoreErrorKind::Unreachable, "the server is missing"))
             }),

@@ -5,11 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_conformance::{check_durable_store, check_store};
-use oblivio_core::StoreErrorKind;
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{
     BucketStore, Frames, LevelShape, Part, Patience, Piece, Span, TreeId, TreeShape,
 };
+use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_store::shares::{ShareServer, SharedStore};
 use oblivio_store::{OpenErrorKind, RemoteMode, RemoteOptions};
 use oblivio_wire::keys::PublicKey;
@@ -65,9 +65,13 @@ fn open(servers: &[Server], colluding: usize) -> SharedStore {
 }
 
 fn write(store: &mut SharedStore, byte: u8) -> Result<(), StoreErrorKind> {
+    try_write(store, byte).map_err(|error| error.kind())
+}
+
+fn try_write(store: &mut SharedStore, byte: u8) -> Result<(), StoreError> {
     let (bytes, span) = (vec![byte; BYTES], [Span { start: 0, bytes: BYTES }]);
     let written = store.write(&[record()], &mut |blanks| blanks.relay(Frames::new(&bytes, &span)));
-    written.and_then(|()| store.flush()).map_err(|error| error.kind())
+    written.and_then(|()| store.flush())
 }
 
 fn read(store: &mut SharedStore) -> Result<u8, StoreErrorKind> {
@@ -405,6 +409,27 @@ fn three_of_three_are_needed_and_nobody_is_missing() {
     assert_eq!(error.kind(), OpenErrorKind::Unreachable);
     assert!(error.to_string().starts_with("server 3 (host3:1): "), "{error}");
     assert!(error.to_string().ends_with("3 of 3 servers have to be there"), "{error}");
+}
+
+#[test]
+fn servers_that_are_missing_for_the_same_reason_share_it_in_messages() {
+    let servers = servers::<5>();
+    let mut store = create(&servers, 1);
+    let [_, _, three, four, five] = &servers;
+    be_there(&[three, four, five], false);
+    let in_use = try_write(&mut store, 1).unwrap_err().to_string();
+    drop(store);
+    let open = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick());
+    let repair = SharedStore::open_to_repair(reached(&servers), 0, RemoteMode::Write, 1, quick());
+    let missing = "server 3 (host3:1), server 4 (host4:1), server 5 (host5:1): ";
+    for (message, expected) in [
+        (in_use, "2 of the servers are there, and 3 are needed. Missing: "),
+        (open.err().unwrap().to_string(), ""),
+        (repair.err().unwrap().to_string(), ""),
+    ] {
+        assert!(message.starts_with(&format!("{expected}{missing}")), "{message}");
+        assert_eq!(message.matches("connection refused").count(), 1, "{message}");
+    }
 }
 
 /// Of versions a server alone can tell. Of others that refuse, the first is named.
