@@ -85,8 +85,9 @@ pub struct StoreOptions {
     pub may_be_cut_off: bool,
     /// How long to try to reach a server again after its link was lost. Files know no such thing.
     pub retry_for: Duration,
-    /// How long to try again to open storage on a server that ends the link or has no room. A
-    /// server that cannot be reached at all is tried once.
+    /// How long to try again to open storage on a server that ends the link or has no room. If it
+    /// refuses a connection after that, it restarts, and is tried again as well. A server that
+    /// refuses the first connection is tried once: the address may be wrong.
     pub retry_opening_for: Duration,
 }
 

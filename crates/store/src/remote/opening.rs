@@ -37,6 +37,10 @@ pub(super) enum Unopened {
 }
 
 impl Unopened {
+    fn is_refused_connection(&self) -> bool {
+        matches!(self, Self::Lost(error) if error.kind() == ErrorKind::ConnectionRefused)
+    }
+
     /// Whether another attempt may succeed soon: the server was there.
     fn may_pass(&self) -> bool {
         use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
@@ -75,19 +79,22 @@ impl Greeted {
     }
 
     /// The same, again and again for as long as an opening is tried, while the server ends the link
-    /// or has no room. A flood of strangers may displace a client that shakes hands.
+    /// or has no room. A flood of strangers may displace a client that shakes hands. A server that
+    /// refuses the connection is tried again if it was there before: it restarts.
     pub(super) fn dial_again(
         dial: &mut dyn Dial,
         options: &RemoteOptions,
     ) -> Result<Self, Unopened> {
         let mut backoff = Backoff::new(options.retry_opening_for);
+        let mut was_there = false;
         loop {
-            match Self::dial(dial, options.answer_within) {
-                Err(unopened) if unopened.may_pass() => match backoff.next_pause() {
-                    Some(pause) => thread::sleep(pause),
-                    None => return Err(unopened),
-                },
-                outcome => return outcome,
+            let outcome = Self::dial(dial, options.answer_within);
+            let Err(unopened) = &outcome else { return outcome };
+            was_there |= unopened.may_pass();
+            let may_pass = unopened.may_pass() || was_there && unopened.is_refused_connection();
+            match backoff.next_pause().filter(|_| may_pass) {
+                Some(pause) => thread::sleep(pause),
+                None => return outcome,
             }
         }
     }

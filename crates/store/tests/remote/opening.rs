@@ -125,6 +125,38 @@ fn an_opening_is_tried_again_while_links_break_or_the_server_is_full() {
     assert!((2..=4).contains(&(server.world().dials - before)));
 }
 
+/// Reaches a server that refuses some connections.
+struct Refusing {
+    server: Server,
+    /// Their numbers, from 1.
+    refused: &'static [usize],
+    dials: usize,
+}
+
+impl Dial for Refusing {
+    fn dial(&mut self, within: Duration) -> io::Result<Link> {
+        self.dials += 1;
+        match self.refused.contains(&self.dials) {
+            true => Err(io::ErrorKind::ConnectionRefused.into()),
+            false => self.server.dial().dial(within),
+        }
+    }
+}
+
+#[test]
+fn an_opening_is_tried_again_while_a_server_that_was_there_restarts() {
+    let server = Server::new();
+    drop(create(&server));
+    let open = |refused| {
+        let dial = Box::new(Refusing { server: server.clone(), refused, dials: 0 });
+        RemoteStore::open(dial, RemoteMode::Write, options()).map(drop)
+    };
+    server.world().cuts.push_back(Cut { to_server: usize::MAX, to_client: 10 });
+    open(&[2, 3]).unwrap();
+    // A server that refuses the first connection is tried once.
+    assert_eq!(open(&[1]).unwrap_err().kind(), OpenErrorKind::Unreachable);
+}
+
 /// A session that is open waits for a seat as it waits for a link.
 #[test]
 fn a_lost_link_is_replaced_once_the_server_has_room_again() {
