@@ -96,6 +96,15 @@ pub(crate) fn authentic_records(
     Ok(found.filter_map(record).collect())
 }
 
+/// The latest anchor among records.
+pub(crate) fn newest_of(
+    records: &[(RecordPlace, Vec<u8>)],
+    key: &AnchorKey,
+) -> Option<CheckpointName> {
+    let anchors = records.iter().filter(|(place, _)| place.tree == TREE);
+    anchors.filter_map(|(_, bytes)| key.read(bytes)).max_by_key(|anchor| anchor.number)
+}
+
 /// What storage shows in one place.
 #[derive(Default)]
 struct Found {

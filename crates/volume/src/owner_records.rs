@@ -5,11 +5,14 @@ use oblivio_core::records::RecordPlace;
 
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
-use crate::ledger::LedgerKeys;
+use crate::ledger::{LedgerKeys, Past};
+use crate::newest;
+use crate::state_dir::StateDir;
 use crate::superblock::{Unlocked, copies};
 
-/// The newest authentic superblock and anchors that storage shows, where they belong. Needs no
-/// client's directory: they may be older than those that it knows.
+/// The newest authentic superblock and anchors that storage shows, where they belong. They may be
+/// older than those that the client's directory names: see [`check_newest`]. The superblock is
+/// `owner`'s, or a newer one.
 ///
 /// # Errors
 /// When storage fails, or shows no superblock of this owner any more.
@@ -27,4 +30,21 @@ pub fn authentic_records(
     let mut records = anchor::authentic_records(store, &keys.anchor)?;
     records.extend(copies::places().map(|place| (place, superblock.to_vec())));
     Ok(records)
+}
+
+/// Refuses records from [`authentic_records`] that are older than the client's directory names.
+///
+/// # Errors
+/// [`StoreRolledBack`](VolumeErrorKind::StoreRolledBack) or [`Tampered`](VolumeErrorKind::Tampered)
+/// if the records are older, [`StateRolledBack`](VolumeErrorKind::StateRolledBack) if the directory
+/// is. Other kinds if the directory cannot be read or belongs to another volume.
+pub fn check_newest(
+    records: &[(RecordPlace, Vec<u8>)],
+    dir: &dyn StateDir,
+    owner: &Unlocked,
+) -> Result<(), VolumeError> {
+    let keys = LedgerKeys::new(&owner.volume_key);
+    let past = Past::read(dir, &keys, &owner.superblock.volume_id())?;
+    newest::check(dir, owner)?;
+    past.known(dir, &keys)?.check(anchor::newest_of(records, &keys.anchor)).map(drop)
 }

@@ -21,9 +21,11 @@ pub(crate) enum SharesCommand {
     /// open without that server is fenced off, and nobody may use it meanwhile. Whoever has it open on that server, too, keeps it, and nothing is done (exit code 9). What is left of the volume on the server
     /// is removed first. As many of the others as may collude and one more have to be there; with more, a wrong share
     /// is noticed. A repair that was interrupted is begun again. It needs no client's directory;
-    /// that opens the volume afterwards, as before. If the directory is here and knows that the
-    /// server has wrong shares, no --anyway is needed, and the server deals in evictions again
-    /// afterwards.
+    /// that opens the volume afterwards, as before. Without the latest directory, all other servers
+    /// have to be there, because a missing one may have newer records. If the directory is here and
+    /// knows that the server has wrong shares, no --anyway is needed, and the server deals in
+    /// evictions again afterwards. If it names newer records than the servers that answer hold, and
+    /// another server is missing, nothing is done (exit code 15).
     #[command(after_help = REPAIR_EXAMPLES)]
     Repair(RepairArgs),
 }
@@ -44,7 +46,9 @@ pub(crate) struct RepairArgs {
     /// Which server: its place in the URL, from 1.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=7))]
     pub(crate) server: u8,
-    /// Make it anew even though it is where the others are: its shares were found to be wrong.
+    /// Make it anew even though it is where the others are, because its shares were found to be
+    /// wrong. Also without a server that is lost for good, if the latest client's directory is not
+    /// here: the records of the others may be old.
     #[arg(long)]
     pub(crate) anyway: bool,
     /// Seconds in which to try to reach a server again after its link was lost [default: 60], and

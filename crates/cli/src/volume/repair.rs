@@ -3,6 +3,7 @@
 use oblivio::home;
 use oblivio::opening::{Locked, look_to_repair, state_of};
 use oblivio_core::durable::DurableConfig;
+use oblivio_core::records::RecordPlace;
 use oblivio_core::store::{BucketStore, ShareServers};
 use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
 use oblivio_store::SharedStore;
@@ -10,7 +11,9 @@ use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::{Unlocked, VolumeParams};
 use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::volume::seal_key;
-use oblivio_volume::{VolumeError, authentic_records, wrong_servers};
+use oblivio_volume::{
+    VolumeError, VolumeErrorKind, authentic_records, check_newest, wrong_servers,
+};
 use serde_json::json;
 
 use super::opening::retrying_for;
@@ -39,10 +42,13 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         None => false,
     };
     check_needed(args, is_known, &mut looked, &params)?;
+    // A repair that is refused must not fence off the client that uses the volume.
+    records_to_copy(args, dir.as_ref(), &mut looked, &owner)?;
     drop(looked);
     let mut store = volume.open_to_repair(server, &options)?;
     // While somebody used the volume, it could be taken for being behind.
     check_needed(args, is_known, &mut store, &params)?;
+    let records = records_to_copy(args, dir.as_ref(), &mut store, &owner)?;
     let buckets = params.buckets();
     // All is read twice: nothing is removed before it is known that the others have it.
     let bar = progress::bar_of(buckets, "buckets of the others");
@@ -51,7 +57,6 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         check_others(&mut store, &params, &key, server, &mut |done| bar.set_position(done));
     bar.finish_and_clear();
     let checked = checked.map_err(VolumeError::from)?;
-    let records = authentic_records(&mut store, &owner)?;
     store.make_anew(server, &records)?;
     let bar = progress::bar_of(buckets, "buckets");
     let repaired =
@@ -132,6 +137,48 @@ fn check_needed(
         }
     };
     Err(CliError::Input(format!("{} {said}", store.name(server))))
+}
+
+/// The superblock and the anchors for the server that is made anew.
+///
+/// Servers that were away hold old records. If the servers that have newer ones are missing, each
+/// repair would give the old records to one more server, until no other is left. So either the
+/// client's directory says that these records are the newest, or all other servers are there.
+fn records_to_copy(
+    args: &RepairArgs,
+    dir: Option<&FsStateDir>,
+    store: &mut SharedStore,
+    owner: &Unlocked,
+) -> Result<Vec<(RecordPlace, Vec<u8>)>, CliError> {
+    use VolumeErrorKind::{StateRolledBack, StoreRolledBack, Tampered};
+    let records = authentic_records(store, owner)?;
+    let missing = store.describe_missing(Some(usize::from(args.server) - 1));
+    let unknown = match dir.map(|dir| check_newest(&records, dir, owner)) {
+        Some(Ok(())) => return Ok(records),
+        Some(Err(error)) if matches!(error.kind(), StoreRolledBack | Tampered) => {
+            return Err(match missing {
+                Some(missing) => CliError::Unreachable(format!(
+                    "the servers that answer hold older records than the client's directory \
+                     names, and others are missing: {missing}. Bring them back, and repeat the \
+                     repair"
+                )),
+                None => error.into(),
+            });
+        }
+        Some(Err(error)) if error.kind() == StateRolledBack => {
+            "the client's directory is older than storage"
+        }
+        Some(Err(error)) if args.state.is_some() => return Err(error.into()),
+        _ => "the client's directory is in use, not here, or cannot be read",
+    };
+    match missing {
+        Some(missing) if !args.anyway => Err(CliError::Unreachable(format!(
+            "{unknown}, and the missing servers may have newer records: {missing}. Bring them \
+             back, and repeat the repair; or name the latest directory with --state. If they are \
+             lost for good, --anyway copies the newest records that are left"
+        ))),
+        _ => Ok(records),
+    }
 }
 
 /// What shapes the volume, if it is one on share servers.

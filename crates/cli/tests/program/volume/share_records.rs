@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::shares::{SMALL, ShareServers};
+use super::shares::{PROGRAM, SMALL, ShareServers};
 use super::world::World;
 use crate::common;
 
@@ -41,6 +41,21 @@ impl Five {
         self.assert_opens();
         self.assert_opens();
         self.be_there(&[0, 1], true);
+    }
+
+    /// The server comes back with an empty folder.
+    fn lose_disk(&mut self, server: usize) {
+        self.be_there(&[server], false);
+        fs::remove_dir_all(ShareServers::folder(&self.world, server)).unwrap();
+        self.be_there(&[server], true);
+    }
+
+    /// Asserts that `command` fails with this exit code, and that its message has all of `expected`.
+    fn assert_refused(&self, command: &str, code: i32, expected: &[&str]) {
+        let said = common::bad(self.world.path(""), command, code);
+        for expected in expected {
+            assert!(said.contains(expected), "{command}: {expected}: {said}");
+        }
     }
 
     fn be_there(&mut self, which: &[usize], is_there: bool) {
@@ -89,9 +104,7 @@ fn a_repair_copies_the_newest_records_and_no_removed_key_comes_back() {
     five.be_there(&[0, 1], true);
     five.use_without_two();
     // Server 5 gets a new disk while two of the others have old records, and two the newest.
-    five.be_there(&[4], false);
-    fs::remove_dir_all(ShareServers::folder(&five.world, 4)).unwrap();
-    five.be_there(&[4], true);
+    five.lose_disk(4);
     let repair = format!("shares repair {volume} --server 5");
     five.world.good(&repair);
     // It got the newest: two servers have that, though server 4 is away.
@@ -101,4 +114,57 @@ fn a_repair_copies_the_newest_records_and_no_removed_key_comes_back() {
     five.assert_opens();
     five.be_there(&[3], true);
     five.assert_opens();
+}
+
+/// Servers 1 and 2 hold old anchors, server 3 has lost its disk.
+#[test]
+fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
+    let mut five = Five::new();
+    let volume = five.servers.volume("disk");
+    five.world.copy(five.world.state(), "old-state");
+    for server in [1, 2, 4] {
+        five.world.copy(format!("shares-{server}"), format!("old-{server}"));
+    }
+    five.use_without_two();
+    five.lose_disk(2);
+    let repair = |more: &str| format!("shares repair {volume} --retry-for 0.3 {more}");
+    five.be_there(&[3, 4], false);
+    let advice = ["older records", "server 4", "server 5", "repeat the repair"];
+    five.assert_refused(&repair("--server 3"), 15, &advice);
+    five.assert_refused(&repair("--server 3 --anyway"), 15, &advice);
+    assert!(!ShareServers::folder(&five.world, 2).join("alice/disk").exists());
+    five.be_there(&[3], true);
+    // Without the client's directory, nothing says that these records are old.
+    fs::rename(five.world.path("state-home"), five.world.path("elsewhere")).unwrap();
+    let advice = ["client's directory", "server 5", "--anyway"];
+    five.assert_refused(&repair("--server 3"), 15, &advice);
+    assert!(!ShareServers::folder(&five.world, 2).join("alice/disk").exists());
+    five.be_there(&[4], true);
+    five.world.good(&repair("--server 3"));
+    fs::rename(five.world.path("elsewhere"), five.world.path("state-home")).unwrap();
+    five.assert_opens();
+
+    // An old directory and one that is in use say as little. A refusal does not take the volume
+    // from the client that uses it.
+    five.lose_disk(2);
+    five.be_there(&[4], false);
+    let refused = repair("--server 3").replace('\'', "\"");
+    let write = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
+    five.world.good(&format!(
+        "serve nbd {volume} --retry-for 1 --run '{PROGRAM} {refused}; test $? = 15 && {write}'"
+    ));
+    let advice = ["client's directory is older than storage", "server 5", "--anyway"];
+    five.assert_refused(&repair("--server 3 --state old-state"), 15, &advice);
+    five.world.good(&repair("--server 3 --state old-state --anyway"));
+    five.assert_opens();
+
+    // If no other server is missing, records that are too old are a rollback.
+    five.be_there(&[0, 1, 3], false);
+    for server in [1, 2, 4] {
+        five.world.copy(format!("old-{server}"), format!("shares-{server}"));
+    }
+    five.be_there(&[0, 1, 3, 4], true);
+    five.lose_disk(4);
+    five.assert_refused(&repair("--server 5"), 8, &["storage is older"]);
+    assert!(!ShareServers::folder(&five.world, 4).join("alice/disk").exists());
 }
