@@ -27,7 +27,7 @@ use crate::state::record::{LoggedPlan, Record};
 use crate::state_dir::StateDir;
 use crate::superblock::Unlocked;
 use crate::superblock::copies::COPIES;
-use crate::volume::seal_key;
+use crate::volume::{explain_rollback, seal_key, set_back};
 
 /// Where rescued blocks go. What is never put is zeros.
 pub trait RescueTarget {
@@ -78,7 +78,10 @@ pub fn rescue(
     let config = superblock.params().config()?;
     let keys = LedgerKeys::new(volume_key);
     let past = Past::read(dir, &keys, &superblock.volume_id())?;
-    let superblocks_damaged = newest::damaged_copies(&mut store, dir, owner)?;
+    let superblocks_damaged = match newest::damaged_copies(&mut store, dir, owner) {
+        Err(error) => return Err(explain_rollback(store, dir, owner, error)),
+        Ok(damaged) => damaged,
+    };
     if superblocks_damaged > 0 {
         damage.push(format!(
             "{superblocks_damaged} of {COPIES} copies of the superblock are damaged"
@@ -98,16 +101,16 @@ pub fn rescue(
         }
         past.known(dir, &keys)?.check(shown)
     });
+    let mut history = past.history;
+    let mut array = history.array(&*config, seal_key(volume_key), Box::new(store))?;
     let is_ahead = match checked {
         Ok(_) => false,
         Err(error) if error.kind() == VolumeErrorKind::StateRolledBack => true,
         Err(error) => {
-            damage.push(error.to_string());
+            damage.push(set_back(&mut *array, error).to_string());
             false
         }
     };
-    let mut history = past.history;
-    let mut array = history.array(&*config, seal_key(volume_key), Box::new(store))?;
     let sighting = history.sight(&mut *array).unwrap_or(Sighting::Unclear);
     if sighting == Sighting::Unclear {
         damage.push(

@@ -22,7 +22,8 @@ use crate::ledger::{IsClean, Ledger, Live};
 use crate::superblock::{self, VolumeParams};
 
 pub(crate) use self::opening::match_records;
-pub use self::opening::{Recovery, needs_recovery, seal_key};
+pub(crate) use self::opening::set_back;
+pub use self::opening::{Recovery, explain_rollback, needs_recovery, seal_key};
 pub use self::ranges::Extent;
 
 /// The tree of the store that is the scheme's first.

@@ -5,7 +5,7 @@ use oblivio_store::{Location, StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
 use oblivio_volume::unlock::NewerCopies;
-use oblivio_volume::volume::needs_recovery;
+use oblivio_volume::volume::{explain_rollback, needs_recovery};
 use oblivio_volume::{VolumeError, tampering, wrong_servers};
 use serde_json::{Value, json};
 
@@ -57,8 +57,12 @@ fn public(location: &Location) -> Result<Facts, CliError> {
 fn known(args: &InfoArgs) -> Result<Facts, CliError> {
     let options = StoreOptions::default().with_read_only(true);
     // The store stays open, and so locked, while its directory is read.
-    let Unlocking { store: _store, condition, owner, dir, .. } =
+    let Unlocking { store, condition, owner, dir, .. } =
         opening::unlock(&args.at, &options, NewerCopies::Refuse)?;
+    let needs_recovery = match needs_recovery(&dir, &owner) {
+        Err(error) => return Err(explain_rollback(store, &dir, &owner, error).into()),
+        Ok(needs_recovery) => needs_recovery,
+    };
     Ok(Facts {
         kind: args.at.place.volume.kind(),
         id: owner.superblock.volume_id(),
@@ -66,7 +70,7 @@ fn known(args: &InfoArgs) -> Result<Facts, CliError> {
         slots: owner.superblock.slots(),
         allocated_bytes: condition.allocated_bytes,
         known_to_client: Some(KnownToClient {
-            needs_recovery: needs_recovery(&dir, &owner)?,
+            needs_recovery,
             tampering_found: tampering::is_noted(&dir)?,
             what_was_found: tampering::found(&dir)?,
             wrong_servers: wrong_servers::noted(&dir).map_err(VolumeError::from)?,

@@ -279,8 +279,28 @@ pub(crate) fn match_records(
     }
 }
 
+/// Explains why a check of the client's directory took storage for older, if storage can: share
+/// servers that are missing may have the newer superblock. Writes nothing.
+pub fn explain_rollback(
+    store: impl BucketStore + Send + 'static,
+    dir: &dyn StateDir,
+    owner: &Unlocked,
+    error: VolumeError,
+) -> VolumeError {
+    let Unlocked { superblock, volume_key, .. } = owner;
+    let array = || {
+        let past = Past::read(dir, &LedgerKeys::new(volume_key), &superblock.volume_id())?;
+        let (config, mut history) = (superblock.params().config()?, past.history);
+        history.array(&*config, seal_key(volume_key), Box::new(store))
+    };
+    match array() {
+        Ok(mut array) => set_back(&mut *array, error),
+        Err(_) => error,
+    }
+}
+
 /// The error of records that do not fit, or storage's explanation of it if it has one.
-fn set_back(array: &mut dyn Durable, of_records: VolumeError) -> VolumeError {
+pub(crate) fn set_back(array: &mut dyn Durable, of_records: VolumeError) -> VolumeError {
     let is_of_storage =
         matches!(of_records.kind(), VolumeErrorKind::Tampered | VolumeErrorKind::StoreRolledBack);
     match array.check_not_set_back() {

@@ -168,3 +168,22 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     five.assert_refused(&repair("--server 5"), 8, &["storage is older"]);
     assert!(!ShareServers::folder(&five.world, 4).join("alice/disk").exists());
 }
+
+#[test]
+fn an_old_superblock_is_no_rollback_while_servers_are_missing() {
+    let mut five = Five::new();
+    let volume = five.servers.volume("disk");
+    fs::write(five.world.path("other"), [9; 32]).unwrap();
+    five.be_there(&[0, 1], false);
+    five.world.good(&format!("key add {volume} --new-key-file other"));
+    five.be_there(&[0, 1], true);
+    five.be_there(&[3, 4], false);
+    for command in ["check", "info", "rescue", "serve nbd --rescued --run true"] {
+        let image = if command == "rescue" { "image" } else { "" };
+        let command = format!("{command} {volume} {image}");
+        five.assert_refused(&command, 15, &["server 4", "server 5", "bring all servers back"]);
+    }
+    five.lose_disk(2);
+    let repair = format!("shares repair {volume} --retry-for 0.3 --server 3");
+    five.assert_refused(&repair, 15, &["older records", "server 4", "server 5"]);
+}
