@@ -7,7 +7,7 @@
 
 mod inherited;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -15,6 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, process};
 
+use oblivio_wire::private;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal};
 
@@ -137,9 +138,8 @@ pub(crate) fn ready(log: Option<File>, text: &str, logged: &str) -> Result<(), C
 /// A pipe that nobody reads is refused, and not waited for.
 fn open_log(path: &Path) -> Result<File, CliError> {
     files::refuse_other(path, Kind::Log)?;
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o600);
-    options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+    let mut options = private::file_options();
+    options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
     options.open(path).map_err(|error| files::cannot_write(path, &error))
 }
 

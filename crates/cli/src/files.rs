@@ -3,9 +3,10 @@
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use oblivio_wire::private;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::error::CliError;
@@ -203,7 +204,7 @@ impl Output {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
         // Only the owner may read recorded shares: those of t + 1 servers reveal the blocks.
-        if let (Kind::View, Begun::File(unnamed)) = (kind, &output.0)
+        if let (Kind::View | Kind::Csv, Begun::File(unnamed)) = (kind, &output.0)
             && path.symlink_metadata().is_err()
         {
             let private = unnamed.file().set_permissions(Permissions::from_mode(0o600));
@@ -289,7 +290,7 @@ pub(crate) fn make_private_folder(path: &Path) -> Result<(), CliError> {
         warning_about(path, &found).iter().for_each(|warning| output::remark(warning));
         return Ok(());
     }
-    let made = fs::DirBuilder::new().mode(0o700).create(path);
+    let made = private::dir_builder().create(path);
     made.map_err(|error| cannot_write(path, &error))
 }
 
@@ -476,8 +477,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         let path = folder.path().join("it.view");
-        Output::begin(&path, Kind::View).unwrap().finish().unwrap();
-        assert_eq!(mode(&path), 0o600);
+        for kind in [Kind::View, Kind::Csv] {
+            Output::begin(&path, kind).unwrap().finish().unwrap();
+            assert_eq!(mode(&path), 0o600);
+            fs::remove_file(&path).unwrap();
+        }
         let made = folder.path().join("made");
         make_private_folder(&made).unwrap();
         assert_eq!(mode(&made), 0o700);

@@ -1,9 +1,11 @@
 //! The file itself: opened, locked, read and written.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+
+use oblivio_wire::private;
 
 use crate::container::SECTOR_BYTES;
 use crate::error::{OpenError, OpenErrorKind};
@@ -19,9 +21,9 @@ pub(crate) struct Medium {
 }
 
 impl Medium {
-    /// A new, empty file.
+    /// A new, empty file that only its owner may read.
     pub(crate) fn create(path: &Path) -> Result<Self, OpenError> {
-        let file = OpenOptions::new()
+        let file = private::file_options()
             .read(true)
             .write(true)
             .create_new(true)
@@ -54,7 +56,7 @@ impl Medium {
             }
         };
         // Nobody waits for the other end of what turns out to be a pipe.
-        let file = OpenOptions::new()
+        let file = File::options()
             .read(true)
             .write(!read_only)
             .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)

@@ -10,10 +10,10 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::Ipv6Addr;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -26,6 +26,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use zeroize::Zeroizing;
 
 use crate::message::check_name;
+use crate::private;
 use crate::size::parse_size;
 
 /// What stands before a public key.
@@ -174,9 +175,8 @@ impl SecretKey {
         let shown = path.display();
         let refused =
             |cause: io::Error| KeyError(format!("cannot make the key file {shown}: {cause}"));
-        let mut options = OpenOptions::new();
         let mut file =
-            options.write(true).create_new(true).mode(0o600).open(path).map_err(refused)?;
+            private::file_options().write(true).create_new(true).open(path).map_err(refused)?;
         let body = Zeroizing::new(STANDARD.encode(&*self.pkcs8));
         let mut text = Zeroizing::new(String::from("-----BEGIN PRIVATE KEY-----\n"));
         for line in body.as_bytes().chunks(64) {

@@ -31,6 +31,7 @@
 //! | [`frame`] | messages one after the other on a stream |
 //! | [`keys`] | who somebody is: key files, and lists of who may come |
 //! | [`link`](mod@link) | a stream in two halves, which two threads use |
+//! | [`private`] | files and directories that only their owner may read |
 //! | [`size`] | numbers of bytes as people write them |
 //! | [`spare`] | buffers of messages that are over, for those to come |
 //! | [`tls`] | such a stream between two who know each other's keys |
@@ -40,6 +41,7 @@ pub mod frame;
 pub mod keys;
 pub mod link;
 pub mod message;
+pub mod private;
 pub mod size;
 pub mod spare;
 pub mod tls;

@@ -7,6 +7,7 @@ mod claims;
 mod doors;
 mod licences;
 mod links;
+mod private_files;
 mod published;
 mod purity;
 mod rooms;

@@ -1,9 +1,8 @@
 //! The directory where the demonstration happens, and what is done there.
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -12,6 +11,7 @@ use oblivio_core::store::TreeId;
 use oblivio_shares::view::tree_of_server;
 use oblivio_store::Location;
 use oblivio_volume::volume::FIRST_TREE;
+use oblivio_wire::private;
 use rand::Rng;
 
 use super::folder::Folder;
@@ -45,7 +45,7 @@ impl Stage {
         share_servers: u8,
     ) -> Result<Self, CliError> {
         let failed = |error| files::cannot_write(path, &error);
-        fs::create_dir_all(path).map_err(failed)?;
+        private::dir_builder().recursive(true).create(path).map_err(failed)?;
         let folder = fs::canonicalize(path).map_err(failed)?;
         let volume = Location::File(folder.join("volume.obl"));
         let mut stage = Self { folder, volume, store, keepers: None };
@@ -101,10 +101,9 @@ impl Stage {
         let mut key = zeroize::Zeroizing::new([0; KEY_BYTES]);
         coins()?.fill_bytes(&mut *key);
         let path = self.key();
-        OpenOptions::new()
+        private::file_options()
             .write(true)
             .create_new(true)
-            .mode(0o600)
             .open(&path)
             .and_then(|mut file| file.write_all(&*key))
             .map_err(|error| files::cannot_write(&path, &error))
@@ -231,7 +230,9 @@ impl Stage {
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(|error| files::cannot_write(&folder, &error))?;
         }
-        fs::create_dir(&folder).map_err(|error| files::cannot_write(&folder, &error))?;
+        private::dir_builder()
+            .create(&folder)
+            .map_err(|error| files::cannot_write(&folder, &error))?;
         let dump = format!("rdump / \"{}\"", folder.display());
         DEBUGFS.run(&["-R".as_ref(), dump.as_ref(), image.as_ref()])?;
         Folder::read(&folder)

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use oblivio_core::store::TreeShape;
 use oblivio_store::Location;
 use oblivio_volume::copying::{PROGRESS_BYTES, Progress, ProgressError};
+use oblivio_wire::private;
 
 use crate::args::CopyArgs;
 use crate::error::CliError;
@@ -88,7 +89,7 @@ impl KeptProgress {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => (),
         }
-        let mut file = File::create_new(&new)?;
+        let mut file = private::file_options().write(true).create_new(true).open(&new)?;
         let written = file.write_all(&progress.encode()).and_then(|()| file.sync_all());
         written.and_then(|()| fs::rename(&new, &self.0)).inspect_err(|_| {
             // The error before says more than that of the clean-up.
@@ -137,7 +138,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     use oblivio_volume::copying::Source;
 
@@ -156,5 +157,6 @@ mod tests {
         kept.keep(&progress).unwrap();
         assert_eq!(fs::read(&precious).unwrap(), b"precious");
         assert_eq!(kept.read().unwrap(), Some(progress));
+        assert_eq!(fs::metadata(kept.path()).unwrap().mode() & 0o777, 0o600);
     }
 }

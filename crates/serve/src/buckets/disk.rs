@@ -1,16 +1,17 @@
 //! What must be durable, apart from stores: few bytes, and names.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use oblivio_wire::private;
 
 /// As far as something here is to outlive a loss of power. Tests have one that loses it.
 pub(super) trait Disk {
     /// A file or a folder that is open.
     type File;
 
-    /// An empty file, whatever there was.
+    /// An empty file in place of any that exists. Only its owner may read a new one.
     fn create(&self, path: &Path) -> io::Result<Self::File>;
 
     fn open(&self, path: &Path) -> io::Result<Self::File>;
@@ -30,7 +31,7 @@ impl Disk for System {
     type File = File;
 
     fn create(&self, path: &Path) -> io::Result<File> {
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+        private::file_options().write(true).create(true).truncate(true).open(path)
     }
 
     fn open(&self, path: &Path) -> io::Result<File> {

@@ -11,14 +11,14 @@
 //! A path is made of the folder, of the name of a client as the allow file has it, and of a name that
 //! [`check_name`](oblivio_wire::message::check_name) lets through: of nothing else that a client says.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use oblivio_core::store::TreeShape;
 use oblivio_shares::host::Folder;
 use oblivio_store::{Location, OpenError, OpenedStore, StoreOptions};
+use oblivio_wire::private;
 
 use super::disk::{System, sync_folder};
 use super::session;
@@ -148,7 +148,7 @@ impl Place for VolumeFolder {
     fn make_ready(&self) -> io::Result<()> {
         let client = self.0.parent().unwrap_or(Path::new("."));
         for folder in [client, &self.0] {
-            match DirBuilder::new().mode(0o700).create(folder) {
+            match private::dir_builder().create(folder) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
                 made => made?,
             }

@@ -2,13 +2,14 @@
 //!
 //! The folder is made with the first of them. A file is made under another name and gets its own when it is whole.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::num::NonZeroU64;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use oblivio_shares::host::{Folder, ShareFile};
+use oblivio_wire::private;
 use rustix::fs::Advice;
 
 use super::disk::{Disk, System, sync_folder};
@@ -36,7 +37,7 @@ impl SharesFolder {
 
     /// Makes a file of its own name once `fill` has filled it.
     fn make(&self, name: &str, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
-        match DirBuilder::new().mode(0o700).create(&self.path) {
+        match private::dir_builder().create(&self.path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => (),
             made => {
                 made?;
@@ -66,7 +67,7 @@ impl Folder for SharesFolder {
 
     fn open(&self, name: &str, bytes: u64, may_be_new: bool) -> io::Result<Box<dyn ShareFile>> {
         let path = self.path.join(name);
-        let open = || OpenOptions::new().read(true).write(true).open(&path);
+        let open = || File::options().read(true).write(true).open(&path);
         let file = match open() {
             Err(error) if error.kind() == ErrorKind::NotFound && !may_be_new => {
                 let message = format!("the file {name} of shares is gone");

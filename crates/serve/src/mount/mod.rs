@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oblivio_volume::device::BlockDevice;
+use oblivio_wire::private;
 
 use self::emptiness::Content;
 pub use self::hiding::refuse_hiding;
@@ -148,7 +149,7 @@ pub fn mount_filesystem(
 
     let block_bytes = options.filesystem.block_bytes(&*device);
     let private = registration.private_directory();
-    fs::create_dir_all(&private).map_err(MountError::file(&private))?;
+    private::dir_builder().recursive(true).create(&private).map_err(MountError::file(&private))?;
     let raw = FuseOptions { read_only: options.read_only };
     let fuse = mount_raw(device, &private, &raw)?;
     let directory = registration.directory().to_path_buf();

@@ -6,12 +6,14 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
+
+use oblivio_wire::private;
 
 use super::MountError;
 use super::hiding::refuse_hiding;
@@ -75,7 +77,7 @@ impl Registry {
     /// # Errors
     /// When the directory cannot be made.
     pub fn at(directory: &Path) -> Result<Self, MountError> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        let made = private::dir_builder().recursive(true).create(directory);
         made.map_err(MountError::file(directory))?;
         let directory = directory.canonicalize().map_err(MountError::file(directory))?;
         Ok(Self { directory })
@@ -123,7 +125,7 @@ impl Registry {
     /// Held while the set of records changes or is looked through.
     fn lock(&self) -> Result<File, MountError> {
         let path = self.directory.join("lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = private::file_options().create(true).truncate(false).write(true).open(&path);
         let locked = file.and_then(|file| file.lock().map(|()| file));
         locked.map_err(MountError::file(&path))
     }
@@ -137,7 +139,7 @@ impl Registry {
     fn new_place(&self) -> Result<PathBuf, MountError> {
         for number in 0..PER_PROCESS_MAX {
             let place = self.directory.join(format!("{}-{number}", process::id()));
-            match DirBuilder::new().mode(0o700).create(&place) {
+            match private::dir_builder().create(&place) {
                 Ok(()) => return Ok(place),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(MountError::file(&place)(error)),
@@ -163,7 +165,7 @@ fn runtime_directory(named: Option<OsString>, of_all: &Path) -> Result<PathBuf, 
 }
 
 fn write_record(path: &Path, directory: &Path) -> io::Result<File> {
-    let mut record = File::create_new(path)?;
+    let mut record = private::file_options().write(true).create_new(true).open(path)?;
     record.lock()?;
     writeln!(record, "{}", process::id())?;
     record.write_all(directory.as_os_str().as_bytes())?;

@@ -1,10 +1,11 @@
 //! One server at a time makes the socket of a path.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use oblivio_wire::private;
 use rustix::fs::OFlags;
 
 use super::ServeError;
@@ -58,9 +59,8 @@ impl BindLock {
 fn open(path: &Path) -> io::Result<File> {
     // Nobody else's link is followed, and no pipe waited for.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
-    options.open(path)
+    let mut options = private::file_options();
+    options.write(true).create(true).truncate(false).custom_flags(flags).open(path)
 }
 
 impl Drop for BindLock {

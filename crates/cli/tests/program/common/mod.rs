@@ -38,6 +38,20 @@ pub(crate) fn bad(dir: impl AsRef<Path>, command_line: &str, code: i32) -> Strin
     stderr
 }
 
+/// Exit code and standard error of a command line that a shell runs in `dir` after `first`, such as
+/// `umask 0;`.
+pub(crate) fn after(dir: impl AsRef<Path>, first: &str, command_line: &str) -> (i32, String) {
+    let program = command(dir.as_ref(), command_line);
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", &format!("{first} exec \"$0\" \"$@\"")]);
+    shell.arg(program.get_program()).args(program.get_args());
+    shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = shell.current_dir(dir).stdin(Stdio::null()).output().unwrap();
+    let code = output.status.code();
+    let code = code.unwrap_or_else(|| panic!("{first} {command_line}: {}", output.status));
+    (code, String::from_utf8(output.stderr).unwrap())
+}
+
 /// What stands between every second pair of quotes is one word.
 fn words(command_line: &str) -> Vec<&str> {
     let parts = command_line.split('\'').enumerate();

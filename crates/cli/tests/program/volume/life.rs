@@ -47,6 +47,21 @@ const PLAN: [&str; 25] = [
 ];
 
 #[test]
+fn files_of_a_volume_are_their_owners_alone_whatever_the_umask_is() {
+    let world = World::new();
+    let striped = "stripe:a.obl,b.obl --key-file key --state state";
+    for (command, made) in [
+        (format!("create {striped} --size 1M"), &["a.obl", "b.obl", "state"][..]),
+        ("copy stripe:a.obl,b.obl stripe:c.obl,d.obl".into(), &["c.obl", "d.obl"]),
+        (format!("rescue {striped} image"), &["image"]),
+    ] {
+        let (code, said) = common::after(world.path(""), "umask 0;", &command);
+        assert_eq!(code, 0, "{command}: {said}");
+        made.iter().for_each(|made| world.assert_private(made));
+    }
+}
+
+#[test]
 fn a_volume_is_planned_made_used_checked_and_described() {
     let world = World::new();
     let text = world.good("plan --size 16M");

@@ -129,6 +129,7 @@ fn a_volume_on_a_server_is_a_volume() {
     assert!(log.contains("client=\"alice\"") && log.contains("a client leaves"), "{log}");
     // Nothing that somebody else could not see is in what the server has: no name of a file, no key.
     assert!(!page.contains("disk") && !page.contains("alice"), "{page}");
+    world.assert_private("stores");
     world.good(&format!("key add {volume} --new-key-file allow"));
     world.bad(
         &format!("rescue {} --key-file key image --state nowhere", server.url("other")),

@@ -171,6 +171,7 @@ fn a_volume_on_share_servers_is_a_volume() {
     ));
     let checked = world.good(&format!("check {volume}"));
     assert!(checked.contains("256 blocks hold data"), "{checked}");
+    (0..3).for_each(|server| world.assert_private(ShareServers::folder(&world, server)));
     let info = world.json(&format!("info {volume} --json"));
     assert_eq!(info["block_bytes"], 4096, "{info}");
     // Each server is a tree of the view.

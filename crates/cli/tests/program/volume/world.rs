@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -82,6 +82,19 @@ impl World {
     pub(crate) fn bad(&self, command_line: &str, code: i32, advice: &str) {
         let message = common::bad(&self.0, command_line, code);
         assert!(message.contains(advice), "{command_line}: {message:?} does not say {advice:?}");
+    }
+
+    /// Checks that other users may neither read the file nor enter the directory `path`, nor anything
+    /// in it.
+    pub(crate) fn assert_private(&self, path: impl AsRef<Path>) {
+        let path = self.path(path);
+        let mode = path.metadata().unwrap().mode() & 0o777;
+        assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        if path.is_dir() {
+            for entry in fs::read_dir(&path).unwrap() {
+                self.assert_private(entry.unwrap().path());
+            }
+        }
     }
 
     /// The client's directory of the one volume.

@@ -1,0 +1,69 @@
+//! Files of volumes are their owner's alone, whatever the umask is.
+
+use std::fs;
+use std::path::Path;
+
+use crate::workspace;
+use crate::workspace::source::{code, rust_files};
+
+/// Sources that create files of volumes, of servers and of mounts. Reports, traces and pictures,
+/// which other commands write, follow the umask.
+const SOURCES: [&str; 7] = [
+    "wire/src",
+    "store/src",
+    "shares/src",
+    "volume/src",
+    "serve/src",
+    "oblivio/src",
+    "cli/src/volume",
+];
+
+/// The helper, and a directory whose files are opened relative to it, with modes of their own.
+const EXCEPTIONS: [&str; 2] = ["wire/src/private.rs", "volume/src/state_dir/fs.rs"];
+
+/// What creates a file or a directory with a mode that the umask decides.
+const UNCHECKED: [&str; 8] = [
+    "File::create",
+    "File::options().create",
+    "File::options().write(true).create",
+    "File::options().read(true).write(true).create",
+    "OpenOptions::new",
+    "DirBuilder::new",
+    "fs::create_dir",
+    "fs::write(",
+];
+
+/// What creates a file or directory in `source` past the helper.
+fn unchecked(source: &str) -> Option<&'static str> {
+    let code: String = code(source).split_whitespace().collect();
+    UNCHECKED.into_iter().find(|it| code.contains(it))
+}
+
+#[test]
+fn product_code_creates_files_that_only_their_owner_may_read() {
+    let crates = workspace::root().join("crates");
+    let sources = SOURCES.iter().flat_map(|folder| rust_files(&crates.join(folder)));
+    let wrong: Vec<_> = sources
+        .filter(|file| !EXCEPTIONS.iter().any(|it| file.ends_with(Path::new(it))))
+        .filter_map(|file| {
+            let found = unchecked(&fs::read_to_string(&file).unwrap())?;
+            Some(format!("{}: {found}", file.display()))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "use oblivio_wire::private: {wrong:#?}");
+}
+
+#[test]
+fn creations_past_the_helper_are_noticed() {
+    for wrong in [
+        "File::create_new(path)",
+        "let mut options = OpenOptions::new();",
+        "File::options()\n    .read(true)\n    .write(true)\n    .create_new(true)",
+        "std::fs::create_dir_all(path)",
+    ] {
+        assert!(unchecked(wrong).is_some(), "{wrong}");
+    }
+    for right in ["File::options().read(true).open(path)", "private::file_options().create(true)"] {
+        assert_eq!(unchecked(right), None);
+    }
+}
