@@ -47,21 +47,39 @@ impl MetricsPage {
     }
 }
 
-/// Whether the request names this server. A browser always says for which host it asks: a foreign
-/// page whose name points to this machine would read the figures. An address beyond loopback has
-/// names that are not known here, and proves nothing.
-fn is_for_this_page(request: &[u8], address: SocketAddr) -> bool {
-    let lines = request.split(|byte| *byte == b'\n').skip(1);
-    let hosts = lines.filter_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        line[..colon].eq_ignore_ascii_case(b"host").then(|| line[colon + 1..].trim_ascii())
-    });
-    let is_ours = |host: &[u8]| {
-        str::from_utf8(host)
-            .is_ok_and(|host| !address.ip().is_loopback() || is_own_name(host, address))
+/// What the page answers instead of figures, if anything: a status and a line of text.
+///
+/// A browser always says for which host it asks, in exactly one `Host` header. A foreign page whose
+/// name points to this machine would read the figures. An address beyond loopback may have any name,
+/// so there a valid name is enough.
+fn refusal(head: &[u8], address: SocketAddr) -> Option<(&'static str, String)> {
+    let is_name = |host: &&str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
+        !host.is_empty() && host.bytes().all(is_plain)
     };
-    let hosts: Vec<_> = hosts.collect();
-    hosts.len() <= 1 && hosts.into_iter().all(is_ours)
+    let Some(host) = host(head).filter(is_name) else {
+        let advice = "a request has one Host header, with the name of this server\n";
+        return Some(("400 Bad Request", advice.into()));
+    };
+    if address.ip().is_loopback() && !is_own_name(host, address) {
+        let advice = format!("this page is at http://{address}/metrics, and under no other name\n");
+        return Some(("421 Misdirected Request", advice));
+    }
+    if !head.starts_with(b"GET /metrics ") {
+        return Some(("404 Not Found", "figures are at /metrics\n".into()));
+    }
+    None
+}
+
+/// The value of the one `Host` header; none if there is no such header, or another one too.
+fn host(head: &[u8]) -> Option<&str> {
+    let lines = head.split(|byte| *byte == b'\n').skip(1);
+    let mut hosts = lines.filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        line[..colon].trim_ascii().eq_ignore_ascii_case(b"host").then(|| &line[colon + 1..])
+    });
+    let host = hosts.next()?.trim_ascii();
+    if hosts.next().is_some() { None } else { str::from_utf8(host).ok() }
 }
 
 /// There is this page, and no other.
@@ -73,8 +91,14 @@ fn answer(
     let asking = Stopwatch::start();
     stream.set_write_timeout(Some(ASK_WITHIN))?;
     let (mut request, mut read) = ([0; REQUEST_BYTES_MAX], 0);
-    // A request of HTTP ends with an empty line.
-    while read < request.len() && !request[..read].windows(4).any(|end| end == b"\r\n\r\n") {
+    // The head of a request ends with an empty line.
+    let end = loop {
+        if let Some(end) = request[..read].windows(4).position(|end| end == b"\r\n\r\n") {
+            break end;
+        }
+        if read == request.len() {
+            return Ok(());
+        }
         let left = ASK_WITHIN.saturating_sub(asking.elapsed());
         if left.is_zero() {
             return Ok(());
@@ -84,16 +108,9 @@ fn answer(
             0 => return Ok(()),
             bytes => read += bytes,
         }
-    }
-    let request = &request[..read];
-    let (status, body) = if !is_for_this_page(request, address) {
-        let advice = format!("this page is at http://{address}/metrics, and under no other name\n");
-        ("421 Misdirected Request", advice)
-    } else if request.starts_with(b"GET /metrics ") {
-        ("200 OK", page())
-    } else {
-        ("404 Not Found", "figures are at /metrics\n".to_owned())
     };
+    let refused = refusal(&request[..end], address);
+    let (status, body) = refused.unwrap_or_else(|| ("200 OK", page()));
     write!(
         stream,
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -107,20 +124,47 @@ mod tests {
 
     #[test]
     fn the_page_of_this_machine_answers_under_its_own_name_alone() {
-        let here = "127.0.0.1:9411".parse().unwrap();
-        let is_answered = |headers: &str, address| {
-            is_for_this_page(format!("GET /metrics HTTP/1.1\r\n{headers}\r\n").as_bytes(), address)
+        let status = |headers: &str, address: &str| {
+            let head = format!("GET /metrics HTTP/1.1\r\n{headers}");
+            refusal(head.as_bytes(), address.parse().unwrap()).map(|(status, _)| &status[..3])
         };
-        for own in ["", "Host: 127.0.0.1:9411\r\n", "hOST:localhost:9411\r\nAccept: */*\r\n"] {
-            assert!(is_answered(own, here), "{own:?}");
+        let here = "127.0.0.1:9411";
+        for own in ["Host: 127.0.0.1:9411", "hOST:LocalHost:9411\r\nAccept: */*"] {
+            assert_eq!(status(own, here), None, "{own:?}");
         }
-        let twice = "Host: 127.0.0.1:9411\r\n".repeat(2);
-        for foreign in
-            ["Host: evil.example:9411\r\n", "host: 127.0.0.1:80\r\n", "Host:\r\n", &twice]
-        {
-            assert!(!is_answered(foreign, here), "{foreign:?}");
+        for foreign in ["Host: evil.example:9411", "host: 127.0.0.1:80", "Host: 127.0.0.1"] {
+            assert_eq!(status(foreign, here), Some("421"), "{foreign:?}");
         }
-        let beyond = "192.0.2.7:9411".parse().unwrap();
-        assert!(is_answered("Host: store.example:9411\r\n", beyond));
+        let beyond = "192.0.2.7:9411";
+        assert_eq!(status("Host: store.example:9411", beyond), None);
+        for (malformed, own) in [
+            ("", ""),
+            ("Accept: */*", ""),
+            ("Host:", ""),
+            ("Host", "127.0.0.1:9411"),
+            ("Host: a\r\nHost : ", "127.0.0.1:9411"),
+            ("Host: 127.0.0.1:9411\r\nhost: ", "127.0.0.1:9411"),
+            ("Host: evil.example@", "127.0.0.1:9411"),
+            ("Host: evil.example/ ", "127.0.0.1:9411"),
+        ] {
+            let headers = format!("{malformed}{own}");
+            assert_eq!(status(&headers, here), Some("400"), "{headers:?}");
+            assert_eq!(status(&headers, beyond), Some("400"), "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_request_are_refused() {
+        let here = "127.0.0.1:9411".parse().unwrap();
+        let head = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9411";
+        assert!(refusal(head, here).is_none());
+        for at in 0..head.len() {
+            assert!(refusal(&head[..at], here).is_some(), "{at}");
+            for byte in [0, b'\r', b'\n', b':', b' ', 0x80, 0xff] {
+                let mut changed = head.to_vec();
+                changed[at] = byte;
+                let _ = refusal(&changed, here);
+            }
+        }
     }
 }

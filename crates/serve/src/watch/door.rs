@@ -111,16 +111,16 @@ fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     values.next().is_none().then_some(value)
 }
 
-/// Whether a `Host` header names the server at this address of loopback. A foreign page may have
-/// another name, whose DNS entry points to this machine.
+/// Whether a `Host` header names the server at this address of loopback, in upper or lower case. A
+/// foreign page may have another name, whose DNS entry points to this machine.
 pub fn is_own_name(name: &str, address: SocketAddr) -> bool {
     const HTTP_PORT: u16 = 80;
-    let is_port = |port: &str| port.parse() == Ok(address.port());
+    let name = name.to_ascii_lowercase();
+    let port = address.port().to_string();
     ["127.0.0.1", "localhost", "[::1]"].into_iter().any(|own| match name.strip_prefix(own) {
         // Browsers leave out the usual port.
         Some("") => address.port() == HTTP_PORT,
-        Some(rest) => rest.strip_prefix(':').is_some_and(is_port),
-        // Any other address of loopback on which it was told to listen.
+        Some(rest) => rest.strip_prefix(':') == Some(&port),
         None => false,
     }) || name == address.to_string()
 }
@@ -141,7 +141,7 @@ mod tests {
     fn only_the_own_names_are_answered_to() {
         let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
         let path = format!("/{}/", tokens.page.as_str());
-        for name in ["127.0.0.1:4711", "localhost:4711", "[::1]:4711"] {
+        for name in ["127.0.0.1:4711", "localhost:4711", "LocalHost:4711", "[::1]:4711"] {
             assert_eq!(
                 admit(&asked(&path, &[("host", name)]), address, &tokens),
                 Ok(Admitted::Page)
@@ -151,6 +151,8 @@ mod tests {
             "evil.example:4711",
             "127.0.0.1",
             "127.0.0.1:80",
+            "127.0.0.1:+4711",
+            "localhost:04711",
             "127.0.0.1:4711.evil.example",
             "localhost.evil.example:4711",
             "127.0.0.1.evil.example:4711",
