@@ -133,7 +133,9 @@ fn check_needed(
             "lacks what was written last, as after a crash: open the volume, which brings it there. If that, or `oblivio check`, says that it is set back, --anyway makes its shares anew"
         }
         Need::Nothing => {
-            "is where the others are, and its shares are not looked at here: `oblivio check` says whether they are wrong, and --anyway makes them anew"
+            "is where the others are. If a command has named this server, --anyway makes its shares \
+             anew: the repair itself does not look for wrong shares. If none has, nothing has to be \
+             repaired"
         }
     };
     Err(CliError::Input(format!("{} {said}", store.name(server))))

@@ -617,7 +617,7 @@ fn a_server_that_has_lost_its_disk_is_made_anew_and_the_volume_opens_as_before()
     world.good(&format!("create {volume} --size 1M {SMALL}"));
     fs::write(world.path("data"), bytes(3, MIB)).unwrap();
     world.good(&format!("serve nbd {volume} --run 'nbdcopy --flush data \"$uri\"'"));
-    world.bad(&format!("shares repair {volume} --server 2"), 3, "is where the others are");
+    world.bad(&format!("shares repair {volume} --server 2"), 3, "--anyway makes its shares anew");
     world.bad(&format!("shares repair {volume} --server 4"), 3, "servers 1 to 3");
     servers.kill(1);
     fs::remove_dir_all(ShareServers::folder(&world, 1)).unwrap();
