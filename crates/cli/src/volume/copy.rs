@@ -11,6 +11,7 @@ use oblivio_volume::VolumeError;
 use oblivio_volume::copying::{
     self, Copied, CopyError, CopyOptions, CopyWatch, Progress, Source, Step,
 };
+use oblivio_volume::superblock::LockedSuperblock;
 use serde_json::{Value, json};
 
 use super::kept_progress::KeptProgress;
@@ -47,7 +48,10 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let end = EndAsked::listen()?;
     let name = Source::of(&mut *source).map_err(|error| failed(from, error, ""))?;
     let (mut target, begun) = match args.resume {
-        true => resume(to, &shapes, &kept, name)?,
+        true => match kept.read()? {
+            Some(begun) => resume(to, &shapes, &kept, begun)?,
+            None => resume_at_the_end(args, &looked, &kept, name)?,
+        },
         false => {
             kept.check_vacant()?;
             to.check_vacant()?;
@@ -129,11 +133,8 @@ fn resume(
     to: &Location,
     shapes: &[TreeShape],
     kept: &KeptProgress,
-    source: Source,
+    begun: Progress,
 ) -> Result<(BoxedStore, Progress), CliError> {
-    let Some(begun) = kept.read()? else {
-        return resume_at_the_end(to, source).ok_or_else(|| kept.is_missing());
-    };
     let is_at_its_beginning = begun.step == Step::Moving && begun.buckets == 0;
     if is_at_its_beginning && to.check_vacant().is_ok() {
         return begin(to, shapes, kept, begun);
@@ -155,11 +156,29 @@ fn resume(
     Ok((opened.store, begun))
 }
 
-/// A copy that was interrupted when its progress had been forgotten, if it is one: what makes it a volume is there.
-fn resume_at_the_end(to: &Location, source: Source) -> Option<(BoxedStore, Progress)> {
-    let mut store = past_the_cache(|options| to.open(options)).ok()?.store;
-    let is_whole = Source::of(&mut *store).is_ok_and(|there| there == source);
-    is_whole.then_some((store, Progress { source, step: Step::Closing, buckets: 0 }))
+/// Resumes a copy without progress: only its closing may be left, so it must be the same volume.
+fn resume_at_the_end(
+    args: &CopyArgs,
+    looked: &LockedSuperblock,
+    kept: &KeptProgress,
+    source: Source,
+) -> Result<(BoxedStore, Progress), CliError> {
+    let CopyArgs { from, to, .. } = args;
+    let opened = past_the_cache(|options| to.open(options));
+    let mut store = opened.map_err(|_| kept.is_missing())?.store;
+    if Source::of(&mut *store).is_ok_and(|there| there == source) {
+        return Ok((store, Progress { source, step: Step::Closing, buckets: 0 }));
+    }
+    let volume_id = looked.unauthenticated_volume_id();
+    match copying::look(&mut *store) {
+        Ok(there) if there.unauthenticated_volume_id() == volume_id => {
+            Err(CliError::Input(format!(
+                "{to} holds this volume already, so no copy can be resumed: it was copied, and {to} \
+                 or {from} has been opened since. Use the one that was opened last"
+            )))
+        }
+        _ => Err(kept.is_missing()),
+    }
 }
 
 /// What is read back should come from the medium, and neither what is read nor what is written be kept in memory. Where that
@@ -234,6 +253,9 @@ fn not_kept(kept: &KeptProgress, error: &io::Error) -> CliError {
             "{path}, which says how far the copy has come, cannot be written, because its folder \
              does not exist: \
              make the folder, or name another place"
+        )),
+        io::ErrorKind::ReadOnlyFilesystem => CliError::Output(format!(
+            "{message}: mount its file system to be written, or name another place"
         )),
         _ => CliError::Output(format!("{message}: name another place with --progress")),
     }

@@ -208,7 +208,7 @@ fn what_cannot_be_copied_is_refused_and_nothing_is_touched() {
         ("copy disk.obl copy.obl --progress ./copy.obl", 3, "is a part of a volume"),
         ("copy disk.obl copy.obl --progress there.obl", 3, "a copy was begun there"),
         ("copy --resume disk.obl copy.obl", 3, "begin without --resume"),
-        ("copy --resume disk.obl copy.obl --progress there.obl", 3, "it is no progress"),
+        ("copy --resume disk.obl copy.obl --progress there.obl", 3, "begin the copy again"),
         ("copy there.obl copy.obl", 3, "check the path"),
         ("copy nowhere.obl copy.obl", 3, "check the path"),
         ("copy disk.obl", 2, "--help"),
@@ -242,7 +242,7 @@ fn a_copy_that_is_not_whole_is_copied_by_nobody_and_what_was_opened_is_not_writt
     assert!(same(&world, "disk.obl", "copy.obl") && !world.path(PROGRESS).exists());
     world.good("check copy.obl --key-file key");
     world.bad("copy --resume disk.obl copy.obl --progress kept", 3, "has been opened");
-    world.bad("copy --resume disk.obl copy.obl", 3, "no copy can be resumed");
+    world.bad("copy --resume disk.obl copy.obl", 3, "copy.obl holds this volume already");
     world.good("check copy.obl --key-file key");
 }
 
