@@ -3,12 +3,14 @@
 //! A library names what its callers can do; here it becomes the option or the command that does it.
 
 /// What libraries say, and what is said here instead.
-const SAID: [(&str, &str); 26] = [
+const SAID: [(&str, &str); 28] = [
     ("allow as many", "allow as many (--client-memory)"),
     ("open the volume as one that was tampered with", "open the volume with --after-tampering"),
     ("check the volume as one that was tampered with", "run `oblivio check --after-tampering`"),
     ("without an access: open them without that", "without an access: leave --serve-hits out"),
     ("have moves durable before reads", "leave --sync-moves out"),
+    ("allow longer files", "allow longer files (`ulimit -f`)"),
+    ("choose another client's directory", "choose another client's directory (--state)"),
     ("fewer at a tick", "fewer at a tick (--burst)"),
     ("`oblivio shares repair` of server ", "`oblivio shares repair URL` with --server "),
     ("it can be made anew all the same", "--anyway makes it anew"),
@@ -45,10 +47,15 @@ const SAID: [(&str, &str); 26] = [
     ("choose another socket file", "choose another socket file (--socket)"),
 ];
 
+/// How the system says that the process has no file descriptors left (`EMFILE`). Any file or
+/// connection may be the one too many, so the advice is not left to those who open them.
+const TOO_MANY_FILES: (&str, &str) = ("(os error 24)", "(os error 24; raise `ulimit -n`)");
+
 /// A message, as this program says it.
 pub(crate) fn as_commands(message: &str) -> String {
     let message = message.to_owned();
-    SAID.iter().fold(message, |message, (library, here)| message.replace(library, here))
+    let said = SAID.iter().chain([&TOO_MANY_FILES]);
+    said.fold(message, |message, (library, here)| message.replace(library, here))
 }
 
 #[cfg(test)]
@@ -93,6 +100,13 @@ mod tests {
             assert!(libraries.iter().any(|it| says(&it)), "no library says: {library}");
             assert!(as_commands(library).contains(here), "{library}");
         }
+    }
+
+    #[test]
+    fn a_shortage_of_descriptors_is_advised_whoever_meets_it() {
+        let shortage = std::io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
+        let said = as_commands(&format!("cannot listen: {shortage}; choose another port"));
+        assert!(said.contains("Too many open files (os error 24; raise `ulimit -n`)"), "{said}");
     }
 
     #[test]

@@ -308,10 +308,16 @@ fn warning_about(path: &Path, found: &Metadata) -> Option<String> {
 
 /// Why a file cannot be written.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
-    CliError::Output(format!(
-        "{} cannot be written ({error}): choose another place",
-        path.display()
-    ))
+    let said = format!("{} cannot be written ({error})", path.display());
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            CliError::NoSpace(format!("{said}: allow longer files, or choose another place"))
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            CliError::NoSpace(format!("{said}: make room there, or choose another place"))
+        }
+        _ => CliError::Output(format!("{said}: choose another place")),
+    }
 }
 
 /// A file that gets its name when it is whole. Before that nothing is left of it, not even if this program is killed, where the file system

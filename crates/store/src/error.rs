@@ -81,7 +81,8 @@ impl OpenError {
     /// The system failed to `act`.
     pub(crate) fn io(act: &str, cause: io::Error) -> Self {
         use io::ErrorKind::{
-            AlreadyExists, FileTooLarge, IsADirectory, NotFound, QuotaExceeded, StorageFull,
+            AlreadyExists, FileTooLarge, IsADirectory, NotFound, QuotaExceeded, ReadOnlyFilesystem,
+            StorageFull,
         };
         let (kind, advice) = match cause.kind() {
             AlreadyExists => (OpenErrorKind::Exists, ": choose another name, or remove it"),
@@ -91,6 +92,7 @@ impl OpenError {
             FileTooLarge => {
                 (OpenErrorKind::NoSpace, ": allow longer files, or use another file system")
             }
+            ReadOnlyFilesystem => (OpenErrorKind::Io, ": mount its file system to be written"),
             _ => (OpenErrorKind::Io, ""),
         };
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)

@@ -23,12 +23,14 @@ pub(crate) struct Medium {
 impl Medium {
     /// A new, empty file that only its owner may read.
     pub(crate) fn create(path: &Path) -> Result<Self, OpenError> {
-        let file = private::file_options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path)
-            .map_err(|cause| OpenError::io(&format!("create {}", path.display()), cause))?;
+        let file =
+            private::file_options().read(true).write(true).create_new(true).open(path).map_err(
+                |cause| {
+                    let is_read_only = cause.kind() == io::ErrorKind::ReadOnlyFilesystem;
+                    let error = OpenError::io(&format!("create {}", path.display()), cause);
+                    if is_read_only { error.with(", or choose another place") } else { error }
+                },
+            )?;
         lock(&file, path, false).inspect_err(|_| remove(path))?;
         Ok(Self { file, direct: false })
     }
@@ -49,8 +51,8 @@ impl Medium {
             let error = OpenError::io(&format!("open {}", path.display()), cause);
             match is_read_only {
                 true => error.with(
-                    ": every use of a volume writes to it. Without writing it can still be \
-                     rescued and copied",
+                    ", because every use of a volume writes to it. Without writing it can still \
+                     be rescued and copied",
                 ),
                 false => error,
             }

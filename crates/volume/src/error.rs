@@ -58,6 +58,15 @@ impl VolumeErrorKind {
     }
 }
 
+/// What helps if a file cannot take more. Nothing if the error is another.
+pub(crate) fn room_advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ": make room there",
+        io::ErrorKind::FileTooLarge => ": allow longer files",
+        _ => "",
+    }
+}
+
 /// An error of a volume. Messages hold no address and no data: they may be logged.
 #[derive(Debug)]
 pub struct VolumeError {
@@ -84,14 +93,18 @@ impl VolumeError {
     /// The client's directory failed: `what` says how.
     pub(crate) fn of_client_directory(what: &str, error: io::Error) -> Self {
         let kind = VolumeErrorKind::of_file(&error);
-        let advice = match kind {
-            VolumeErrorKind::NoSpace => {
-                ": make room there and open the volume again. Without room it can still be \
+        let advice = match error.kind() {
+            _ if kind == VolumeErrorKind::NoSpace => {
+                " and open the volume again. Without room it can still be rescued and copied"
+            }
+            io::ErrorKind::ReadOnlyFilesystem => {
+                ": mount its file system to be written, or use a copy of the directory (`cp -a`) on \
+                 another one, and the copy alone from then on. Without writing it can still be \
                  rescued and copied"
             }
             _ => "",
         };
-        Self::caused_by(kind, format!("{what}: {error}{advice}"), error)
+        Self::caused_by(kind, format!("{what}: {error}{}{advice}", room_advice(&error)), error)
     }
 
     /// What kind of error it is.

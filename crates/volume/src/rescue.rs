@@ -19,7 +19,7 @@ use oblivio_core::store::BucketStore;
 pub use scratch::Scratch;
 
 use crate::anchor;
-use crate::error::{VolumeError, VolumeErrorKind};
+use crate::error::{VolumeError, VolumeErrorKind, room_advice};
 use crate::ledger::{LedgerKeys, Past};
 use crate::newest;
 use crate::state::history::out_of_bounds;
@@ -208,6 +208,7 @@ fn count(ranges: &[Range<u64>]) -> u64 {
 }
 
 fn unusable(error: io::Error) -> VolumeError {
-    let message = format!("what was rescued cannot be kept: {error}");
+    let advice = room_advice(&error);
+    let message = format!("what was rescued cannot be kept: {error}{advice}");
     VolumeError::caused_by(VolumeErrorKind::of_file(&error), message, error)
 }

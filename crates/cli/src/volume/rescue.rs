@@ -27,9 +27,7 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
     let block_bytes = salvage.params().block_bytes;
     let mut image = Image { file, path: &args.output, block_bytes: block_bytes.into() };
     let report = salvage.finish(&mut image).map_err(|error| match error {
-        CliError::NoSpace(full) => {
-            CliError::NoSpace(format!("{full}: make room there, or choose another place"))
-        }
+        CliError::NoSpace(full) => CliError::NoSpace(format!("{full}, or choose another place")),
         error => error,
     })?;
     file.sync_all().map_err(|error| files::cannot_write(&args.output, &error))?;

@@ -108,8 +108,8 @@ fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
     let mut scratch = Scratch::new(file, block_bytes, &mut opening::coins()?);
     let report = salvage.finish(&mut scratch).map_err(|error| match error {
         CliError::NoSpace(full) => CliError::NoSpace(format!(
-            "{full} ({}): --scratch names a place with more room, where the volume's storage does \
-             not see it",
+            "{full} ({}), or name a place with more room that the volume's storage does not see \
+             (--scratch)",
             folder.display()
         )),
         error => error,

@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 use super::fs_file::FsStateFile;
 use super::retry::retry;
 use super::{CHUNK_BYTES, StateDir, StateFile, StateSource};
-use crate::error::{VolumeError, VolumeErrorKind};
+use crate::error::{VolumeError, VolumeErrorKind, room_advice};
 
 /// The file that whoever uses the directory holds locked.
 const LOCK_NAME: &str = "lock";
@@ -37,7 +37,7 @@ impl FsStateDir {
     /// # Errors
     /// [`VolumeErrorKind::Io`] when it cannot be made, and those of [`Self::open`].
     pub fn create(path: &Path) -> Result<Self, VolumeError> {
-        make_durably(path).map_err(|error| unusable(path, error))?;
+        make_durably(path).map_err(|error| cannot_make(path, error))?;
         Self::open(path)
     }
 
@@ -195,6 +195,20 @@ fn without_lock(path: &Path, error: io::Error) -> VolumeError {
     )
 }
 
+/// Why a directory could not be made.
+fn cannot_make(path: &Path, error: io::Error) -> VolumeError {
+    let kind = VolumeErrorKind::of_file(&error);
+    let or_room = match room_advice(&error) {
+        "" => ": ".into(),
+        advice => format!("{advice}, or "),
+    };
+    let message = format!(
+        "cannot make the client's directory {} ({error}){or_room}choose another client's directory",
+        path.display()
+    );
+    VolumeError::caused_by(kind, message, error)
+}
+
 fn unusable(path: &Path, error: io::Error) -> VolumeError {
     let what = format!("the client's directory {} cannot be used", path.display());
     VolumeError::of_client_directory(&what, error)
@@ -306,7 +320,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = FsStateDir::create(&file.path().join("x")).map(drop).unwrap_err();
         assert_eq!(error.kind(), VolumeErrorKind::Io);
-        assert!(error.to_string().contains("cannot be used"), "{error}");
+        assert!(error.to_string().contains("cannot make"), "{error}");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use oblivio_volume::state_dir::{FILLER, FsStateDir, StateDir};
 use super::needs::can_mount;
 use super::own_file_system::{folder, on_a_file_system};
 use super::tools::try_run;
-use super::world::{MIB, Server, VOLUME, World};
-use crate::common::{bad, good};
+use super::world::{MIB, Server, VOLUME, World, bytes};
+use crate::common::{self, bad, good};
 
 fn on_a_small_file_system(bytes: u64, test: &str) {
     on_a_file_system(&format!("-t tmpfs -o size={bytes}"), &format!("{}::{test}", module_path!()));
@@ -44,16 +44,21 @@ fn there_is_no_room_for_filler() {
 #[test]
 fn files_that_may_not_be_longer_are_a_full_disk() {
     let world = World::new();
-    let script = format!("ulimit -f 8; exec \"$0\" create {VOLUME} --size 16M --state ./state");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &script, env!("CARGO_BIN_EXE_oblivio")]).current_dir(world.path(""));
-    let output = shell.output().unwrap();
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(10), "{message}");
-    assert!(message.contains("allow longer files"), "{message}");
+    let with_short_files = |command: &str| {
+        let (code, message) = common::after(world.path(""), "ulimit -f 8;", command);
+        assert_eq!(code, 10, "{command}: {message}");
+        assert!(message.contains("allow longer files (`ulimit -f`)"), "{command}: {message}");
+    };
+    with_short_files(&format!("create {VOLUME} --size 16M --state ./state"));
     assert!(!world.path("disk.obl").exists() && !world.path("state").exists());
 
     world.good(&format!("create {VOLUME} --size 16M"));
+    fs::write(world.path("data"), bytes(2, MIB)).unwrap();
+    world.fill();
+    with_short_files(&format!("rescue {VOLUME} saved"));
+    with_short_files(&format!("serve nbd {VOLUME} --rescued --scratch . --run true"));
+    with_short_files("copy disk.obl copy.obl");
+    assert!(!world.path("saved").exists() && !world.path("copy.obl").exists());
     // In blocks of 512 bytes.
     let blocks = world.store().len() / 2 / 512;
     let server = Server::start_in_shell(&world, &format!("ulimit -f {blocks}; exec")).ready();
@@ -66,6 +71,16 @@ fn files_that_may_not_be_longer_are_a_full_disk() {
     assert_flushed(&server, flushed);
     assert_eq!(server.stop().0, 0);
     world.good(&format!("check {VOLUME}"));
+}
+
+#[test]
+fn a_shortage_of_descriptors_says_how_to_have_more() {
+    let world = World::with_volume(1);
+    for command in ["check", "serve nbd --run true", "key add --new-key-file key"] {
+        let command = format!("{command} {VOLUME}");
+        let (code, said) = common::after(world.path(""), "ulimit -n 5;", &command);
+        assert!(code != 0 && said.contains("raise `ulimit -n`"), "{command}: {code}: {said}");
+    }
 }
 
 #[test]

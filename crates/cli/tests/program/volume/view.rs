@@ -266,20 +266,20 @@ fn writes_no_halves() {
     std::os::unix::fs::symlink(&folder, world.path("full")).unwrap();
     let names = || fs::read_dir(&folder).unwrap().count();
     let advice = "No space left on device";
-    world.bad("view export disk.view --csv full/disk.csv", 4, advice);
+    world.bad("view export disk.view --csv full/disk.csv", 10, advice);
     assert_eq!(names(), 0, "an export");
     let copy = "for i in 1 2 3 4 5 6; do nbdcopy \"$uri\" back; done";
     world.bad(
         &format!("view record {VOLUME} --cache 0 --output full/disk.view --run '{copy}'"),
-        4,
+        10,
         advice,
     );
     assert_eq!(names(), 0, "a recording");
     // One that was there stays.
     fs::write(folder.join("disk.csv"), "order,of before").unwrap();
-    world.bad("view export disk.view --csv full/disk.csv", 4, advice);
+    world.bad("view export disk.view --csv full/disk.csv", 10, advice);
     assert_eq!(fs::read_to_string(folder.join("disk.csv")).unwrap(), "order,of before");
-    world.bad("view export disk.view --csv /dev/full", 4, advice);
+    world.bad("view export disk.view --csv /dev/full", 10, advice);
     world.good(&format!("info {VOLUME} --require-clean"));
 }
 
