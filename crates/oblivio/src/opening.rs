@@ -211,6 +211,10 @@ impl Locked<'_> {
         let whole = options.clone().with_may_be_cut_off(false);
         match self.location.open_without_header(&shapes, &whole) {
             Ok(Some(opened)) => Ok(opened),
+            Err(why) if why.kind() == OpenErrorKind::Truncated => Err(Error::new(
+                error.kind(),
+                format!("{why}. If it is another file, check the path"),
+            )),
             _ => Err(error),
         }
     }
@@ -274,10 +278,19 @@ impl Locked<'_> {
         let unlocked =
             unlock::unlock(store, self.attempt, self.newer, client_copy, directory, secret);
         let owner = unlocked.map_err(|error| match error {
-            UnlockError::NoSuperblock(_) if is_cut_off => E::from(Error::new(
-                ErrorKind::Tampered,
-                "so much was cut off the file that no copy of the superblock is left: restore it from a backup",
-            )),
+            UnlockError::NoSuperblock(_) if is_cut_off => {
+                let or_copy = match self.state {
+                    Some(_) => "",
+                    None => ", or name the client's directory, which has another copy",
+                };
+                E::from(Error::new(
+                    ErrorKind::Tampered,
+                    format!(
+                        "so much was cut off the file that no copy of the superblock is left: \
+                         restore it from a backup{or_copy}"
+                    ),
+                ))
+            }
             UnlockError::NoSuperblock(error) => {
                 without(no_superblock(error, self.location.kind())).into()
             }

@@ -31,7 +31,12 @@ pub(crate) fn write(medium: &Medium, container: &Container, header: &[u8]) -> io
 
 /// Finds a sound copy, and what is wrong with the others. `may_be_cut_off` takes a file that is too short.
 pub(crate) fn find(medium: &Medium, may_be_cut_off: bool) -> Result<Found, OpenError> {
-    examine(medium, find_shapes(medium)?, may_be_cut_off)
+    examine(medium, find_shapes(medium)?, may_be_cut_off).map_err(|error| match error.kind() {
+        OpenErrorKind::Truncated => {
+            error.with("; without one, `oblivio rescue` saves what is left")
+        }
+        _ => error,
+    })
 }
 
 /// What is wrong with a file for trees of these shapes, whatever the copies of its header say.
@@ -65,6 +70,10 @@ pub(crate) fn mend(medium: &Medium, found: &Found) -> Result<(), OpenError> {
 /// The shapes that the first sound copy of the header says.
 fn find_shapes(medium: &Medium) -> Result<Vec<TreeShape>, OpenError> {
     let there = medium.bytes().map_err(reading)?;
+    if there == 0 {
+        let message = "the file is empty: check the path, or restore it from a backup";
+        return Err(OpenError::new(OpenErrorKind::NotAStore, message));
+    }
     let last = there.saturating_sub(HEADER_BYTES as u64);
     let mut worst: Option<OpenError> = None;
     for offset in [0, HEADER_BYTES as u64, last] {

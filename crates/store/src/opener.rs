@@ -305,7 +305,11 @@ impl Location {
         options: &StoreOptions,
     ) -> Result<Option<OpenedStore>, OpenError> {
         let Self::File(path) = self else { return Ok(None) };
-        let store = FileStore::open_without_header(path, shapes, &file_options(options))?;
+        let opened = FileStore::open_without_header(path, shapes, &file_options(options));
+        let store = opened.map_err(|error| match error.is_about_contents() {
+            true => error.of(&path.display().to_string()),
+            false => error,
+        })?;
         let condition = condition_of_file(&store, true)?;
         Ok(Some(OpenedStore { store: Box::new(store), condition }))
     }

@@ -482,8 +482,7 @@ fn write_unit(place: &Place, granule_bytes: u64) -> Extent {
 fn unread(cause: io::Error) -> StoreError {
     let message = match cause.kind() {
         io::ErrorKind::UnexpectedEof => {
-            "this part of the file was cut off: restore it from a backup, or rescue what is left"
-                .into()
+            "this part of the file was cut off: restore it from a backup".into()
         }
         _ => format!("cannot read the file ({cause}): check it"),
     };

@@ -118,6 +118,17 @@ fn of_a_store_cut_short_a_rescue_gives_back_all_but_what_is_missing() {
         store.set_len(left);
         world.bad(&format!("rescue {VOLUME} none"), 7, "restore it from a backup");
     }
+    // What has neither a header nor its length is not rescued with the client's directory either.
+    let state = world.state();
+    for contents in [&b""[..], b"something else"] {
+        let (there, rescue) = (contents.len(), format!("rescue {VOLUME} none"));
+        store.set_len(0);
+        store.write(0, contents);
+        world.bad(&rescue, 3, "check the path");
+        let sizes = format!("the file has {there} bytes and should have {whole} or more");
+        world.bad(&format!("{rescue} --state {}", state.display()), 3, &sizes);
+    }
+    world.bad(&format!("check {VOLUME}"), 3, "no file of buckets");
     store.set_len(whole);
     store.replace(0, &all);
     world.assert_nothing_is_lost();
@@ -255,6 +266,24 @@ fn rescues_from_a_read_only_file_system() {
     world.good(&format!("serve nbd {volume} --rescued --socket sock --run '{read}'"));
     world.good(&format!("info {volume} --require-clean"));
     world.good(&format!("key list {place}/disk.obl"));
+    // The client's directory alone, and places for what is new.
+    for command in ["check", "serve nbd --run true"] {
+        let command = format!("{command} disk.obl --key-file key --state {place}/state");
+        for advice in [&format!("{place}/state"), "Read-only file system", "cp -a", "`copy`"] {
+            world.bad(&command, 1, advice);
+        }
+    }
+    for new in [
+        format!("{place}/new.obl --state new"),
+        format!("new.obl --state {place}/new"),
+        format!("stripe:new.obl,{place}/new.obl --state new"),
+    ] {
+        let command = format!("create {new} --key-file key --size 1M");
+        world.bad(&command, 1, &format!("{place}/new"));
+        world.bad(&command, 1, "choose another");
+        assert!(!world.path("new.obl").exists() && !world.path("new").exists());
+    }
+    world.bad(&format!("copy disk.obl {place}/copy.obl"), 4, "or name another place");
     world.good(&format!("copy {place}/disk.obl copy.obl"));
 
     mount("remount,rw");

@@ -172,6 +172,10 @@ impl Bytes {
         read
     }
 
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) {
+        self.0.write_all_at(bytes, at).unwrap();
+    }
+
     /// Returns what was there.
     pub(crate) fn replace(&self, at: u64, bytes: &[u8]) -> Vec<u8> {
         let old = self.read(at, bytes.len() as u64);
