@@ -105,6 +105,8 @@ pub struct Disk {
     tally: Option<Arc<Tally>>,
     /// Why it does nothing any more.
     failure: Arc<OnceLock<String>>,
+    /// The thread of the volume serves what was asked so far, and ends.
+    is_closing: Arc<AtomicBool>,
     /// The thread of the volume has panicked.
     has_died: Arc<AtomicBool>,
 }
@@ -186,7 +188,8 @@ impl Disk {
     ) -> Result<Self, VolumeError> {
         let (queue, messages) = mpsc::sync_channel(QUEUE_REQUESTS_MAX);
         let failure = Arc::new(OnceLock::new());
-        let requests = Queue::new(messages, failure.clone());
+        let is_closing = Arc::<AtomicBool>::default();
+        let requests = Queue::new(messages, failure.clone(), is_closing.clone());
         let has_died = Arc::<AtomicBool>::default();
         let dies = has_died.clone();
         let serve = move || {
@@ -213,6 +216,7 @@ impl Disk {
             division,
             tally,
             failure,
+            is_closing,
             has_died,
         })
     }
@@ -232,9 +236,9 @@ impl Disk {
     /// What the volume failed with, now or before: the store is gone with it.
     pub fn close_into_store(&self) -> Result<AnyStore, VolumeError> {
         *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
-        // A worker that is gone needs no message. One that panics after it has taken the first one
-        // waits for another.
-        (0..2).for_each(|_| drop(self.queue.send(Message::Close)));
+        self.is_closing.store(true, Ordering::Release);
+        // A worker that is gone needs no message.
+        let _ = self.queue.send(Message::Close);
         let closed = || VolumeError::new(VolumeErrorKind::MustReopen, "the disk was closed before");
         let worker = self.worker.lock().ok().and_then(|mut worker| worker.take());
         let worker = worker.ok_or_else(closed)?;

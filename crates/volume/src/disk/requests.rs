@@ -1,6 +1,7 @@
 //! What workers are told, and what they answer.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::sync::{Arc, OnceLock};
 
@@ -28,11 +29,17 @@ pub(super) struct Queue {
     messages: Receiver<Message>,
     /// Why nothing is done any more.
     failure: Arc<OnceLock<String>>,
+    /// Set before [`Message::Close`] is sent. No request comes after that.
+    is_closing: Arc<AtomicBool>,
 }
 
 impl Queue {
-    pub(super) fn new(messages: Receiver<Message>, failure: Arc<OnceLock<String>>) -> Self {
-        Self { messages, failure }
+    pub(super) fn new(
+        messages: Receiver<Message>,
+        failure: Arc<OnceLock<String>>,
+        is_closing: Arc<AtomicBool>,
+    ) -> Self {
+        Self { messages, failure, is_closing }
     }
 
     /// The volume has failed: answers whoever still asks, until everybody has gone.
@@ -40,7 +47,12 @@ impl Queue {
         // The first failure is the one that counts.
         let _ = self.failure.set(error.to_string());
         loop {
-            match self.recv() {
+            // What has failed may have taken the message to close.
+            let message = match self.is_closing.load(Ordering::Acquire) {
+                true => self.try_recv().map_err(drop),
+                false => self.recv().map_err(drop),
+            };
+            match message {
                 Ok(Message::Serve(request)) => (request.done)(Err(DiskError::from(&error))),
                 Ok(Message::Tick(_)) => (),
                 Ok(Message::Close) | Err(_) => return error,
