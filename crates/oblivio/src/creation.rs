@@ -1,7 +1,9 @@
 //! From parameters to a volume that there is.
 
+use std::error::Error as _;
 use std::fs;
 use std::io;
+use std::iter::successors;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -72,7 +74,7 @@ impl Creation<'_> {
             let made = Volume::create_with(store, dir, owner, options, coins, contents);
             made.map_err(Error::from)
                 .and_then(finish)
-                .map_err(|error| undone(location, &files, error))
+                .map_err(|error| undone((location, state), &files, error))
         })();
         if made.is_err() && was_empty {
             let _ = match had_directory {
@@ -85,22 +87,24 @@ impl Creation<'_> {
 }
 
 /// Removes storage that did not become a volume.
-fn undone(location: &Location, made: &[FileId], error: Error) -> Error {
+fn undone((location, state): (&Location, &Path), made: &[FileId], error: Error) -> Error {
     // Whoever has taken it over has a volume there, perhaps another one of the same name.
     if error.kind() == ErrorKind::Locked || files(location) != made {
         return error;
     }
     match location.remove() {
         Ok(()) if error.kind() == ErrorKind::NoSpace => {
-            let said = error.to_string();
-            // What follows is advice for a volume that is there.
-            let what = said.split(": make room").next().unwrap_or_default();
-            Error::new(
-                ErrorKind::NoSpace,
-                format!(
-                    "{what}. Nothing is left of the new volume: make room, and create it again"
+            let what = match system_error(&error) {
+                // The message of `error` advises what helps an existing volume.
+                Some(cause) => format!(
+                    "no room for {location} or its client's directory {} ({cause}): make room, or \
+                     allow longer files",
+                    state.display()
                 ),
-            )
+                None => error.to_string(),
+            };
+            let message = format!("{what}. Nothing is left of the new volume: create it again");
+            Error::new(ErrorKind::NoSpace, message)
         }
         Ok(()) => error,
         Err(why) => {
@@ -113,6 +117,12 @@ fn undone(location: &Location, made: &[FileId], error: Error) -> Error {
             )
         }
     }
+}
+
+/// What the system said, if that caused `error`.
+fn system_error(error: &Error) -> Option<&io::Error> {
+    let mut causes = successors(error.source(), |&cause| cause.source());
+    causes.find_map(|cause| cause.downcast_ref::<io::Error>())
 }
 
 /// Which file it is, whatever its name: its device and its number.
