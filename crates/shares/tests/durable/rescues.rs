@@ -89,7 +89,8 @@ fn check(owner: &Owner, chosen: &[&Step], (colluding, known, is_marked): (usize,
         }
     }
     for (number, point) in (1..).zip(points) {
-        let is_named = damage.contains(&format!("server {number}: "));
+        let is_named =
+            [": ", ", "].iter().any(|end| damage.contains(&format!("server {number}{end}")));
         let Some(there) = point else {
             assert!(is_named, "{number}: {what}");
             continue;
