@@ -69,7 +69,7 @@ pub mod wrong_servers;
 pub use coins::Coins;
 pub use disk::{Disk, DiskOptions, Schedule};
 pub use error::{VolumeError, VolumeErrorKind};
-pub use owner_records::{authentic_records, check_newest};
+pub use owner_records::{RecordsAge, authentic_records, check_newest};
 pub use plan::Wish;
 #[cfg(fuzzing)]
 pub use state::fuzzing as state_fuzzing;

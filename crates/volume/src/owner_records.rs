@@ -15,7 +15,8 @@ use crate::superblock::{Unlocked, copies};
 /// `owner`'s, or a newer one.
 ///
 /// # Errors
-/// When storage fails, or shows no superblock of this owner any more.
+/// When storage fails. [`Tampered`](VolumeErrorKind::Tampered) if it shows no superblock of this
+/// owner or no anchor.
 pub fn authentic_records(
     store: &mut (impl BucketStore + ?Sized),
     owner: &Unlocked,
@@ -28,11 +29,26 @@ pub fn authentic_records(
         VolumeError::new(VolumeErrorKind::Tampered, message)
     })?;
     let mut records = anchor::authentic_records(store, &keys.anchor)?;
+    if records.is_empty() {
+        let message = "storage shows no anchor of this volume: bring back the servers that did";
+        return Err(VolumeError::new(VolumeErrorKind::Tampered, message));
+    }
     records.extend(copies::places().map(|place| (place, superblock.to_vec())));
     Ok(records)
 }
 
-/// Refuses records from [`authentic_records`] that are older than the client's directory names.
+/// How records from [`authentic_records`] relate to the client's directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordsAge {
+    /// They are the newest that the directory names.
+    Newest,
+    /// They are one checkpoint older. Either a crash came between the directory and storage, or
+    /// storage has newer ones elsewhere.
+    Previous,
+}
+
+/// Refuses records from [`authentic_records`] that are older than the client's directory names,
+/// but for the checkpoint before.
 ///
 /// # Errors
 /// [`StoreRolledBack`](VolumeErrorKind::StoreRolledBack) or [`Tampered`](VolumeErrorKind::Tampered)
@@ -42,9 +58,12 @@ pub fn check_newest(
     records: &[(RecordPlace, Vec<u8>)],
     dir: &dyn StateDir,
     owner: &Unlocked,
-) -> Result<(), VolumeError> {
+) -> Result<RecordsAge, VolumeError> {
     let keys = LedgerKeys::new(&owner.volume_key);
     let past = Past::read(dir, &keys, &owner.superblock.volume_id())?;
     newest::check(dir, owner)?;
-    past.known(dir, &keys)?.check(anchor::newest_of(records, &keys.anchor)).map(drop)
+    let known = past.known(dir, &keys)?;
+    let shown = known.check(anchor::newest_of(records, &keys.anchor))?;
+    let is_newest = shown == known.latest || known.announced == Some(shown);
+    Ok(if is_newest { RecordsAge::Newest } else { RecordsAge::Previous })
 }

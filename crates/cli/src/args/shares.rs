@@ -47,10 +47,14 @@ pub(crate) struct RepairArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=7))]
     pub(crate) server: u8,
     /// Make it anew even though it is where the others are, because its shares were found to be
-    /// wrong. Also without a server that is lost for good, if the latest client's directory is not
-    /// here: the records of the others may be old.
+    /// wrong.
     #[arg(long)]
     pub(crate) anyway: bool,
+    /// Go on although other servers are missing and the latest client's directory is not here. The
+    /// records that are copied may then be old: use it only if the missing servers are lost for
+    /// good.
+    #[arg(long)]
+    pub(crate) without_missing: bool,
     /// Seconds in which to try to reach a server again after its link was lost [default: 60], and
     /// to open the volume if a server ends the link or has no connection left [default: 5].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]

@@ -12,7 +12,7 @@ use oblivio_volume::superblock::{Unlocked, VolumeParams};
 use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::volume::seal_key;
 use oblivio_volume::{
-    VolumeError, VolumeErrorKind, authentic_records, check_newest, wrong_servers,
+    RecordsAge, VolumeError, VolumeErrorKind, authentic_records, check_newest, wrong_servers,
 };
 use serde_json::json;
 
@@ -38,17 +38,17 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     let params = shape(owner.superblock.params())?;
     let mut dir = client_directory(args, &owner)?;
     let is_known = match &dir {
-        Some(dir) => wrong_servers::noted(dir).map_err(VolumeError::from)?.contains(&server),
-        None => false,
+        Ok(dir) => wrong_servers::noted(dir).map_err(VolumeError::from)?.contains(&server),
+        Err(_) => false,
     };
     check_needed(args, is_known, &mut looked, &params)?;
     // A repair that is refused must not fence off the client that uses the volume.
-    records_to_copy(args, dir.as_ref(), &mut looked, &owner)?;
+    records_to_copy(args, dir.as_ref().map_err(String::as_str), &mut looked, &owner)?;
     drop(looked);
     let mut store = volume.open_to_repair(server, &options)?;
     // While somebody used the volume, it could be taken for being behind.
     check_needed(args, is_known, &mut store, &params)?;
-    let records = records_to_copy(args, dir.as_ref(), &mut store, &owner)?;
+    let records = records_to_copy(args, dir.as_ref().map_err(String::as_str), &mut store, &owner)?;
     let buckets = params.buckets();
     // All is read twice: nothing is removed before it is known that the others have it.
     let bar = progress::bar_of(buckets, "buckets of the others");
@@ -64,7 +64,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     bar.finish_and_clear();
     let repaired = repaired.map_err(VolumeError::from)?;
     store.flush().map_err(|error| VolumeError::from(oblivio_core::Error::from(error)))?;
-    if let Some(dir) = &mut dir {
+    if let Ok(dir) = &mut dir {
         for wrong in &repaired.wrong {
             wrong_servers::note(dir, *wrong).map_err(VolumeError::from)?;
         }
@@ -83,12 +83,11 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     } else {
         output::print(&format!("{} has its shares again", store.name(server)))?;
     }
-    if dir.is_none() && args.anyway {
-        output::remark(
-            "the client's directory is in use or not here: if `oblivio info` says there that this \
-             server has wrong shares, \
-             repeat the repair there (--state)",
-        );
+    if let (Err(why), true) = (&dir, args.anyway) {
+        output::remark(&format!(
+            "{why}: if `oblivio info` says there that this server has wrong shares, repeat the \
+             repair with that directory (--state)"
+        ));
     }
     if !repaired.behind.is_empty() {
         output::remark(&format!(
@@ -105,14 +104,18 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     )))
 }
 
-/// The client's directory, if it is here and not in use. It has to be if it is named.
-fn client_directory(args: &RepairArgs, owner: &Unlocked) -> Result<Option<FsStateDir>, CliError> {
+/// The client's directory, or why it cannot be used. One that is named has to be usable.
+fn client_directory(
+    args: &RepairArgs,
+    owner: &Unlocked,
+) -> Result<Result<FsStateDir, String>, CliError> {
     let path = state_of(args.state.as_deref(), owner);
     let opened = path.and_then(|path| home::open(&path));
     match opened {
-        Ok(dir) => Ok(Some(dir)),
         Err(error) if args.state.is_some() => Err(error.into()),
-        Err(_) => Ok(None),
+        opened => {
+            Ok(opened.map_err(|error| format!("the client's directory cannot be used ({error})")))
+        }
     }
 }
 
@@ -133,9 +136,9 @@ fn check_needed(
             "lacks what was written last, as after a crash: open the volume, which brings it there. If that, or `oblivio check`, says that it is set back, --anyway makes its shares anew"
         }
         Need::Nothing => {
-            "is where the others are. If a command has named this server, --anyway makes its shares \
-             anew: the repair itself does not look for wrong shares. If none has, nothing has to be \
-             repaired"
+            "is where the others are. If a command reported wrong shares on this server, --anyway \
+             makes its shares anew: the repair itself does not look for wrong shares. Otherwise \
+             nothing has to be repaired"
         }
     };
     Err(CliError::Input(format!("{} {said}", store.name(server))))
@@ -148,38 +151,64 @@ fn check_needed(
 /// client's directory says that these records are the newest, or all other servers are there.
 fn records_to_copy(
     args: &RepairArgs,
-    dir: Option<&FsStateDir>,
+    dir: Result<&FsStateDir, &str>,
     store: &mut SharedStore,
     owner: &Unlocked,
 ) -> Result<Vec<(RecordPlace, Vec<u8>)>, CliError> {
     use VolumeErrorKind::{StateRolledBack, StoreRolledBack, Tampered};
-    let records = authentic_records(store, owner)?;
-    let missing = store.describe_missing(Some(usize::from(args.server) - 1));
-    let unknown = match dir.map(|dir| check_newest(&records, dir, owner)) {
-        Some(Ok(())) => return Ok(records),
-        Some(Err(error)) if matches!(error.kind(), StoreRolledBack | Tampered) => {
-            return Err(match missing {
-                Some(missing) => CliError::Unreachable(format!(
-                    "the servers that answer hold older records than the client's directory \
-                     names, and others are missing: {missing}. Bring them back, and repeat the \
-                     repair"
-                )),
-                None => error.into(),
-            });
+    let records = authentic_records(store, owner);
+    let missing = store.describe_silent(usize::from(args.server) - 1);
+    let records = match (records, &missing) {
+        (Err(error), Some(missing)) if error.kind() == Tampered => {
+            return Err(CliError::Unreachable(format!(
+                "{error}. Missing: {missing}. Bring them back, and repeat the repair"
+            )));
         }
-        Some(Err(error)) if error.kind() == StateRolledBack => {
-            "the client's directory is older than storage"
-        }
-        Some(Err(error)) if args.state.is_some() => return Err(error.into()),
-        _ => "the client's directory is in use, not here, or cannot be read",
+        (records, _) => records?,
     };
-    match missing {
-        Some(missing) if !args.anyway => Err(CliError::Unreachable(format!(
-            "{unknown}, and the missing servers may have newer records: {missing}. Bring them \
-             back, and repeat the repair; or name the latest directory with --state. If they are \
-             lost for good, --anyway copies the newest records that are left"
+    let age = match dir {
+        Ok(dir) => check_newest(&records, dir, owner),
+        Err(why) => return without_directory(args, why, missing).map(|()| records),
+    };
+    match (age, missing) {
+        (Ok(RecordsAge::Newest), _) | (Ok(RecordsAge::Previous), None) => Ok(records),
+        (Ok(RecordsAge::Previous), Some(missing)) => Err(CliError::Unreachable(format!(
+            "the client's directory names newer records than the servers that answer hold, as \
+             after a crash, and others are missing: {missing}. Bring them back, or open the volume \
+             and close it again, and repeat the repair"
         ))),
-        _ => Ok(records),
+        (Err(error), Some(missing)) if matches!(error.kind(), StoreRolledBack | Tampered) => {
+            Err(CliError::Unreachable(format!(
+                "the servers that answer hold older records than the client's directory names, \
+                 or none, and others are missing: {missing}. Bring them back, and repeat the repair"
+            )))
+        }
+        (Err(error), missing) if error.kind() == StateRolledBack => {
+            let why = "the client's directory is older than storage";
+            without_directory(args, why, missing).map(|()| records)
+        }
+        (Err(error), missing) if args.state.is_none() && error.kind() != StoreRolledBack => {
+            let why = format!("the client's directory cannot be used ({error})");
+            without_directory(args, &why, missing).map(|()| records)
+        }
+        (Err(error), _) => Err(error.into()),
+    }
+}
+
+/// Refuses a repair without the latest client's directory, because of `why`, if servers are
+/// missing.
+fn without_directory(
+    args: &RepairArgs,
+    why: &str,
+    missing: Option<String>,
+) -> Result<(), CliError> {
+    match missing {
+        Some(missing) if !args.without_missing => Err(CliError::Unreachable(format!(
+            "{why}, and the missing servers may have newer records: {missing}. Bring them back, \
+             and repeat the repair; or name the latest directory with --state. If they are lost \
+             for good, --without-missing copies the newest records that are left"
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -55,8 +55,8 @@ pub(super) const LEAKS: &[Leak] = &[
         shows: "nothing, and takes what servers that were away say for the newest record",
         edits: &[Edit {
             file: "store/src/shares/mod.rs",
-            find: "if self.votes.voters() < enough {",
-            replacement: "if self.votes.voters() < enough.min(agreed) {",
+            find: "let has_enough = self.votes.voters() >= enough;",
+            replacement: "let has_enough = self.votes.voters() >= enough.min(agreed);",
         }],
         found_by: &[STORE_REMOTE_SHARED.tests(&[
             "a_record_that_too_few_servers_answer_is_not_the_value_of_those_that_were_away",

@@ -103,6 +103,8 @@ pub struct SharedStore {
     /// Since when something is tried again where links are missing.
     tries_since: Moment,
     votes: Votes,
+    /// The servers that did not answer a read of records since the store was opened, and why.
+    silent: Vec<(usize, String)>,
     /// What was written since the store was opened.
     written: Written,
 }
@@ -124,14 +126,16 @@ impl SharedStore {
         self.servers.iter().filter(|server| server.is_missing()).count()
     }
 
-    /// Names the servers that are missing, and why. `None` if all are there, but for `except`,
-    /// which is counted from 0.
-    pub fn describe_missing(&self, except: Option<usize>) -> Option<String> {
-        let others = self.servers.iter().enumerate().filter(|(server, _)| Some(*server) != except);
-        let missing = others.filter_map(|(_, server)| {
-            Some((server.name().to_owned(), server.why_missing()?.to_owned()))
+    /// Names the servers other than `server`, counted from 0, that are missing or did not answer a
+    /// read of records since the store was opened, and why. `None` if all others have answered.
+    pub fn describe_silent(&self, server: usize) -> Option<String> {
+        let others = self.servers.iter().enumerate().filter(|(other, _)| *other != server);
+        let silent = others.filter_map(|(number, other)| {
+            let silent = || self.silent.iter().find(|(silent, _)| *silent == number);
+            let why = other.why_missing().or_else(|| silent().map(|(_, why)| why.as_str()))?;
+            Some((other.name().to_owned(), why.to_owned()))
         });
-        Some(join_failures(missing)).filter(|text| !text.is_empty())
+        Some(join_failures(silent)).filter(|text| !text.is_empty())
     }
 
     fn retry_for(&self) -> Duration {
@@ -161,7 +165,7 @@ impl SharedStore {
     }
 
     /// Fails if another client has opened the volume on a server that is there. The server at `i`
-    /// is not asked: it may have let this client in just now.
+    /// is not asked: this client's session there may be new.
     fn check_not_fenced_beside(&mut self, i: usize) -> Result<(), StoreError> {
         let others = self.servers.iter_mut().enumerate().filter(|(other, _)| *other != i);
         let checks = others.map(|(_, server)| move || server.act(RemoteStore::check_in));
@@ -194,36 +198,44 @@ impl SharedStore {
         self.servers.iter_mut().for_each(|server| server.announce(pieces));
         let mut votes = mem::take(&mut self.votes);
         votes.begin(&lengths);
-        let mut failure = None;
+        let mut failed: Vec<(usize, StoreError)> = Vec::new();
         let read = |store: &mut RemoteStore| {
             let frames = store.read(pieces)?;
             let mut said = Vec::new();
             (0..frames.len()).for_each(|i| said.extend_from_slice(frames.get(i)));
             Ok(said)
         };
-        for said in at_once(&mut self.servers, |server| server.act(read)) {
+        let answers = at_once(&mut self.servers, |server| server.act_unnamed(read));
+        for (i, said) in answers.into_iter().enumerate() {
             match said.unwrap_or_else(|why| Some(Err(why.into()))) {
                 Some(Ok(said)) => votes.add(said),
-                Some(Err(error)) => {
-                    failure.get_or_insert(error);
-                }
+                Some(Err(error)) => failed.push((i, error)),
                 None => (),
             }
         }
         let (enough, agreed) = (self.enough, self.votes_min());
         votes.count(agreed);
         self.votes = votes;
-        if let Some(error) = failure.take_if(|error| error.kind() == StoreErrorKind::Fenced) {
-            return Err(self.fail(error));
+        for (i, error) in &failed {
+            if self.silent.iter().all(|(silent, _)| silent != i) {
+                self.silent.push((*i, error.to_string()));
+            }
         }
-        // Fewer servers may all be some that were away when the newest value was written.
-        if self.votes.voters() < enough {
-            return Err(match failure {
-                Some(error) if error.kind() != StoreErrorKind::Unreachable => error,
-                _ => self.check_enough().err().unwrap_or_else(too_few),
-            });
+        // The most telling one.
+        let error = failed.into_iter().min_by_key(|(_, error)| match error.kind() {
+            StoreErrorKind::Fenced => 0,
+            StoreErrorKind::Unreachable => 2,
+            _ => 1,
+        });
+        let error = error.map(|(i, error)| self.servers[i].named(error));
+        let has_enough = self.votes.voters() >= enough;
+        match error {
+            Some(error) if error.kind() == StoreErrorKind::Fenced => Err(self.fail(error)),
+            _ if has_enough => Ok(()),
+            Some(error) if error.kind() != StoreErrorKind::Unreachable => Err(error),
+            // If fewer answer, all of them may have missed the newest write.
+            _ => Err(self.check_enough().err().unwrap_or_else(too_few)),
         }
-        Ok(())
     }
 
     /// Has all who are there do something that all of them must do, at once. Who cannot be reached is missing from then on.
@@ -285,7 +297,10 @@ impl SharedStore {
         if there >= enough {
             return Ok(());
         }
-        let missing = self.describe_missing(None).unwrap_or_default();
+        let missing = self.servers.iter().filter_map(|server| {
+            Some((server.name().to_owned(), server.why_missing()?.to_owned()))
+        });
+        let missing = join_failures(missing);
         let message = format!(
             "{there} of the servers are there, and {enough} are needed. Missing: {missing}"
         );

@@ -256,6 +256,7 @@ impl SharedStore {
             failure: None,
             tries_since: Moment::now(),
             votes: Default::default(),
+            silent: Vec::new(),
             written: Default::default(),
         }
     }

@@ -88,7 +88,7 @@ impl Server {
         }
     }
 
-    fn named(&self, error: StoreError) -> StoreError {
+    pub(super) fn named(&self, error: StoreError) -> StoreError {
         StoreError::caused_by(error.kind(), format!("{}: {error}", self.name), error)
     }
 
@@ -164,7 +164,7 @@ impl Server {
     }
 
     /// The same, and the error does not name it.
-    fn act_unnamed<T>(
+    pub(super) fn act_unnamed<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
     ) -> Option<Result<T, StoreError>> {

@@ -50,7 +50,7 @@ impl Five {
         self.be_there(&[server], true);
     }
 
-    /// Asserts that `command` fails with this exit code, and that its message has all of `expected`.
+    /// Asserts that `command` fails with this exit code and a message that has all of `expected`.
     fn assert_refused(&self, command: &str, code: i32, expected: &[&str]) {
         let said = common::bad(self.world.path(""), command, code);
         for expected in expected {
@@ -136,7 +136,7 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     five.be_there(&[3], true);
     // Without the client's directory, nothing says that these records are old.
     fs::rename(five.world.path("state-home"), five.world.path("elsewhere")).unwrap();
-    let advice = ["client's directory", "server 5", "--anyway"];
+    let advice = ["client's directory", "server 5", "--without-missing"];
     five.assert_refused(&repair("--server 3"), 15, &advice);
     assert!(!ShareServers::folder(&five.world, 2).join("alice/disk").exists());
     five.be_there(&[4], true);
@@ -153,9 +153,10 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     five.world.good(&format!(
         "serve nbd {volume} --retry-for 1 --run '{PROGRAM} {refused}; test $? = 15 && {write}'"
     ));
-    let advice = ["client's directory is older than storage", "server 5", "--anyway"];
+    let advice = ["client's directory is older than storage", "server 5", "--without-missing"];
     five.assert_refused(&repair("--server 3 --state old-state"), 15, &advice);
-    five.world.good(&repair("--server 3 --state old-state --anyway"));
+    five.assert_refused(&repair("--server 3 --state old-state --anyway"), 15, &advice);
+    five.world.good(&repair("--server 3 --state old-state --without-missing"));
     five.assert_opens();
 
     // If no other server is missing, records that are too old are a rollback.
@@ -167,6 +168,29 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
     five.lose_disk(4);
     five.assert_refused(&repair("--server 5"), 8, &["storage is older"]);
     assert!(!ShareServers::folder(&five.world, 4).join("alice/disk").exists());
+}
+
+/// Servers 1 and 2 die in a session: they hold the records of its opening, one checkpoint old.
+#[test]
+fn a_repair_copies_no_records_of_an_opening_while_a_server_that_saw_the_close_is_missing() {
+    let mut five = Five::new();
+    let volume = five.servers.volume("disk");
+    let [one, two] = [0, 1].map(|server| five.servers.pid(server));
+    let write = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
+    five.world.good(&format!(
+        "serve nbd {volume} --retry-for 0.3 --run 'kill -9 {one} {two} && {write}'"
+    ));
+    five.be_there(&[0, 1], false);
+    five.be_there(&[0, 1], true);
+    five.lose_disk(2);
+    five.be_there(&[3, 4], false);
+    let repair = format!("shares repair {volume} --retry-for 0.3 --server 3");
+    five.assert_refused(&repair, 15, &["newer records", "server 4", "server 5"]);
+    five.be_there(&[3], true);
+    five.assert_refused(&repair, 15, &["newer records", "server 5"]);
+    five.be_there(&[4], true);
+    five.world.good(&repair);
+    five.assert_opens();
 }
 
 #[test]

@@ -100,6 +100,11 @@ impl ShareServers {
         self.running[server] = Some(child);
     }
 
+    /// The process of a server that runs.
+    pub(super) fn pid(&self, server: usize) -> u32 {
+        self.running[server].as_ref().unwrap().id()
+    }
+
     pub(super) fn kill(&mut self, server: usize) {
         end(&mut self.running[server].take().unwrap());
     }
