@@ -7,6 +7,7 @@ use std::io;
 use oblivio_core::StoreError;
 use oblivio_store::{OpenError, OpenErrorKind};
 use oblivio_wire::FailureKind;
+use rustix::io::Errno;
 
 /// A failure, without the number of the request.
 #[derive(Debug)]
@@ -41,7 +42,13 @@ impl Refusal {
     /// The system of the server failed to `act`.
     pub(super) fn io(act: &str, cause: &io::Error) -> Self {
         tracing::warn!(%cause, act, "a bucket server is refused something by its system");
-        let message = format!("the server cannot {act} ({}): its log says why", cause.kind());
+        let why = match cause.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE | Errno::NFILE) => {
+                "it has too few file descriptors: raise the server's limit".to_owned()
+            }
+            _ => format!("{}: its log says why", cause.kind()),
+        };
+        let message = format!("the server cannot {act} ({why})");
         Self::new(oblivio_core::StoreErrorKind::from(cause.kind()).into(), message)
     }
 }

@@ -3,6 +3,7 @@
 //! No client's directory is needed: how far servers are, and which slots hold something, is public. No block comes out of it either, but in the memory of whoever makes it: it needs the superblock,
 //! which says what the tree is.
 
+use oblivio_core::error::join_failures;
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, ErrorKind, MasterKey, StoreError, StoreErrorKind};
@@ -16,7 +17,7 @@ use super::share_tree::ShareTree;
 use super::standing::{Standing, agree, before, claim, claims, furthest_first, sound, steps};
 use super::walk::slots;
 use super::{impossible, invalid};
-use crate::message::{Point, Request, Slots};
+use crate::message::{HostEpoch, Point, Request, Slots};
 use crate::recursive::Levels;
 use crate::sharing::Share;
 
@@ -203,6 +204,7 @@ fn needs_repair_in(
     let ShareTree { parties, tree, .. } = *tree;
     let told = servers::epochs(servers);
     servers::check_not_fenced(servers, &told)?;
+    check_can_open(&*servers, &told, server)?;
     let there = claim(tree, &told[server]);
     let others = told.iter().enumerate().filter(|(i, _)| *i != server);
     let others = others.filter_map(|(_, told)| claim(tree, told)).max();
@@ -214,9 +216,24 @@ fn needs_repair_in(
     if let (Some(there), Some(others)) = (there, others)
         && steps(tree, there) > steps(tree, others) + 1
     {
+        let name = servers.name(server);
+        let silent = told.iter().enumerate().filter_map(|(i, told)| {
+            let error =
+                told.as_ref().err().filter(|it| it.kind() == StoreErrorKind::Unreachable)?;
+            Some((servers.name(i), error.to_string()))
+        });
+        let silent = join_failures(silent);
+        if !silent.is_empty() {
+            let message = format!(
+                "{name} says that it is further than all others that answer, and some do not \
+                 answer: {silent}. Bring them back, and repeat the repair"
+            );
+            return Err(StoreError::new(StoreErrorKind::Unreachable, message).into());
+        }
         let message = format!(
-            "{} says that it is further than all others: if they were set back, it alone has what was written last. Bring them back as they were. If it lies, it can be made anew all the same",
-            servers.name(server)
+            "{name} says that it is further than all others: if they were set back, it alone has \
+             what was written last. Bring them back as they were. If it lies, it can be made anew \
+             all the same"
         );
         return Err(Error::new(ErrorKind::StoreRolledBack, message));
     }
@@ -227,6 +244,26 @@ fn needs_repair_in(
         true if is_behind => Need::LastWrites,
         true => Need::Nothing,
     })
+}
+
+/// Refuses to make a server anew that cannot open its files: it may have them all.
+fn check_can_open(
+    servers: &dyn ShareServers,
+    told: &[Result<HostEpoch, StoreError>],
+    server: usize,
+) -> Result<(), Error> {
+    use StoreErrorKind::{Failed, Full, Refused};
+    match &told[server] {
+        Err(error) if matches!(error.kind(), Failed | Full | Refused) => {
+            let message = format!(
+                "{}: {error}. Mend that first: its shares may be whole. If they are damaged, it \
+                 can be made anew all the same",
+                servers.name(server)
+            );
+            Err(StoreError::new(error.kind(), message).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_place(

@@ -6,7 +6,7 @@ use oblivio_core::durable::{Contents, Want};
 use oblivio_core::{Error, ErrorKind, StoreErrorKind};
 use oblivio_shares::durable::{Checked, Need, Repaired, check_others, needs_repair, repair};
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Answer, Point, Request};
+use oblivio_shares::message::{Answer, Point, Refusal, Request};
 use oblivio_shares::sharing::recover;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -49,6 +49,36 @@ pub(crate) fn made_anew(owner: &Owner, server: usize) -> Result<Repaired, Error>
 
 fn need(owner: &Owner, server: usize) -> Need {
     needs_repair(&mut owner.servers.clone(), &owner.params, server).unwrap()
+}
+
+/// A server without file descriptors may have all its shares.
+#[test]
+fn a_server_that_cannot_open_its_files_is_not_made_anew() {
+    use StoreErrorKind::{Failed, Full, Refused};
+    let owner = Owner::new(parties(3, 1), 1);
+    let needs = || needs_repair(&mut owner.servers.clone(), &owner.params, 1);
+    for kind in [Failed, Full, Refused] {
+        let why = "too few file descriptors".to_owned();
+        owner.servers.world().refuses[1] = Some(Refusal { kind, why });
+        let error = needs().unwrap_err();
+        assert_eq!(error.store_kind(), Some(kind), "{error}");
+        assert!(error.to_string().contains("too few file descriptors"), "{error}");
+    }
+    owner.servers.world().refuses[1] = None;
+    assert_eq!(needs().unwrap(), Need::Nothing);
+}
+
+/// Servers 1 and 2 have the last writes too, and do not answer. Servers 4 and 5 were away.
+#[test]
+fn a_server_that_is_further_than_those_that_answer_is_no_rollback_while_others_do_not() {
+    let owner = Owner::new(parties(5, 1), 1);
+    let needs = || needs_repair(&mut owner.servers.clone(), &owner.params, 2);
+    owner.servers.world().claims[2] = Some(Point { evictions: 40, written: 0 });
+    assert_eq!(needs().unwrap_err().kind(), ErrorKind::StoreRolledBack);
+    owner.servers.world().missing[0] = true;
+    let error = needs().unwrap_err();
+    assert_eq!(error.store_kind(), Some(StoreErrorKind::Unreachable), "{error}");
+    assert!(error.to_string().contains("server 1"), "{error}");
 }
 
 #[test]

@@ -39,6 +39,13 @@ impl SharedStore {
         if let Err(error) = RemoteStore::open((lost.dialing)(), first, options.clone())
             && is_in_the_way(&error)
         {
+            let error = match error.kind() {
+                OpenErrorKind::Io => error.with(
+                    ". Nothing was removed. If that cannot be mended, remove the volume's folder \
+                     on that server, and repeat the repair",
+                ),
+                _ => error,
+            };
             return Err(error.of(&called[repaired]));
         }
         let mut opened = Vec::new();
@@ -127,6 +134,7 @@ fn too_few(
 }
 
 fn is_in_the_way(error: &OpenError) -> bool {
-    use OpenErrorKind::{Locked, NoCredential, NotLetIn, Unreachable};
-    matches!(error.kind(), Locked | NoCredential | NotLetIn | Unreachable)
+    use OpenErrorKind::{Io, Locked, NoCredential, NotLetIn, Unreachable};
+    // A server that cannot open its files may have them all: it may be short of file descriptors.
+    matches!(error.kind(), Io | Locked | NoCredential | NotLetIn | Unreachable)
 }
