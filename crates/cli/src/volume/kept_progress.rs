@@ -55,10 +55,11 @@ impl KeptProgress {
     pub(super) fn read(&self) -> Result<Option<Progress>, CliError> {
         let path = self.0.display();
         let mut bytes = Vec::new();
-        let file = match File::open(&self.0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(|error| files::cannot_read(&self.0, &error))?,
+        match self.0.try_exists() {
+            Ok(false) => return Ok(None),
+            there => there.map_err(|error| files::cannot_read(&self.0, &error))?,
         };
+        let file = files::open_regular(&self.0)?;
         file.take(PROGRESS_BYTES as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| files::cannot_read(&self.0, &error))?;

@@ -49,16 +49,16 @@ impl MetricsPage {
 
 /// What the page answers instead of figures, if anything: a status and a line of text.
 ///
-/// A browser always says for which host it asks, in exactly one `Host` header. A foreign page whose
-/// name points to this machine would read the figures. An address beyond loopback may have any name,
-/// so there a valid name is enough.
+/// A browser always says for which host it asks, in exactly one `Host` header. Without
+/// this check, a page of another site whose name resolves to this machine could read the metrics.
+/// An address beyond loopback may have any name, so there a valid name is enough.
 fn refusal(head: &[u8], address: SocketAddr) -> Option<(&'static str, String)> {
     let is_name = |host: &&str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
         !host.is_empty() && host.bytes().all(is_plain)
     };
     let Some(host) = host(head).filter(is_name) else {
-        let advice = "a request has one Host header, with the name of this server\n";
+        let advice = "send exactly one Host header, with the name of this server\n";
         return Some(("400 Bad Request", advice.into()));
     };
     if address.ip().is_loopback() && !is_own_name(host, address) {
@@ -75,11 +75,13 @@ fn refusal(head: &[u8], address: SocketAddr) -> Option<(&'static str, String)> {
 fn host(head: &[u8]) -> Option<&str> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     let mut hosts = lines.filter_map(|line| {
-        let colon = line.iter().position(|byte| *byte == b':')?;
-        line[..colon].trim_ascii().eq_ignore_ascii_case(b"host").then(|| &line[colon + 1..])
+        let (name, value) = line.split_at(line.iter().position(|byte| *byte == b':')?);
+        name.trim_ascii().eq_ignore_ascii_case(b"host").then_some((name, value))
     });
-    let host = hosts.next()?.trim_ascii();
-    if hosts.next().is_some() { None } else { str::from_utf8(host).ok() }
+    let (name, value) = hosts.next()?;
+    // A name has no blanks around it: such a line may continue the one before (RFC 9112).
+    let is_only = hosts.next().is_none() && name.len() == "host".len();
+    is_only.then(|| str::from_utf8(value[1..].trim_ascii()).ok()).flatten()
 }
 
 /// There is this page, and no other.
@@ -143,6 +145,8 @@ mod tests {
             ("Host:", ""),
             ("Host", "127.0.0.1:9411"),
             ("Host: a\r\nHost : ", "127.0.0.1:9411"),
+            ("Host : ", "127.0.0.1:9411"),
+            ("X: a\r\n Host: ", "127.0.0.1:9411"),
             ("Host: 127.0.0.1:9411\r\nhost: ", "127.0.0.1:9411"),
             ("Host: evil.example@", "127.0.0.1:9411"),
             ("Host: evil.example/ ", "127.0.0.1:9411"),
@@ -160,10 +164,13 @@ mod tests {
         assert!(refusal(head, here).is_none());
         for at in 0..head.len() {
             assert!(refusal(&head[..at], here).is_some(), "{at}");
-            for byte in [0, b'\r', b'\n', b':', b' ', 0x80, 0xff] {
+        }
+        // The name of the host, with any of its bytes changed.
+        for at in head.len() - "127.0.0.1:9411".len()..head.len() {
+            for byte in [0, b'\r', b'\n', b'x', 0x80, 0xff] {
                 let mut changed = head.to_vec();
                 changed[at] = byte;
-                let _ = refusal(&changed, here);
+                assert!(refusal(&changed, here).is_some(), "{at} {byte}");
             }
         }
     }
