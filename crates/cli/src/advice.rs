@@ -47,8 +47,8 @@ const SAID: [(&str, &str); 28] = [
     ("choose another socket file", "choose another socket file (--socket)"),
 ];
 
-/// How the system says that the process has no file descriptors left (`EMFILE`). Any file or
-/// connection may be the one too many, so the advice is not left to those who open them.
+/// How the system says that the process has no file descriptors left (`EMFILE`). Any
+/// opening of a file or connection can fail with it, so the advice is added here.
 const TOO_MANY_FILES: (&str, &str) = ("(os error 24)", "(os error 24; raise `ulimit -n`)");
 
 /// A message, as this program says it.
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortage_of_descriptors_is_advised_whoever_meets_it() {
+    fn every_message_with_emfile_advises_a_higher_limit() {
         let shortage = std::io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
         let said = as_commands(&format!("cannot listen: {shortage}; choose another port"));
         assert!(said.contains("Too many open files (os error 24; raise `ulimit -n`)"), "{said}");

@@ -503,7 +503,7 @@ mod tests {
         assert_eq!(mode(&made), 0o701);
     }
 
-    /// It may have taken hours.
+    /// The output may have taken hours to make.
     #[test]
     fn what_cannot_get_its_name_is_kept_under_another() {
         let folder = tempfile::tempdir().unwrap();

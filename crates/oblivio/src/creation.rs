@@ -119,7 +119,7 @@ fn undone((location, state): (&Location, &Path), made: &[FileId], error: Error) 
     }
 }
 
-/// What the system said, if that caused `error`.
+/// The I/O error that caused `error`, if any.
 fn system_error(error: &Error) -> Option<&io::Error> {
     let mut causes = successors(error.source(), |&cause| cause.source());
     causes.find_map(|cause| cause.downcast_ref::<io::Error>())

@@ -377,7 +377,9 @@ pub fn no_superblock(error: SuperblockError, kind: StoreKind) -> Error {
     let what = match kind {
         // No copy of a volume gets there.
         StoreKind::Shares { .. } => {
-            "If its creation was interrupted, it never was a volume: remove what is left of it, and create it again. Else restore its servers from backups"
+            "If servers are missing or were away, bring all back first: the others may not agree on \
+             it. If its creation was interrupted, it never was a volume: remove what is left of it, \
+             and create it again. Otherwise restore its servers from backups"
         }
         _ => {
             "If it is a copy that is not whole, go on with the copy. \

@@ -92,7 +92,7 @@ impl OpenError {
             FileTooLarge => {
                 (OpenErrorKind::NoSpace, ": allow longer files, or use another file system")
             }
-            ReadOnlyFilesystem => (OpenErrorKind::Io, ": mount its file system to be written"),
+            ReadOnlyFilesystem => (OpenErrorKind::Io, ": mount its file system read-write"),
             _ => (OpenErrorKind::Io, ""),
         };
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)

@@ -86,7 +86,7 @@ pub struct StoreOptions {
     /// How long to try to reach a server again after its link was lost. Files know no such thing.
     pub retry_for: Duration,
     /// How long to try again to open storage on a server that ends the link or has no room. If it
-    /// refuses a connection after that, it restarts, and is tried again as well. A server that
+    /// refuses a connection after that, it is probably restarting, and is retried. A server that
     /// refuses the first connection is tried once: the address may be wrong.
     pub retry_opening_for: Duration,
 }

@@ -58,7 +58,7 @@ impl VolumeErrorKind {
     }
 }
 
-/// What helps if a file cannot take more. Nothing if the error is another.
+/// Advice for a file that cannot grow; empty for other errors.
 pub(crate) fn room_advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ": make room there",
@@ -98,7 +98,7 @@ impl VolumeError {
                 " and open the volume again. Without room it can still be rescued and copied"
             }
             io::ErrorKind::ReadOnlyFilesystem => {
-                ": mount its file system to be written, or use a copy of the directory (`cp -a`) on \
+                ": mount its file system read-write, or use a copy of the directory (`cp -a`) on \
                  another one, and the copy alone from then on. Without writing it can still be \
                  rescued and copied"
             }

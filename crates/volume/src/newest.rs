@@ -10,8 +10,8 @@
 //! The sequence number alone would not do. A change that was lost before it was acknowledged leaves
 //! another superblock with the number of the next one.
 //!
-//! Beside it is a copy of the superblock itself, as storage holds it. A [rescue](crate::rescue) uses
-//! the copy if storage shows no superblock. Storage knows its bytes already. The copy is replaced
+//! Beside it is a copy of the superblock itself, as storage holds it. A [rescue](crate::rescue)
+//! uses the copy if storage shows no superblock. Storage knows its bytes already. The copy is replaced
 //! before the file names another superblock, and a rescue checks it against the file: a removed key
 //! opens nothing with it.
 //!

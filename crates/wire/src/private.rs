@@ -1,7 +1,7 @@
 //! Files and directories that other users of the machine may not read.
 //!
-//! Clients and servers create every file of a volume with these, whatever the umask is: sizes, times
-//! and bytes of sealed files show other users what storage sees.
+//! Clients and servers create every file of a volume with these, whatever the umask is: sizes,
+//! times and bytes of sealed files show other users what storage sees.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

@@ -39,8 +39,8 @@ pub(crate) struct SecretArgs {
     /// read again; a pipe can only open an existing volume.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// A file with the passphrase: one line of UTF-8 without control characters. Its line end does
-    /// not count, spaces do. For a new key it must be a regular file.
+    /// A file with the passphrase: one line. Its line end does not count, spaces do. For a new key
+    /// it must be a regular file, and UTF-8 without control characters.
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
     /// A command that prints the passphrase, as such a file holds it; run by the shell. For a new

@@ -156,7 +156,7 @@ fn resume(
     Ok((opened.store, begun))
 }
 
-/// Resumes a copy without progress: only its closing may be left, so it must be the same volume.
+/// Resumes a copy whose progress file is gone: only its last step can be left.
 fn resume_at_the_end(
     args: &CopyArgs,
     looked: &LockedSuperblock,
@@ -251,11 +251,10 @@ fn not_kept(kept: &KeptProgress, error: &io::Error) -> CliError {
         }
         io::ErrorKind::NotFound => CliError::Output(format!(
             "{path}, which says how far the copy has come, cannot be written, because its folder \
-             does not exist: \
-             make the folder, or name another place"
+             does not exist: make the folder, or name another place"
         )),
         io::ErrorKind::ReadOnlyFilesystem => CliError::Output(format!(
-            "{message}: mount its file system to be written, or name another place"
+            "{message}: mount its file system read-write, or name another place"
         )),
         _ => CliError::Output(format!("{message}: name another place with --progress")),
     }

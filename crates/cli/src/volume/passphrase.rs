@@ -160,7 +160,8 @@ mod tests {
             ("\u{85}".as_bytes(), ControlCharacter),
         ] {
             assert_eq!(taken(text), Err(fault), "{text:?}");
-            // A volume may have been made with such a line, but for what the bytes leave open.
+            // A slot of an earlier version may have this passphrase, unless it is empty or holds
+            // a line end.
             let is_one_line = !text.is_empty() && !text.iter().any(|it| b"\r\n".contains(it));
             let expected = if is_one_line { Ok(text.to_vec()) } else { Err(fault) };
             assert_eq!(taken_for(PassphraseUse::Open, text), expected, "{text:?}");

@@ -190,9 +190,8 @@ fn no_passphrase(source: &str, fault: PassphraseFault) -> CliError {
         _ => "",
     };
     CliError::Input(format!(
-        "{source} {fault}: a passphrase is one line of 1 to {PASSPHRASE_BYTES_MAX} bytes of \
-         UTF-8, without control \
-         characters{advice}"
+        "{source} {fault}: a new passphrase is one line of 1 to {PASSPHRASE_BYTES_MAX} bytes of \
+         UTF-8, without control characters{advice}"
     ))
 }
 

@@ -235,7 +235,8 @@ impl dyn Evicts + '_ {
         let advice = if is(StoreErrorKind::Full) {
             "Nothing is lost: make room there, and open the volume again"
         } else if is(StoreErrorKind::Damaged) {
-            "Nothing is lost as long as the others are there: make its shares anew all the same (`oblivio shares repair`)"
+            "Nothing is lost as long as the others are there: make its shares anew all the same \
+             (`oblivio shares repair`)"
         } else if is(StoreErrorKind::UnknownVersion) {
             "Nothing is lost: use programs of one version"
         } else {

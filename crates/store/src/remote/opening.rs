@@ -78,9 +78,9 @@ impl Greeted {
         }
     }
 
-    /// The same, again and again for as long as an opening is tried, while the server ends the link
-    /// or has no room. A flood of strangers may displace a client that shakes hands. A server that
-    /// refuses the connection is tried again if it was there before: it restarts.
+    /// Retries [`dial`](Self::dial) for `retry_opening_for` while the server ends the link or has
+    /// no room, or refuses connections after it was there, because it restarts. A flood of
+    /// strangers may displace a client that shakes hands.
     pub(super) fn dial_again(
         dial: &mut dyn Dial,
         options: &RemoteOptions,

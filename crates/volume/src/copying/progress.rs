@@ -114,8 +114,8 @@ impl fmt::Display for ProgressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotOurs => f.write_str(
-                "it is no progress of a copy: check the path; if the file was damaged, remove it and \
-                 the unfinished copy, and begin the copy again",
+                "this is not a progress file of a copy: check the path; if the file was damaged, \
+                 remove it and the unfinished copy, and begin the copy again",
             ),
             Self::UnknownVersion(version) => {
                 write!(f, "it has format {version}, known is {VERSION}: use a program as new as it")

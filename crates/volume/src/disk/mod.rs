@@ -105,7 +105,7 @@ pub struct Disk {
     tally: Option<Arc<Tally>>,
     /// Why it does nothing any more.
     failure: Arc<OnceLock<String>>,
-    /// The thread of the volume serves what was asked so far, and ends.
+    /// Set when the disk closes: the worker answers the queued requests and ends.
     is_closing: Arc<AtomicBool>,
     /// The thread of the volume has panicked.
     has_died: Arc<AtomicBool>,

@@ -47,7 +47,7 @@ impl Queue {
         // The first failure is the one that counts.
         let _ = self.failure.set(error.to_string());
         loop {
-            // What has failed may have taken the message to close.
+            // The failed worker may already have taken `Close`.
             let message = match self.is_closing.load(Ordering::Acquire) {
                 true => self.try_recv().map_err(drop),
                 false => self.recv().map_err(drop),

@@ -279,8 +279,8 @@ pub(crate) fn match_records(
     }
 }
 
-/// Explains why a check of the client's directory took storage for older, if storage can: share
-/// servers that are missing may have the newer superblock. Writes nothing.
+/// Replaces a rollback error by storage's explanation, if any: missing share servers may have the
+/// newer superblock. Writes nothing.
 pub fn explain_rollback(
     store: impl BucketStore + Send + 'static,
     dir: &dyn StateDir,

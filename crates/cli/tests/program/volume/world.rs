@@ -84,8 +84,8 @@ impl World {
         assert!(message.contains(advice), "{command_line}: {message:?} does not say {advice:?}");
     }
 
-    /// Checks that other users may neither read the file nor enter the directory `path`, nor anything
-    /// in it.
+    /// Checks that other users may neither read the file nor enter the directory `path`, nor
+    /// anything in it.
     pub(crate) fn assert_private(&self, path: impl AsRef<Path>) {
         let path = self.path(path);
         let mode = path.metadata().unwrap().mode() & 0o777;
