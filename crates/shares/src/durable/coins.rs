@@ -111,7 +111,7 @@ impl EraCoins {
     }
 
     /// The coins of the era that has begun. Matrices take them from [`Self::of_attempt`].
-    fn drawn(&mut self) -> Result<&mut ChaCha20Rng, Error> {
+    pub(super) fn drawn(&mut self) -> Result<&mut ChaCha20Rng, Error> {
         self.0.as_mut().ok_or_else(|| impossible("an era has to begin before anything is shared"))
     }
 }
