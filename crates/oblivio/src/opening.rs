@@ -329,8 +329,7 @@ pub fn check_parties(location: &Location, params: &VolumeParams) -> Result<(), E
         return match number_of(&facts, "servers") {
             Some(of_volume) => refused(format!(
                 "{location} holds only the records of a volume that is on {of_volume} share \
-                 servers: name the \
-                 volume by its shares:// URL, with all {of_volume} servers"
+                 servers: name the volume by its shares:// URL, with all {of_volume} servers"
             )),
             None => Ok(()),
         };
@@ -377,9 +376,9 @@ pub fn no_superblock(error: SuperblockError, kind: StoreKind) -> Error {
     let what = match kind {
         // No copy of a volume gets there.
         StoreKind::Shares { .. } => {
-            "If servers are missing or were away, bring all back first: the others may not agree on \
-             it. If its creation was interrupted, it never was a volume: remove what is left of it, \
-             and create it again. Otherwise restore its servers from backups"
+            "If servers are missing or were away, bring all back first: the others may not agree \
+             on it. If its creation was interrupted, it never was a volume: remove what is left of \
+             it, and create it again. Otherwise restore its servers from backups"
         }
         _ => {
             "If it is a copy that is not whole, go on with the copy. \

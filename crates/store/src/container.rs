@@ -137,8 +137,8 @@ pub fn decode(copy: &[u8]) -> Result<Vec<TreeShape>, OpenError> {
         return Err(OpenError::new(
             OpenErrorKind::NotAStore,
             "this is not an Oblivio volume (no file of buckets): check the path. If it is one \
-             whose first and last bytes were \
-             overwritten, its client's directory still lets it be rescued",
+             whose first and last bytes were overwritten, its client's directory still lets it be \
+             rescued",
         ));
     }
     let mut fields = Fields(&copy[MAGIC.len()..]);

@@ -356,8 +356,7 @@ impl Location {
                     let name = place.name();
                     let message = format!(
                         "the server has a volume {name} of this client: choose another name, or \
-                         remove what a \
-                         creation that was interrupted has left (oblivio remove)"
+                         remove what a creation that was interrupted has left (oblivio remove)"
                     );
                     Err(OpenError::new(OpenErrorKind::Exists, message))
                 }
@@ -552,8 +551,8 @@ fn open_stripe(
             // The first were there.
             OpenErrorKind::Missing if !stores.is_empty() => error.of(&name).with(
                 "; bring the member back, because nothing can be read without it. Only if the \
-                 creation of the stripe was \
-                 interrupted, remove its other members and make it again",
+                 creation of the stripe was interrupted, remove its other members and make it \
+                 again",
             ),
             _ => error.of(&name),
         })?;

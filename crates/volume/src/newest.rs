@@ -11,9 +11,9 @@
 //! another superblock with the number of the next one.
 //!
 //! Beside it is a copy of the superblock itself, as storage holds it. A [rescue](crate::rescue)
-//! uses the copy if storage shows no superblock. Storage knows its bytes already. The copy is replaced
-//! before the file names another superblock, and a rescue checks it against the file: a removed key
-//! opens nothing with it.
+//! uses the copy if storage shows no superblock. Storage knows its bytes already. The copy is
+//! replaced before the file names another superblock, and a rescue checks it against the file: a
+//! removed key opens nothing with it.
 //!
 //! # Order
 //!
@@ -131,8 +131,7 @@ fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
         _ => Err(VolumeError::new(
             VolumeErrorKind::StoreRolledBack,
             "the superblock is not the newest one that this client has seen: its key slots went \
-             back. \
-             Restore the latest copy of the volume",
+             back. Restore the latest copy of the volume",
         )),
     }
 }

@@ -24,10 +24,8 @@ pub(crate) fn check(dir: &dyn StateDir, after_tampering: bool) -> Result<(), Vol
         VolumeErrorKind::Tampered,
         format!(
             "storage was found to be changed when the volume was last used. Bring it back as it \
-             was then, \
-             and open the volume as one that was tampered with (a backup from before the last \
-             opening is too old); or \
-             save what is left with `oblivio rescue`{found}"
+             was then, and open the volume as one that was tampered with (a backup from before the \
+             last opening is too old); or save what is left with `oblivio rescue`{found}"
         ),
     ))
 }
@@ -72,10 +70,9 @@ pub fn found(dir: &dyn StateDir) -> Result<Option<String>, VolumeError> {
 pub(crate) fn warning_of_servers(found: Option<&str>) -> String {
     format!(
         "what failed when the volume was last used passes now. If no server was repaired or \
-         brought back since, one of \
-         them spoils blocks and undoes it again, and learns which accesses are for blocks. Do not \
-         go on with these servers: \
-         save what the volume holds, and make a new volume on others. What was found then: {}",
+         brought back since, one of them spoils blocks and undoes it again, and learns which \
+         accesses are for blocks. Do not go on with these servers: save what the volume holds, and \
+         make a new volume on others. What was found then: {}",
         found.unwrap_or("it was not kept")
     )
 }

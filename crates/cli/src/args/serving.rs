@@ -50,8 +50,9 @@ Examples:
   oblivio serve store ./stores --key ./server.key --allow ./allow --listen 127.0.0.1:2411
   oblivio create 'oblivio+tls://127.0.0.1/disk?server=KEY&key=./client.key' --size 1G
 
-A line of the allow file is the client's public key, its name, and optionally a limit for its volumes,
-such as quota=400G. Ctrl-C or SIGTERM ends the server once the requests under way are answered.";
+A line of the allow file is the client's public key, its name, and optionally a limit for its
+volumes, such as quota=400G. Ctrl-C or SIGTERM ends the server once the requests under way are
+answered.";
 
 const NBD_EXAMPLES: &str = "\
 Examples:

@@ -173,8 +173,8 @@ fn resume_at_the_end(
     match copying::look(&mut *store) {
         Ok(there) if there.unauthenticated_volume_id() == volume_id => {
             Err(CliError::Input(format!(
-                "{to} holds this volume already, so no copy can be resumed: it was copied, and {to} \
-                 or {from} has been opened since. Use the one that was opened last"
+                "{to} holds this volume already, so no copy can be resumed: it was copied, and \
+                 {to} or {from} has been opened since. Use the one that was opened last"
             )))
         }
         _ => Err(kept.is_missing()),

@@ -61,8 +61,8 @@ fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
     Ok(geteuid().is_root().then(|| {
         format!(
             "the kernel does not exempt this process from memory reclaim ({error}): the mount may \
-             hang if memory runs \
-             out, or if a limit is set on its memory cgroup. Grant CAP_SYS_RESOURCE to it"
+             hang if memory runs out, or if a limit is set on its memory cgroup. Grant \
+             CAP_SYS_RESOURCE to it"
         )
     }))
 }

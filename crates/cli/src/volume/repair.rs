@@ -43,12 +43,12 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     };
     check_needed(args, is_known, &mut looked, &params)?;
     // A repair that is refused must not fence off the client that uses the volume.
-    records_to_copy(args, dir.as_ref().map_err(String::as_str), &mut looked, &owner)?;
+    records_to_copy(args, &dir, &mut looked, &owner)?;
     drop(looked);
     let mut store = volume.open_to_repair(server, &options)?;
     // While somebody used the volume, it could be taken for being behind.
     check_needed(args, is_known, &mut store, &params)?;
-    let records = records_to_copy(args, dir.as_ref().map_err(String::as_str), &mut store, &owner)?;
+    let records = records_to_copy(args, &dir, &mut store, &owner)?;
     let buckets = params.buckets();
     // All is read twice: nothing is removed before it is known that the others have it.
     let bar = progress::bar_of(buckets, "buckets of the others");
@@ -151,7 +151,7 @@ fn check_needed(
 /// client's directory says that these records are the newest, or all other servers are there.
 fn records_to_copy(
     args: &RepairArgs,
-    dir: Result<&FsStateDir, &str>,
+    dir: &Result<FsStateDir, String>,
     store: &mut SharedStore,
     owner: &Unlocked,
 ) -> Result<Vec<(RecordPlace, Vec<u8>)>, CliError> {

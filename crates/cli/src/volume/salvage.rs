@@ -124,8 +124,7 @@ impl Report {
         let advice = match self.is_on_share_servers {
             true => {
                 ". `oblivio check` names servers whose shares are wrong. If two have each other's \
-                 folders, exchange \
-                 the folders again before any server is repaired"
+                 folders, exchange the folders again before any server is repaired"
             }
             false => "",
         };

@@ -185,11 +185,9 @@ impl fmt::Display for MountError {
             Self::MemoryGroup { root, bytes } => write!(
                 f,
                 "the memory cgroup of this process is limited to {} MiB, and CAP_SYS_RESOURCE is \
-                 missing: a program of \
-                 the cgroup that writes to the mount would hang for ever. Grant the capability \
-                 (docker run --cap-add \
-                 SYS_RESOURCE), leave the cgroup first (echo $$ > {}/cgroup.procs), or mount \
-                 read-only",
+                 missing: a program of the cgroup that writes to the mount would hang for ever. \
+                 Grant the capability (docker run --cap-add SYS_RESOURCE), leave the cgroup first \
+                 (echo $$ > {}/cgroup.procs), or mount read-only",
                 bytes >> 20,
                 root.display()
             ),

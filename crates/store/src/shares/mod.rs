@@ -129,13 +129,20 @@ impl SharedStore {
     /// Names the servers other than `server`, counted from 0, that are missing or did not answer a
     /// read of records since the store was opened, and why. `None` if all others have answered.
     pub fn describe_silent(&self, server: usize) -> Option<String> {
-        let others = self.servers.iter().enumerate().filter(|(other, _)| *other != server);
-        let silent = others.filter_map(|(number, other)| {
-            let silent = || self.silent.iter().find(|(silent, _)| *silent == number);
-            let why = other.why_missing().or_else(|| silent().map(|(_, why)| why.as_str()))?;
-            Some((other.name().to_owned(), why.to_owned()))
+        let has_not_answered = |number| self.silent.iter().find(|(silent, _)| *silent == number);
+        let text = self.failures(|number, other| {
+            let why = || Some(has_not_answered(number)?.1.as_str());
+            if number == server { None } else { other.why_missing().or_else(why) }
         });
-        Some(join_failures(silent)).filter(|text| !text.is_empty())
+        Some(text).filter(|text| !text.is_empty())
+    }
+
+    /// Names the servers for which `why` gives a cause, counted from 0, with their causes.
+    fn failures<'s>(&'s self, why: impl Fn(usize, &'s Server) -> Option<&'s str>) -> String {
+        let servers = self.servers.iter().enumerate();
+        join_failures(servers.filter_map(|(number, server)| {
+            Some((server.name().to_owned(), why(number, server)?.to_owned()))
+        }))
     }
 
     fn retry_for(&self) -> Duration {
@@ -297,10 +304,7 @@ impl SharedStore {
         if there >= enough {
             return Ok(());
         }
-        let missing = self.servers.iter().filter_map(|server| {
-            Some((server.name().to_owned(), server.why_missing()?.to_owned()))
-        });
-        let missing = join_failures(missing);
+        let missing = self.failures(|_, server| server.why_missing());
         let message = format!(
             "{there} of the servers are there, and {enough} are needed. Missing: {missing}"
         );
