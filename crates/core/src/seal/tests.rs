@@ -68,6 +68,21 @@ fn the_same_plaintext_never_gives_the_same_ciphertext() {
 }
 
 #[test]
+fn a_sealer_of_a_tree_key_makes_the_masks_of_the_session_key() {
+    let (session, tree) = ([9; 16], TreeId(3));
+    let sealed_by = |mut sealer: Sealer| {
+        let mut room = [0; COUNTER_BYTES + TABLE_BYTES + 64];
+        seal(&mut sealer, &mut room, 7, 2, &[0; TABLE_BYTES + 64]);
+        room
+    };
+    let by_session_key = sealed_by(Sealer::aes128(Key::from_bytes(session), tree));
+    let tree_key = Key::from_bytes(session).for_tree(tree);
+    assert_eq!(sealed_by(Sealer::aes128_of_tree_key(tree_key)), by_session_key);
+    let underived = Sealer::aes128_of_tree_key(Key::from_bytes(session));
+    assert_ne!(sealed_by(underived), by_session_key);
+}
+
+#[test]
 fn bytes_not_written_become_sealed_zeros() {
     let mut sealer = Sealer::aes128(Key::from_bytes([5; 16]), TreeId(0));
     let mut rooms = [[0xAA; BODY_OFFSET + 32], [0x55; BODY_OFFSET + 32]];
