@@ -142,7 +142,7 @@ book: tools ## the documentation as a book, to book/index.html, to be read witho
 	$(build_book)
 
 # Of the workspace, what is published: all but the tools of this repository.
-PUBLISHED := --workspace $(addprefix --exclude oblivio-,architecture crash-suite kernels planted-leaks testkit trace-plugin)
+PUBLISHED := --workspace $(addprefix --exclude oblivio-,architecture crash-suite golden kernels planted-leaks testkit trace-plugin)
 # The oldest Rust that builds it, named in one place.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"$$/\1/p' Cargo.toml)
 

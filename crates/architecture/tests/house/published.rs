@@ -9,9 +9,10 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// Tools of this repository. Everything else can be published.
-const KEPT: [&str; 6] = [
+const KEPT: [&str; 7] = [
     "oblivio-architecture",
     "oblivio-crash-suite",
+    "oblivio-golden",
     "oblivio-kernels",
     "oblivio-planted-leaks",
     "oblivio-testkit",

@@ -1,0 +1,598 @@
+//! The model: the engine, run one command ahead of the controller.
+
+use std::cell::RefCell;
+use std::collections::{HashSet, VecDeque};
+use std::convert::Infallible;
+use std::rc::Rc;
+
+use oblivio_core::rand_core::{TryCryptoRng, TryRng};
+use oblivio_core::scheme::{PathScheme, RawScheme, Scheme};
+use oblivio_core::{ErrorKind, Leaf, Op};
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+use crate::commands::{Command, Generator, Mix, Operation};
+use crate::expected::{Expected, Hex, ResponseBeat, SettledState};
+use crate::image::{Image, Memory, MemoryImageStore};
+use crate::layout::ImageLayout;
+use crate::params::{Params, SchemeKind, TreeKey, sealer};
+use crate::position::Blocks;
+use crate::{Problem, misuse};
+
+/// After this many background evictions in a row a stash is taken to stay over its bound.
+const EVICTIONS_IN_A_ROW_MAX: u64 = 10_000;
+
+/// The deepest tree that [`Golden::check_image`] scans as a whole.
+const SCANNED_LEAF_LEVEL_MAX: u8 = 12;
+
+/// The golden model of a controller.
+pub struct Golden {
+    params: Params,
+    key: TreeKey,
+    engine: Box<dyn Scheme>,
+    memory: Rc<RefCell<Memory>>,
+    blocks: Blocks,
+    generator: Generator,
+    /// Draws what commands leave open, and evictions that the controller does not see.
+    coins: StdRng,
+    tape: Tape,
+    expected: Expected,
+    /// Commands so far, without those of a warm-up.
+    commands: u64,
+    evictions: u64,
+    accesses_since_eviction: u32,
+    background_evictions: u64,
+    latest: Option<Command>,
+}
+
+impl Golden {
+    /// A controller with an empty memory.
+    ///
+    /// # Errors
+    /// [`Problem::Misuse`] if no controller has these parameters.
+    pub fn new(params: &Params) -> Result<Self, Problem> {
+        // Nothing below can be computed from parameters that contradict each other.
+        params.tree_config()?;
+        let bucket_beats = 1 + u64::from(params.slots) * params.block_beats() as u64;
+        let layout = ImageLayout::new(params.leaf_level, params.subtree_levels, bucket_beats);
+        let image = Image::new(layout, params.beat_bytes());
+        let memory = Rc::new(RefCell::new(Memory::new(image)));
+        let mut seeds = StdRng::seed_from_u64(params.seed);
+        let mut key = TreeKey::default();
+        seeds.fill_bytes(&mut key);
+        Ok(Self {
+            params: params.clone(),
+            key,
+            engine: engine(params, &key, &memory)?,
+            memory,
+            blocks: Blocks::new(params.leaf_level, params.slots),
+            generator: Generator::new(params, &mut seeds),
+            coins: StdRng::from_rng(&mut seeds),
+            tape: Tape::new(StdRng::from_rng(&mut seeds), params.leaf_level),
+            expected: Expected::new(layout, params.beat_bytes()),
+            commands: 0,
+            evictions: 0,
+            accesses_since_eviction: 0,
+            background_evictions: 0,
+            latest: None,
+        })
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The key of the tree, for the controller's start port.
+    pub fn tree_key(&self) -> &[u8; 16] {
+        &self.key
+    }
+
+    /// Changes which random commands come how often.
+    ///
+    /// # Errors
+    /// [`Problem::Misuse`] if all weights are 0.
+    pub fn set_mix(&mut self, mix: Mix) -> Result<(), Problem> {
+        let sum: u64 = mix.weights.iter().map(|weight| u64::from(*weight)).sum();
+        if sum == 0 || sum > u64::from(u32::MAX) {
+            return Err(misuse("the weights of a mix add up to 1 to 2^32 - 1"));
+        }
+        self.generator.set_mix(mix);
+        Ok(())
+    }
+
+    /// Draws the next command, runs it and queues what the controller must do for it.
+    ///
+    /// # Errors
+    /// [`Problem::Misuse`] if the stash stays over its bound.
+    pub fn next(&mut self) -> Result<&Command, Problem> {
+        let command = self.generator.draw(&mut self.blocks);
+        self.run(command)
+    }
+
+    /// Runs a given command. `data` is drawn if it is `None`. The old leaf comes from the model's
+    /// position map.
+    ///
+    /// # Errors
+    /// [`Problem::Misuse`] if the address or the leaf does not exist, `data` is no block, or the
+    /// block to append is somewhere. Nothing was changed.
+    pub fn command(
+        &mut self,
+        operation: Operation,
+        address: u64,
+        new_leaf: u64,
+        data: Option<&[u8]>,
+    ) -> Result<&Command, Problem> {
+        let data = match data {
+            Some(data) => data.into(),
+            None => self.generator.draw_data(),
+        };
+        self.run(Command { operation, address, old_leaf: 0, new_leaf, data })
+    }
+
+    /// Maps a block that is nowhere to `leaf`, so that the next access to it reads that path.
+    ///
+    /// # Errors
+    /// [`Problem::Misuse`] if the address or the leaf does not exist, or the block is somewhere.
+    pub fn set_leaf(&mut self, address: u64, leaf: u64) -> Result<(), Problem> {
+        self.check_names(address, leaf)?;
+        if self.blocks.is_present(address) {
+            return Err(misuse(format!("block {address} is in the ORAM, with a leaf of its own")));
+        }
+        self.blocks.set(address, leaf, None);
+        Ok(())
+    }
+
+    /// The latest command.
+    pub fn latest(&self) -> Option<&Command> {
+        self.latest.as_ref()
+    }
+
+    /// Commands so far, without those of a warm-up.
+    pub fn commands(&self) -> u64 {
+        self.commands
+    }
+
+    /// Background evictions so far: dummy accesses of Path ORAM, EO accesses before their time.
+    pub fn background_evictions(&self) -> u64 {
+        self.background_evictions
+    }
+
+    /// Leaf and contents of each block.
+    pub fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// Checks a memory command of the controller.
+    ///
+    /// # Errors
+    /// [`Problem::Mismatch`] if another one is due.
+    pub fn check_memory_command(&mut self, is_write: bool, address: u64) -> Result<(), Problem> {
+        self.expected.check_memory_command(is_write, address)
+    }
+
+    /// Checks a write beat. Bytes without a strobe may be anything.
+    ///
+    /// # Errors
+    /// [`Problem::Mismatch`] if data or strobe differ.
+    pub fn check_write_beat(&mut self, data: &[u8], strobe: u128) -> Result<(), Problem> {
+        self.check_beat(data)?;
+        self.expected.check_write_beat(data, strobe)
+    }
+
+    /// The next beat that memory returns, for a bench without a memory of its own.
+    ///
+    /// # Errors
+    /// [`Problem::Mismatch`] if no read is due.
+    pub fn take_read_beat(&mut self) -> Result<Box<[u8]>, Problem> {
+        self.expected.take_read_beat()
+    }
+
+    /// Checks a beat that the bench's memory returns.
+    ///
+    /// # Errors
+    /// [`Problem::Mismatch`] if the engine reads something else.
+    pub fn check_read_beat(&mut self, data: &[u8]) -> Result<(), Problem> {
+        self.check_beat(data)?;
+        self.expected.check_read_beat(data)
+    }
+
+    /// Checks a response beat.
+    ///
+    /// # Errors
+    /// [`Problem::Mismatch`] if data, status or flags differ.
+    pub fn check_response(&mut self, beat: ResponseBeat<'_>) -> Result<(), Problem> {
+        self.check_beat(beat.data)?;
+        self.expected.check_response(beat)
+    }
+
+    /// The next leaf for the entropy port. The tape has no end: a controller may take leaves ahead
+    /// of their use.
+    pub fn next_entropy(&mut self) -> u64 {
+        self.tape.next_for_controller()
+    }
+
+    /// The controller's state after `command` and its evictions. States of earlier commands are
+    /// forgotten.
+    ///
+    /// # Errors
+    /// [`Problem::Misuse`] if it is not kept.
+    pub fn settled(&mut self, command: u64) -> Result<&SettledState, Problem> {
+        self.expected.settled(command)
+    }
+
+    /// Checks the block at `index` in the stash, oldest first, after `command`.
+    ///
+    /// # Errors
+    /// [`Problem::Mismatch`] if it is another block or has another leaf.
+    pub fn check_stash(
+        &mut self,
+        command: u64,
+        index: usize,
+        address: u64,
+        leaf: u64,
+    ) -> Result<(), Problem> {
+        let stash = &self.settled(command)?.stash;
+        let expected = stash.get(index).copied();
+        if expected == Some((address, leaf)) {
+            return Ok(());
+        }
+        let expected = expected.map_or_else(
+            || format!("only {} blocks", stash.len()),
+            |(address, leaf)| format!("block {address} with leaf {leaf}"),
+        );
+        Err(Problem::Mismatch(format!(
+            "after command {command}: stash entry {index} is block {address} with leaf {leaf}, \
+             expected {expected}"
+        )))
+    }
+
+    /// Refuses if the controller still has to do something.
+    ///
+    /// # Errors
+    /// [`Problem::Mismatch`] that names the first thing that is missing.
+    pub fn check_is_done(&self) -> Result<(), Problem> {
+        self.expected.check_is_done()?;
+        self.tape.check_is_used_up()
+    }
+
+    /// The memory as the engine left it.
+    pub fn image(&self) -> Image {
+        self.memory.borrow().image.clone()
+    }
+
+    /// A memory of zeros with this controller's layout.
+    pub fn empty_image(&self) -> Image {
+        Image::new(*self.memory.borrow().image.layout(), self.params.beat_bytes())
+    }
+
+    /// Compares `image` with the engine's memory beat by beat. Then a fresh engine reads every block
+    /// of the tree from it, and in trees of up to 13 levels finds no others.
+    ///
+    /// # Errors
+    /// [`Problem::Mismatch`] if a beat, a block or its leaf differs.
+    pub fn check_image(&self, image: &Image) -> Result<(), Problem> {
+        let zeros = vec![0; self.params.beat_bytes()];
+        let memory = self.memory.borrow();
+        let mut addresses = memory.image.addresses();
+        addresses.extend(image.addresses());
+        addresses.sort_unstable();
+        addresses.dedup();
+        for address in addresses {
+            let actual = image.beat(address).unwrap_or(&zeros);
+            let expected = memory.image.beat(address).unwrap_or(&zeros);
+            if actual != expected {
+                let at = image.layout().beat_at(address);
+                return Err(Problem::Mismatch(format!(
+                    "image, address {address:#x}, {at:?}\n  actual   {}\n  expected {}",
+                    Hex(actual),
+                    Hex(expected)
+                )));
+            }
+        }
+        drop(memory);
+        self.read_back(image)
+    }
+
+    /// Has a fresh engine with this key read all blocks that are not in the stash from `image`.
+    fn read_back(&self, image: &Image) -> Result<(), Problem> {
+        let memory = Rc::new(RefCell::new(Memory::new(self.empty_image())));
+        let mut engine = engine(&self.params, &self.key, &memory)?;
+        let mut coins = StdRng::seed_from_u64(0);
+        // Bodies of RAW ORAM are sealed under counts of evictions: the fresh engine makes as many, on
+        // a memory of zeros, before it gets the image.
+        for _ in 0..self.evictions {
+            engine.evict(&mut coins).map_err(misuse)?;
+        }
+        memory.borrow_mut().image = image.clone();
+        let in_stash: HashSet<u64> = self.engine.stash().addresses().collect();
+        let mut stored = self.blocks.present();
+        stored.retain(|(address, _)| !in_stash.contains(address));
+        if self.params.leaf_level <= SCANNED_LEAF_LEVEL_MAX {
+            let mut found = Vec::new();
+            let mut visit = |_, address, leaf: Leaf| found.push((address, leaf.0));
+            engine.visit_blocks(&mut visit).map_err(mismatch_in_image)?;
+            found.sort_unstable();
+            if found != stored {
+                return Err(Problem::Mismatch(format!(
+                    "a fresh engine finds blocks {found:?} in the image, expected {stored:?}"
+                )));
+            }
+        }
+        let mut block = vec![0; self.params.block_bytes];
+        for (address, leaf) in stored {
+            let found = engine.take(address, Leaf(leaf), &mut block).map_err(mismatch_in_image)?;
+            if !found || self.blocks.contents(address) != Some(&block) {
+                return Err(Problem::Mismatch(format!(
+                    "a fresh engine finds no block {address}, or other contents, in the image"
+                )));
+            }
+            settle(&mut *engine, &mut coins)?;
+        }
+        Ok(())
+    }
+
+    /// Runs `commands` random commands that the controller does not see, moves all blocks into the
+    /// tree, and begins anew on that memory, as a controller does that starts with an empty stash
+    /// and counters of 0. Masks repeat: this is for tests.
+    ///
+    /// # Errors
+    /// [`Problem::Misuse`] for RAW ORAM, whose buckets need the count of evictions; if the controller
+    /// still has to do something; or if blocks stay in the stash.
+    pub fn warm_up(&mut self, commands: u64) -> Result<(), Problem> {
+        if self.params.scheme == SchemeKind::Raw {
+            return Err(misuse("RAW ORAM cannot begin on a memory that was written before"));
+        }
+        self.check_is_done().map_err(misuse)?;
+        for _ in 0..commands {
+            let mut command = self.generator.draw(&mut self.blocks);
+            self.apply(&mut command)?;
+            settle(&mut *self.engine, &mut self.coins)?;
+        }
+        let mut evictions = 0;
+        while self.engine.stash().blocks() > 0 {
+            evictions += 1;
+            if evictions > EVICTIONS_IN_A_ROW_MAX {
+                return Err(misuse("blocks stay in the stash: use fewer blocks or a deeper tree"));
+            }
+            self.engine.evict(&mut self.coins).map_err(misuse)?;
+        }
+        self.engine = engine(&self.params, &self.key, &self.memory)?;
+        Ok(())
+    }
+
+    fn run(&mut self, mut command: Command) -> Result<&Command, Problem> {
+        self.check_names(command.address, command.new_leaf)?;
+        if command.data.len() != self.params.block_bytes {
+            return Err(misuse(format!(
+                "{} bytes of data are no block of {} bytes",
+                command.data.len(),
+                self.params.block_bytes
+            )));
+        }
+        let is_append = command.operation == Operation::Append;
+        if is_append && self.blocks.is_present(command.address) {
+            return Err(misuse(format!("block {} is in the ORAM already", command.address)));
+        }
+        self.memory.borrow_mut().start_trace();
+        let before = self.apply(&mut command)?;
+        let RunEvictions { count } = settle(&mut *self.engine, &mut self.tape)?;
+        self.background_evictions += count;
+        if self.params.scheme == SchemeKind::Raw {
+            self.evictions += count;
+        }
+        let beats = self.memory.borrow_mut().take_trace();
+        let number = self.commands;
+        self.commands += 1;
+        self.expected.push_beats(number, beats);
+        let is_found = before.is_some();
+        let zeros = || vec![0; self.params.block_bytes].into();
+        self.expected.push_response(number, before.unwrap_or_else(zeros), is_found);
+        let leaf_of = |address| (address, self.blocks.leaf(address).unwrap_or_default());
+        self.expected.push_settled(SettledState {
+            command: number,
+            stash: self.engine.stash().addresses().map(leaf_of).collect(),
+            evictions: self.evictions,
+            accesses_since_eviction: self.accesses_since_eviction,
+        });
+        Ok(self.latest.insert(command))
+    }
+
+    /// Runs a command on the engine, without background evictions, and returns the block before it,
+    /// if it was somewhere.
+    fn apply(&mut self, command: &mut Command) -> Result<Option<Box<[u8]>>, Problem> {
+        let Command { operation, address, new_leaf, ref data, .. } = *command;
+        let before: Option<Box<[u8]>> = self.blocks.contents(address).map(Into::into);
+        let mut block = vec![0; self.params.block_bytes];
+        let old_leaf = match operation {
+            // The port carries a leaf that exists; the controller must ignore it.
+            Operation::Append => self.generator.draw_uniform_leaf(),
+            _ => self.blocks.leaf_or_draw(address, &mut self.coins),
+        };
+        let (from, to) = (Leaf(old_leaf), Leaf(new_leaf));
+        let is_removed = match operation {
+            Operation::Read => {
+                self.engine.access(address, from, to, &mut Op::Read(&mut block)).map(|()| None)
+            }
+            Operation::Write => {
+                let mut replace = |stored: &mut [u8]| {
+                    block.copy_from_slice(stored);
+                    stored.copy_from_slice(data);
+                };
+                self.engine.access(address, from, to, &mut Op::Update(&mut replace)).map(|()| None)
+            }
+            Operation::ReadRemove => self.engine.take(address, from, &mut block).map(Some),
+            Operation::Append => self.engine.append(address, to, data).map(|()| None),
+        }
+        .map_err(|error| misuse(format!("the engine failed: {error}")))?;
+        let is_as_before = match &before {
+            Some(before) => block[..] == before[..],
+            None => block.iter().all(|byte| *byte == 0),
+        };
+        if !is_as_before || is_removed.is_some_and(|was_there| was_there != before.is_some()) {
+            return Err(misuse(format!("the engine returned other contents of block {address}")));
+        }
+        match operation {
+            Operation::Read => self.blocks.set(address, new_leaf, before.clone()),
+            Operation::Write | Operation::Append => {
+                self.blocks.set(address, new_leaf, Some(data.clone()));
+            }
+            Operation::ReadRemove => self.blocks.forget(address),
+        }
+        command.old_leaf = old_leaf;
+        if operation != Operation::Append && self.params.scheme == SchemeKind::Raw {
+            self.accesses_since_eviction += 1;
+            if self.accesses_since_eviction == self.params.evict_period {
+                self.evictions += 1;
+                self.accesses_since_eviction = 0;
+            }
+        }
+        Ok(before)
+    }
+
+    fn check_names(&self, address: u64, leaf: u64) -> Result<(), Problem> {
+        if address >= self.params.capacity {
+            return Err(misuse(format!("there is no block {address}")));
+        }
+        if leaf >> self.params.leaf_level != 0 {
+            return Err(misuse(format!("there is no leaf {leaf}")));
+        }
+        Ok(())
+    }
+
+    fn check_beat(&self, data: &[u8]) -> Result<(), Problem> {
+        if data.len() < self.params.beat_bytes() {
+            return Err(misuse(format!("{} bytes are less than a beat", data.len())));
+        }
+        Ok(())
+    }
+}
+
+fn mismatch_in_image(error: oblivio_core::Error) -> Problem {
+    Problem::Mismatch(format!("a fresh engine refuses the image: {error}"))
+}
+
+/// An engine with this key, an empty stash and counters of 0, over `memory`.
+fn engine(
+    params: &Params,
+    key: &TreeKey,
+    memory: &Rc<RefCell<Memory>>,
+) -> Result<Box<dyn Scheme>, Problem> {
+    let tree = params.tree_config()?;
+    let store = MemoryImageStore::new(tree.shape().map_err(misuse)?, Rc::clone(memory));
+    Ok(match params.scheme {
+        SchemeKind::Path => Box::new(PathScheme::new(&tree, sealer(key), store).map_err(misuse)?),
+        SchemeKind::Raw => {
+            let config = params.raw_config(tree);
+            Box::new(RawScheme::new(&config, sealer(key), store).map_err(misuse)?)
+        }
+    })
+}
+
+/// Background evictions after one command.
+struct RunEvictions {
+    count: u64,
+}
+
+/// Evicts while the stash is over its bound.
+fn settle(
+    engine: &mut dyn Scheme,
+    coins: &mut dyn rand::CryptoRng,
+) -> Result<RunEvictions, Problem> {
+    let mut count = 0;
+    loop {
+        match engine.check_ready() {
+            Ok(()) => return Ok(RunEvictions { count }),
+            Err(error) if error.kind() != ErrorKind::StashFull => {
+                return Err(misuse(format!("the engine failed: {error}")));
+            }
+            Err(_) if count == EVICTIONS_IN_A_ROW_MAX => {
+                return Err(misuse(format!(
+                    "the stash is over its bound after {count} evictions in a row: use fewer blocks \
+                     or a larger bound"
+                )));
+            }
+            Err(_) => engine.evict(coins).map_err(misuse)?,
+        }
+        count += 1;
+    }
+}
+
+/// The leaves of the entropy port. The engine draws its dummy accesses from the same tape.
+#[derive(Debug)]
+struct Tape {
+    coins: StdRng,
+    leaf_level: u8,
+    /// Leaves that the engine or the controller has not taken yet, from `first` on.
+    leaves: VecDeque<u64>,
+    first: u64,
+    engine_at: u64,
+    controller_at: u64,
+}
+
+impl Tape {
+    fn new(coins: StdRng, leaf_level: u8) -> Self {
+        let leaves = VecDeque::new();
+        Self { coins, leaf_level, leaves, first: 0, engine_at: 0, controller_at: 0 }
+    }
+
+    fn next_for_engine(&mut self) -> u64 {
+        let leaf = self.at(self.engine_at);
+        self.engine_at += 1;
+        self.trim();
+        leaf
+    }
+
+    fn next_for_controller(&mut self) -> u64 {
+        let leaf = self.at(self.controller_at);
+        self.controller_at += 1;
+        self.trim();
+        leaf
+    }
+
+    fn at(&mut self, at: u64) -> u64 {
+        while self.first + self.leaves.len() as u64 <= at {
+            self.leaves.push_back(self.coins.random_range(0..1 << self.leaf_level));
+        }
+        self.leaves[(at - self.first) as usize]
+    }
+
+    fn trim(&mut self) {
+        while self.first < self.engine_at.min(self.controller_at) {
+            self.leaves.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn check_is_used_up(&self) -> Result<(), Problem> {
+        let Self { engine_at, controller_at, .. } = self;
+        if controller_at >= engine_at {
+            return Ok(());
+        }
+        Err(Problem::Mismatch(format!(
+            "the controller took {controller_at} leaves from the entropy port, expected {engine_at}"
+        )))
+    }
+}
+
+/// The engine draws one word for each dummy access, and takes its low bits as the leaf.
+impl TryRng for Tape {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.next_for_engine() as u32)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.next_for_engine())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        for chunk in bytes.chunks_mut(8) {
+            chunk.copy_from_slice(&self.next_for_engine().to_le_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Tape {}

@@ -1,0 +1,57 @@
+//! Golden model of the ORAM controller in hardware.
+//!
+//! [`Golden`] runs each command of a test bench on the engine, over an image of the controller's
+//! memory, and queues what the controller must do for it: memory commands, beats, the response, and
+//! the stash that remains. The bench hands over what the controller did, and the first difference is
+//! an error that names the command and the beat.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`params`] | parameters of a controller, and which of them cannot be built |
+//! | [`layout`] | where a bucket lies in the memory of the controller |
+//! | [`image`](mod@image) | memory contents, and the engine's storage over them |
+//! | [`expected`] | what the controller must still do |
+//! | [`commands`] | random commands |
+//! | [`position`] | leaf and contents of each block, and how full the tree is |
+//! | [`golden`] | the model |
+//! | [`abi`] | the C interface; `hw/dv/golden.h` declares it |
+
+pub mod abi;
+pub mod commands;
+pub mod expected;
+pub mod golden;
+pub mod image;
+pub mod layout;
+pub mod params;
+pub mod position;
+
+pub use commands::{Command, Mix, Operation};
+pub use golden::Golden;
+pub use params::{Params, SchemeKind};
+
+use std::fmt;
+
+/// What kept the model from going on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The controller did something else than the engine.
+    Mismatch(String),
+    /// The bench asked for something the model cannot do. Nothing was changed.
+    Misuse(String),
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mismatch(text) => write!(f, "mismatch: {text}"),
+            Self::Misuse(text) => write!(f, "misuse: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// A [`Problem::Misuse`] for anything that can be printed.
+pub(crate) fn misuse(text: impl fmt::Display) -> Problem {
+    Problem::Misuse(text.to_string())
+}

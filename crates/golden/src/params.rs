@@ -1,0 +1,145 @@
+//! Parameters of a controller.
+
+use oblivio_core::{Geometry, Key, RawConfig, TreeConfig};
+
+use crate::{Problem, misuse};
+
+/// Bits of the widest bus.
+pub const BUS_BITS_MAX: u32 = 1024;
+
+/// Bytes of the largest block.
+pub const BLOCK_BYTES_MAX: usize = 4096;
+
+/// The deepest tree whose addresses fit the 48 bits of the memory port.
+pub const LEAF_LEVEL_MAX: u8 = 32;
+
+/// Which scheme the controller runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemeKind {
+    /// Path ORAM: `path_backend`.
+    Path,
+    /// RAW ORAM: `raw_backend`.
+    Raw,
+}
+
+/// Parameters of a controller, and the seed of everything random in a run. The names of the RTL's
+/// parameters are in brackets.
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Which scheme.
+    pub scheme: SchemeKind,
+    /// L (`LeafLevel`).
+    pub leaf_level: u8,
+    /// Z (`BucketSlots`).
+    pub slots: u16,
+    /// C (`StashBlocksMax`).
+    pub stash_blocks_max: usize,
+    /// A of RAW ORAM, which the controller gets at its start port. Path ORAM ignores it.
+    pub evict_period: u32,
+    /// N (`Capacity`).
+    pub capacity: u64,
+    /// Bytes of a block (`BlockBytes`).
+    pub block_bytes: usize,
+    /// Bits of a beat (`BusBits`).
+    pub bus_bits: u32,
+    /// Levels of a subtree in the memory layout (`SubtreeLevels`).
+    pub subtree_levels: u8,
+    /// Seed of the tree's key, of commands, of first leaves and of the entropy port.
+    pub seed: u64,
+}
+
+impl Params {
+    /// Bytes of a beat.
+    pub fn beat_bytes(&self) -> usize {
+        self.bus_bits as usize / 8
+    }
+
+    /// Beats of a block.
+    pub fn block_beats(&self) -> usize {
+        self.block_bytes / self.beat_bytes()
+    }
+
+    /// The tree, if the controller can have these parameters.
+    pub(crate) fn tree_config(&self) -> Result<TreeConfig, Problem> {
+        let Self { leaf_level, slots, capacity, block_bytes, bus_bits, subtree_levels, .. } = self;
+        if ![512, BUS_BITS_MAX].contains(bus_bits) {
+            return Err(misuse(format!("a bus has 512 or {BUS_BITS_MAX} bits, not {bus_bits}")));
+        }
+        if *leaf_level > LEAF_LEVEL_MAX {
+            return Err(misuse(format!("leaf level {leaf_level} exceeds {LEAF_LEVEL_MAX}")));
+        }
+        if !(1..=16).contains(subtree_levels) {
+            return Err(misuse(format!("a subtree has 1 to 16 levels, not {subtree_levels}")));
+        }
+        let is_whole = block_bytes % self.beat_bytes() == 0;
+        if !(self.beat_bytes()..=BLOCK_BYTES_MAX).contains(block_bytes) || !is_whole {
+            let beat = self.beat_bytes();
+            return Err(misuse(format!(
+                "a block of {block_bytes} bytes is no multiple of the beat's {beat} bytes, or \
+                 exceeds {BLOCK_BYTES_MAX} bytes"
+            )));
+        }
+        let geometry = Geometry::uniform(*leaf_level, *slots).map_err(misuse)?;
+        let tree = TreeConfig::new(*capacity, *block_bytes, geometry, self.stash_blocks_max);
+        let tables_bytes = tree.shape().map_err(misuse)?.levels()[0].slots_offset;
+        if tables_bytes > self.beat_bytes() as u64 {
+            return Err(misuse(format!(
+                "counter and tables of a bucket take {tables_bytes} bytes, more than one beat of {}",
+                self.beat_bytes()
+            )));
+        }
+        Ok(tree)
+    }
+
+    /// RAW ORAM on `tree`.
+    pub(crate) fn raw_config(&self, tree: TreeConfig) -> RawConfig {
+        RawConfig::of_tree(tree, self.evict_period)
+    }
+}
+
+/// The key of the tree, as the controller gets it at its start port: byte 0 is the first one.
+pub(crate) type TreeKey = [u8; 16];
+
+/// A sealer with this key.
+pub(crate) fn sealer(key: &TreeKey) -> oblivio_core::Sealer {
+    oblivio_core::Sealer::aes128_of_tree_key(Key::from_bytes(*key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_that_cannot_be_built_are_named() {
+        let good = Params {
+            scheme: SchemeKind::Path,
+            leaf_level: 4,
+            slots: 4,
+            stash_blocks_max: 10,
+            evict_period: 5,
+            capacity: 60,
+            block_bytes: 64,
+            bus_bits: 512,
+            subtree_levels: 4,
+            seed: 1,
+        };
+        assert!(good.tree_config().is_ok());
+        let bad: [(&str, fn(&mut Params)); 9] = [
+            ("bus", |it| it.bus_bits = 256),
+            ("leaf level", |it| it.leaf_level = 33),
+            ("subtree", |it| it.subtree_levels = 0),
+            ("multiple", |it| it.block_bytes = 96),
+            ("multiple", |it| it.bus_bits = 1024),
+            ("multiple", |it| it.block_bytes = 8192),
+            ("slots", |it| it.slots = 0),
+            ("stash", |it| it.stash_blocks_max = 0),
+            ("tables", |it| it.slots = 49),
+        ];
+        for (word, change) in bad {
+            let mut params = good.clone();
+            change(&mut params);
+            let problem = params.tree_config().unwrap_err();
+            assert!(problem.to_string().contains(word), "{problem}");
+        }
+    }
+}
