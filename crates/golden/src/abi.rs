@@ -263,7 +263,7 @@ pub unsafe extern "C" fn golden_next(
     // SAFETY: as this function asks.
     unsafe {
         call(handle, |it| {
-            let command = it.golden.next()?;
+            let command = it.golden.next_command()?;
             put(operation, command.operation as c_int)?;
             put(address, command.address)?;
             put(old_leaf, command.old_leaf)?;

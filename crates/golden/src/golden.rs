@@ -105,7 +105,7 @@ impl Golden {
     ///
     /// # Errors
     /// [`Problem::Misuse`] if the stash stays over its bound.
-    pub fn next(&mut self) -> Result<&Command, Problem> {
+    pub fn next_command(&mut self) -> Result<&Command, Problem> {
         let command = self.generator.draw(&mut self.blocks);
         self.run(command)
     }

@@ -231,7 +231,7 @@ impl Controller {
 /// Runs random commands.
 fn run(golden: &mut Golden, controller: &mut Controller, commands: u64) {
     for _ in 0..commands {
-        let command = golden.next().unwrap().clone();
+        let command = golden.next_command().unwrap().clone();
         controller.run(&command, golden).unwrap();
     }
 }
@@ -273,7 +273,7 @@ fn every_operation_is_drawn_on_present_and_absent_blocks() {
     let mut seen = HashMap::new();
     for _ in 0..2000 {
         let was_present = golden.blocks().present();
-        let command = golden.next().unwrap().clone();
+        let command = golden.next_command().unwrap().clone();
         let is_present = was_present.iter().any(|(address, _)| *address == command.address);
         *seen.entry((command.operation as u8, is_present)).or_insert(0) += 1;
         controller.run(&command, &mut golden).unwrap();

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+
+/// Lock step: a back end runs random commands of the golden model over the ideal memory, and the
+/// model checks each transfer on its ports, the stash in order and the eviction counter after each
+/// command, and the memory at the end.
+///
+/// `LOCKSTEP_RAW` selects `raw_backend`; without it, the controller is `path_backend`.
+///
+/// | argument | meaning |
+/// |---|---|
+/// | +accesses=N | commands (1000) |
+/// | +seed=N | seed of everything random (1) |
+/// | +stalls=PERCENT | stalled cycles of each port (0: the next command is offered at once) |
+/// | +reads=, +writes=, +removes=, +appends= | weights of operations (35, 40, 15, 10) |
+/// | +crowding=PERCENT | new leaves that blocks share, which fills the stash (0) |
+/// | +warm=N | Path ORAM alone: commands that fill the memory before the start (0) |
+/// | +watchdog=CYCLES | cycles without any transfer that count as a hang (20000) |
+/// | +error_at=N | the N-th read beat is an error, and the controller must close (0: none) |
+/// | +image=0 | does not compare the memory at the end |
+///
+/// The bench runs on one clock edge and reads all outputs as they were in the cycle that ends.
+module lockstep #(
+  parameter int unsigned LeafLevel = 4,
+  parameter int unsigned BucketSlots = 4,
+  parameter int unsigned StashBlocksMax = 64,
+  // A, which the controller gets when it starts, and the largest A that it is built for.
+  parameter int unsigned EvictPeriod = 5,
+  parameter int unsigned EvictPeriodMax = 8,
+  parameter int unsigned BlockBytes = 64,
+  parameter int unsigned BusBits = 512,
+  parameter int unsigned AesCores = 1,
+  parameter bit AesBlockRam = 1'b1,
+  parameter longint unsigned Capacity = 64'd1 << LeafLevel,
+  parameter int unsigned SubtreeLevels = 4,
+  parameter int unsigned MemoryLatency = 30
+) (
+  input  logic clk_i,
+  output logic done_o,
+  output logic failed_o
+);
+
+  import golden_pkg::*;
+
+`ifdef LOCKSTEP_RAW
+  localparam bit Raw = 1'b1;
+`else
+  localparam bit Raw = 1'b0;
+`endif
+
+  localparam int unsigned BlockBeats = BlockBytes * 8 / BusBits;
+  localparam int unsigned LeafWidth = LeafLevel == 0 ? 1 : LeafLevel;
+  localparam int unsigned AddressBits = 8 * field_bytes(Capacity);
+  localparam int unsigned LeafBits = 8 * field_bytes((64'd1 << LeafLevel) - 64'd1);
+  localparam int unsigned ResetCycles = 10;
+  // Cycles without a transfer after which a run with all responses is over.
+  localparam int unsigned QuietCycles = 1000;
+  localparam int unsigned StatusMemoryError = 3;
+
+  /// Fewest whole bytes for 0 to `values - 1` and a dummy of all ones.
+  function automatic int unsigned field_bytes(longint unsigned values);
+    for (int unsigned bytes = 1; bytes < 8; bytes++) begin
+      if ((values >> (8 * bytes)) == 0) return bytes;
+    end
+    return 8;
+  endfunction
+
+  // The controller and its memory.
+
+  logic rst_n;
+  logic start_valid, start_ready;
+  logic [127:0] start_key;
+  logic entropy_valid, entropy_ready;
+  logic [LeafWidth-1:0] entropy;
+  logic cmd_valid, cmd_ready;
+  logic [1:0] cmd_op;
+  logic [AddressBits-1:0] cmd_address;
+  logic [LeafBits-1:0] cmd_old_leaf, cmd_new_leaf;
+  logic wdata_valid, wdata_ready;
+  logic [BusBits-1:0] wdata;
+  logic rsp_valid, rsp_ready, rsp_last, rsp_found;
+  logic [BusBits-1:0] rsp_data;
+  logic [2:0] rsp_status;
+  logic mem_cmd_valid, mem_cmd_ready, mem_cmd_write;
+  logic [47:0] mem_cmd_address;
+  logic mem_wdata_valid, mem_wdata_ready;
+  logic [BusBits-1:0] mem_wdata;
+  logic [BusBits/8-1:0] mem_wdata_strobe;
+  logic mem_rdata_valid, mem_rdata_ready, mem_rdata_error;
+  logic [BusBits-1:0] mem_rdata;
+  logic closed;
+  int unsigned stall_percent;
+  longint unsigned seed, error_at, bus_beats;
+
+`ifdef LOCKSTEP_RAW
+  raw_backend #(
+    .EvictPeriodMax(EvictPeriodMax),
+`else
+  path_backend #(
+`endif
+    .LeafLevel     (LeafLevel),
+    .BucketSlots   (BucketSlots),
+    .StashBlocksMax(StashBlocksMax),
+    .BlockBytes    (BlockBytes),
+    .BusBits       (BusBits),
+    .AesCores      (AesCores),
+    .AesBlockRam   (AesBlockRam),
+    .Capacity      (Capacity),
+    .SubtreeLevels (SubtreeLevels)
+  ) dut (
+    .clk_i               (clk_i),
+    .rst_ni              (rst_n),
+    .start_valid_i       (start_valid),
+    .start_ready_o       (start_ready),
+    .start_key_i         (start_key),
+    .start_evict_period_i(Raw ? 17'(EvictPeriod) : 17'd0),
+    .entropy_valid_i     (entropy_valid),
+    .entropy_ready_o     (entropy_ready),
+    .entropy_i           (entropy),
+    .cmd_valid_i         (cmd_valid),
+    .cmd_ready_o         (cmd_ready),
+    .cmd_op_i            (oram_pkg::op_e'(cmd_op)),
+    .cmd_address_i       (cmd_address),
+    .cmd_old_leaf_i      (cmd_old_leaf),
+    .cmd_new_leaf_i      (cmd_new_leaf),
+    .wdata_valid_i       (wdata_valid),
+    .wdata_ready_o       (wdata_ready),
+    .wdata_i             (wdata),
+    .rsp_valid_o         (rsp_valid),
+    .rsp_ready_i         (rsp_ready),
+    .rsp_data_o          (rsp_data),
+    .rsp_last_o          (rsp_last),
+    .rsp_status_o        (rsp_status),
+    .rsp_found_o         (rsp_found),
+    .mem_cmd_valid_o     (mem_cmd_valid),
+    .mem_cmd_ready_i     (mem_cmd_ready),
+    .mem_cmd_write_o     (mem_cmd_write),
+    .mem_cmd_address_o   (mem_cmd_address),
+    .mem_wdata_valid_o   (mem_wdata_valid),
+    .mem_wdata_ready_i   (mem_wdata_ready),
+    .mem_wdata_o         (mem_wdata),
+    .mem_wdata_strobe_o  (mem_wdata_strobe),
+    .mem_rdata_valid_i   (mem_rdata_valid),
+    .mem_rdata_ready_o   (mem_rdata_ready),
+    .mem_rdata_i         (mem_rdata),
+    .mem_rdata_error_i   (mem_rdata_error),
+    .closed_o            (closed)
+  );
+
+  ideal_memory #(
+    .BusBits(BusBits),
+    .Latency(MemoryLatency)
+  ) u_memory (
+    .clk_i         (clk_i),
+    .rst_ni        (rst_n),
+    .stall_cmd_i   (stall_percent),
+    .stall_wdata_i (stall_percent),
+    .stall_rdata_i (stall_percent),
+    .seed_i        (seed),
+    .error_at_i    (error_at),
+    .cmd_valid_i   (mem_cmd_valid),
+    .cmd_ready_o   (mem_cmd_ready),
+    .cmd_write_i   (mem_cmd_write),
+    .cmd_address_i (mem_cmd_address),
+    .wdata_valid_i (mem_wdata_valid),
+    .wdata_ready_o (mem_wdata_ready),
+    .wdata_i       (mem_wdata),
+    .wdata_strobe_i(mem_wdata_strobe),
+    .rdata_valid_o (mem_rdata_valid),
+    .rdata_ready_i (mem_rdata_ready),
+    .rdata_o       (mem_rdata),
+    .rdata_error_o (mem_rdata_error),
+    .bus_beats_o   (bus_beats)
+  );
+
+  // ==== Probes: the one place that names internals of the controller. ============================
+  // They are read in the cycle in which a command is accepted: the stash then is as the command
+  // before and its evictions left it.
+
+  /// Blocks in the stash.
+  function automatic int stash_blocks();
+    return int'(dut.u_backend.u_placer.count_q);
+  endfunction
+
+  /// Where the stash's block number `i` is, the oldest being 0.
+  function automatic int stash_place(int i);
+    return (int'(dut.u_backend.u_placer.head_q) + i) % dut.u_backend.Places;
+  endfunction
+
+  /// Address and leaf at such a place: {address, leaf, slot of its bytes}.
+  function automatic longint unsigned stash_address(int place);
+    return 64'(dut.u_backend.u_placer.u_order.gen_block_ram.words_q[place][
+        dut.u_backend.PlaceWidth + LeafWidth +: AddressBits]);
+  endfunction
+
+  function automatic longint unsigned stash_leaf(int place);
+    return 64'(dut.u_backend.u_placer.u_order.gen_block_ram.words_q[place][
+        dut.u_backend.PlaceWidth +: LeafWidth]);
+  endfunction
+
+  /// G, of RAW ORAM.
+  function automatic longint unsigned eviction_count();
+    return dut.u_backend.evictions_q;
+  endfunction
+  // ==== End of the probes. ========================================================================
+
+  // The run.
+
+  chandle golden;
+  longint unsigned accesses, watchdog, cycle, idle_cycles, random_state;
+  longint unsigned drawn, accepted, answered, first_accept, last_accept, last_bus_beats;
+  longint unsigned operations[4];
+  longint unsigned latency_sum, latency_min, latency_max, latencies;
+  longint unsigned accept_cycles[$];
+  bit accept_appends[$];
+  beat_t data_queue[$];
+  bit is_started, has_command, has_entropy, is_in_response, is_over, has_failed, checks_image;
+  int next_op;
+  longint unsigned next_address, next_old_leaf, next_new_leaf, next_leaf;
+  // Outputs of the cycle before, which must stay until they are taken.
+  bit was_rsp_waiting, was_mem_cmd_waiting, was_mem_wdata_waiting;
+  logic [BusBits+4:0] last_rsp;
+  logic [48:0] last_mem_cmd;
+  logic [BusBits+BusBits/8-1:0] last_mem_wdata;
+
+  function automatic longint unsigned argument(string name, longint unsigned value);
+    longint unsigned given;
+    if ($value$plusargs({name, "=%d"}, given) != 0) return given;
+    return value;
+  endfunction
+
+  /// Ends the run as failed.
+  function automatic void fail(string text);
+    if (!has_failed) begin
+      $display("lockstep: cycle %0d, %0d commands accepted, %0d answered: %s",
+               cycle, accepted, answered, text);
+    end
+    has_failed = 1'b1;
+    is_over = 1'b1;
+  endfunction
+
+  /// Ends the run if the model has refused something.
+  function automatic void check(int code, string port);
+    if (code != 0) fail({port, ": ", golden_error(golden)});
+  endfunction
+
+  /// Whether to stall a port in the next cycle.
+  function automatic bit stalls();
+    if (stall_percent == 0) return 1'b0;
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return 32'(random_state >> 32) % 100 < stall_percent;
+  endfunction
+
+  /// Compares stash and eviction counter with the state after a command.
+  function automatic void check_state(longint unsigned command);
+    automatic int blocks;
+    automatic longint unsigned evictions;
+    automatic int accesses_since;
+    check(golden_stash_blocks(golden, command, blocks), "stash");
+    for (int i = 0; i < stash_blocks() && !has_failed; i++) begin
+      automatic int place = stash_place(i);
+      check(golden_check_stash(golden, command, i, stash_address(place), stash_leaf(place)),
+            "stash");
+    end
+    if (blocks != stash_blocks()) begin
+      fail($sformatf("stash: %0d blocks after command %0d, expected %0d",
+                     stash_blocks(), command, blocks));
+    end
+    check(golden_evictions(golden, command, evictions, accesses_since), "evictions");
+    if (Raw && evictions != eviction_count()) begin
+      fail($sformatf("evictions: %0d after command %0d, expected %0d",
+                     eviction_count(), command, evictions));
+    end
+  endfunction
+
+  /// Draws the next command, and queues its data.
+  function automatic void draw();
+    automatic beat_t beat;
+    check(golden_next(golden, next_op, next_address, next_old_leaf, next_new_leaf), "command");
+    for (int i = 0; i < BlockBeats; i++) begin
+      check(golden_data_beat(golden, i, beat), "command");
+      data_queue.push_back(beat);
+    end
+    operations[next_op[1:0]]++;
+    drawn++;
+    has_command = 1'b1;
+  endfunction
+
+  /// Hands the memory over to the model, which compares it.
+  function automatic void check_image();
+    automatic logic [47:0] address;
+    automatic bit is_there = u_memory.first(address);
+    while (is_there && !has_failed) begin
+      check(golden_image_put(golden, 64'(address), 1024'(u_memory.peek(address))), "image");
+      is_there = u_memory.next(address);
+    end
+    if (!has_failed) check(golden_check_image(golden), "image");
+  endfunction
+
+  function automatic void report();
+    automatic longint unsigned background;
+    automatic real commands = accepted > 1 ? real'(accepted - 1) : 1.0;
+    automatic real cycles = real'(last_accept - first_accept);
+    check(golden_background_evictions(golden, background), "report");
+    $display("lockstep: %s, L %0d, Z %0d, C %0d, A %0d, %0d bytes, %0d bits, %0d AES cores",
+             Raw ? "RAW ORAM" : "Path ORAM", LeafLevel, BucketSlots, StashBlocksMax,
+             Raw ? EvictPeriod : 0, BlockBytes, BusBits, AesCores);
+    $display("  commands              %0d (%0d read, %0d write, %0d read-remove, %0d append)",
+             accepted, operations[0], operations[1], operations[2], operations[3]);
+    $display("  background evictions  %0d", background);
+    $display("  cycles per command    %0.2f (first to last accepted: %0d cycles)",
+             cycles / commands, last_accept - first_accept);
+    $display("  latency to data       %0.2f (%0d to %0d; accepted to first beat, without appends)",
+             latencies == 0 ? 0.0 : real'(latency_sum) / real'(latencies), latency_min,
+             latency_max);
+    $display("  data bus busy         %0.1f %%",
+             cycles == 0.0 ? 0.0 : 100.0 * real'(last_bus_beats) / cycles);
+  endfunction
+
+  initial begin
+    automatic longint unsigned beats, address;
+    automatic beat_t beat;
+    automatic bit [127:0] key;
+    accesses = argument("accesses", 1000);
+    seed = argument("seed", 1);
+    stall_percent = int'(argument("stalls", 0));
+    watchdog = argument("watchdog", 20000);
+    error_at = argument("error_at", 0);
+    checks_image = argument("image", 1) != 0;
+    random_state = seed * 64'h2545_f491_4f6c_dd1d + 64'd1;
+    latency_min = '1;
+    golden = golden_create(int'(Raw), LeafLevel, BucketSlots, StashBlocksMax, EvictPeriod, Capacity,
+                           BlockBytes, BusBits, SubtreeLevels, seed);
+    if (golden == null) begin
+      fail(golden_error(golden));
+    end else begin
+      check(golden_set_mix(golden, int'(argument("reads", 35)), int'(argument("writes", 40)),
+                           int'(argument("removes", 15)), int'(argument("appends", 10)),
+                           int'(argument("crowding", 0))), "arguments");
+      check(golden_tree_key(golden, key), "key");
+      if (argument("warm", 0) != 0) begin
+        check(golden_warm_up(golden, argument("warm", 0)), "warm-up");
+        check(golden_image_begin(golden, beats), "warm-up");
+        for (longint unsigned i = 0; i < beats; i++) begin
+          check(golden_image_beat(golden, i, address, beat), "warm-up");
+          u_memory.poke(48'(address), BusBits'(beat));
+        end
+      end
+    end
+    start_key = key;
+    rst_n = 1'b0;
+    start_valid = 1'b0;
+    cmd_valid = 1'b0;
+    wdata_valid = 1'b0;
+    rsp_ready = 1'b0;
+    entropy_valid = 1'b0;
+    done_o = 1'b0;
+    failed_o = 1'b0;
+  end
+
+  // verilator lint_off BLKSEQ
+  always @(posedge clk_i) if (!is_over) begin
+    automatic bit has_transfer = 1'b0;
+    cycle++;
+    rst_n <= cycle >= 64'(ResetCycles);
+
+    if (rst_n) begin
+      // Start.
+      if (start_valid && start_ready) is_started = 1'b1;
+      start_valid <= !is_started;
+
+      // Memory.
+      if (mem_cmd_valid && mem_cmd_ready) begin
+        has_transfer = 1'b1;
+        check(golden_check_memory_command(golden, int'(mem_cmd_write), 64'(mem_cmd_address)),
+              "memory command");
+      end
+      if (mem_wdata_valid && mem_wdata_ready) begin
+        has_transfer = 1'b1;
+        check(golden_check_write_beat(golden, 1024'(mem_wdata), 128'(mem_wdata_strobe)),
+              "memory write");
+      end
+      if (mem_rdata_valid && mem_rdata_ready) begin
+        has_transfer = 1'b1;
+        if (!mem_rdata_error) check(golden_check_read_beat(golden, 1024'(mem_rdata)), "memory read");
+      end
+
+      // Response.
+      if (rsp_valid && rsp_ready) begin
+        has_transfer = 1'b1;
+        if (error_at != 0 && 32'(rsp_status) == StatusMemoryError) begin
+          if (!closed) fail("response with a memory error, and the controller is not closed");
+          $display("lockstep: the memory error closed the controller");
+          is_over = 1'b1;
+        end else begin
+          check(golden_check_response(golden, 1024'(rsp_data), int'(rsp_last), int'(rsp_status),
+                                      int'(rsp_found)), "response");
+        end
+        if (!is_in_response && accept_cycles.size() > 0) begin
+          automatic longint unsigned latency = cycle - accept_cycles.pop_front();
+          if (!accept_appends.pop_front()) begin
+            latency_sum += latency;
+            latencies++;
+            if (latency < latency_min) latency_min = latency;
+            if (latency > latency_max) latency_max = latency;
+          end
+        end
+        is_in_response = !rsp_last;
+        if (rsp_last) answered++;
+      end
+      rsp_ready <= !stalls();
+
+      // Commands.
+      if (cmd_valid && cmd_ready) begin
+        has_transfer = 1'b1;
+        if (accepted > 0 && !is_over) check_state(accepted - 1);
+        if (accepted == 0) first_accept = cycle;
+        last_accept = cycle;
+        last_bus_beats = bus_beats;
+        accept_cycles.push_back(cycle);
+        accept_appends.push_back(cmd_op == 2'd3);
+        accepted++;
+        has_command = 1'b0;
+      end
+      if (is_started && !has_command && drawn < accesses && !is_over) draw();
+      if (!cmd_valid || cmd_ready) begin
+        cmd_valid <= has_command && !stalls();
+        cmd_op <= next_op[1:0];
+        cmd_address <= AddressBits'(next_address);
+        cmd_old_leaf <= LeafBits'(next_old_leaf);
+        cmd_new_leaf <= LeafBits'(next_new_leaf);
+      end
+      if (wdata_valid && wdata_ready) begin
+        has_transfer = 1'b1;
+        void'(data_queue.pop_front());
+      end
+      if (!wdata_valid || wdata_ready) begin
+        wdata_valid <= data_queue.size() > 0 && !stalls();
+        wdata <= data_queue.size() > 0 ? BusBits'(data_queue[0]) : '0;
+      end
+
+      // Entropy.
+      if (entropy_valid && entropy_ready) has_entropy = 1'b0;
+      if (!has_entropy) begin
+        check(golden_next_entropy(golden, next_leaf), "entropy");
+        has_entropy = 1'b1;
+      end
+      if (!entropy_valid || entropy_ready) begin
+        entropy_valid <= !stalls();
+        entropy <= LeafWidth'(next_leaf);
+      end
+
+      // Valid stays until ready, with the same payload.
+      if (was_rsp_waiting && (!rsp_valid || {rsp_last, rsp_found, rsp_status, rsp_data} != last_rsp))
+      begin
+        fail("response: changed before it was taken");
+      end
+      if (was_mem_cmd_waiting
+          && (!mem_cmd_valid || {mem_cmd_write, mem_cmd_address} != last_mem_cmd)) begin
+        fail("memory command: changed before it was taken");
+      end
+      if (was_mem_wdata_waiting
+          && (!mem_wdata_valid || {mem_wdata_strobe, mem_wdata} != last_mem_wdata)) begin
+        fail("memory write: changed before it was taken");
+      end
+      was_rsp_waiting = rsp_valid && !rsp_ready;
+      was_mem_cmd_waiting = mem_cmd_valid && !mem_cmd_ready;
+      was_mem_wdata_waiting = mem_wdata_valid && !mem_wdata_ready;
+      last_rsp = {rsp_last, rsp_found, rsp_status, rsp_data};
+      last_mem_cmd = {mem_cmd_write, mem_cmd_address};
+      last_mem_wdata = {mem_wdata_strobe, mem_wdata};
+
+      if (closed && error_at == 0) fail("the controller has closed");
+
+      // The end.
+      idle_cycles = has_transfer ? 0 : idle_cycles + 1;
+      if (!is_over && answered == accesses && idle_cycles == 64'(QuietCycles)) begin
+        if (error_at != 0) fail("the controller did not see the memory error");
+        check(golden_check_all_done(golden), "end");
+        if (!has_failed) check_state(accesses - 1);
+        if (!has_failed && checks_image) check_image();
+        report();
+        is_over = 1'b1;
+      end
+      if (!is_over && idle_cycles == watchdog) begin
+        automatic string missing = "";
+        if (golden_check_all_done(golden) != 0) missing = golden_error(golden);
+        fail($sformatf("no transfer for %0d cycles: %s", watchdog, missing));
+      end
+    end
+    done_o <= is_over;
+    failed_o <= has_failed;
+  end else begin
+    done_o <= 1'b1;
+    failed_o <= has_failed;
+  end
+  // verilator lint_on BLKSEQ
+
+endmodule
