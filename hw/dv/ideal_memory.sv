@@ -140,7 +140,7 @@ module ideal_memory #(
       if (commands.size() > 0) begin
         if (commands[0].write) begin
           wdata_ready_o <= !stalls(stall_wdata_i);
-        end else if (!is_waiting && cycle - commands[0].cycle >= Latency
+        end else if (!is_waiting && cycle - commands[0].cycle >= 64'(Latency)
                      && !stalls(stall_rdata_i)) begin
           automatic bit is_error = error_at_i != 0 && read_beats + 1 == error_at_i;
           rdata_valid_o <= 1'b1;

@@ -124,7 +124,8 @@ mod tests {
             seed: 1,
         };
         assert!(good.tree_config().is_ok());
-        let bad: [(&str, fn(&mut Params)); 9] = [
+        type Change = fn(&mut Params);
+        let bad: [(&str, Change); 9] = [
             ("bus", |it| it.bus_bits = 256),
             ("leaf level", |it| it.leaf_level = 33),
             ("subtree", |it| it.subtree_levels = 0),
