@@ -3,8 +3,8 @@
 /// A RAM with one write port, one read port and a registered output.
 ///
 /// - In a cycle with `write_i`, the word at `write_address_i` becomes `write_data_i`.
-/// - In a cycle with `read_i`, the word at `read_address_i` is read. It is at `read_data_o` from the
-///   next cycle to the next read.
+/// - In a cycle with `read_i`, the word at `read_address_i` is read. `read_data_o` holds it from
+///   the next cycle until the next read.
 /// - Reading the address that is written in the same cycle returns the old word.
 /// - Words and output are undefined until they are written and read. There is no reset.
 /// - Addresses must be below `Depth`.
