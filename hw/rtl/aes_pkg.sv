@@ -57,19 +57,22 @@ package aes_pkg;
     return shifted;
   endfunction
 
+  /// MixColumns of one column, with row 0 in the highest byte.
+  function automatic logic [31:0] mix_column(logic [31:0] x);
+    // Row i of `next` is row i + 1 of the column, and `sum` is a_i + a_(i+1).
+    logic [31:0] next, sum, carry;
+    next = {x[23:0], x[31:24]};
+    sum = x ^ next;
+    // The four bytes of `sum` times 2.
+    carry = {7'b0, sum[31], 7'b0, sum[23], 7'b0, sum[15], 7'b0, sum[7]};
+    sum = ({sum[30:0], 1'b0} & 32'hfefefefe) ^ carry ^ (carry << 1) ^ (carry << 3) ^ (carry << 4);
+    // 2 a_i + 3 a_(i+1) + a_(i+2) + a_(i+3).
+    return sum ^ next ^ {x[15:0], x[31:16]} ^ {x[7:0], x[31:8]};
+  endfunction
+
   function automatic state_t mix_columns(state_t state);
-    state_t mixed;
-    logic [7:0] a [4];
-    for (int column = 0; column < 4; column++) begin
-      for (int row = 0; row < 4; row++) begin
-        a[row] = state[127 - 8 * (4 * column + row) -: 8];
-      end
-      for (int row = 0; row < 4; row++) begin
-        mixed[127 - 8 * (4 * column + row) -: 8] = double(a[row])
-            ^ double(a[(row + 1) % 4]) ^ a[(row + 1) % 4] ^ a[(row + 2) % 4] ^ a[(row + 3) % 4];
-      end
-    end
-    return mixed;
+    return {mix_column(state[127:96]), mix_column(state[95:64]), mix_column(state[63:32]),
+            mix_column(state[31:0])};
   endfunction
 
 endpackage

@@ -2,9 +2,9 @@
 
 /// A synchronous first-in, first-out queue with ready/valid at both ends.
 ///
-/// The oldest entry is at the output while `valid_o` is high. An entry that enters an empty queue is
-/// at the output in the next cycle. A full queue accepts an entry in a cycle in which it hands one
-/// out, so `ready_o` depends on `ready_i` in the same cycle.
+/// The oldest entry is at the output while `valid_o` is high. An entry that enters an empty queue
+/// is at the output in the next cycle. A full queue accepts an entry in the cycle in which it hands
+/// one out: `ready_o` depends on `ready_i` in the same cycle.
 module fifo #(
   // Bits of an entry.
   parameter int unsigned Width = 8,

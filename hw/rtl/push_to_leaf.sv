@@ -69,6 +69,9 @@ module push_to_leaf #(
 
   if (LeafLevel == 0) begin : gen_root_alone
     assign differs = 1'b0;
+
+    logic unused_leaf;
+    assign unused_leaf = ^{path_leaf_q, leaf_i};
   end else begin : gen_differs
     assign differs = {path_leaf_q ^ leaf_i, 1'b0};
   end

@@ -2,7 +2,7 @@
 
 /// The free list of the stash: a queue of slot numbers.
 ///
-/// - After reset the pool fills itself with one slot per cycle. `ready_o` rises after `Slots` cycles.
+/// - After reset the pool fills itself, one slot per cycle. `ready_o` rises after `Slots` cycles.
 /// - While `take_valid_o` is high, `take_slot_o` is a free slot. `take_i` allocates it.
 /// - `give_i` frees `give_slot_i`, which must be allocated. It must not be high before `ready_o`.
 /// - Both may happen in one cycle.
