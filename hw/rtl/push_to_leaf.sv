@@ -41,7 +41,10 @@ module push_to_leaf #(
   output logic                  placed_o,
   output logic [SlotWidth-1:0]  slot_o,
   output logic [LevelWidth-1:0] level_o,
-  output logic [IndexWidth-1:0] index_o
+  output logic [IndexWidth-1:0] index_o,
+
+  // Blocks that were placed in each bucket of the path since the start.
+  output logic [IndexWidth-1:0] occupied_o [Levels]
 );
 
   if (LeafLevel > 40) begin : gen_bad_leaf_level
@@ -55,6 +58,8 @@ module push_to_leaf #(
   logic [LeafWidth-1:0] path_leaf_q;
   logic [IndexWidth-1:0] occupied_q [Levels];
   logic [Levels-1:0] full;
+
+  assign occupied_o = occupied_q;
 
   always_comb begin
     for (int i = 0; i < Levels; i++) begin
