@@ -37,7 +37,8 @@ void *golden_create(int scheme, int leaf_level, int slots, int stash_blocks_max,
 /* Ends the use of a model. NULL does nothing. */
 void golden_destroy(void *golden);
 
-/* Text of the latest error of a model, valid until its next call; of the latest creation for NULL. */
+/* Text of the latest error of a model, valid until its next call.
+ * For NULL: of the latest creation that failed. */
 const char *golden_error(void *golden);
 
 /* Weights of random commands. crowding is the percentage of commands whose new leaf other blocks

@@ -94,9 +94,10 @@ module ideal_memory #(
     return 32'(random_state >> 32) % 100 < percent;
   endfunction
 
-  // All of it is one process, which models and does not describe hardware: first the transfers of the
-  // cycle that ends, then the outputs of the next one.
+  // One process, which is a model and no hardware: first the transfers of the cycle that ends, then
+  // the outputs of the next one.
   // verilator lint_off BLKSEQ
+  // verilator lint_off UNUSEDSIGNAL
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       commands.delete();
@@ -150,6 +151,7 @@ module ideal_memory #(
       end
     end
   end
+  // verilator lint_on UNUSEDSIGNAL
   // verilator lint_on BLKSEQ
 
 endmodule
