@@ -222,7 +222,8 @@ module lockstep #(
   longint unsigned accept_cycles[$];
   bit accept_appends[$];
   beat_t data_queue[$];
-  bit is_started, has_command, has_entropy, is_in_response, is_over, has_failed, checks_image;
+  bit is_started, has_command, has_entropy, is_in_response, is_over, has_failed, has_error;
+  bit checks_image;
   int next_op;
   longint unsigned next_address, next_old_leaf, next_new_leaf, next_leaf;
   // Outputs of the cycle before, which must stay until they are taken.
@@ -310,12 +311,15 @@ module lockstep #(
   endfunction
 
   function automatic void report();
+    automatic string scheme = "Path ORAM";
     automatic longint unsigned background;
     automatic real commands = accepted > 1 ? real'(accepted - 1) : 1.0;
     automatic real cycles = real'(last_accept - first_accept);
+    // A conditional expression would pad the shorter name.
+    if (Raw) scheme = "RAW ORAM";
     check(golden_background_evictions(golden, background), "report");
     $display("lockstep: %s, L %0d, Z %0d, C %0d, A %0d, %0d bytes, %0d bits, %0d AES cores",
-             Raw ? "RAW ORAM" : "Path ORAM", LeafLevel, BucketSlots, StashBlocksMax,
+             scheme, LeafLevel, BucketSlots, StashBlocksMax,
              Raw ? EvictPeriod : 0, BlockBytes, BusBits, AesCores);
     $display("  commands              %0d (%0d read, %0d write, %0d read-remove, %0d append)",
              accepted, operations[0], operations[1], operations[2], operations[3]);
@@ -382,27 +386,31 @@ module lockstep #(
       start_valid <= !is_started;
 
       // Memory.
+      // After an injected error the model says nothing about memory.
+      if (mem_rdata_valid && mem_rdata_ready) begin
+        has_transfer = 1'b1;
+        has_error |= mem_rdata_error;
+        if (!has_error) check(golden_check_read_beat(golden, 1024'(mem_rdata)), "memory read");
+      end
       if (mem_cmd_valid && mem_cmd_ready) begin
         has_transfer = 1'b1;
-        check(golden_check_memory_command(golden, int'(mem_cmd_write), 64'(mem_cmd_address)),
-              "memory command");
+        if (!has_error) begin
+          check(golden_check_memory_command(golden, int'(mem_cmd_write), 64'(mem_cmd_address)),
+                "memory command");
+        end
       end
       if (mem_wdata_valid && mem_wdata_ready) begin
         has_transfer = 1'b1;
-        check(golden_check_write_beat(golden, 1024'(mem_wdata), 128'(mem_wdata_strobe)),
-              "memory write");
-      end
-      if (mem_rdata_valid && mem_rdata_ready) begin
-        has_transfer = 1'b1;
-        if (!mem_rdata_error) begin
-          check(golden_check_read_beat(golden, 1024'(mem_rdata)), "memory read");
+        if (!has_error) begin
+          check(golden_check_write_beat(golden, 1024'(mem_wdata), 128'(mem_wdata_strobe)),
+                "memory write");
         end
       end
 
       // Response.
       if (rsp_valid && rsp_ready) begin
         has_transfer = 1'b1;
-        if (error_at != 0 && 32'(rsp_status) == StatusMemoryError) begin
+        if (has_error && 32'(rsp_status) == StatusMemoryError) begin
           if (!closed) fail("response with a memory error, and the controller is not closed");
           $display("lockstep: the memory error closed the controller");
           is_over = 1'b1;
@@ -427,7 +435,7 @@ module lockstep #(
       // Commands.
       if (cmd_valid && cmd_ready) begin
         has_transfer = 1'b1;
-        if (accepted > 0 && !is_over) check_state(accepted - 1);
+        if (accepted > 0 && !is_over && !has_error) check_state(accepted - 1);
         if (accepted == 0) first_accept = cycle;
         last_accept = cycle;
         last_bus_beats = bus_beats;
@@ -484,12 +492,12 @@ module lockstep #(
       last_mem_cmd = {mem_cmd_write, mem_cmd_address};
       last_mem_wdata = {mem_wdata_strobe, mem_wdata};
 
-      if (closed && error_at == 0) fail("the controller has closed");
+      if (closed && !has_error) fail("the controller has closed");
 
       // The end.
       idle_cycles = has_transfer ? 0 : idle_cycles + 1;
       if (!is_over && answered == accesses && idle_cycles == 64'(QuietCycles)) begin
-        if (error_at != 0) fail("the controller did not see the memory error");
+        if (error_at != 0) fail("the controller did not report the memory error");
         check(golden_check_all_done(golden), "end");
         if (!has_failed) check_state(accesses - 1);
         if (!has_failed && checks_image) check_image();
