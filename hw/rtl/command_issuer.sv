@@ -31,8 +31,8 @@ module command_issuer #(
   localparam int unsigned LevelWidth = $clog2(LeafLevel + 2);
   localparam int unsigned BeatWidth = $clog2(BucketBeats + 1);
 
-  logic active_q, writing_q, headers_q;
-  logic [LeafWidth-1:0] leaf_q;
+  logic active_q, writing_q, headers_q, op_valid, op_ready, op_headers;
+  logic [LeafWidth-1:0] leaf_q, op_leaf;
   logic [BeatWidth-1:0] beat_q;
   logic start, go, last_beat, last_level, last;
   logic [LevelWidth-1:0] level;
@@ -44,8 +44,24 @@ module command_issuer #(
   assign last = last_beat && last_level && writing_q;
   // The output takes the next command.
   assign go = active_q && (!cmd_valid_o || cmd_ready_i);
-  assign op_ready_o = !active_q || (go && last);
-  assign start = op_valid_i && op_ready_o;
+  assign op_ready = !active_q || (go && last);
+  assign start = op_valid && op_ready;
+
+  // Operations wait here until the commands of the one before have left.
+  fifo #(
+    .Width(LeafWidth + 1),
+    .Depth(2)
+  ) u_ops (
+    .clk_i,
+    .rst_ni,
+    .valid_i(op_valid_i),
+    .ready_o(op_ready_o),
+    .data_i ({op_headers_i, op_leaf_i}),
+    .valid_o(op_valid),
+    .ready_i(op_ready),
+    .data_o ({op_headers, op_leaf}),
+    .count_o()
+  );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -75,8 +91,8 @@ module command_issuer #(
 
   always_ff @(posedge clk_i) begin
     if (start) begin
-      leaf_q <= op_leaf_i;
-      headers_q <= op_headers_i;
+      leaf_q <= op_leaf;
+      headers_q <= op_headers;
     end
     if (go) begin
       cmd_write_o <= writing_q;
@@ -94,7 +110,7 @@ module command_issuer #(
   ) u_path (
     .clk_i,
     .start_i    (start || (go && last_beat && last_level)),
-    .leaf_i     (start ? op_leaf_i : leaf_q),
+    .leaf_i     (start ? op_leaf : leaf_q),
     .evictions_i('0),
     .step_i     (go && last_beat),
     .level_o    (level),

@@ -176,14 +176,32 @@ module mask_scheduler #(
 
   // The write counter: the number of the operation, from 1.
   logic [63:0] writes_q;
-  logic encoding_q;
+  logic encoding_q, encode_op, encode_start;
+  logic [LeafWidth-1:0] encode_leaf;
   logic [BeatWidth-1:0] encode_beat_q;
   logic encode_last;
   logic [LevelWidth-1:0] encode_level;
   logic [LeafLevel:0] encode_bucket;
 
-  assign op_ready_o = run_i && !encoding_q;
-  assign exhausted_o = writes_q == '1;
+  // Operations wait here until the masks of the one before have been asked for.
+  fifo #(
+    .Width(LeafWidth),
+    .Depth(2)
+  ) u_ops (
+    .clk_i,
+    .rst_ni,
+    .valid_i(op_valid_i),
+    .ready_o(op_ready_o),
+    .data_i (op_leaf_i),
+    .valid_o(encode_op),
+    .ready_i(encode_start),
+    .data_o (encode_leaf),
+    .count_o()
+  );
+
+  assign encode_start = encode_op && !encoding_q;
+  // Two operations may be waiting.
+  assign exhausted_o = writes_q >= {62'h3fff_ffff_ffff_ffff, 2'b00};
   assign encode_last = encode_beat_q == BeatWidth'(HeadBeats - 1);
   assign wants[Encode] = encoding_q && encode_owed_q != ($bits(encode_owed_q))'(HeadDepth);
   assign requests[Encode] = request_of(writes_q, encode_bucket, encode_beat_q, 1'b1, !Raw);
@@ -193,7 +211,7 @@ module mask_scheduler #(
       writes_q <= '0;
       encoding_q <= 1'b0;
       encode_beat_q <= '0;
-    end else if (op_valid_i && op_ready_o) begin
+    end else if (encode_start) begin
       writes_q <= writes_q + 64'd1;
       encoding_q <= 1'b1;
     end else if (takes[Encode]) begin
@@ -211,8 +229,8 @@ module mask_scheduler #(
     .LeafLevel(LeafLevel)
   ) u_encode_path (
     .clk_i,
-    .start_i    (op_valid_i && op_ready_o),
-    .leaf_i     (op_leaf_i),
+    .start_i    (encode_start),
+    .leaf_i     (encode_leaf),
     .evictions_i('0),
     .step_i     (takes[Encode] && encode_last),
     .level_o    (encode_level),

@@ -116,7 +116,8 @@ module path_writer #(
   logic [LevelWidth-1:0] tables_q;
 
   assign is_headers = Raw && op_kind == AccessOnly;
-  assign start = op_valid && !active_q && arrived_q != '0 && (is_headers || planned_q);
+  assign start =
+      op_valid && !active_q && arrived_q != '0 && (is_headers || planned_q || planned_i);
   assign writing_o = planned_q || (active_q && !is_headers);
 
   // The order of beats.
@@ -166,7 +167,7 @@ module path_writer #(
       block_beat_q <= '0;
     end else begin
       arrived_q <= arrived_q + 2'(arrived_i) - 2'(start);
-      planned_q <= planned_i || (planned_q && !(start && !is_headers));
+      planned_q <= (planned_i || planned_q) && !(start && !is_headers);
       if (start) begin
         active_q <= 1'b1;
         counter_q <= counter_q + 64'd1;
@@ -195,11 +196,13 @@ module path_writer #(
 
   // The slots of the next bucket are gathered from the plan, one in a cycle.
 
-  assign plan_read_o = gathering_q && gather_q != IndexWidth'(BucketSlots);
-  assign plan_level_o = gather_level_q;
-  assign plan_index_o = gather_q;
+  // The read of a bucket's first slot falls into the cycle in which the bucket before is taken.
+  logic gather_first, gathers_q;
 
-  logic gathers_q;
+  assign gather_first = gather_take && gather_level_q != LevelWidth'(LeafLevel);
+  assign plan_read_o = gather_first || (gathering_q && gather_q != IndexWidth'(BucketSlots));
+  assign plan_level_o = gather_first ? gather_level_q + LevelWidth'(1) : gather_level_q;
+  assign plan_index_o = gather_first ? '0 : gather_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -211,7 +214,7 @@ module path_writer #(
       gather_level_q <= '0;
     end else begin
       gathers_q <= plan_read_o;
-      gathered_to_q <= gather_q;
+      gathered_to_q <= plan_index_o;
       if (start && !is_headers) begin
         gathering_q <= 1'b1;
         gather_level_q <= '0;
@@ -219,16 +222,15 @@ module path_writer #(
         gathered_full_q <= 1'b0;
       end else begin
         if (plan_read_o) begin
-          gather_q <= gather_q + IndexWidth'(1);
+          gather_q <= plan_index_o + IndexWidth'(1);
         end
         if (gathers_q && gathered_to_q == IndexWidth'(BucketSlots - 1)) begin
           gathered_full_q <= 1'b1;
         end
         if (gather_take) begin
           gathered_full_q <= 1'b0;
-          gather_q <= '0;
           gather_level_q <= gather_level_q + LevelWidth'(1);
-          gathering_q <= gather_level_q != LevelWidth'(LeafLevel);
+          gathering_q <= gather_first;
         end
       end
     end

@@ -235,7 +235,7 @@ module placer #(
         Arrive: begin
           if (waiting_take && waiting_last) begin
             state_q <= Drain;
-            // The last entry leaves PushToLeaf in three cycles.
+            // The last entry has left PushToLeaf, and is in the plan, when this count is 0.
             drain_q <= 3'd3;
           end
         end
