@@ -34,6 +34,8 @@ module block_server #(
   // The command failed: it is answered with this status and exchanges nothing.
   input  logic                      fail_i,
   input  oram_pkg::status_e         status_i,
+  // The headers of the path have been opened: it is known which block to open, if it is there.
+  input  logic                      headers_i,
   // Where the block is: in the stash, or there since it was read from the path, in RAW ORAM still
   // sealed.
   input  logic                      found_in_stash_i,
@@ -61,11 +63,13 @@ module block_server #(
   output logic [BlockBeatWidth-1:0] store_beat_o,
   output logic [BusBits-1:0]        store_data_o,
 
-  // The exchange ends in this cycle. The placer gets an arrival: a block that is new in the queue,
-  // or none.
-  output logic                      served_o,
+  // The exchange begins in this cycle. The placer gets an arrival: a block that is new in the
+  // queue, or none.
+  output logic                      arrival_valid_o,
   output logic                      arrival_real_o,
   output logic [PlaceWidth-1:0]     arrival_place_o,
+  // The exchange ends in this cycle.
+  output logic                      served_o,
 
   output logic                      rsp_valid_o,
   input  logic                      rsp_ready_i,
@@ -84,7 +88,7 @@ module block_server #(
   logic found_q, sealed_q, is_new_q, mask_asked_q;
   logic [PlaceWidth-1:0] place_q;
   logic [BlockBeatWidth-1:0] beat_q, data_beat_q;
-  logic has_data_q, last_beat, found, is_write, exchange;
+  logic has_data_q, last_beat, found, is_write, is_sealed, begin_exchange, exchange;
   status_e status_q;
 
   // The user's block, and then the answer.
@@ -101,13 +105,18 @@ module block_server #(
   assign data_ready_o = state_q != Idle && !has_data_q;
   assign data_take = data_valid_i && data_ready_o;
 
-  assign mask_request_o = Raw && op_q != OpAppend
-      && (state_q == Load || state_q == Exchange) && !mask_asked_q;
+  assign mask_request_o = Raw && op_q != OpAppend && headers_i && serving_o && !mask_asked_q;
   assign exchange = state_q == Exchange && (mask_valid_i || !Raw || op_q == OpAppend);
   assign mask_ready_o = exchange && op_q != OpAppend;
 
   // A block that is nowhere comes into being when it is written.
-  assign free_take_o = state_q == Wait && start_i && has_data_q && !fail_i && !found && is_write;
+  assign begin_exchange = state_q == Wait && start_i && has_data_q;
+  assign free_take_o = begin_exchange && !fail_i && !found && is_write;
+  assign is_sealed = Raw && found_on_path_i && !found_in_stash_i && !fail_i;
+  assign arrival_valid_o = begin_exchange;
+  assign arrival_real_o = free_take_o || (is_sealed && op_q != OpReadRemove);
+  assign arrival_place_o =
+      found_in_stash_i ? stash_place_i : found_on_path_i ? path_place_i : free_place_i;
 
   // An appended block was nowhere. The writer may be reading the stash meanwhile.
   assign load_o = state_q == Load && op_q != OpAppend;
@@ -121,8 +130,6 @@ module block_server #(
   assign store_data_o = new_data;
 
   assign served_o = state_q == Finish;
-  assign arrival_real_o = is_new_q || (sealed_q && op_q != OpReadRemove);
-  assign arrival_place_o = place_q;
   assign free_give_o = state_q == Finish && found_q && op_q == OpReadRemove;
   assign free_give_place_o = place_q;
 
@@ -165,9 +172,9 @@ module block_server #(
         end
         Wait: begin
           beat_q <= '0;
-          if (start_i && has_data_q) begin
+          if (begin_exchange) begin
             found_q <= found && !fail_i;
-            sealed_q <= Raw && found_on_path_i && !found_in_stash_i && !fail_i;
+            sealed_q <= is_sealed;
             is_new_q <= free_take_o;
             status_q <= status_i;
             state_q <= fail_i ? Finish : Load;
@@ -199,8 +206,8 @@ module block_server #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (state_q == Wait && start_i && has_data_q) begin
-      place_q <= found_in_stash_i ? stash_place_i : found_on_path_i ? path_place_i : free_place_i;
+    if (begin_exchange) begin
+      place_q <= arrival_place_o;
     end
     if (data_take) begin
       buffer_q[data_beat_q] <= data_i;

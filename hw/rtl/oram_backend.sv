@@ -203,8 +203,9 @@ module oram_backend #(
   op_e op_q;
   logic [AddressBits-1:0] address_q;
   logic [LeafWidth-1:0] new_leaf_q;
-  // The command has a session of the placer; its path has been opened.
-  logic session_q, opened_q;
+  // The command has a session of the placer; the headers of its path have been opened; all of the
+  // path has been opened.
+  logic session_q, headers_q, opened_q;
   logic due, due_q, evict_pending_q, evict_begin, evict_follow;
   logic [PeriodWidth-1:0] since_q;
   logic [63:0] evictions_q;
@@ -256,6 +257,7 @@ module oram_backend #(
     if (!rst_ni) begin
       op_q <= OpRead;
       session_q <= 1'b0;
+      headers_q <= 1'b0;
       opened_q <= 1'b0;
       due_q <= 1'b0;
       evict_pending_q <= 1'b0;
@@ -266,10 +268,12 @@ module oram_backend #(
       if (accept) begin
         op_q <= cmd_op_i;
         session_q <= command_start;
+        headers_q <= 1'b0;
         opened_q <= 1'b0;
         due_q <= due && command_start;
-      end else if (opened) begin
-        opened_q <= 1'b1;
+      end else begin
+        headers_q <= headers_q || headers;
+        opened_q <= opened_q || opened;
       end
       if (command_start && cmd_on_path) begin
         since_q <= due ? '0 : since_q + PeriodWidth'(1);
@@ -437,7 +441,7 @@ module oram_backend #(
 
   // The way in.
 
-  logic opened, arrived, path_found;
+  logic headers, opened, arrived, path_found;
   logic [PlaceWidth-1:0] path_place;
   logic table_write;
   logic [LevelWidth-1:0] table_level;
@@ -502,6 +506,7 @@ module oram_backend #(
     .table_level_o    (table_level),
     .table_o          (opened_table),
     .arrived_o        (arrived),
+    .headers_o        (headers),
     .opened_o         (opened),
     .found_o          (path_found),
     .found_place_o    (path_place),
@@ -514,7 +519,7 @@ module oram_backend #(
 
   // The command is served.
 
-  logic stash_found, served, server_real, server_start;
+  logic stash_found, served, server_arrival, server_real, server_start;
   logic [PlaceWidth-1:0] stash_place, server_place;
 
   assign server_start = !session_q || (scanned && (opened_q || op_q == OpAppend));
@@ -539,6 +544,7 @@ module oram_backend #(
     .start_i          (server_start),
     .fail_i           (closed_o),
     .status_i         (status_q),
+    .headers_i        (headers_q),
     .found_in_stash_i (stash_found),
     .stash_place_i    (stash_place),
     .found_on_path_i  (path_found && op_q != OpAppend),
@@ -560,9 +566,10 @@ module oram_backend #(
     .store_place_o    (server_store_place),
     .store_beat_o     (server_store_beat),
     .store_data_o     (server_store_data),
-    .served_o         (served),
+    .arrival_valid_o  (server_arrival),
     .arrival_real_o   (server_real),
     .arrival_place_o  (server_place),
+    .served_o         (served),
     .rsp_valid_o,
     .rsp_ready_i,
     .rsp_data_o,
@@ -590,7 +597,7 @@ module oram_backend #(
     end
   end
 
-  assign server_placed = served && session_q;
+  assign server_placed = server_arrival && session_q;
 
   placer #(
     .LeafLevel  (LeafLevel),
@@ -653,6 +660,7 @@ module oram_backend #(
     .op_ready_o    (writer_ready),
     .op_kind_i     (op_kind),
     .planned_i     (planned),
+    .serving_i     (serving),
     .arrived_i     (arrived),
     .writing_o     (writing),
     .plan_read_o   (plan_read),

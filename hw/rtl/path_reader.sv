@@ -89,8 +89,10 @@ module path_reader #(
   output logic [LevelWidth-1:0]       table_level_o,
   output logic [AddressTableBits-1:0] table_o,
 
-  // All beats of the operation have arrived, and all have been opened. One cycle each.
+  // All beats of the operation have arrived; all headers have been opened; all beats have been
+  // opened. One cycle each.
   output logic                        arrived_o,
+  output logic                        headers_o,
   output logic                        opened_o,
 
   // Where the wanted block was on the path. It stays until the next operation begins. If it was
@@ -481,6 +483,8 @@ module path_reader #(
   assign placed_address_o = entry.address;
   assign placed_leaf_o = is_wanted ? wanted_leaf_i : entry.leaf;
   assign placed_place_o = free_place_i;
+  assign headers_o =
+      opened_valid_q && context_q.header && context_q.level == LevelWidth'(LeafLevel);
   assign opened_o = opened_valid_q && context_q.last;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

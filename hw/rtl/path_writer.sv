@@ -34,6 +34,8 @@ module path_writer #(
 
   // There is a new plan. One cycle.
   input  logic                        planned_i,
+  // A command is being served: blocks of the stash change.
+  input  logic                        serving_i,
   // All beats of an operation have arrived, in the order of operations. One cycle.
   input  logic                        arrived_i,
   // A plan is being written, or waits for it.
@@ -117,7 +119,8 @@ module path_writer #(
 
   assign is_headers = Raw && op_kind == AccessOnly;
   assign start =
-      op_valid && !active_q && arrived_q != '0 && (is_headers || planned_q || planned_i);
+      op_valid && !active_q && arrived_q != '0
+      && (is_headers || ((planned_q || planned_i) && !serving_i));
   assign writing_o = planned_q || (active_q && !is_headers);
 
   // The order of beats.
