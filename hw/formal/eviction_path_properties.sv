@@ -122,7 +122,8 @@ module eviction_path_properties #(
       always_comb begin
         if (walking_q) begin
           assert (expected_q[level + 1]
-                  == (expected_q[level] >> 1) + CountWidth'(expected_q[level][0] && !leaf_q[level]));
+                  == (expected_q[level] >> 1)
+                      + CountWidth'(expected_q[level][0] && !leaf_q[level]));
         end
       end
     end
