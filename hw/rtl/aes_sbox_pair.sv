@@ -27,9 +27,18 @@ module aes_sbox_pair #(
       b_o <= rom[b_i];
     end
   end else begin : gen_luts
+    // A memory too: Yosys takes minutes for 160 selections from the constant of 2048 bits.
+    (* ram_style = "logic" *) logic [7:0] rom [256];
+
+    initial begin
+      for (int i = 0; i < 256; i++) begin
+        rom[i] = aes_pkg::sub_byte(8'(i));
+      end
+    end
+
     always_ff @(posedge clk_i) begin
-      a_o <= aes_pkg::sub_byte(a_i);
-      b_o <= aes_pkg::sub_byte(b_i);
+      a_o <= rom[a_i];
+      b_o <= rom[b_i];
     end
   end
 
