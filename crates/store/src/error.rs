@@ -103,6 +103,11 @@ impl OpenError {
         Self { message: format!("{name}: {}", self.message), ..self }
     }
 
+    /// The same error with another message.
+    pub(crate) fn saying(self, message: String) -> Self {
+        Self { message, ..self }
+    }
+
     /// The same, and more of what to do.
     pub(crate) fn with(self, advice: &str) -> Self {
         Self { message: self.message + advice, ..self }

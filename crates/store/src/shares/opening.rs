@@ -34,17 +34,17 @@ impl SharedStore {
         let others = servers.iter().enumerate().filter(|(at, _)| *at != first);
         let mut made = at_once(others.map(|(_, server)| server), create);
         made.insert(first, Ok(made_first));
-        let (mut stores, mut failure) = (Vec::new(), None);
+        let (mut stores, mut failures) = (Vec::new(), Failures::default());
         for (made, called) in made.into_iter().zip(names(&servers)) {
             match made {
                 Ok(store) => stores.push(Some(store)),
                 Err(error) => {
                     stores.push(None);
-                    failure.get_or_insert_with(|| error.of(&called));
+                    failures.add(called, error);
                 }
             }
         }
-        if let Some(error) = failure {
+        if let Some(error) = failures.into_error() {
             for (store, server) in stores.into_iter().zip(&servers) {
                 if store.is_some() {
                     drop(store);
@@ -168,13 +168,15 @@ impl SharedStore {
     /// When one of them does not say.
     pub fn look(servers: &[ShareServer], volume: &str) -> Result<Option<String>, OpenError> {
         let looked = at_once(servers, |dial| RemoteStore::look(dial, volume));
-        let mut found = None;
+        let (mut found, mut failures) = (None, Failures::default());
         for (looked, called) in looked.into_iter().zip(names(servers)) {
-            if looked.map_err(|error| error.of(&called))? {
-                found.get_or_insert(called);
+            match looked {
+                Ok(true) => drop(found.get_or_insert(called)),
+                Ok(false) => (),
+                Err(error) => failures.add(called, error),
             }
         }
-        Ok(found)
+        failures.into_error().map_or(Ok(found), Err)
     }
 
     /// What there is of a volume on each of the servers, as [`Location::remains`](crate::Location::remains) says.
@@ -185,7 +187,7 @@ impl SharedStore {
         let mode = RemoteMode::Read { may_be_cut_off: true };
         let found = at_once(servers, |dial| RemoteStore::open(dial, mode, options.clone()));
         let mut remains = Remains { bytes: Some(0), ..Default::default() };
-        let mut refused: Option<OpenError> = None;
+        let mut failures = Failures::default();
         for (found, called) in found.into_iter().zip(names(servers)) {
             match found {
                 Ok((store, condition)) => {
@@ -195,13 +197,10 @@ impl SharedStore {
                 }
                 Err(error) if error.kind() == OpenErrorKind::Missing => remains.absent.push(called),
                 Err(error) if error.kind() == OpenErrorKind::Damaged => remains.bytes = None,
-                Err(error) if refused.is_none() || error.kind() == OpenErrorKind::Locked => {
-                    refused = Some(error.of(&called));
-                }
-                Err(_) => (),
+                Err(error) => failures.add(called, error),
             }
         }
-        if let Some(error) = refused {
+        if let Some(error) = failures.into_error() {
             return Err(error);
         }
         let is_nowhere = remains.absent.len() == servers.len();
@@ -214,17 +213,15 @@ impl SharedStore {
     /// When there is none on any, or it cannot be removed from one: it is from the others.
     pub fn remove(servers: &[ShareServer], volume: &str) -> Result<(), OpenError> {
         let removed = at_once(servers, |dial| RemoteStore::remove(dial, volume));
-        let (mut failure, mut is_removed) = (None, false);
+        let (mut failures, mut is_removed) = (Failures::default(), false);
         for (removed, called) in removed.into_iter().zip(names(servers)) {
             match removed {
                 Ok(()) => is_removed = true,
                 Err(error) if error.kind() == OpenErrorKind::Missing => (),
-                Err(error) => {
-                    failure.get_or_insert_with(|| error.of(&called));
-                }
+                Err(error) => failures.add(called, error),
             }
         }
-        match failure {
+        match failures.into_error() {
             Some(error) if is_removed => {
                 Err(error.with(". It is removed from other servers: remove it again"))
             }
@@ -262,8 +259,30 @@ impl SharedStore {
     }
 }
 
+/// The failures of several servers.
+#[derive(Default)]
+pub(super) struct Failures(Vec<(String, OpenError)>);
+
+impl Failures {
+    /// Adds the failure of the server of this name.
+    pub(super) fn add(&mut self, server: String, error: OpenError) {
+        self.0.push((server, error));
+    }
+
+    /// One error, of the kind of the first failure, that names all servers with a failure of this
+    /// kind. If another client uses or makes the volume, the error says that instead.
+    pub(super) fn into_error(self) -> Option<OpenError> {
+        let is_locked = |(_, error): &&(String, OpenError)| error.kind() == OpenErrorKind::Locked;
+        let kind = self.0.iter().find(is_locked).or(self.0.first())?.1.kind();
+        let failed: Vec<_> = self.0.into_iter().filter(|(_, error)| error.kind() == kind).collect();
+        let texts = failed.iter().map(|(server, error)| (server.clone(), error.to_string()));
+        let message = join_failures(texts);
+        failed.into_iter().next().map(|(_, first)| first.saying(message))
+    }
+}
+
 /// Does something with every server, on a thread for each: one that does not answer keeps nobody waiting for the others.
-fn at_once<'s, T: Send>(
+pub(super) fn at_once<'s, T: Send>(
     servers: impl IntoIterator<Item = &'s ShareServer>,
     act: impl Fn(Box<dyn crate::Dial>) -> Result<T, OpenError> + Sync,
 ) -> Vec<Result<T, OpenError>> {

@@ -4,7 +4,7 @@ use oblivio_core::error::join_failures;
 use oblivio_core::records::{self, RecordPlace};
 use oblivio_core::store::BucketStore;
 
-use super::opening::{check, check_has_volume, names};
+use super::opening::{Failures, at_once, check, check_has_volume, names};
 use super::{ShareServer, SharedStore};
 use crate::error::{OpenError, OpenErrorKind};
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
@@ -35,6 +35,7 @@ impl SharedStore {
             RemoteMode::Look => mode,
             _ => RemoteMode::Read { may_be_cut_off: true },
         };
+        let mut failures = Failures::default();
         // What else is wrong with it is what it is made anew for.
         if let Err(error) = RemoteStore::open((lost.dialing)(), first, options.clone())
             && is_in_the_way(&error)
@@ -46,7 +47,21 @@ impl SharedStore {
                 ),
                 _ => error,
             };
-            return Err(error.of(&called[repaired]));
+            let is_missing = error.kind() == OpenErrorKind::Unreachable;
+            failures.add(called[repaired].clone(), error);
+            // Names all that are missing. Only a look takes the volume from no other client.
+            if is_missing && mode == RemoteMode::Look {
+                let others = servers.iter().zip(&called).enumerate();
+                let others = others.filter(|(i, _)| *i != repaired).map(|(_, other)| other);
+                let open = |dial| RemoteStore::open(dial, mode, options.clone());
+                let opened = at_once(others.clone().map(|(server, _)| server), open);
+                for ((_, name), opened) in others.zip(opened) {
+                    opened.err().into_iter().for_each(|error| failures.add(name.clone(), error));
+                }
+            }
+        }
+        if let Some(error) = failures.into_error() {
+            return Err(error);
         }
         let mut opened = Vec::new();
         let mut shapes = None;

@@ -421,11 +421,27 @@ fn servers_that_are_missing_for_the_same_reason_share_it_in_messages() {
     drop(store);
     let open = SharedStore::open(reached(&servers), RemoteMode::Write, 1, quick());
     let repair = SharedStore::open_to_repair(reached(&servers), 0, RemoteMode::Write, 1, quick());
+    let of_missing =
+        SharedStore::open_to_repair(reached(&servers), 2, RemoteMode::Look, 1, quick());
+    let name = crate::server::NAME;
+    let new = [(); 5].map(|()| Server::new());
+    be_there(&[&new[2], &new[3], &new[4]], false);
     let missing = "server 3 (host3:1), server 4 (host4:1), server 5 (host5:1): ";
     for (message, expected) in [
         (in_use, "2 of the servers are there, and 3 are needed. Missing: "),
         (open.err().unwrap().to_string(), ""),
         (repair.err().unwrap().to_string(), ""),
+        (of_missing.err().unwrap().to_string(), ""),
+        (SharedStore::look(&reached(&servers), name).unwrap_err().to_string(), ""),
+        (SharedStore::remains(&reached(&servers), &quick()).err().unwrap().to_string(), ""),
+        (SharedStore::remove(&reached(&servers), name).unwrap_err().to_string(), ""),
+        (
+            SharedStore::create(reached(&servers), &shapes(), 1, quick())
+                .err()
+                .unwrap()
+                .to_string(),
+            "",
+        ),
     ] {
         assert!(message.starts_with(&format!("{expected}{missing}")), "{message}");
         assert_eq!(message.matches("connection refused").count(), 1, "{message}");
