@@ -123,6 +123,7 @@ pub(crate) enum Kind {
     View,
     /// `view export`.
     Csv,
+    /// `view show --svg`.
     Picture,
     /// `plan --alloc-output`.
     Slots,
@@ -203,8 +204,9 @@ impl Output {
     pub(crate) fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
-        // Only the owner may read recorded shares: those of t + 1 servers reveal the blocks.
-        if let (Kind::View | Kind::Csv, Begun::File(unnamed)) = (kind, &output.0)
+        // Only the owner may read recorded shares: those of t + 1 servers reveal the blocks. A
+        // picture of a view shows which buckets storage saw, and when.
+        if let (Kind::View | Kind::Csv | Kind::Picture, Begun::File(unnamed)) = (kind, &output.0)
             && path.symlink_metadata().is_err()
         {
             let private = unnamed.file().set_permissions(Permissions::from_mode(0o600));
@@ -483,7 +485,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         let path = folder.path().join("it.view");
-        for kind in [Kind::View, Kind::Csv] {
+        for kind in [Kind::View, Kind::Csv, Kind::Picture] {
             Output::begin(&path, kind).unwrap().finish().unwrap();
             assert_eq!(mode(&path), 0o600);
             fs::remove_file(&path).unwrap();

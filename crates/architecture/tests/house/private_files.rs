@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
-/// Sources that create files of volumes, of servers and of mounts. Reports, traces and pictures,
-/// which other commands write, follow the umask.
+/// Sources that create files of volumes, of servers and of mounts. Reports and traces, which other
+/// commands write, follow the umask. Recorded views and their pictures are private in `files.rs`.
 const SOURCES: [&str; 7] = [
     "wire/src",
     "store/src",

@@ -14,7 +14,7 @@ use super::survey::TreeSurvey;
 use super::uniformity::Uniformity;
 use crate::drawing::{Area, Panel, draw_legend, draw_seen, labelled_panel};
 use crate::error::CliError;
-use crate::files::{self, Kind};
+use crate::files::{Kind, Output};
 
 const SIZE: (u32, u32) = (1400, 1100);
 
@@ -35,7 +35,7 @@ pub(super) fn draw(look: &Look, named: Option<u16>, path: &Path) -> Result<(), C
     let mut svg = String::new();
     draw_panels(&mut svg, look, seen, tree)
         .map_err(|error| CliError::Engine(format!("the picture could not be drawn: {error}")))?;
-    files::replace(path, Kind::Picture, &svg)
+    Output::with(path, Kind::Picture, &svg)?.finish()
 }
 
 /// Why there is no picture of the tree that is `named`, or of none.

@@ -101,6 +101,7 @@ fn a_view_is_drawn_and_exported() {
     record(&world, VOLUME);
     let text = world.good("view show disk.view --svg disk.svg");
     assert!(text.ends_with("picture    disk.svg\n"), "{text}");
+    world.assert_private("disk.svg");
     let picture = fs::read_to_string(world.path("disk.svg")).unwrap();
     for part in ["What storage saw of tree 2", "Each level", "Leaves: p =", "When"] {
         assert!(picture.contains(part), "no {part:?}");
