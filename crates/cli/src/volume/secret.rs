@@ -219,7 +219,12 @@ fn read_bounded(path: &Path, bytes_max: usize) -> Result<Zeroizing<Vec<u8>>, Cli
 
 /// At most one byte more than a passphrase can have.
 fn output_of(command: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
-    let failed = |cause: String| CliError::Input(format!("the passphrase command failed: {cause}"));
+    let failed = |cause: String| {
+        CliError::Input(format!(
+            "the passphrase command failed ({cause}): run it in a shell to see why, or supply the \
+             passphrase in another way (`--help` lists the options)"
+        ))
+    };
     let mut child = Command::new("/bin/sh")
         .args(["-c", command])
         .stdin(Stdio::inherit())

@@ -78,7 +78,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("info disk.obl --key-file large", "it is no key"),
         ("info disk.obl --key-file empty", "byte"),
         ("info disk.obl --passphrase-file empty", "byte"),
-        ("info disk.obl --passphrase-command false", "the passphrase command failed"),
+        ("info disk.obl --passphrase-command false", "run it in a shell to see why"),
         ("info disk.obl", "name one with --key-file"),
         ("create disk.obl --size 16M --key-file key", "choose another name"),
         ("create new.obl --size 0 --key-file key", "byte"),
