@@ -170,13 +170,10 @@ impl SecretKey {
     /// Writes a new key file, for its owner alone.
     ///
     /// # Errors
-    /// When there is one already, or the system refuses.
-    pub fn write(&self, path: &Path) -> Result<(), KeyError> {
-        let shown = path.display();
-        let refused =
-            |cause: io::Error| KeyError(format!("cannot make the key file {shown}: {cause}"));
-        let mut file =
-            private::file_options().write(true).create_new(true).open(path).map_err(refused)?;
+    /// When there is one already, or the system refuses. A file that cannot be written to its end
+    /// is removed.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let mut file = private::file_options().write(true).create_new(true).open(path)?;
         let body = Zeroizing::new(STANDARD.encode(&*self.pkcs8));
         let mut text = Zeroizing::new(String::from("-----BEGIN PRIVATE KEY-----\n"));
         for line in body.as_bytes().chunks(64) {
@@ -184,7 +181,10 @@ impl SecretKey {
             text.push('\n');
         }
         text.push_str("-----END PRIVATE KEY-----\n");
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(refused)
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
+            // If it cannot be removed either, the cause of the first failure says more.
+            let _ = fs::remove_file(path);
+        })
     }
 }
 
@@ -363,7 +363,7 @@ mod tests {
         let key = SecretKey::generate().unwrap();
         key.write(&path).unwrap();
         assert_eq!(SecretKey::read(&path).unwrap().public(), key.public());
-        assert!(key.write(&path).unwrap_err().to_string().contains("cannot make"));
+        assert_eq!(key.write(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         let error = SecretKey::read(&path).map(drop).unwrap_err().to_string();
         assert!(error.contains("chmod 600"), "{error}");

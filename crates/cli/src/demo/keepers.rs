@@ -78,7 +78,8 @@ impl Keepers {
         let unusable = |error: KeyError| CliError::Output(error.to_string());
         let key = |name: &str| {
             let key = SecretKey::generate().map_err(unusable)?;
-            key.write(&folder.join(name)).map_err(unusable)?;
+            let path = folder.join(name);
+            key.write(&path).map_err(|error| files::cannot_write(&path, &error))?;
             Ok::<_, CliError>(key.public())
         };
         let owner = key("client.key")?;

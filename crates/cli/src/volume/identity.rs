@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::args::{ClientKeyArgs, ServerKeyArgs};
 use crate::error::CliError;
-use crate::output;
+use crate::{files, output};
 
 /// `oblivio key client`: prints a line of a server's allow file.
 pub(crate) fn client(args: &ClientKeyArgs) -> Result<(), CliError> {
@@ -46,7 +46,7 @@ fn read_or_make(path: &Path) -> Result<PublicKey, CliError> {
         return Ok(SecretKey::read(path).map_err(unusable)?.public());
     }
     let key = SecretKey::generate().map_err(unusable)?;
-    key.write(path).map_err(unusable)?;
+    key.write(path).map_err(|error| files::cannot_write(path, &error))?;
     output::remark(&format!("a new key is in {}: keep it from others", path.display()));
     Ok(key.public())
 }

@@ -51,6 +51,11 @@ fn files_that_may_not_be_longer_are_a_full_disk() {
     };
     with_short_files(&format!("create {VOLUME} --size 16M --state ./state"));
     assert!(!world.path("disk.obl").exists() && !world.path("state").exists());
+    for command in ["key client some.key --name alice", "key server some.key"] {
+        let (code, message) = common::after(world.path(""), "ulimit -f 0;", command);
+        assert!(code == 10 && message.contains("allow longer files"), "{code}: {message}");
+        assert!(!world.path("some.key").exists());
+    }
 
     world.good(&format!("create {VOLUME} --size 16M"));
     fs::write(world.path("data"), bytes(2, MIB)).unwrap();
