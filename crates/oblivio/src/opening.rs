@@ -11,10 +11,10 @@ use oblivio_store::{
 use oblivio_volume::keys::{Attempt, Secret, SecretKind};
 use oblivio_volume::state_dir::{FsStateDir, StateDir};
 use oblivio_volume::superblock::{
-    LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeParams,
+    LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeId, VolumeParams,
 };
 use oblivio_volume::unlock::{self, NewerCopies, UnlockError};
-use oblivio_volume::volume::shapes;
+use oblivio_volume::volume::{explain_rollback, shapes};
 use oblivio_volume::{Volume, VolumeError};
 
 use crate::error::{Error, ErrorKind};
@@ -173,8 +173,18 @@ impl Locked<'_> {
             None => (open()?, true),
         };
         let said = |error| if is_alone { error } else { of_unfinished(self.location, error) };
-        let owner = self.owner_in(&mut found.store, found.condition.is_cut_off, secret, said)?;
-        let state = state_of(self.state, &owner)?;
+        let is_cut_off = found.condition.is_cut_off;
+        let owner = match self.owner_in(&mut found.store, is_cut_off, secret, said) {
+            Ok(owner) => owner,
+            Err(NoOwner::Older(newest, error)) => {
+                return Err(of(match self.directory(newest.superblock.volume_id()) {
+                    Some(dir) => explain_rollback(found.store, &dir, &newest, error),
+                    None => error,
+                }));
+            }
+            Err(NoOwner::Other(error)) => return Err(error),
+        };
+        let state = state_of(self.state, owner.superblock.volume_id())?;
         // Whoever uses the directory keeps the volume, and nobody comes in between until it is opened.
         let dir = match self.newer {
             NewerCopies::Refuse if !options.read_only => home::open(&state)?,
@@ -248,14 +258,20 @@ impl Locked<'_> {
     /// Whoever can unlock the volume in a store that is open to look or to read.
     ///
     /// # Errors
-    /// Those of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) where somebody is making the volume.
+    /// Those of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) where somebody is making the volume;
+    /// [`StoreRolledBack`](ErrorKind::StoreRolledBack) if the secret opens only the newer superblock
+    /// that the client's directory names.
     pub fn owner_of<E: From<Error>>(
         &self,
         store: &mut impl BucketStore,
         is_cut_off: bool,
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<Unlocked, E> {
-        self.owner_in(store, is_cut_off, secret, |error| of_unfinished(self.location, error))
+        let without = |error| of_unfinished(self.location, error);
+        self.owner_in(store, is_cut_off, secret, without).map_err(|error| match error {
+            NoOwner::Older(_, error) => of(error),
+            NoOwner::Other(error) => error,
+        })
     }
 
     /// The same. `without` is what to say of a store without a superblock.
@@ -265,50 +281,66 @@ impl Locked<'_> {
         is_cut_off: bool,
         secret: impl FnOnce() -> Result<Secret, E>,
         without: impl FnOnce(Error) -> Error,
-    ) -> Result<Unlocked, E> {
+    ) -> Result<Unlocked, NoOwner<E>> {
         let mut kind = None;
         let secret = || secret().inspect(|secret| kind = Some(secret.kind()));
         let client_copy = self.client_copy();
-        // If the directory is in use, an opening of the volume fails later.
-        let directory = |owner: &Unlocked| -> Option<Box<dyn StateDir>> {
-            let dir = home::open_to_read(&state_of(self.state, owner).ok()?).ok()?;
-            Some(Box::new(dir))
+        let directory = |volume| -> Option<Box<dyn StateDir>> {
+            self.directory(volume).map(|dir| Box::new(dir) as _)
         };
         let client_copy = client_copy.as_ref();
         let unlocked =
             unlock::unlock(store, self.attempt, self.newer, client_copy, directory, secret);
-        let owner = unlocked.map_err(|error| match error {
-            UnlockError::NoSuperblock(_) if is_cut_off => {
-                let or_copy = match self.state {
-                    Some(_) => "",
-                    None => ", or name the client's directory, which has another copy",
-                };
-                E::from(Error::new(
-                    ErrorKind::Tampered,
-                    format!(
-                        "so much was cut off the file that no copy of the superblock is left: \
-                         restore it from a backup{or_copy}"
-                    ),
-                ))
-            }
-            UnlockError::NoSuperblock(error) => {
-                without(no_superblock(error, self.location.kind())).into()
-            }
-            UnlockError::NoSecret(error) => error,
-            UnlockError::NotUnlocked(error) => not_unlocked(error, kind).into(),
+        let owner = unlocked.map_err(|error| {
+            NoOwner::Other(match error {
+                UnlockError::Older { newest, error } => return NoOwner::Older(newest, error),
+                UnlockError::NoSuperblock(_) if is_cut_off => {
+                    let or_copy = match self.state {
+                        Some(_) => "",
+                        None => ", or name the client's directory, which has another copy",
+                    };
+                    E::from(Error::new(
+                        ErrorKind::Tampered,
+                        format!(
+                            "so much was cut off the file that no copy of the superblock is left: \
+                             restore it from a backup{or_copy}"
+                        ),
+                    ))
+                }
+                UnlockError::NoSuperblock(error) => {
+                    without(no_superblock(error, self.location.kind())).into()
+                }
+                UnlockError::NoSecret(error) => error,
+                UnlockError::NotUnlocked(error) => not_unlocked(error, kind).into(),
+            })
         })?;
-        check_parties(self.location, owner.superblock.params())?;
+        let checked = check_parties(self.location, owner.superblock.params());
+        checked.map_err(|error| NoOwner::Other(error.into()))?;
         Ok(owner)
+    }
+
+    /// The client's directory of a volume, open to read. `None` if it does not open: if it is in
+    /// use, an opening of the volume fails later.
+    fn directory(&self, volume: VolumeId) -> Option<FsStateDir> {
+        home::open_to_read(&state_of(self.state, volume).ok()?).ok()
     }
 }
 
-/// The client's directory of an owner: the one that is named, or that of the user.
+/// Why [`Locked::owner_in`] finds no owner.
+enum NoOwner<E> {
+    /// The secret opens only the superblock that the client's directory names.
+    Older(Box<Unlocked>, VolumeError),
+    /// Any other error.
+    Other(E),
+}
+
+/// The client's directory of a volume: the one that is named, or that of the user.
 ///
 /// # Errors
 /// [`Input`](ErrorKind::Input) if there is neither.
-pub fn state_of(named: Option<&Path>, owner: &Unlocked) -> Result<PathBuf, Error> {
+pub fn state_of(named: Option<&Path>, volume: VolumeId) -> Result<PathBuf, Error> {
     let named = named.map(Path::to_owned);
-    named.or_else(|| home::client_directory(owner.superblock.volume_id())).ok_or_else(|| {
+    named.or_else(|| home::client_directory(volume)).ok_or_else(|| {
         let message = "there is no home directory: name the client's directory";
         Error::new(ErrorKind::Input, message)
     })

@@ -116,7 +116,7 @@ impl Place {
         };
         let mut coins = Coins::from_system()?;
         let owner = creation::owner(params, secret, cost, "", &mut coins)?;
-        let state = opening::state_of(self.state.as_deref(), &owner)?;
+        let state = opening::state_of(self.state.as_deref(), owner.superblock.volume_id())?;
         let creation = Creation {
             location: &self.location,
             storage: &self.storage,

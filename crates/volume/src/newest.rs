@@ -11,9 +11,10 @@
 //! another superblock with the number of the next one.
 //!
 //! Beside it is a copy of the superblock itself, as storage holds it. A [rescue](crate::rescue)
-//! uses the copy if storage shows no superblock. Storage knows its bytes already. The copy is
-//! replaced before the file names another superblock, and a rescue checks it against the file: a
-//! removed key opens nothing with it.
+//! uses the copy if storage shows no superblock. An [unlocking](crate::unlock) tells by it whether a
+//! secret that opens nothing is wrong, or newer than the superblocks that storage shows. Storage
+//! knows its bytes already. The copy is replaced before the file names another superblock, and each
+//! use checks it against the file: a removed key opens nothing with it.
 //!
 //! # Order
 //!
@@ -128,12 +129,17 @@ fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
     match superblock.sequence().cmp(&sequence) {
         std::cmp::Ordering::Greater => Ok(Age::Newer),
         std::cmp::Ordering::Equal if *superblock.mac() == mac => Ok(Age::Same),
-        _ => Err(VolumeError::new(
-            VolumeErrorKind::StoreRolledBack,
-            "the superblock is not the newest one that this client has seen: its key slots went \
-             back. Restore the latest copy of the volume",
-        )),
+        _ => Err(older_superblock()),
     }
+}
+
+/// The error of a superblock that is older than the one that the client's directory names.
+pub(crate) fn older_superblock() -> VolumeError {
+    VolumeError::new(
+        VolumeErrorKind::StoreRolledBack,
+        "the superblock is not the newest one that this client has seen: its key slots went \
+         back. Restore the latest copy of the volume",
+    )
 }
 
 /// The sequence number and the MAC of the superblock that the client's directory names.

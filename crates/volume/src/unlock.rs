@@ -8,6 +8,7 @@
 //! | refuse storage that shows none | nothing |
 //! | ask for the secret | nothing |
 //! | try it in key slots, within the bounds of the [`Attempt`] | nothing |
+//! | if it opens none, try it in the superblock of the client's directory | nothing |
 //!
 //! What anyone can see is told before anyone is asked for a secret. Storage sees the same trips whatever the
 //! secret is and whatever it opens; it can tell from the time until the next trip which slots were tried.
@@ -24,8 +25,10 @@ use crate::error::VolumeError;
 use crate::keys::{Attempt, Budget, Secret};
 use crate::newest;
 use crate::state_dir::StateDir;
-use crate::superblock::copies::read_copies;
-use crate::superblock::{LockedSuperblock, SuperblockError, Unlocked};
+use crate::superblock::copies::{Copies, read_copies};
+use crate::superblock::{
+    LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeId,
+};
 
 /// Why there is no owner. `E` is what went wrong where the secret was to come from.
 #[derive(Debug)]
@@ -36,6 +39,15 @@ pub enum UnlockError<E> {
     NoSecret(E),
     /// The secret opens nothing, or it would take too much to find out.
     NotUnlocked(SuperblockError),
+    /// The secret opens only the superblock that the client's directory names: storage shows older
+    /// ones.
+    Older {
+        /// The owner by the superblock that the directory names.
+        newest: Box<Unlocked>,
+        /// A rollback. [`explain_rollback`](crate::volume::explain_rollback) asks storage for its
+        /// cause.
+        error: VolumeError,
+    },
 }
 
 /// What to make of copies of the superblock that name a version or a scheme which this program does not know, where
@@ -53,9 +65,12 @@ pub enum NewerCopies {
 /// `secret` is asked once, after storage has shown a superblock. It may take its time.
 /// `client_copy` is unlocked instead if storage shows none.
 ///
-/// Storage may show several superblocks with the highest number, after a change that was lost was
-/// repeated. `directory` then opens the client's directory, and the superblock that it names
-/// counts.
+/// `directory` opens the client's directory of a volume. It is asked in two cases:
+///
+/// - Storage shows several superblocks with the highest number, after a change that was lost was
+///   repeated. The one that the directory names counts.
+/// - The secret opens no superblock that storage shows. If it opens the newer one of the directory,
+///   the error is [`UnlockError::Older`].
 ///
 /// # Errors
 /// [`UnlockError`]. Nothing was changed.
@@ -64,7 +79,7 @@ pub fn unlock<E>(
     attempt: Attempt,
     newer: NewerCopies,
     client_copy: Option<&LockedSuperblock>,
-    directory: impl FnOnce(&Unlocked) -> Option<Box<dyn StateDir>>,
+    directory: impl Fn(VolumeId) -> Option<Box<dyn StateDir>>,
     secret: impl FnOnce() -> Result<Secret, E>,
 ) -> Result<Unlocked, UnlockError<E>> {
     let mut copies = read_copies(store);
@@ -80,10 +95,42 @@ pub fn unlock<E>(
     let unlocked = match client_copy {
         Some(copy) => copy.unlock_within(&secret, &mut Budget::new(attempt)),
         None => copies.unlock_named(&secret, attempt, |owner| {
-            newest::named(&*directory(owner)?, &owner.volume_key)
+            newest::named(&*directory(owner.superblock.volume_id())?, &owner.volume_key)
         }),
     };
-    unlocked.map_err(UnlockError::NotUnlocked)
+    unlocked.map_err(|error| {
+        let newest = match error.kind() {
+            // The slot that is to be tried may be new, too.
+            SuperblockErrorKind::WrongKey | SuperblockErrorKind::InvalidRequest => {
+                newest_seen(&copies, directory, &secret, attempt)
+            }
+            _ => None,
+        };
+        newest.map_or(UnlockError::NotUnlocked(error), |newest| UnlockError::Older {
+            newest: newest.into(),
+            error: newest::older_superblock(),
+        })
+    })
+}
+
+/// The owner by the superblock that the client's directory names, if `secret` opens it and `copies`
+/// are all older.
+fn newest_seen(
+    copies: &Copies,
+    directory: impl Fn(VolumeId) -> Option<Box<dyn StateDir>>,
+    secret: &Secret,
+    attempt: Attempt,
+) -> Option<Unlocked> {
+    let dir = directory(copies.newest().ok()?.unauthenticated_volume_id())?;
+    let copy = newest::copy(&*dir).ok()??;
+    // The usual case of a wrong key: the slots of this superblock were tried.
+    if copies.contain(&copy) {
+        return None;
+    }
+    let newest = copy.unlock_within(secret, &mut Budget::new(attempt)).ok()?;
+    // Otherwise a removed key could open an old copy in the directory.
+    newest::check(&*dir, &newest).ok()?;
+    copies.are_older_than(&newest).then_some(newest)
 }
 
 /// The copy of the newest superblock that the client's directory keeps, for a rescue of storage

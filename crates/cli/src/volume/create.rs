@@ -37,7 +37,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     let cost = secret::cost(&secret, args.unlock_millis)?;
     let mut coins = opening::coins()?;
     let owner = creation::owner(plan.params.clone(), &secret, cost, &args.label, &mut coins)?;
-    let state = state_of(args.at.state.as_deref(), &owner)?;
+    let state = state_of(args.at.state.as_deref(), owner.superblock.volume_id())?;
 
     room::check_state(&plan, &state);
     make(location, &state, &owner, coins, image.as_ref())?;

@@ -34,7 +34,11 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         attempt: unlock.attempt(),
         newer: NewerCopies::Refuse,
     };
-    let owner = secret::with(secret, |secret| locked.owner_of(&mut looked, false, secret))?;
+    let owner = secret::with(secret, |secret| locked.owner_of(&mut looked, false, secret));
+    let owner = owner.map_err(|error| match (error, looked.describe_silent(server)) {
+        (CliError::StoreRolledBack(_), Some(missing)) => older_records(&missing),
+        (error, _) => error,
+    })?;
     let params = shape(owner.superblock.params())?;
     let mut dir = client_directory(args, &owner)?;
     let is_known = match &dir {
@@ -109,7 +113,7 @@ fn client_directory(
     args: &RepairArgs,
     owner: &Unlocked,
 ) -> Result<Result<FsStateDir, String>, CliError> {
-    let path = state_of(args.state.as_deref(), owner);
+    let path = state_of(args.state.as_deref(), owner.superblock.volume_id());
     let opened = path.and_then(|path| home::open(&path));
     match opened {
         Err(error) if args.state.is_some() => Err(error.into()),
@@ -178,10 +182,7 @@ fn records_to_copy(
              and close it again, and repeat the repair"
         ))),
         (Err(error), Some(missing)) if matches!(error.kind(), StoreRolledBack | Tampered) => {
-            Err(CliError::Unreachable(format!(
-                "the servers that answer hold older records than the client's directory names, \
-                 or none, and others are missing: {missing}. Bring them back, and repeat the repair"
-            )))
+            Err(older_records(&missing))
         }
         (Err(error), missing) if error.kind() == StateRolledBack => {
             let why = "the client's directory is older than storage";
@@ -193,6 +194,15 @@ fn records_to_copy(
         }
         (Err(error), _) => Err(error.into()),
     }
+}
+
+/// The error of records that are older than the client's directory names, while others than the
+/// repaired server are missing.
+fn older_records(missing: &str) -> CliError {
+    CliError::Unreachable(format!(
+        "the servers that answer hold older records than the client's directory names, or none, \
+         and others are missing: {missing}. Bring them back, and repeat the repair"
+    ))
 }
 
 /// Refuses a repair without the latest client's directory, because of `why`, if servers are

@@ -192,6 +192,21 @@ impl Copies {
         self.found.iter().flatten().chain(&self.others)
     }
 
+    /// Whether one of them is `superblock`.
+    pub(crate) fn contain(&self, superblock: &LockedSuperblock) -> bool {
+        self.sound().any(|copy| copy == superblock)
+    }
+
+    /// Whether there are authentic copies, and `newest` is none of them and older than none.
+    pub(crate) fn are_older_than(&self, newest: &Unlocked) -> bool {
+        let Unlocked { superblock, volume_key, .. } = newest;
+        let mut authentic = self.sound().filter(|copy| copy.is_authentic(volume_key)).peekable();
+        let is_older = |copy: &LockedSuperblock| {
+            copy.unauthenticated_sequence() <= superblock.sequence() && !copy.is(superblock)
+        };
+        authentic.peek().is_some() && authentic.all(is_older)
+    }
+
     /// The newest authentic superblock: `owner`'s, unless a copy has a higher number. `None` if no
     /// copy is authentic.
     pub(crate) fn newest_of(&self, owner: &Unlocked) -> Option<Box<[u8; SUPERBLOCK_BYTES]>> {

@@ -386,7 +386,7 @@ fn of_two_superblocks_with_one_number_the_one_that_the_directory_names_counts() 
         let store =
             || TwoSuperblocks { servers: setup.store(), other: other.clone(), is_other_first };
         let unlock_with = |byte, has_directory: bool| {
-            let directory = |_: &Unlocked| -> Option<Box<dyn StateDir>> {
+            let directory = |_| -> Option<Box<dyn StateDir>> {
                 has_directory.then(|| Box::new(setup.world.dir()) as _)
             };
             let attempt = Attempt::default();

@@ -160,6 +160,37 @@ fn a_new_key_comes_from_a_source_that_supplies_it_again() {
 }
 
 #[test]
+fn a_key_that_was_added_is_not_called_wrong_where_storage_was_set_back() {
+    let world = World::with_volume(1);
+    fs::write(world.path("other"), [9; 32]).unwrap();
+    fs::write(world.path("wrong"), [8; 32]).unwrap();
+    world.copy("disk.obl", "old.obl");
+    world.good(&format!("key add {VOLUME} --new-key-file other"));
+    world.copy("disk.obl", "latest.obl");
+    world.copy("old.obl", "disk.obl");
+    for command in ["check", "info", "rescue", "info --key-slot 1"] {
+        let image = if command == "rescue" { "image" } else { "" };
+        world.bad(
+            &format!("{command} disk.obl --key-file other {image}"),
+            8,
+            "key slots went back",
+        );
+        let code = if command == "info --key-slot 1" { 3 } else { 6 };
+        world.bad(&format!("{command} disk.obl --key-file wrong {image}"), code, "key");
+    }
+    assert!(!world.path("image").exists());
+    // The old copy in the directory opens nothing for a removed key.
+    let copy = world.state().join("superblock-copy");
+    fs::copy(&copy, world.path("old-copy")).unwrap();
+    world.copy("latest.obl", "disk.obl");
+    world.good(&format!("key remove {VOLUME} 1"));
+    fs::copy(world.path("old-copy"), &copy).unwrap();
+    world.bad("check disk.obl --key-file other", 6, "the key file is wrong");
+    world.copy("old.obl", "disk.obl");
+    world.bad("check disk.obl --key-file other", 6, "the key file is wrong");
+}
+
+#[test]
 fn what_a_terminal_could_not_type_again_is_no_passphrase() {
     let world = World::with_volume(1);
     // What opens a volume has to be one line: a slot may have been made with any characters.

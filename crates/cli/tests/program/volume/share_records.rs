@@ -193,21 +193,28 @@ fn a_repair_copies_no_records_of_an_opening_while_a_server_that_saw_the_close_is
     five.assert_opens();
 }
 
+/// Neither key opens the volume then, and the new one is not called wrong.
 #[test]
 fn an_old_superblock_is_no_rollback_while_servers_are_missing() {
     let mut five = Five::new();
     let volume = five.servers.volume("disk");
+    let by_other = volume.replace("--key-file key", "--key-file other");
     fs::write(five.world.path("other"), [9; 32]).unwrap();
     five.be_there(&[0, 1], false);
     five.world.good(&format!("key add {volume} --new-key-file other"));
     five.be_there(&[0, 1], true);
     five.be_there(&[3, 4], false);
-    for command in ["check", "info", "rescue", "serve nbd --rescued --run true"] {
-        let image = if command == "rescue" { "image" } else { "" };
-        let command = format!("{command} {volume} {image}");
-        five.assert_refused(&command, 15, &["server 4", "server 5", "bring all servers back"]);
+    let slot = format!("{by_other} --key-slot 1");
+    for volume in [&volume, &by_other, &slot] {
+        for command in ["check", "info", "rescue", "serve nbd --rescued --run true"] {
+            let image = if command == "rescue" { "image" } else { "" };
+            let command = format!("{command} {volume} {image}");
+            five.assert_refused(&command, 15, &["server 4", "server 5", "bring all servers back"]);
+        }
     }
     five.lose_disk(2);
-    let repair = format!("shares repair {volume} --retry-for 0.3 --server 3");
-    five.assert_refused(&repair, 15, &["older records", "server 4", "server 5"]);
+    for volume in [&volume, &by_other] {
+        let repair = format!("shares repair {volume} --retry-for 0.3 --server 3");
+        five.assert_refused(&repair, 15, &["older records", "server 4", "server 5"]);
+    }
 }
