@@ -13,6 +13,7 @@ use std::ops::Range;
 
 pub use damage::Damage;
 pub use disk::RescuedDisk;
+use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::{Durable, Fate, Salvage};
 use oblivio_core::scheme::Sighting;
 use oblivio_core::store::BucketStore;
@@ -58,6 +59,9 @@ pub struct Rescued {
     pub state_is_behind: bool,
     /// What is wrong with storage and with the client's directory.
     pub damage: Damage,
+    /// The servers that do not answer, and may hold newer records or blocks than those that do.
+    /// `None` if all answer, or nothing is older than the client's directory names. Public.
+    pub missing: Option<String>,
 }
 
 /// Gives every block that still authenticates to `target`. `damage` is what is known to be wrong with storage
@@ -103,14 +107,15 @@ pub fn rescue(
     });
     let mut history = past.history;
     let mut array = history.array(&*config, seal_key(volume_key), Box::new(store))?;
-    let is_ahead = match checked {
-        Ok(_) => false,
-        Err(error) if error.kind() == VolumeErrorKind::StateRolledBack => true,
+    let (mut is_ahead, mut are_records_older) = (false, false);
+    match checked {
+        Ok(_) => (),
+        Err(error) if error.kind() == VolumeErrorKind::StateRolledBack => is_ahead = true,
         Err(error) => {
             damage.push(set_back(&mut *array, error).to_string());
-            false
+            are_records_older = true;
         }
-    };
+    }
     let sighting = history.sight(&mut *array).unwrap_or(Sighting::Unclear);
     if sighting == Sighting::Unclear {
         damage.push(
@@ -158,6 +163,13 @@ pub fn rescue(
         }
     }
     rescued.blocks += count(&rescued.doubtful);
+    let are_blocks_older = !(rescued.lost.is_empty() && rescued.doubtful.is_empty());
+    if (are_records_older || are_blocks_older)
+        && let Err(error) = array.check_not_set_back()
+        && error.store_kind() == Some(StoreErrorKind::Unreachable)
+    {
+        rescued.missing = Some(error.to_string());
+    }
     Ok(rescued)
 }
 

@@ -81,6 +81,7 @@ impl Report {
             "state_is_behind": rescued.state_is_behind,
             "damage": rescued.damage.told(),
             "damage_left_out": untold(&rescued.damage, rescued.damage.told().len()),
+            "missing": rescued.missing,
         })
     }
 
@@ -118,6 +119,18 @@ impl Report {
                     .into(),
             ));
         }
+        let found = format!(
+            "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: {}",
+            rescued.damage.count(),
+            count(&rescued.lost),
+            count(&rescued.doubtful)
+        );
+        if let Some(missing) = &rescued.missing {
+            return Err(CliError::Unreachable(format!(
+                "{missing}. What was rescued may lack newer blocks that the missing servers hold. \
+                 {found}"
+            )));
+        }
         if rescued.damage.count() == 0 && rescued.lost.is_empty() {
             return Ok(());
         }
@@ -128,13 +141,7 @@ impl Report {
             }
             false => "",
         };
-        Err(CliError::Tampered(format!(
-            "damage: {}; blocks that are lost: {}; blocks that may be older than the latest: \
-             {}{advice}",
-            rescued.damage.count(),
-            count(&rescued.lost),
-            count(&rescued.doubtful)
-        )))
+        Err(CliError::Tampered(format!("{found}{advice}")))
     }
 }
 

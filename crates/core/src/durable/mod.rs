@@ -277,8 +277,8 @@ pub trait Durable: Send {
         Ok(())
     }
 
-    /// Explains records that are older than the state that is kept, where storage knows more than
-    /// its records. It may be open to read only, and nothing is changed. Any other fault of storage
+    /// Explains records or blocks that are older than the state that is kept, where storage knows
+    /// more than these. It may be open to read only, and nothing is changed. Any other fault of storage
     /// is no error here.
     ///
     /// # Errors

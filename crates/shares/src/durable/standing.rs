@@ -130,8 +130,8 @@ impl Standing {
     }
 }
 
-/// Explains records that are older than the client's directory: servers were set back, or some do
-/// not answer. A volume that is open to read only may be asked.
+/// Explains records or blocks that are older than the client's directory: servers were set back, or
+/// some do not answer. A volume that is open to read only may be asked.
 ///
 /// Records are on 2*t* + 1 servers, of which *t* may lie. If one more is missing, those that are
 /// left may be outvoted by servers that were away when the records were written. So a single
@@ -160,9 +160,9 @@ pub(super) fn check_not_set_back(
         return Ok(());
     }
     let message = format!(
-        "the records of the servers that answer are older than the client's directory, and {} not \
-         answer: bring all servers back and open the volume again. If they all answer, and their \
-         records are still older, storage was set back",
+        "the servers that answer hold older records or blocks than the client's directory names, \
+         and {} not answer: bring all servers back and open the volume again. If they all answer, \
+         and what they hold is still older, storage was set back",
         match &missing[..] {
             [one] => format!("{} does", servers.name(*one)),
             _ => {

@@ -193,6 +193,35 @@ fn a_repair_copies_no_records_of_an_opening_while_a_server_that_saw_the_close_is
     five.assert_opens();
 }
 
+#[test]
+fn a_rescue_says_that_missing_servers_may_hold_newer_blocks() {
+    let mut five = Five::new();
+    let volume = five.servers.volume("disk");
+    // Records of servers 1 and 2 are older, and no block is.
+    five.use_without_two();
+    five.be_there(&[3, 4], false);
+    let with_lost = |lost| ["server 4", "server 5", "that the missing servers hold", lost];
+    let none = with_lost("blocks that are lost: 0;");
+    five.assert_refused(&format!("rescue {volume} older"), 15, &none);
+    assert!(five.world.path("older").exists());
+    five.assert_refused(&format!("serve nbd {volume} --rescued --run true"), 15, &none);
+    five.be_there(&[3, 4], true);
+    five.assert_opens();
+    // They die in a session, before a block is written that the others get.
+    let [one, two] = [0, 1].map(|server| five.servers.pid(server));
+    let write = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
+    five.world.good(&format!(
+        "serve nbd {volume} --retry-for 0.3 --run 'kill -9 {one} {two} && {write}'"
+    ));
+    five.be_there(&[0, 1], false);
+    five.be_there(&[0, 1], true);
+    five.be_there(&[3, 4], false);
+    let one = with_lost("blocks that are lost: 1;");
+    five.assert_refused(&format!("rescue {volume} image"), 15, &one);
+    five.be_there(&[3, 4], true);
+    five.world.good(&format!("rescue {volume} whole"));
+}
+
 /// Neither key opens the volume then, and the new one is not called wrong.
 #[test]
 fn an_old_superblock_is_no_rollback_while_servers_are_missing() {
