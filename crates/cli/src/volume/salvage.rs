@@ -76,6 +76,7 @@ impl Report {
         };
         json!({
             "blocks": rescued.blocks,
+            "blocks_lost": count(&rescued.lost),
             "lost": ranges(&rescued.lost),
             "doubtful": ranges(&rescued.doubtful),
             "state_is_behind": rescued.state_is_behind,
@@ -88,7 +89,11 @@ impl Report {
     /// `became` says what became of the blocks.
     pub(super) fn text(&self, became: &str) -> String {
         let Self { rescued, block_bytes, .. } = self;
-        let mut lines = vec![format!("{} blocks {became}", rescued.blocks)];
+        let lost = match count(&rescued.lost) {
+            0 => String::new(),
+            lost => format!(", and {lost} are lost"),
+        };
+        let mut lines = vec![format!("{} blocks {became}{lost}", rescued.blocks)];
         for (blocks, what) in
             [(&rescued.lost, "lost"), (&rescued.doubtful, "may be older than the latest")]
         {

@@ -49,6 +49,7 @@ impl Rescue {
             sum
         });
         assert!(data == saved, "what is not lost is saved");
+        assert_eq!(number(&report, "blocks_lost") * 4096, lost);
         let told = report["damage"].as_array().unwrap().iter();
         Self {
             blocks: number(&report, "blocks"),
@@ -212,6 +213,10 @@ fn of_damage_all_over_so_much_is_told_and_the_rest_counted() {
     let (code, told, message) = oblivio(world.path(""), &format!("rescue {VOLUME} saved"));
     assert_eq!(code, 7, "{message}");
     assert!(told.lines().count() < 100, "{told}");
+    assert!(
+        told.contains(&format!("blocks are in saved, and {} are lost\n", lost / 4096)),
+        "{told}"
+    );
     let left_out = damage_left_out + 1000 - 20;
     assert!(told.contains(&format!("... and {left_out} more like this")), "{told}");
 }
