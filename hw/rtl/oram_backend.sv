@@ -119,6 +119,9 @@ module oram_backend #(
   localparam int unsigned BlockBeatWidth = BlockBeats == 1 ? 1 : $clog2(BlockBeats);
   localparam int unsigned BodyCountWidth = $clog2(BodyDepth + 1);
   localparam int unsigned PeriodWidth = $clog2(EvictPeriodMax + 1);
+  // Evictions in a row after which the stash is taken to be spoilt by memory: its blocks do not
+  // leave it.
+  localparam int unsigned EvictionsMax = 1023;
   // An EO access begins when all its masks are there, or as many as there is room for.
   localparam int unsigned BodyBeats =
       2 * Levels * BucketBeats < BodyDepth ? 2 * Levels * BucketBeats : BodyDepth;
@@ -209,6 +212,8 @@ module oram_backend #(
   logic due, due_q, evict_pending_q, evict_begin, evict_follow;
   logic [PeriodWidth-1:0] since_q;
   logic [63:0] evictions_q;
+  logic [$clog2(EvictionsMax + 1)-1:0] evict_run_q;
+  logic evict_stuck;
   logic [LeafWidth-1:0] evict_leaf;
   logic [CountWidth-1:0] count;
   logic body_enough;
@@ -235,8 +240,9 @@ module oram_backend #(
   // eviction begins one when the stash is over its bound.
 
   assign command_start = accept && !closed_o && cmd_good && !(cmd_on_path && exhausted);
+  assign evict_stuck = evict_run_q == ($bits(evict_run_q))'(EvictionsMax);
   assign evict_begin = run && !closed_o && placer_idle && over_bound && !serving && ops_ready
-      && !exhausted && (Raw ? body_enough : entropy_valid_i);
+      && !exhausted && !evict_stuck && (Raw ? body_enough : entropy_valid_i);
   assign evict_follow = evict_pending_q && !closed_o && ops_ready && !exhausted && body_enough;
   assign entropy_ready_o = evict_begin && !Raw;
   assign op_start = (command_start && cmd_on_path) || evict_begin || evict_follow;
@@ -264,6 +270,7 @@ module oram_backend #(
       evict_pending_q <= 1'b0;
       since_q <= '0;
       evictions_q <= '0;
+      evict_run_q <= '0;
       status_q <= StatusOk;
     end else begin
       if (accept) begin
@@ -272,7 +279,9 @@ module oram_backend #(
         headers_q <= 1'b0;
         opened_q <= 1'b0;
         due_q <= due && command_start;
+        evict_run_q <= '0;
       end else begin
+        evict_run_q <= evict_run_q + ($bits(evict_run_q))'(evict_begin);
         headers_q <= headers_q || headers;
         opened_q <= opened_q || opened;
       end
@@ -294,7 +303,7 @@ module oram_backend #(
           status_q <= StatusBadCommand;
         end else if (memory_error) begin
           status_q <= StatusMemoryError;
-        end else if (corrupt || found_twice) begin
+        end else if (corrupt || found_twice || (evict_stuck && placer_idle && over_bound)) begin
           status_q <= StatusCorrupt;
         end else if (exhausted && ((accept && cmd_on_path) || evict_pending_q || over_bound)
                      || evictions_q == '1) begin
