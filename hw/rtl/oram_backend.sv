@@ -136,7 +136,7 @@ module oram_backend #(
     $fatal(1, "BusBits = %0d is neither 512 nor 1024", BusBits);
   end
   if (BlockBytes < 64 || BlockBytes > 4096 || BlockBytes * 8 % BusBits != 0) begin : gen_bad_block
-    $fatal(1, "BlockBytes = %0d is not within 64 to 4096, or no multiple of the %0d bytes of a beat",
+    $fatal(1, "BlockBytes = %0d is not within 64 to 4096 or no multiple of the beat's %0d bytes",
            BlockBytes, BusBits / 8);
   end
   if (64 + AddressTableBits + LeafTableBits > BusBits) begin : gen_bad_header
@@ -145,7 +145,7 @@ module oram_backend #(
   end
   if (Capacity < 1 || Capacity > ((64'd2 << LeafLevel) - 64'd1) * 64'(BucketSlots))
   begin : gen_bad_capacity
-    $fatal(1, "Capacity = %0d (N) blocks do not fit a tree of LeafLevel = %0d and BucketSlots = %0d",
+    $fatal(1, "Capacity = %0d (N): no tree of LeafLevel = %0d and BucketSlots = %0d holds it",
            Capacity, LeafLevel, BucketSlots);
   end
   if (StashBlocksMax < 1 || StashBlocksMax > 4096) begin : gen_bad_stash
