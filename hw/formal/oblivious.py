@@ -1,0 +1,671 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Proves that the timing and the addresses of the ORAM controllers do not depend on secrets.
+
+Usage: oblivious.py [--faults] [--long] [--verbose] [NAME ...]
+
+README.md in this directory states the claim, the assumptions and the method.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+HW = HERE.parent
+BIN = Path(sys.executable).parent
+
+# Literals of a graph: twice the number of a node, plus 1 for its negation.
+FALSE, TRUE = 0, 1
+
+# Patterns that a random simulation tries at once.
+LANES = 2048
+
+
+class Graph:
+    """An and-inverter graph in which equal nodes are one node."""
+
+    def __init__(self) -> None:
+        self.left = [0]
+        self.right = [0]
+        self.known: dict[tuple[int, int], int] = {}
+
+    def variable(self) -> int:
+        """A new free variable."""
+        self.left.append(-1)
+        self.right.append(-1)
+        return 2 * (len(self.left) - 1)
+
+    def both(self, a: int, b: int) -> int:
+        """a AND b."""
+        if a > b:
+            a, b = b, a
+        if a == FALSE or a ^ b == 1:
+            return FALSE
+        if a == TRUE or a == b:
+            return b
+        found = self.known.get((a, b))
+        if found is None:
+            self.left.append(a)
+            self.right.append(b)
+            found = 2 * (len(self.left) - 1)
+            self.known[(a, b)] = found
+        return found
+
+    def either(self, a: int, b: int) -> int:
+        """a OR b."""
+        return self.both(a ^ 1, b ^ 1) ^ 1
+
+    def differs(self, a: int, b: int) -> int:
+        """a XOR b."""
+        if a == b:
+            return FALSE
+        if a ^ b == 1:
+            return TRUE
+        if a <= TRUE:
+            return b ^ a
+        if b <= TRUE:
+            return a ^ b
+        sign = (a ^ b) & 1
+        a, b = a & ~1, b & ~1
+        return self.both(self.both(a, b) ^ 1, self.both(a ^ 1, b ^ 1) ^ 1) ^ sign
+
+    def choose(self, select: int, one: int, zero: int) -> int:
+        """`one` if `select`, else `zero`."""
+        if one == zero:
+            return one
+        return self.either(self.both(select, one), self.both(select ^ 1, zero))
+
+    def all_of(self, literals: Iterable[int]) -> int:
+        """The conjunction."""
+        result = TRUE
+        for literal in literals:
+            result = self.both(result, literal)
+        return result
+
+    def any_of(self, literals: Iterable[int]) -> int:
+        """The disjunction, as a balanced tree."""
+        work = list(literals)
+        while len(work) > 1:
+            work = [
+                self.either(work[i], work[i + 1]) if i + 1 < len(work) else work[i]
+                for i in range(0, len(work), 2)
+            ]
+        return work[0] if work else FALSE
+
+    def words_differ(self, a: list[int], b: list[int]) -> int:
+        """Whether two words differ."""
+        return self.any_of(self.differs(x, y) for x, y in zip(a, b, strict=True))
+
+    def below(self, a: list[int], b: list[int]) -> int:
+        """Whether a < b, unsigned. Words have their low bit first."""
+        width = max(len(a), len(b))
+        less = FALSE
+        for x, y in zip(a + [FALSE] * (width - len(a)), b + [FALSE] * (width - len(b))):
+            less = self.choose(self.differs(x, y), y, less)
+        return less
+
+    def cone(self, literals: Iterable[int]) -> list[int]:
+        """The nodes that the literals depend on, in topological order."""
+        seen: set[int] = set()
+        work = [literal >> 1 for literal in literals]
+        while work:
+            node = work.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if self.left[node] > TRUE:
+                work += (self.left[node] >> 1, self.right[node] >> 1)
+        return sorted(seen)
+
+    def simulate(self, source: random.Random, near: dict[int, bool] | None = None) -> list[int]:
+        """The values of all nodes for `LANES` random assignments, one bit an assignment.
+
+        With `near`, the assignments are that one with a few flipped variables.
+        """
+        values = [0] * len(self.left)
+        ones = (1 << LANES) - 1
+        left, right = self.left, self.right
+        for node in range(1, len(values)):
+            a, b = left[node], right[node]
+            if a < 0:
+                value = source.getrandbits(LANES)
+                if near is not None and node in near:
+                    for _ in range(5):
+                        value &= source.getrandbits(LANES)
+                    value ^= ones if near[node] else 0
+                values[node] = value
+            else:
+                x, y = values[a >> 1], values[b >> 1]
+                values[node] = (x ^ ones if a & 1 else x) & (y ^ ones if b & 1 else y)
+        return values
+
+    def solve(self, required: list[int]) -> dict[int, bool] | None:
+        """An assignment of nodes that makes all literals true, or None if there is none."""
+        if FALSE in required:
+            return None
+        nodes = self.cone(required)
+        number = {node: i + 1 for i, node in enumerate(nodes)}
+
+        def term(literal: int) -> int:
+            return -number[literal >> 1] if literal & 1 else number[literal >> 1]
+
+        clauses = []
+        for node in nodes:
+            if node == 0:
+                clauses.append(f"-{number[0]} 0")
+            elif self.left[node] > TRUE:
+                n, a, b = number[node], term(self.left[node]), term(self.right[node])
+                clauses += (f"-{n} {a} 0", f"-{n} {b} 0", f"{n} {-a} {-b} 0")
+        clauses += [f"{term(literal)} 0" for literal in required if literal != TRUE]
+        with tempfile.NamedTemporaryFile("w", suffix=".cnf") as file:
+            file.write(f"p cnf {len(nodes)} {len(clauses)}\n" + "\n".join(clauses) + "\n")
+            file.flush()
+            run = subprocess.run([str(BIN / "z3"), "-dimacs", file.name],
+                                 capture_output=True, text=True)
+        lines = run.stdout.split("\n")
+        if "s UNSATISFIABLE" in lines:
+            return None
+        if "s SATISFIABLE" not in lines:
+            sys.exit(f"error: z3 gave no verdict: {run.stdout[:400]}{run.stderr[:400]}")
+        true = {int(word) for line in lines if line.startswith("v ")
+                for word in line[2:].split()}
+        return {node: number[node] in true for node in nodes}
+
+
+class Memory(NamedTuple):
+    """A memory. Bits of ports are numbers of nets, or "0", "1" and "x"."""
+
+    name: str
+    width: int
+    # Address and data of each read port; enables, address and data of each write port.
+    reads: list[tuple[list[Any], list[Any]]]
+    writes: list[tuple[list[Any], list[Any], list[Any]]]
+
+
+class Gate(NamedTuple):
+    """A gate. Its inputs are nets, or "0", "1" and "x"."""
+
+    kind: str
+    inputs: tuple[Any, ...]
+    output: int
+
+
+class Read(NamedTuple):
+    """Port `port` of a memory is read."""
+
+    memory: Memory
+    port: int
+
+
+class Netlist:
+    """A flat netlist of gates, flip-flops with one clock, and memories."""
+
+    def __init__(self, module: dict[str, Any]) -> None:
+        self.names: dict[str, list[Any]] = {
+            name: net["bits"] for name, net in module["netnames"].items()
+            if not net.get("hide_name")
+        }
+        self.inputs: dict[str, list[Any]] = {}
+        self.outputs: dict[str, list[Any]] = {}
+        for name, port in module["ports"].items():
+            (self.inputs if port["direction"] == "input" else self.outputs)[name] = port["bits"]
+        gates: list[Gate] = []
+        # Next state of each flip-flop, by the net of its state.
+        self.next: dict[int, Any] = {}
+        # The net of the state of each flip-flop, by its output: they differ during a reset.
+        self.state: dict[int, int] = {}
+        self.memories: list[Memory] = []
+        for cell in module["cells"].values():
+            kind, pins = cell["type"], cell["connections"]
+            if kind == "$_DFF_P_":
+                self.state[pins["Q"][0]] = pins["Q"][0]
+                self.next[pins["Q"][0]] = pins["D"][0]
+            elif kind in ("$_DFF_PN0_", "$_DFF_PN1_", "$_ALDFF_PN_"):
+                # The reset is asynchronous: it acts on the output at once. New nets are negative.
+                output = pins["Q"][0]
+                reset, value = ((pins["L"][0], pins["AD"][0]) if kind == "$_ALDFF_PN_"
+                                else (pins["R"][0], kind[-2]))
+                gates.append(Gate("$_MUX_", (reset, -2 * output, value), output))
+                gates.append(Gate("$_MUX_", (reset, pins["D"][0], value), -2 * output - 1))
+                self.state[output] = -2 * output
+                self.next[-2 * output] = -2 * output - 1
+            elif kind == "$mem_v2":
+                self.memories.append(self.memory_of(cell))
+            elif kind in ("$_AND_", "$_OR_", "$_XOR_", "$_XNOR_", "$_NAND_", "$_NOR_",
+                          "$_ANDNOT_", "$_ORNOT_"):
+                gates.append(Gate(kind, (pins["A"][0], pins["B"][0]), pins["Y"][0]))
+            elif kind in ("$_NOT_", "$_BUF_"):
+                gates.append(Gate(kind, (pins["A"][0],), pins["Y"][0]))
+            elif kind == "$_MUX_":
+                gates.append(Gate(kind, (pins["S"][0], pins["B"][0], pins["A"][0]), pins["Y"][0]))
+            elif kind != "$scopeinfo":
+                sys.exit(f"error: the netlist has a cell of kind {kind}")
+        self.order = self.sort(gates)
+        self.register_names = self.name_registers()
+
+    @staticmethod
+    def memory_of(cell: dict[str, Any]) -> Memory:
+        """The memory of a cell, whose reads have no register."""
+        pins = cell["connections"]
+        size = {k: int(cell["parameters"][k], 2)
+                for k in ("WIDTH", "ABITS", "RD_PORTS", "WR_PORTS", "RD_CLK_ENABLE")}
+        width, bits = size["WIDTH"], size["ABITS"]
+        if size["RD_CLK_ENABLE"]:
+            sys.exit("error: a memory has a registered read")
+
+        def part(pin: str, port: int, of: int) -> list[Any]:
+            return list(pins[pin][port * of:(port + 1) * of])
+
+        return Memory(
+            str(cell["parameters"]["MEMID"]).lstrip("\\"), width,
+            [(part("RD_ADDR", p, bits), part("RD_DATA", p, width))
+             for p in range(size["RD_PORTS"])],
+            [(part("WR_EN", p, width), part("WR_ADDR", p, bits), part("WR_DATA", p, width))
+             for p in range(size["WR_PORTS"])],
+        )
+
+    def sort(self, gates: list[Gate]) -> list[Gate | Read]:
+        """Gates and reads of memories, each after its inputs."""
+        source: dict[int, Gate | Read] = {gate.output: gate for gate in gates}
+        for memory in self.memories:
+            for port, (_, data) in enumerate(memory.reads):
+                for bit in data:
+                    source[bit] = Read(memory, port)
+        order: list[Gate | Read] = []
+        done: set[int] = set()
+        for start in list(source):
+            work: list[tuple[int, bool]] = [(start, False)]
+            while work:
+                net, entered = work.pop()
+                if net in done:
+                    continue
+                item = source[net]
+                if entered:
+                    order.append(item)
+                    if isinstance(item, Gate):
+                        done.add(net)
+                    else:
+                        done.update(item.memory.reads[item.port][1])
+                    continue
+                work.append((net, True))
+                inputs = (item.inputs if isinstance(item, Gate)
+                          else item.memory.reads[item.port][0])
+                work += [(n, False) for n in inputs if n in source and n not in done]
+        return order
+
+    def name_registers(self) -> dict[int, str]:
+        """A name of each flip-flop: the deepest in the hierarchy, and then the shortest."""
+        best: dict[int, tuple[int, int, str]] = {}
+        for name, bits in self.names.items():
+            for i, bit in enumerate(bits):
+                if bit in self.state:
+                    full = f"{name}[{i}]" if len(bits) > 1 else name
+                    key = (-name.count("."), len(name), full)
+                    if bit not in best or key < best[bit]:
+                        best[bit] = key
+        return {state: best[bit][2] if bit in best else f"net {bit}"
+                for bit, state in self.state.items()}
+
+
+def synthesize(top: str, parameters: dict[str, int], rtl: Path) -> Netlist:
+    """Reads the controller and flattens it to gates."""
+    with tempfile.TemporaryDirectory() as directory:
+        output = Path(directory) / "netlist.json"
+        sources = sorted(rtl.glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path))
+        values = " ".join(f"-G {k}={v}" for k, v in parameters.items())
+        script = [
+            f"read_slang --allow-use-before-declare --top {top} {values} "
+            + " ".join(map(str, sources)),
+            f"hierarchy -check -top {top}",
+            "proc",
+            "flatten",
+            "opt_expr",
+            "opt_clean",
+            "memory_collect",
+            "dffunmap",
+            "techmap",
+            "simplemap",
+            "opt_clean",
+            f"write_json {output}",
+        ]
+        code = (
+            "from pyosys import libyosys as ys\n"
+            "design = ys.Design()\n"
+            f"for command in {script!r}:\n"
+            "    ys.run_pass(command, design)\n"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        if run.returncode or not output.exists():
+            sys.exit(f"error: Yosys failed:\n{(run.stdout + run.stderr)[-3000:]}")
+        return Netlist(json.loads(output.read_text())["modules"][top])
+
+
+# Secret inputs. All others are public, and equal in both copies.
+SECRET_INPUTS = ("start_key_i", "cmd_op_i", "cmd_address_i", "cmd_new_leaf_i", "wdata_i",
+                 "mem_rdata_i")
+
+# Outputs that must be equal in both copies, in every cycle.
+PUBLIC_OUTPUTS = ("start_ready_o", "entropy_ready_o", "cmd_ready_o", "wdata_ready_o",
+                  "rsp_valid_o", "rsp_last_o", "rsp_status_o", "mem_cmd_valid_o",
+                  "mem_cmd_write_o", "mem_cmd_address_o", "mem_wdata_valid_o",
+                  "mem_wdata_strobe_o", "mem_rdata_ready_o", "closed_o")
+
+# A register of the netlist (its net), or a column of a memory (its name and bit).
+Element = int | tuple[str, int]
+
+
+class Word(NamedTuple):
+    """The values of a wire in both copies, low bit first."""
+
+    a: list[int]
+    b: list[int]
+
+
+class Miter:
+    """One step of two copies. Registers and memory columns in `public` are equal before it."""
+
+    def __init__(self, netlist: Netlist, public: set[Element]) -> None:
+        self.netlist = netlist
+        self.graph = graph = Graph()
+        # The values of nets in both copies.
+        self.a: dict[Any, int] = {"0": FALSE, "1": TRUE, "x": FALSE}
+        self.b: dict[Any, int] = dict(self.a)
+        for name, bits in netlist.inputs.items():
+            for bit in bits:
+                self.set_variable(bit, name not in SECRET_INPUTS)
+        for bit in netlist.next:
+            self.set_variable(bit, bit in public)
+        for item in netlist.order:
+            if isinstance(item, Gate):
+                inputs_a = [self.a[n] for n in item.inputs]
+                inputs_b = [self.b[n] for n in item.inputs]
+                self.a[item.output] = self.gate(item.kind, inputs_a)
+                self.b[item.output] = (self.a[item.output] if inputs_a == inputs_b
+                                       else self.gate(item.kind, inputs_b))
+            else:
+                self.read(item, public)
+        # Whether an element differs after the step.
+        self.after: dict[Element, int] = {
+            bit: graph.differs(self.a[d], self.b[d]) for bit, d in netlist.next.items()
+        }
+        for memory in netlist.memories:
+            for column in range(memory.width):
+                self.after[(memory.name, column)] = self.column_differs(memory, column)
+
+    def set_variable(self, net: int, shared: bool) -> None:
+        """Gives a net a free value: the same in both copies, or one in each."""
+        self.a[net] = self.graph.variable()
+        self.b[net] = self.a[net] if shared else self.graph.variable()
+
+    def gate(self, kind: str, pins: list[int]) -> int:
+        """The value of a gate."""
+        graph = self.graph
+        match kind:
+            case "$_AND_":
+                return graph.both(*pins)
+            case "$_NAND_":
+                return graph.both(*pins) ^ 1
+            case "$_OR_":
+                return graph.either(*pins)
+            case "$_NOR_":
+                return graph.either(*pins) ^ 1
+            case "$_XOR_":
+                return graph.differs(*pins)
+            case "$_XNOR_":
+                return graph.differs(*pins) ^ 1
+            case "$_ANDNOT_":
+                return graph.both(pins[0], pins[1] ^ 1)
+            case "$_ORNOT_":
+                return graph.either(pins[0], pins[1] ^ 1)
+            case "$_NOT_":
+                return pins[0] ^ 1
+            case "$_BUF_":
+                return pins[0]
+            case _:
+                return graph.choose(*pins)
+
+    def read(self, item: Read, public: set[Element]) -> None:
+        """A column that is equal in both copies returns equal bits for equal addresses.
+
+        Nothing else is known of the bits, not even that equal reads return equal bits. This only
+        adds behaviours.
+        """
+        address, data = item.memory.reads[item.port]
+        differ = self.graph.words_differ([self.a[n] for n in address],
+                                         [self.b[n] for n in address])
+        for column, net in enumerate(data):
+            shared = (item.memory.name, column) in public and differ != TRUE
+            self.set_variable(net, shared)
+            if shared and differ != FALSE:
+                self.b[net] = self.graph.choose(differ, self.graph.variable(), self.a[net])
+
+    def column_differs(self, memory: Memory, column: int) -> int:
+        """Whether the writes of this step may make an equal column unequal."""
+        graph = self.graph
+        bad = FALSE
+        for enable, address, data in memory.writes:
+            on_a, on_b = self.a[enable[column]], self.b[enable[column]]
+            other = graph.either(
+                graph.words_differ([self.a[n] for n in address], [self.b[n] for n in address]),
+                graph.differs(self.a[data[column]], self.b[data[column]]),
+            )
+            bad = graph.either(bad, graph.either(graph.differs(on_a, on_b),
+                                                 graph.both(on_a, other)))
+        return bad
+
+    def wire(self, name: str) -> Word:
+        """The values of a wire in this cycle."""
+        bits = self.netlist.names[name]
+        return Word([self.a[n] for n in bits], [self.b[n] for n in bits])
+
+    def register(self, name: str, after: bool) -> Word:
+        """The values of a register before or after the step."""
+        bits = [self.netlist.state[n] for n in self.netlist.names[name]]
+        if after:
+            bits = [self.netlist.next[n] for n in bits]
+        return Word([self.a[n] for n in bits], [self.b[n] for n in bits])
+
+
+def constant(value: int) -> list[int]:
+    """The literals of a number."""
+    return [value >> i & 1 for i in range(value.bit_length())]
+
+
+def assumptions(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str, int]:
+    """What the proof assumes, by name. README.md gives the argument for each."""
+    graph = miter.graph
+    top = "u_backend."
+
+    def same(name: str) -> int:
+        return graph.words_differ(*miter.wire(top + name)) ^ 1
+
+    def implies(a: int, b: int) -> int:
+        return graph.either(a ^ 1, b)
+
+    op = miter.wire("cmd_op_i")
+    valid = miter.wire("cmd_valid_i").a[0]
+    idle = miter.wire(top + "placer_idle")
+    begin = miter.wire(top + "evict_begin")
+    count = miter.wire(top + "count")
+    exhausted = miter.wire(top + "exhausted")
+    # One more than the most entries at the start of an eviction.
+    limit = constant(parameters["StashBlocksMax"] + (parameters["EvictPeriodMax"] if raw else 1)
+                     + 1)
+    return {
+        "append is public":
+            graph.differs(graph.both(*op.a), graph.both(*op.b)) ^ 1,
+        "commands are in range": implies(valid, same("cmd_good")),
+        "equal demand for evictions":
+            implies(graph.both(idle.a[0], idle.b[0]), same("over_bound")),
+        "no corrupt bucket": same("corrupt"),
+        "no block twice": same("found_twice"),
+        "no exhausted counter": graph.both(exhausted.a[0] ^ 1, exhausted.b[0] ^ 1),
+        "bounded stash": graph.both(implies(begin.a[0], graph.below(count.a, limit)),
+                                    implies(begin.b[0], graph.below(count.b, limit))),
+    }
+
+
+def facts(miter: Miter, after: bool) -> dict[str, int]:
+    """Invariants beyond equal registers, before or after the step.
+
+    They make secret registers harmless: an operation code of which only "append" matters, and the
+    visit of the stash, which ends within the time that is reserved for it.
+    """
+    graph = miter.graph
+    result = {}
+    for name in ("u_backend.op_q", "u_backend.u_server.op_q"):
+        op = miter.register(name, after)
+        result[f"{name} == OpAppend is equal"] = graph.differs(
+            graph.both(*op.a), graph.both(*op.b)) ^ 1
+    placer = "u_backend.u_placer."
+    state = miter.register(placer + "state_q", after)
+    scan = miter.register(placer + "scan_q", after)
+    visit = miter.register(placer + "to_visit_q", after)
+    visiting = miter.register(placer + "visiting_q", after)
+    for copy in (0, 1):
+        # The state Scan has the code 1.
+        scanning = graph.both(state[copy][0], state[copy][1] ^ 1)
+        result[f"scan time is left, copy {copy}"] = graph.either(
+            scanning ^ 1, graph.any_of(scan[copy]))
+        result[f"entries left <= scan time left, copy {copy}"] = graph.either(
+            scanning ^ 1, graph.below(scan[copy], visit[copy]) ^ 1)
+    scanning = graph.both(state.a[0], state.a[1] ^ 1)
+    full = [graph.below(visit[copy], scan[copy]) ^ 1 for copy in (0, 1)]
+    result["entries left == scan time left is equal"] = graph.either(
+        scanning ^ 1, graph.differs(*full) ^ 1)
+    result["visiting_q is equal after the scan"] = graph.either(
+        scanning, graph.differs(visiting.a[0], visiting.b[0]) ^ 1)
+    return result
+
+
+class Result(NamedTuple):
+    """The outcome of a proof: what failed (nothing if proved), and the elements by class."""
+
+    failed: list[str]
+    public: list[str]
+    secret: list[str]
+    rounds: int
+
+
+def element_name(netlist: Netlist, element: Element) -> str:
+    """The name of a register or a memory column."""
+    if isinstance(element, int):
+        return netlist.register_names[element]
+    return f"{element[0]}[*][{element[1]}]"
+
+
+def differing(graph: Graph, values: list[int], required: list[int],
+              candidates: dict[Element, int]) -> tuple[set[Element], int]:
+    """The elements that differ in a simulated run that is allowed, and the number of such runs."""
+    ones = (1 << LANES) - 1
+
+    def lanes(literal: int) -> int:
+        return values[literal >> 1] ^ (ones if literal & 1 else 0)
+
+    allowed = ones
+    for literal in required:
+        allowed &= lanes(literal)
+    return {e for e, d in candidates.items() if lanes(d) & allowed}, allowed.bit_count()
+
+
+def prove(netlist: Netlist, parameters: dict[str, int], raw: bool,
+          log: Callable[[str], None]) -> Result:
+    """Finds the largest set of registers whose equality is inductive, and checks the pins."""
+    public: set[Element] = set(netlist.next)
+    for memory in netlist.memories:
+        public |= {(memory.name, column) for column in range(memory.width)}
+    everything = set(public)
+    source = random.Random(1)
+    rounds = 0
+    while True:
+        rounds += 1
+        miter = Miter(netlist, public)
+        graph = miter.graph
+        assumed = assumptions(miter, parameters, raw)
+        before = facts(miter, False)
+        required = [*assumed.values(), *before.values()]
+        # Nodes that are equal by construction need no search.
+        candidates = {e: miter.after[e] for e in public if miter.after[e] != FALSE}
+        broken, runs = differing(graph, graph.simulate(source), required, candidates)
+        how = f"simulation, {runs} of {LANES} runs allowed"
+        if not broken:
+            how = "search"
+            while model := graph.solve([
+                *required, graph.any_of(d for e, d in candidates.items() if e not in broken)
+            ]):
+                found, runs = differing(graph, graph.simulate(source, model), required,
+                                        candidates)
+                broken |= found | {
+                    e for e, d in candidates.items()
+                    if d == TRUE or model.get(d >> 1, False) != bool(d & 1)
+                }
+        log(f"round {rounds}: {len(graph.left)} nodes, {len(public)} equal, "
+            f"{len(candidates)} to check, {len(broken)} not preserved ({how})")
+        if not broken:
+            break
+        public -= broken
+
+    failed = []
+    if graph.solve(required) is None:
+        failed.append("the assumptions exclude every step")
+    for name in PUBLIC_OUTPUTS:
+        if graph.solve([*required, graph.words_differ(*miter.wire(name))]) is not None:
+            failed.append(f"pin {name}")
+    reset = miter.wire("rst_ni").a[0]
+    for name, holds in facts(miter, True).items():
+        if graph.solve([*required, holds ^ 1]) is not None:
+            failed.append(f"invariant {name}")
+        if graph.solve([reset ^ 1, holds ^ 1]) is not None:
+            failed.append(f"reset of {name}")
+    return Result(failed, sorted(element_name(netlist, e) for e in public),
+                  sorted(element_name(netlist, e) for e in everything - public), rounds)
+
+
+def summary(names: list[str]) -> dict[str, int]:
+    """Names without bit numbers, with the number of bits."""
+    result: dict[str, int] = {}
+    for name in names:
+        base = re.sub(r"\[[0-9*]+\]", "", name)
+        result[base] = result.get(base, 0) + 1
+    return result
+
+
+class Proof(NamedTuple):
+    """A controller with parameters."""
+
+    name: str
+    top: str
+    parameters: dict[str, int]
+
+
+SMALL = {"BlockBytes": 64, "StashBlocksMax": 4, "SubtreeLevels": 2, "LeafLevel": 2,
+         "BucketSlots": 2, "AesCores": 1}
+
+FAST = [
+    Proof("raw", "raw_backend", SMALL | {"EvictPeriodMax": 3, "BodyDepth": 16}),
+    Proof("path", "path_backend", SMALL),
+]
+
+
+def main() -> None:
+    verbose = "--verbose" in sys.argv
+    proof = FAST["path" in sys.argv]
+    began = time.monotonic()
+    netlist = synthesize(proof.top, proof.parameters, HW / "rtl")
+    print(f"{time.monotonic() - began:.1f} s synthesis")
+    result = prove(netlist, proof.parameters, proof.top == "raw_backend", print)
+    print(f"{time.monotonic() - began:.1f} s", result.failed)
+    print("PUBLIC", summary(result.public))
+    print("SECRET", summary(result.secret))
+
+
+main()
