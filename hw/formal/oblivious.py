@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Proves that the timing and the addresses of the ORAM controllers do not depend on secrets.
 
-Usage: oblivious.py [--faults] [--long] [--verbose] [NAME ...]
+Usage: oblivious.py [--real | --faults | --assumptions] [--list] [--rounds] [NAME ...]
+
+Without an option it proves both controllers with small parameters.
+
+  --real         prove both controllers with the parameters of the paper
+  --faults       check that each planted fault breaks a proof
+  --assumptions  check that no proof holds without one of its assumptions
+  --list         print all registers and memory columns: the equal ones and the secret ones
+  --rounds       print the progress of each search
 
 README.md in this directory states the claim, the assumptions and the method.
 """
 
 import json
-import os
 import random
 import re
 import shutil
@@ -16,6 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -480,6 +488,11 @@ def constant(value: int) -> list[int]:
     return [value >> i & 1 for i in range(value.bit_length())]
 
 
+# The names of all assumptions.
+ASSUMPTIONS = ("append is public", "commands are in range", "equal demand for evictions",
+               "no corrupt bucket", "no block twice", "no exhausted counter", "bounded stash")
+
+
 def assumptions(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str, int]:
     """What the proof assumes, by name. README.md gives the argument for each."""
     graph = miter.graph
@@ -514,14 +527,45 @@ def assumptions(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str
     }
 
 
-def facts(miter: Miter, after: bool) -> dict[str, int]:
+def period_facts(miter: Miter, after: bool, period_max: int) -> dict[str, int]:
+    """RAW ORAM: fewer than A accesses have passed since the last eviction.
+
+    The registers are public, so one copy is enough.
+    """
+    graph = miter.graph
+
+    def register(name: str) -> list[int]:
+        return miter.register("u_backend." + name, after).a
+
+    def implies(a: int, b: int) -> int:
+        return graph.either(a ^ 1, b)
+
+    started, good = register("started_q")[0], register("period_good_q")[0]
+    has_key = register("u_keys.has_key_q")[0]
+    round_is_0 = graph.any_of(register("u_keys.round_q")) ^ 1
+    is_open = graph.any_of(register("status_q")) ^ 1
+    since, period = register("since_q"), register("period_q")
+    return {
+        "a start takes the key": graph.differs(started, has_key) ^ 1,
+        "no round without a key": implies(has_key ^ 1, round_is_0),
+        "a good A needs a start": implies(good, started),
+        "a bad A closes before the last round key": implies(
+            graph.both(graph.both(started, good ^ 1), is_open), round_is_0),
+        "a good A is in range": implies(good, graph.both(
+            graph.any_of(period), graph.below(constant(period_max), period) ^ 1)),
+        "accesses since the last eviction < A": graph.either(
+            graph.any_of(since) ^ 1, graph.both(good, graph.below(since, period))),
+    }
+
+
+def facts(miter: Miter, after: bool, parameters: dict[str, int], raw: bool) -> dict[str, int]:
     """Invariants beyond equal registers, before or after the step.
 
     They make secret registers harmless: an operation code of which only "append" matters, and the
     visit of the stash, which ends within the time that is reserved for it.
     """
     graph = miter.graph
-    result = {}
+    result = period_facts(miter, after, parameters["EvictPeriodMax"]) if raw else {}
     for name in ("u_backend.op_q", "u_backend.u_server.op_q"):
         op = miter.register(name, after)
         result[f"{name} == OpAppend is equal"] = graph.differs(
@@ -577,9 +621,12 @@ def differing(graph: Graph, values: list[int], required: list[int],
     return {e for e, d in candidates.items() if lanes(d) & allowed}, allowed.bit_count()
 
 
-def prove(netlist: Netlist, parameters: dict[str, int], raw: bool,
+def prove(netlist: Netlist, parameters: dict[str, int], raw: bool, without: str,
           log: Callable[[str], None]) -> Result:
-    """Finds the largest set of registers whose equality is inductive, and checks the pins."""
+    """Finds the largest set of registers whose equality is inductive, and checks the pins.
+
+    The assumption `without` is not made.
+    """
     public: set[Element] = set(netlist.next)
     for memory in netlist.memories:
         public |= {(memory.name, column) for column in range(memory.width)}
@@ -591,7 +638,8 @@ def prove(netlist: Netlist, parameters: dict[str, int], raw: bool,
         miter = Miter(netlist, public)
         graph = miter.graph
         assumed = assumptions(miter, parameters, raw)
-        before = facts(miter, False)
+        assumed.pop(without, None)
+        before = facts(miter, False, parameters, raw)
         required = [*assumed.values(), *before.values()]
         # Nodes that are equal by construction need no search.
         candidates = {e: miter.after[e] for e in public if miter.after[e] != FALSE}
@@ -621,7 +669,7 @@ def prove(netlist: Netlist, parameters: dict[str, int], raw: bool,
         if graph.solve([*required, graph.words_differ(*miter.wire(name))]) is not None:
             failed.append(f"pin {name}")
     reset = miter.wire("rst_ni").a[0]
-    for name, holds in facts(miter, True).items():
+    for name, holds in facts(miter, True, parameters, raw).items():
         if graph.solve([*required, holds ^ 1]) is not None:
             failed.append(f"invariant {name}")
         if graph.solve([reset ^ 1, holds ^ 1]) is not None:
@@ -640,32 +688,165 @@ def summary(names: list[str]) -> dict[str, int]:
 
 
 class Proof(NamedTuple):
-    """A controller with parameters."""
+    """A controller with parameters. `without` names an assumption that is not made."""
 
     name: str
     top: str
     parameters: dict[str, int]
+    without: str = ""
 
 
 SMALL = {"BlockBytes": 64, "StashBlocksMax": 4, "SubtreeLevels": 2, "LeafLevel": 2,
          "BucketSlots": 2, "AesCores": 1}
 
-FAST = [
+PROOFS = [
     Proof("raw", "raw_backend", SMALL | {"EvictPeriodMax": 3, "BodyDepth": 16}),
     Proof("path", "path_backend", SMALL),
 ]
 
+# The parameters of Tiny ORAM, section VII: 4 GB of blocks of 64 B are more; L = 20 is Table II.
+REAL = [
+    Proof("raw-20", "raw_backend",
+          {"LeafLevel": 20, "BucketSlots": 5, "StashBlocksMax": 64, "EvictPeriodMax": 8}),
+    Proof("path-20", "path_backend",
+          {"LeafLevel": 20, "BucketSlots": 4, "StashBlocksMax": 78}),
+]
+
+
+class Fault(NamedTuple):
+    """A text of a source, the wrong text in its place, and the proof that must fail."""
+
+    name: str
+    source: str
+    right: str
+    wrong: str
+    proof: str
+
+
+FAULTS = [
+    Fault("write strobes leave dummies out", "path_writer",
+          "sealing_headers_q ? HeaderStrobe : '1;",
+          "sealing_headers_q ? HeaderStrobe : sealing_header_q || sealing_real_q ? '1 : '0;",
+          "raw"),
+    Fault("header strobes tell what the address table holds", "path_writer",
+          "sealing_headers_q ? HeaderStrobe : '1;",
+          "sealing_headers_q ? (old_table[0] ? HeaderStrobe : '0) : '1;", "raw"),
+    Fault("the scan ends with the last entry", "placer",
+          "if (scan_q == ScanWidth'(1)) begin", "if (to_visit_q == '0) begin", "path"),
+    Fault("the scan is one entry short", "oram_backend",
+          ".ScanCycles (StashBlocksMax + Beyond)", ".ScanCycles (StashBlocksMax + Beyond - 1)",
+          "path"),
+    Fault("the answer leaves as soon as the block is found", "oram_backend",
+          "(scanned && (opened_q || op_q == OpAppend));",
+          "(scanned && (opened_q || stash_found || op_q == OpAppend));", "path"),
+    Fault("a memory command is skipped if the stash has the block", "oram_backend",
+          ".cmd_ready_i  (mem_cmd_ready_i),", ".cmd_ready_i  (mem_cmd_ready_i || stash_found),",
+          "raw"),
+    Fault("an AO access asks for masks only if the block is found", "block_server",
+          "headers_i && serving_o && !mask_asked_q;",
+          "headers_i && serving_o && !mask_asked_q && found_on_path_i;", "raw"),
+    Fault("the exchange waits for masks only if the block is found", "block_server",
+          "(mask_valid_i || !Raw || op_q == OpAppend);",
+          "(mask_valid_i || !Raw || op_q == OpAppend || !found_q);", "raw"),
+    Fault("opening waits for a free slot of the stash", "path_reader",
+          "assign beat_take = walking_q && beat_valid &&",
+          "assign beat_take = walking_q && free_valid_i && beat_valid &&", "path"),
+    Fault("dummies of the path do not arrive", "path_reader",
+          "(is_block && block_first && !is_access_only) || mark_q;",
+          "(is_block && block_first && !is_access_only && entry.real_block) || mark_q;", "raw"),
+    Fault("dummies take no body mask", "path_writer",
+          "assign needs_body = Raw && !sealing_headers_q;",
+          "assign needs_body = Raw && !sealing_headers_q && (sealing_header_q || sealing_real_q);",
+          "raw"),
+    Fault("commands wait for free slots of the stash", "oram_backend",
+          "(run && placer_idle && ops_ready && !over_bound));",
+          "(run && placer_idle && ops_ready && !over_bound && free_count > CountWidth'(8)));",
+          "path"),
+    Fault("an eviction is skipped if the stash is empty", "oram_backend",
+          "assign evict_follow = evict_pending_q &&",
+          "assign evict_follow = evict_pending_q && count != '0 &&", "raw"),
+    Fault("reads take no user data", "block_server",
+          "assign data_ready_o = state_q != Idle && !has_data_q;",
+          "assign data_ready_o = state_q != Idle && !has_data_q && is_write;", "path"),
+    Fault("a user's block is answered early if it is new", "block_server",
+          "state_q <= fail_i ? Finish : Load;", "state_q <= fail_i || !found ? Finish : Load;",
+          "path"),
+]
+
+
+class Outcome(NamedTuple):
+    """The result of a proof, its seconds, and its progress."""
+
+    result: Result
+    seconds: float
+    log: list[str]
+
+
+def run(proof: Proof, rtl: Path = HW / "rtl") -> Outcome:
+    """Proves one controller."""
+    began = time.monotonic()
+    log: list[str] = []
+    netlist = synthesize(proof.top, proof.parameters, rtl)
+    log.append(f"synthesis: {time.monotonic() - began:.1f} s")
+    result = prove(netlist, proof.parameters, proof.top == "raw_backend", proof.without, log.append)
+    return Outcome(result, time.monotonic() - began, log)
+
+
+def plant(fault: Fault) -> Outcome:
+    """Runs the proof of a fault on a copy of the RTL that has the fault."""
+    proof = next(p for p in PROOFS if p.name == fault.proof)
+    with tempfile.TemporaryDirectory() as directory:
+        rtl = Path(directory) / "rtl"
+        shutil.copytree(HW / "rtl", rtl)
+        path = rtl / f"{fault.source}.sv"
+        text = path.read_text()
+        if text.count(fault.right) != 1:
+            sys.exit(f"error: {path.name} has the text of a fault {text.count(fault.right)} times: "
+                     f"{fault.right}")
+        path.write_text(text.replace(fault.right, fault.wrong))
+        return run(proof, rtl)
+
+
+def attempt(work: Proof | Fault) -> Outcome:
+    """Runs a proof, or plants a fault."""
+    return run(work) if isinstance(work, Proof) else plant(work)
+
 
 def main() -> None:
-    verbose = "--verbose" in sys.argv
-    proof = FAST["path" in sys.argv]
-    began = time.monotonic()
-    netlist = synthesize(proof.top, proof.parameters, HW / "rtl")
-    print(f"{time.monotonic() - began:.1f} s synthesis")
-    result = prove(netlist, proof.parameters, proof.top == "raw_backend", print)
-    print(f"{time.monotonic() - began:.1f} s", result.failed)
-    print("PUBLIC", summary(result.public))
-    print("SECRET", summary(result.secret))
+    options = {argument for argument in sys.argv[1:] if argument.startswith("--")}
+    names = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    if unknown := options - {"--real", "--faults", "--assumptions", "--list", "--rounds"}:
+        sys.exit(f"error: unknown option {' '.join(sorted(unknown))}")
+    work: list[Proof | Fault]
+    if "--faults" in options:
+        work = list(FAULTS)
+    elif "--assumptions" in options:
+        work = [proof._replace(name=f"{proof.name} without: {name}", without=name)
+                for proof in PROOFS for name in ASSUMPTIONS]
+    else:
+        work = list(REAL if "--real" in options else PROOFS)
+    work = [item for item in work if not names or any(re.search(n, item.name) for n in names)]
+    if not work:
+        sys.exit("error: no proof or fault has this name")
+    to_fail = bool({"--faults", "--assumptions"} & options)
+    bad = 0
+    with ProcessPoolExecutor(2) as pool:
+        for item, (result, seconds, log) in zip(work, pool.map(attempt, work)):
+            good = bool(result.failed) == to_fail
+            bad += not good
+            verdict = f"fails: {', '.join(result.failed)}" if result.failed else "proved"
+            print(f"{'ok ' if good else 'BAD'} {seconds:5.1f} s  {item.name}: {verdict}; "
+                  f"{len(result.public)} bits equal, {len(result.secret)} secret", flush=True)
+            if "--rounds" in options:
+                print("\n".join(log))
+            if "--list" in options:
+                for title, elements in (("equal", result.public), ("secret", result.secret)):
+                    print(f"  {title}:")
+                    for name, bits in summary(elements).items():
+                        print(f"    {name} ({bits} bits)")
+    print(f"{len(work)} {'attempts to fail' if to_fail else 'proofs'}, {bad} not as expected")
+    sys.exit(bad != 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
