@@ -515,7 +515,7 @@ def assumptions(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str
                      + 1)
     return {
         "append is public":
-            graph.differs(graph.both(*op.a), graph.both(*op.b)) ^ 1,
+            implies(valid, graph.differs(graph.both(*op.a), graph.both(*op.b)) ^ 1),
         "commands are in range": implies(valid, same("cmd_good")),
         "equal demand for evictions":
             implies(graph.both(idle.a[0], idle.b[0]), same("over_bound")),
@@ -591,6 +591,104 @@ def facts(miter: Miter, after: bool, parameters: dict[str, int], raw: bool) -> d
     return result
 
 
+def events(miter: Miter, raw: bool) -> dict[str, int]:
+    """Events that the assumptions must not exclude, so that the proof is not vacuous."""
+    graph = miter.graph
+    running = miter.wire("rst_ni").a[0]
+    names = ["accept", "evict_begin", "mem_cmd_valid_o", "mem_wdata_valid_o", "rsp_valid_o"]
+    result = {name: graph.both(running, miter.wire("u_backend." + name).a[0])
+              for name in names + (["evict_follow"] if raw else [])}
+    for name in ("rsp_found_o", "rsp_data_o", "mem_wdata_o"):
+        result[f"{name} differs"] = graph.both(running, graph.words_differ(*miter.wire(name)))
+    return result
+
+
+class Stream(NamedTuple):
+    """A stream of requests for masks that seal paths."""
+
+    name: str
+    # Its bit in `takes`, and its registers. The number of a walk is in `number`, low word first.
+    code: int
+    active: str
+    beat: str
+    level: str
+    number: list[str]
+    # Beats of a bucket that it asks for.
+    beats: int
+
+
+def streams(parameters: dict[str, int], raw: bool) -> list[Stream]:
+    """The streams of a controller."""
+    bucket_beats = 1 + parameters["BucketSlots"] * parameters["BlockBytes"] // 64
+    result = [Stream("encoding", 2, "encoding_q", "encode_beat_q", "u_encode_path.level_q",
+                     ["writes_q"], 1 if raw else bucket_beats)]
+    if raw:
+        result.append(Stream("body", 3, "walking_q", "body_beat_q", "u_body_path.level_q",
+                             ["for_write_q", "ahead_q"], bucket_beats))
+    return result
+
+
+def mask_facts(miter: Miter, after: bool, parameters: dict[str, int],
+               raw: bool) -> dict[str, int]:
+    """Invariants of the walks that ask for masks: levels and beats are in range."""
+    graph = miter.graph
+    result = {}
+    for stream in streams(parameters, raw):
+
+        def register(name: str) -> list[int]:
+            return miter.register("u_backend.u_masks." + name, after).a
+
+        result[f"{stream.name}: level in range"] = graph.either(
+            register(stream.active)[0] ^ 1,
+            graph.below(register(stream.level), constant(parameters["LeafLevel"] + 1)))
+        result[f"{stream.name}: beat in range"] = graph.below(
+            register(stream.beat), constant(stream.beats))
+    return result
+
+
+def repeated_masks(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str, int]:
+    """Steps after which a stream could ask for the same mask a second time.
+
+    The name of a request is the number of its walk, its level and its beat, in this order. Names
+    rise from each request to the next. A walk of encoding is numbered by the operation. A walk of
+    bodies is numbered by the EO access, and whether it is for the read or for the write.
+    """
+    graph = miter.graph
+    masks = "u_backend.u_masks."
+
+    def register(name: str, after: bool) -> list[int]:
+        return miter.register(masks + name, after).a
+
+    running = miter.wire("rst_ni").a[0]
+    result = {}
+    for stream in streams(parameters, raw):
+        takes = miter.wire(masks + "takes").a[stream.code]
+        number, number_after = ([bit for name in stream.number for bit in register(name, after)]
+                                for after in (False, True))
+        place, place_after = (register(stream.beat, after) + register(stream.level, after)
+                              for after in (False, True))
+        active = register(stream.active, False)[0]
+        active_after = register(stream.active, True)[0]
+        # 2^64 walks never happen.
+        some = graph.both(running, graph.all_of(number) ^ 1)
+        same = graph.words_differ(number, number_after) ^ 1
+        rises = graph.below(number, number_after)
+        goes_on = graph.both(active, active_after)
+        # The number of encoding rises at the start of a walk, and that of bodies at its end.
+        renewed = (graph.both(active ^ 1, active_after) if stream.name == "encoding"
+                   else graph.both(active, active_after ^ 1))
+        result |= {f"{stream.name}: {name}": graph.both(some, bad) for name, bad in {
+            "a request outside a walk": graph.both(takes, active ^ 1),
+            "the number falls": graph.either(rises, same) ^ 1,
+            "the number changes during a walk": graph.both(goes_on, same ^ 1),
+            "a request is repeated": graph.all_of(
+                [takes, goes_on, graph.below(place, place_after) ^ 1]),
+            "a walk goes back": graph.both(goes_on, graph.below(place_after, place)),
+            "a walk has the number of the last one": graph.both(renewed, rises ^ 1),
+        }.items()}
+    return result
+
+
 class Result(NamedTuple):
     """The outcome of a proof: what failed (nothing if proved), and the elements by class."""
 
@@ -662,13 +760,21 @@ def prove(netlist: Netlist, parameters: dict[str, int], raw: bool, without: str,
             break
         public -= broken
 
-    failed = []
-    if graph.solve(required) is None:
-        failed.append("the assumptions exclude every step")
+    failed = [f"never happens: {name}" for name, event in events(miter, raw).items()
+              if graph.solve([*required, event]) is None]
     for name in PUBLIC_OUTPUTS:
         if graph.solve([*required, graph.words_differ(*miter.wire(name))]) is not None:
             failed.append(f"pin {name}")
+    masks_before = [*required, *mask_facts(miter, False, parameters, raw).values()]
+    failed += [f"repeated mask: {name}"
+               for name, bad in repeated_masks(miter, parameters, raw).items()
+               if graph.solve([*masks_before, bad]) is not None]
     reset = miter.wire("rst_ni").a[0]
+    for name, holds in mask_facts(miter, True, parameters, raw).items():
+        if graph.solve([*masks_before, holds ^ 1]) is not None:
+            failed.append(f"invariant {name}")
+        if graph.solve([reset ^ 1, holds ^ 1]) is not None:
+            failed.append(f"reset of {name}")
     for name, holds in facts(miter, True, parameters, raw).items():
         if graph.solve([*required, holds ^ 1]) is not None:
             failed.append(f"invariant {name}")
@@ -704,12 +810,13 @@ PROOFS = [
     Proof("path", "path_backend", SMALL),
 ]
 
-# The parameters of Tiny ORAM, section VII: 4 GB of blocks of 64 B are more; L = 20 is Table II.
+# The parameters of the paper's Table II.
 REAL = [
     Proof("raw-20", "raw_backend",
-          {"LeafLevel": 20, "BucketSlots": 5, "StashBlocksMax": 64, "EvictPeriodMax": 8}),
+          {"LeafLevel": 20, "BucketSlots": 5, "StashBlocksMax": 64, "BlockBytes": 64,
+           "EvictPeriodMax": 8}),
     Proof("path-20", "path_backend",
-          {"LeafLevel": 20, "BucketSlots": 4, "StashBlocksMax": 78}),
+          {"LeafLevel": 20, "BucketSlots": 4, "StashBlocksMax": 78, "BlockBytes": 64}),
 ]
 
 
