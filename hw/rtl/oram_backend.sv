@@ -305,7 +305,8 @@ module oram_backend #(
           status_q <= StatusMemoryError;
         end else if (corrupt || found_twice || (evict_stuck && placer_idle && over_bound)) begin
           status_q <= StatusCorrupt;
-        end else if (exhausted && ((accept && cmd_on_path) || evict_pending_q || over_bound)
+        end else if (exhausted && ((accept && cmd_on_path) || evict_pending_q
+                         || (placer_idle && over_bound))
                      || evictions_q == '1) begin
           status_q <= StatusExhausted;
         end
