@@ -23,6 +23,11 @@ package golden_pkg;
   import "DPI-C" function int golden_next(
     input chandle golden, output int operation, output longint unsigned address,
     output longint unsigned old_leaf, output longint unsigned new_leaf);
+  import "DPI-C" function int golden_command(
+    input chandle golden, input int operation, input longint unsigned address,
+    input longint unsigned new_leaf, input chandle data, output longint unsigned old_leaf);
+  import "DPI-C" function int golden_set_leaf(
+    input chandle golden, input longint unsigned address, input longint unsigned leaf);
   import "DPI-C" function int golden_data_beat(
     input chandle golden, input int beat, output beat_t data);
   import "DPI-C" function int golden_check_memory_command(

@@ -4,7 +4,7 @@
 /// model checks each transfer on its ports, the stash in order and the eviction counter after each
 /// command, and the memory at the end.
 ///
-/// `LOCKSTEP_RAW` selects `raw_backend`; without it, the controller is `path_backend`.
+/// `ORAM_RAW` selects `raw_backend`; without it, the controller is `path_backend`.
 ///
 /// | argument | meaning |
 /// |---|---|
@@ -17,6 +17,8 @@
 /// | +watchdog=CYCLES | cycles without any transfer that count as a hang (20000) |
 /// | +error_at=N | the N-th read beat is an error, and the controller must close (0: none) |
 /// | +image=0 | does not compare the memory at the end |
+/// | +gap=N | the next command is offered N cycles after the last beat of a response (none) |
+/// | +directed=1 | no random commands: all combinations that `draw_directed` lists |
 ///
 /// The bench runs on one clock edge and reads all outputs as they were in the cycle that ends.
 //
@@ -45,7 +47,7 @@ module lockstep #(
 
   import golden_pkg::*;
 
-`ifdef LOCKSTEP_RAW
+`ifdef ORAM_RAW
   localparam bit Raw = 1'b1;
 `else
   localparam bit Raw = 1'b0;
@@ -95,7 +97,7 @@ module lockstep #(
   int unsigned stall_percent;
   longint unsigned seed, error_at, bus_beats;
 
-`ifdef LOCKSTEP_RAW
+`ifdef ORAM_RAW
   raw_backend #(
     .EvictPeriodMax(EvictPeriodMax),
 `else
@@ -216,6 +218,8 @@ module lockstep #(
 
   chandle golden;
   longint unsigned accesses, watchdog, cycle, idle_cycles, random_state;
+  longint unsigned gap, idle_since;
+  bit has_gap, is_directed;
   longint unsigned drawn, accepted, answered, first_accept, last_accept, last_bus_beats;
   longint unsigned operations[4];
   longint unsigned latency_sum, latency_min, latency_max, latencies;
@@ -286,10 +290,91 @@ module lockstep #(
     end
   endfunction
 
+  // The directed sequence.
+
+  typedef struct {
+    int op;
+    longint unsigned address, new_leaf;
+    // Leaf of a block that is nowhere.
+    bit sets_leaf;
+    longint unsigned leaf;
+  } directed_t;
+
+  // Blocks 0 and 1 are those of the combinations. Block 2 is nowhere, and is read in between.
+  localparam int unsigned DirectedBlocks = 2;
+  localparam longint unsigned Leaves = 64'd1 << LeafLevel;
+
+  directed_t directed_queue[$];
+  longint unsigned combination, filler_leaf;
+  // What the queued commands leave behind.
+  bit present[DirectedBlocks];
+
+  /// Queues the commands of one combination:
+  ///
+  /// - the operation: all four;
+  /// - whether the block is somewhere before it (not for append);
+  /// - the old leaf and the new leaf: all pairs;
+  /// - the block: 0 or 1;
+  /// - the accesses between the command that prepares the block and the operation: none (the block
+  ///   is in the stash, or where the write-back of Path ORAM put it), 1, and A (an EO access). They
+  ///   read a block that is nowhere on all paths in turn.
+  function automatic void queue_combination(longint unsigned number);
+    automatic longint unsigned rest = number;
+    automatic int op, fillers;
+    automatic longint unsigned old_leaf, new_leaf, address;
+    automatic bit is_present;
+    op = int'(rest % 4); rest /= 4;
+    is_present = rest % 2 != 0; rest /= 2;
+    old_leaf = rest % Leaves; rest /= Leaves;
+    new_leaf = rest % Leaves; rest /= Leaves;
+    address = rest % 64'(DirectedBlocks); rest /= 64'(DirectedBlocks);
+    fillers = rest == 0 ? 0 : rest == 1 ? 1 : EvictPeriod;
+    if (op == 3 && is_present) return;
+    if (is_present) begin
+      directed_queue.push_back('{op: 1, address: address, new_leaf: old_leaf,
+                                 sets_leaf: !present[address[0]], leaf: new_leaf});
+    end else if (present[address[0]]) begin
+      directed_queue.push_back('{op: 2, address: address, new_leaf: 0, sets_leaf: 0, leaf: 0});
+    end
+    for (int i = 0; i < fillers; i++) begin
+      directed_queue.push_back('{op: 0, address: 2, new_leaf: 0, sets_leaf: 1,
+                                 leaf: filler_leaf % Leaves});
+      filler_leaf++;
+    end
+    directed_queue.push_back('{op: op, address: address, new_leaf: new_leaf,
+                               sets_leaf: !is_present, leaf: old_leaf});
+    present[address[0]] = op == 1 || op == 3 || (op == 0 && is_present);
+  endfunction
+
+  /// The next command of the directed sequence. Returns whether there is one.
+  function automatic bit draw_directed();
+    automatic directed_t command;
+    while (directed_queue.size() == 0) begin
+      if (combination == 64'd4 * 2 * Leaves * Leaves * 64'(DirectedBlocks) * 3) return 1'b0;
+      queue_combination(combination);
+      combination++;
+    end
+    command = directed_queue.pop_front();
+    if (command.sets_leaf) begin
+      check(golden_set_leaf(golden, command.address, command.leaf), "directed command");
+    end
+    next_op = command.op;
+    next_address = command.address;
+    next_new_leaf = command.new_leaf;
+    check(golden_command(golden, command.op, command.address, command.new_leaf, null,
+                         next_old_leaf), "directed command");
+    return 1'b1;
+  endfunction
+
   /// Draws the next command, and queues its data.
   function automatic void draw();
     automatic beat_t beat;
-    check(golden_next(golden, next_op, next_address, next_old_leaf, next_new_leaf), "command");
+    if (!is_directed) begin
+      check(golden_next(golden, next_op, next_address, next_old_leaf, next_new_leaf), "command");
+    end else if (!draw_directed()) begin
+      accesses = drawn;
+      return;
+    end
     for (int i = 0; i < BlockBeats; i++) begin
       check(golden_data_beat(golden, i, beat), "command");
       data_queue.push_back(beat);
@@ -343,6 +428,10 @@ module lockstep #(
     watchdog = argument("watchdog", 20000);
     error_at = argument("error_at", 0);
     checks_image = argument("image", 1) != 0;
+    has_gap = $test$plusargs("gap=") != 0;
+    gap = argument("gap", 0);
+    is_directed = argument("directed", 0) != 0;
+    if (is_directed) accesses = '1;
     random_state = seed * 64'h2545_f491_4f6c_dd1d + 64'd1;
     latency_min = '1;
     golden = golden_create(int'(Raw), LeafLevel, BucketSlots, StashBlocksMax, EvictPeriod, Capacity,
@@ -428,6 +517,7 @@ module lockstep #(
           end
         end
         is_in_response = !rsp_last;
+        idle_since = cycle;
         if (rsp_last) answered++;
       end
       rsp_ready <= !stalls();
@@ -446,7 +536,8 @@ module lockstep #(
       end
       if (is_started && !has_command && drawn < accesses && !is_over) draw();
       if (!cmd_valid || cmd_ready) begin
-        cmd_valid <= has_command && !stalls();
+        cmd_valid <= has_command && !stalls()
+            && (!has_gap || (accepted == answered && cycle >= idle_since + gap));
         cmd_op <= next_op[1:0];
         cmd_address <= AddressBits'(next_address);
         cmd_old_leaf <= LeafBits'(next_old_leaf);
