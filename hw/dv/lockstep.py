@@ -106,7 +106,9 @@ def small(accesses: int, seeds: int) -> list[Group]:
             groups.append(Group(
                 configuration(raw, level, slots, stash, period=level + 1, capacity=capacity,
                               cores=1 + level % 4),
-                [{"directed": 1, "stalls": 0 if level > 1 else 30}, *stalled(accesses, seeds)],
+                # With 8 leaves there are 64 pairs: the short table has them at one distance.
+                [{"directed": 1, "distances": 1 if level == 3 and seeds < 5 else 3,
+                  "stalls": 0 if level > 1 else 30}, *stalled(accesses, seeds)],
                 evicts=level > 0,
             ))
     return groups

@@ -18,7 +18,8 @@
 /// | +error_at=N | the N-th read beat is an error, and the controller must close (0: none) |
 /// | +image=0 | does not compare the memory at the end |
 /// | +gap=N | the next command is offered N cycles after the last beat of a response (none) |
-/// | +directed=1 | no random commands: all combinations that `draw_directed` lists |
+/// | +directed=1 | no random commands: all combinations that `queue_combination` lists |
+/// | +distances=N | how many of its distances the directed sequence has (3) |
 ///
 /// The bench runs on one clock edge and reads all outputs as they were in the cycle that ends.
 //
@@ -305,7 +306,7 @@ module lockstep #(
   localparam longint unsigned Leaves = 64'd1 << LeafLevel;
 
   directed_t directed_queue[$];
-  longint unsigned combination, filler_leaf;
+  longint unsigned combination, distances, filler_leaf;
   // What the queued commands leave behind.
   bit present[DirectedBlocks];
 
@@ -350,7 +351,7 @@ module lockstep #(
   function automatic bit draw_directed();
     automatic directed_t command;
     while (directed_queue.size() == 0) begin
-      if (combination == 64'd4 * 2 * Leaves * Leaves * 64'(DirectedBlocks) * 3) return 1'b0;
+      if (combination == 64'd4 * 2 * Leaves * Leaves * 64'(DirectedBlocks) * distances) return 1'b0;
       queue_combination(combination);
       combination++;
     end
@@ -431,6 +432,7 @@ module lockstep #(
     has_gap = $test$plusargs("gap=") != 0;
     gap = argument("gap", 0);
     is_directed = argument("directed", 0) != 0;
+    distances = argument("distances", 3);
     if (is_directed) accesses = '1;
     random_state = seed * 64'h2545_f491_4f6c_dd1d + 64'd1;
     latency_min = '1;
