@@ -8,12 +8,11 @@ import argparse
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
-from simulation import (HW, RTL, VERILATOR, Bench, Configuration, SimulationError, build, run,
-                        stop)
+from simulation import (HW, RTL, VERILATOR, Bench, Configuration, SimulationError, build,
+                        in_parallel, run)
 
-HOSTILE = Bench("hostile", ("ideal_memory.sv", "hostile.sv"))
+HOSTILE = Bench("hostile", ("ideal_memory.sv", "hostile.sv", "backend_checks.sv"))
 
 # Statuses of the response port, and "any status that memory can cause".
 BAD_COMMAND, BAD_START, MEMORY_ERROR, EXHAUSTED, ANY = 1, 2, 3, 5, 7
@@ -113,14 +112,10 @@ def main() -> None:
     configurations = [configuration(raw, level, slots, stash)
                       for raw in (True, False) for level, slots, stash in ((2, 4, 4), (0, 12, 2))]
     count = 0
-    try:
-        with ThreadPoolExecutor(2) as pool:
-            if options.only != "parameters":
-                count = sum(pool.map(lambda made: run_modes(made, options.seeds), configurations))
-            if options.only != "runs":
-                list(pool.map(elaborate, BAD_PARAMETERS))
-    except SimulationError as error:
-        stop(str(error))
+    if options.only != "parameters":
+        count = sum(in_parallel(lambda made: run_modes(made, options.seeds), configurations))
+    if options.only != "runs":
+        in_parallel(elaborate, BAD_PARAMETERS)
     print(f"hostile: {count} runs, {len(BAD_PARAMETERS)} bad parameters, "
           f"{time.monotonic() - began:.0f} s")
 

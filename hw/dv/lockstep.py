@@ -10,15 +10,14 @@ import argparse
 import json
 import re
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from simulation import Bench, Configuration, SimulationError, build, run, stop
+from simulation import Bench, Configuration, SimulationError, build, in_parallel, run, stop
 
-LOCKSTEP = Bench("lockstep", ("golden_pkg.sv", "ideal_memory.sv", "lockstep.sv"))
+LOCKSTEP = Bench("lockstep", ("golden_pkg.sv", "ideal_memory.sv", "lockstep.sv",
+                              "backend_checks.sv"))
 
 # The most cycles per access at L = 20, from the requirements of the two back ends.
 RAW_CYCLES_MAX = 240.0
@@ -76,7 +75,7 @@ def name_of(made: Configuration) -> str:
 
 def full_size(accesses: int, seeds: list[int]) -> list[Group]:
     """The controllers at L = 20. With a gap, the controller is idle before each command."""
-    runs = [{"accesses": accesses, "appends": 0, "seed": seed} for seed in seeds]
+    runs = [{"accesses": accesses, "appends": 0, "bus_checks": 1, "seed": seed} for seed in seeds]
     runs.append({"accesses": 300, "appends": 0, "gap": 400})
     return [
         Group(configuration(True, 20, 5, 64, optimize=True), runs, RAW_CYCLES_MAX),
@@ -145,23 +144,12 @@ def number(pattern: str, text: str) -> float:
     return float(match[1])
 
 
-def run_group(group: Group, stopped: threading.Event) -> list[Line]:
-    """Runs a group unless another one has failed. A failure stops the others."""
-    try:
-        return [] if stopped.is_set() else measure(group, stopped)
-    except SimulationError:
-        stopped.set()
-        raise
-
-
-def measure(group: Group, stopped: threading.Event) -> list[Line]:
+def measure(group: Group) -> list[Line]:
     """Builds and runs a group. Raises `SimulationError` at the first failure."""
     name = name_of(group.configuration)
     binary = build(group.configuration)
     lines: list[Line] = []
     for arguments in group.runs:
-        if stopped.is_set():
-            return lines
         shown = " ".join(f"+{key}={value}" for key, value in arguments.items())
         result = run(binary, arguments)
         if result.code:
@@ -200,18 +188,7 @@ def main() -> None:
     if not groups:
         stop("error: no configuration has this name")
     began = time.monotonic()
-    stopped = threading.Event()
-    lines: list[Line] = []
-    failure = None
-    with ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(run_group, group, stopped) for group in groups]
-        for future in futures:
-            try:
-                lines += future.result()
-            except SimulationError as error:
-                failure = failure or str(error)
-    if failure:
-        stop(failure)
+    lines = [line for group_lines in in_parallel(measure, groups) for line in group_lines]
     if options.json:
         options.json.write_text(json.dumps([line._asdict() for line in lines], indent=1) + "\n")
     print(f"lock step: {len(lines)} runs of {len(groups)} configurations, "

@@ -20,6 +20,7 @@
 /// | +gap=N | the next command is offered N cycles after the last beat of a response (none) |
 /// | +directed=1 | no random commands: all combinations that `queue_combination` lists |
 /// | +distances=N | how many of its distances the directed sequence has (3) |
+/// | +bus_checks=1 | checks of `backend_checks` that hold without stalls at L = 20 |
 ///
 /// The bench runs on one clock edge and reads all outputs as they were in the cycle that ends.
 //
@@ -429,8 +430,8 @@ module lockstep #(
     watchdog = argument("watchdog", 20000);
     error_at = argument("error_at", 0);
     checks_image = argument("image", 1) != 0;
-    has_gap = $test$plusargs("gap=") != 0;
-    gap = argument("gap", 0);
+    gap = argument("gap", '1);
+    has_gap = gap != '1;
     is_directed = argument("directed", 0) != 0;
     distances = argument("distances", 3);
     if (is_directed) accesses = '1;

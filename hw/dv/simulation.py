@@ -16,8 +16,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 HW = Path(__file__).resolve().parents[1]
 DV = HW / "dv"
@@ -29,6 +31,9 @@ GOLDEN = TARGET / "debug" / "liboblivio_golden.so"
 
 LIBRARY_SOURCES = ("verilated", "verilated_dpi", "verilated_threads")
 DEFINES = ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVERILATOR=1"]
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
 
 _library_lock = threading.Lock()
 
@@ -167,6 +172,28 @@ def run(binary: Path, arguments: dict[str, int], limit_seconds: float = 3600.0) 
     except subprocess.TimeoutExpired:
         return Result(f"no end after {limit_seconds:.0f} s", 1, time.monotonic() - began)
     return Result(process.stdout, process.returncode, time.monotonic() - began)
+
+
+def in_parallel(work: Callable[[Item], Value], items: Sequence[Item]) -> list[Value]:
+    """Calls `work` for all items, two at a time. The first error ends the script."""
+    failed = threading.Event()
+
+    def unless_failed(item: Item) -> Value | None:
+        if failed.is_set():
+            return None
+        try:
+            return work(item)
+        except SimulationError as error:
+            if not failed.is_set():
+                failed.set()
+                print(error, file=sys.stderr, flush=True)
+            return None
+
+    with ThreadPoolExecutor(2) as pool:
+        values = list(pool.map(unless_failed, items))
+    if failed.is_set():
+        sys.exit(1)
+    return [value for value in values if value is not None]
 
 
 def stop(text: str) -> None:

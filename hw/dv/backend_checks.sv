@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+
+/// Invariants of the back end, bound to each `oram_backend` of a bench.
+///
+/// - The visit of the stash ends ScanCycles + 1 cycles after its command.
+/// - Arrivals always find room in the queue before PushToLeaf: memory never waits for the placer.
+/// - Every take from the free list finds a free slot, and no give finds it full.
+/// - The entries of the stash never exceed its slots.
+/// - When the controller is idle, each slot is free or an entry of the stash.
+/// - Each mask finds room in its queue.
+/// - A closed controller begins no operation.
+/// - With `+bus_checks=1`, which needs a bench without stalls: once the first beat of a path has come,
+///   a beat is taken in each cycle in which memory offers one, and an EO access of RAW ORAM never
+///   waits for a mask.
+module backend_checks #(
+  parameter bit Raw = 1'b1,
+  parameter int unsigned Places = 256,
+  parameter int unsigned ScanCycles = 70
+) (
+  input logic        clk_i,
+  input logic        rst_ni,
+  input logic        run_i,
+  input logic        closed_i,
+  input logic        op_start_i,
+  input logic        session_start_i,
+  input logic        scanned_i,
+  input logic        placer_idle_i,
+  input logic        server_busy_i,
+  input logic        writer_idle_i,
+  input logic        issuer_idle_i,
+  input int unsigned entries_i,
+  input int unsigned free_i,
+  input logic        arrival_valid_i,
+  input logic        arrival_ready_i,
+  input logic        take_i,
+  input logic        take_valid_i,
+  input logic        give_i,
+  input logic        give_ready_i,
+  // A mask for decoding or encoding leaves the AES cores; its queue has room.
+  input logic        made_i,
+  input logic        made_ready_i,
+  input logic        rdata_valid_i,
+  input logic        rdata_ready_i,
+  // An EO access is being opened or sealed and has a beat, but no mask under IV1.
+  input logic        body_missing_i
+);
+
+  int unsigned scan_cycles, quiet_cycles;
+  logic scanning;
+  int unsigned checks_bus;
+
+  initial begin
+    if ($value$plusargs("bus_checks=%d", checks_bus) == 0) checks_bus = 0;
+    scanning = 1'b0;
+    scan_cycles = 0;
+    quiet_cycles = 0;
+  end
+
+  // The bench runs on one edge: what counts are the values of the cycle that ends.
+  // verilator lint_off BLKSEQ
+  always @(posedge clk_i) begin
+    if (rst_ni && run_i) begin
+      // The visit.
+      if (session_start_i) begin
+        scanning = 1'b1;
+        scan_cycles = 0;
+      end else if (scanning) begin
+        scan_cycles++;
+        if (scanned_i) begin
+          scanning = 1'b0;
+          SCAN_ENDS_ON_TIME: assert (scan_cycles == ScanCycles + 1)
+          else $error("the visit of the stash took %0d cycles, expected %0d", scan_cycles,
+                      ScanCycles + 1);
+        end
+      end
+
+      // Room.
+      if (arrival_valid_i) begin
+        ARRIVAL_HAS_ROOM: assert (arrival_ready_i)
+        else $error("the queue of arrivals is full");
+      end
+      if (take_i) begin
+        SLOT_IS_FREE: assert (take_valid_i)
+        else $error("the stash has no free slot");
+      end
+      if (give_i) begin
+        FREE_LIST_HAS_ROOM: assert (give_ready_i)
+        else $error("a slot is freed twice");
+      end
+      if (made_i) begin
+        MASK_HAS_ROOM: assert (made_ready_i)
+        else $error("a mask is lost");
+      end
+      STASH_HAS_ROOM: assert (entries_i <= Places)
+      else $error("the stash has %0d entries in %0d slots", entries_i, Places);
+
+      // No slot is lost. Slots are free a few cycles after their last beat has left.
+      quiet_cycles = placer_idle_i && !server_busy_i && writer_idle_i && issuer_idle_i
+          && !session_start_i ? quiet_cycles + 1 : 0;
+      if (quiet_cycles > 4 && !closed_i) begin
+        NO_SLOT_IS_LOST: assert (entries_i + free_i == Places)
+        else $error("%0d entries and %0d free slots are not %0d slots", entries_i, free_i, Places);
+      end
+
+      CLOSED_BEGINS_NOTHING: assert (!(closed_i && op_start_i))
+      else $error("a closed controller begins an operation");
+
+      if (checks_bus != 0) begin
+        BUS_IS_BUSY: assert (!rdata_valid_i || rdata_ready_i)
+        else $error("memory waits for the controller to take a beat");
+        MASK_IS_THERE: assert (!(Raw && body_missing_i))
+        else $error("an EO access waits for a mask");
+      end
+    end
+  end
+  // verilator lint_on BLKSEQ
+
+endmodule
+
+bind oram_backend backend_checks #(
+  .Raw       (Raw),
+  .Places    (Places),
+  .ScanCycles(StashBlocksMax + Beyond)
+) u_checks (
+  .clk_i          (clk_i),
+  .rst_ni         (rst_ni),
+  .run_i          (run),
+  .closed_i       (closed_o),
+  .op_start_i     (op_start),
+  .session_start_i(session_start),
+  .scanned_i      (scanned),
+  .placer_idle_i  (placer_idle),
+  .server_busy_i  (server_busy),
+  .writer_idle_i  (!u_writer.op_valid && !u_writer.active_q && !u_writer.sealing_q),
+  .issuer_idle_i  (!u_issuer.active_q && !u_issuer.op_valid),
+  .entries_i      (32'(count)),
+  .free_i         (32'(free_count)),
+  .arrival_valid_i(reader_placed || server_placed),
+  .arrival_ready_i(u_placer.waiting_room),
+  .take_i         (reader_take || server_take),
+  .take_valid_i   (free_valid),
+  .give_i         (writer_give || server_give),
+  .give_ready_i   (u_pool.queue_ready),
+  // Tags 0 and 2 are those of decoding and encoding.
+  .made_i         (u_masks.made && !u_masks.made_tag[0]),
+  .made_ready_i   (u_masks.made_tag[1] ? u_masks.encode_room : u_masks.decode_room),
+  .rdata_valid_i  (mem_rdata_valid_i),
+  .rdata_ready_i  (mem_rdata_ready_o),
+  .body_missing_i ((u_reader.walking_q && u_reader.needs_body && u_reader.beat_valid && !body_valid)
+                   || (u_writer.sealing_q && u_writer.needs_body && !body_valid))
+);

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Builds the twin bench and runs it: equal leaves and different secrets, equal pins in every cycle.
+
+Usage: twin.py [--only TEXT]. The first failure ends the script with the text of the bench.
+"""
+
+import argparse
+import sys
+import time
+
+from simulation import Bench, Configuration, SimulationError, build, in_parallel, run
+
+TWIN = Bench("twin", ("ideal_memory.sv", "twin.sv", "backend_checks.sv"))
+
+
+def configuration(raw: bool, level: int, slots: int, stash: int, block: int = 64,
+                  cores: int = 1) -> Configuration:
+    """A configuration of the bench. The stash is large enough for all blocks."""
+    parameters = {"LeafLevel": level, "BucketSlots": slots, "StashBlocksMax": stash,
+                  "BlockBytes": block, "AesCores": cores, "Capacity": min(48, 1 << (level + 2))}
+    return Configuration(TWIN, raw, parameters)
+
+
+def runs(accesses: int, seed: int) -> list[dict[str, int]]:
+    """Without stalls, with stalls, and with an idle controller before each command."""
+    return [
+        {"accesses": accesses, "seed": seed},
+        {"accesses": accesses, "seed": seed + 1, "stalls": 30},
+        {"accesses": accesses // 2, "seed": seed + 2, "gap": 300},
+    ]
+
+
+GROUPS = [
+    (configuration(True, 20, 5, 64), runs(160, 1)),
+    (configuration(False, 20, 4, 78, cores=4), runs(160, 4)),
+    (configuration(True, 4, 2, 64), runs(500, 7)),
+    (configuration(False, 4, 1, 64, cores=2), runs(500, 10)),
+    (configuration(True, 3, 2, 64, block=512, cores=2), runs(100, 13)),
+    (configuration(False, 3, 1, 64, block=512, cores=4), runs(100, 16)),
+]
+
+
+def run_group(group: tuple[Configuration, list[dict[str, int]]]) -> None:
+    """Builds and runs a configuration. Raises `SimulationError` at the first failure."""
+    made, all_arguments = group
+    binary = build(made)
+    for arguments in all_arguments:
+        result = run(binary, arguments)
+        shown = " ".join(f"+{key}={value}" for key, value in arguments.items())
+        if result.code:
+            raise SimulationError(f"FAILED  {made.parameters} {shown}\n{result.text}")
+        text = " ".join(result.text.split())
+        print(f"ok  {text} ({shown}, {result.seconds:.1f} s)", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", help="raw or path")
+    options = parser.parse_args()
+    groups = [group for group in GROUPS
+              if options.only in ("", "raw" if group[0].raw else "path")]
+    began = time.monotonic()
+    in_parallel(run_group, groups)
+    print(f"twin runs: {len(groups)} configurations, no pin differs in any cycle, "
+          f"{time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
