@@ -37,6 +37,9 @@ FALSE, TRUE = 0, 1
 # The module that is left out. What leaves it is secret and arbitrary, which only adds behaviours.
 SBOXES = "aes_sbox_pair"
 
+# Nets of undefined bits have numbers from here down.
+UNDEFINED = -1_000_000_000
+
 # Patterns that a random simulation tries at once.
 LANES = 2048
 
@@ -193,7 +196,7 @@ class Graph:
 
 
 class Memory(NamedTuple):
-    """A memory. Bits of ports are numbers of nets, or "0", "1" and "x"."""
+    """A memory. Bits of ports are numbers of nets, or "0" and "1"."""
 
     name: str
     width: int
@@ -203,7 +206,7 @@ class Memory(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """A gate. Its inputs are nets, or "0", "1" and "x"."""
+    """A gate. Its inputs are nets, or "0" and "1"."""
 
     kind: str
     inputs: tuple[Any, ...]
@@ -235,9 +238,12 @@ class Netlist:
         # The net of the state of each flip-flop, by its output: they differ during a reset.
         self.state: dict[int, int] = {}
         self.memories: list[Memory] = []
-        # Outputs of modules that are left out: any values, in each copy.
+        # Outputs of modules that are left out, and undefined bits: any values, in each copy.
         self.free: list[int] = []
         for cell in module["cells"].values():
+            # An undefined bit has any value, in each copy.
+            cell["connections"] = {pin: [self.defined(bit) for bit in bits]
+                                   for pin, bits in cell["connections"].items()}
             kind, pins = cell["type"], cell["connections"]
             if kind == "$_DFF_P_":
                 self.state[pins["Q"][0]] = pins["Q"][0]
@@ -267,6 +273,13 @@ class Netlist:
                 sys.exit(f"error: the netlist has a cell of kind {kind}")
         self.order = self.sort(gates)
         self.register_names = self.name_registers()
+
+    def defined(self, bit: Any) -> Any:
+        """The bit, or a new free net if it is undefined."""
+        if bit != "x":
+            return bit
+        self.free.append(UNDEFINED - len(self.free))
+        return self.free[-1]
 
     @staticmethod
     def memory_of(cell: dict[str, Any]) -> Memory:
@@ -394,7 +407,7 @@ class Miter:
         self.netlist = netlist
         self.graph = graph = Graph()
         # The values of nets in both copies.
-        self.a: dict[Any, int] = {"0": FALSE, "1": TRUE, "x": FALSE}
+        self.a: dict[Any, int] = {"0": FALSE, "1": TRUE}
         self.b: dict[Any, int] = dict(self.a)
         for name, bits in netlist.inputs.items():
             for bit in bits:
