@@ -910,8 +910,9 @@ FAULTS = [
           "path"),
     Fault("two operations seal with one counter", "mask_scheduler",
           "writes_q <= writes_q + 64'd1;", "writes_q <= writes_q + 64'(op_valid_i);", "path"),
-    Fault("the read and the write of an EO access have one number", "mask_scheduler",
-          "for_write_q <= !for_write_q;", "for_write_q <= 1'b1;", "raw"),
+    Fault("two EO accesses have one number", "mask_scheduler",
+          "ahead_q <= ahead_q + 64'(for_write_q);",
+          "ahead_q <= ahead_q + 64'(for_write_q && ahead_q[0]);", "raw"),
 ]
 
 
