@@ -9,9 +9,8 @@
 /// - When the controller is idle, each slot is free or an entry of the stash.
 /// - Each mask finds room in its queue.
 /// - A closed controller begins no operation.
-/// - With `+bus_checks=1`, which needs a bench without stalls: once the first beat of a path has come,
-///   a beat is taken in each cycle in which memory offers one, and an EO access of RAW ORAM never
-///   waits for a mask.
+/// - With `+bus_checks=1`, which needs a bench without stalls and a tree with L = 20: a beat is taken
+///   in each cycle in which memory offers one, and an EO access of RAW ORAM never waits for a mask.
 module backend_checks #(
   parameter bit Raw = 1'b1,
   parameter int unsigned Places = 256,

@@ -90,7 +90,7 @@ def elaborate(bad: tuple[str, str, str]) -> None:
     top, parameter, value = bad
     packages = [RTL / "oram_pkg.sv", RTL / "aes_pkg.sv"]
     result = subprocess.run(
-        ["nice", str(VERILATOR), "--lint-only", "-Wno-lint", "-Wno-style",
+        [str(VERILATOR), "--lint-only", "-Wno-lint", "-Wno-style",
          f"-G{parameter}={value}", "--top-module", top, "-y", str(RTL), *map(str, packages),
          str(RTL / f"{top}.sv")],
         cwd=HW, capture_output=True, text=True,

@@ -12,7 +12,7 @@
 /// | +accesses=N | commands before the run ends, if the controller stays open (200) |
 /// | +after=N | commands to the closed controller (20) |
 /// | +percent=N | beats that are changed (5) |
-/// | +status=N | the status with which the controller must close (7: any but bad command and start) |
+/// | +status=N | the status with which the controller must close (7: 3 or 4) |
 /// | +expect=N | 1: must close, 0: must stay open, 2: either (2) |
 /// | +stalls=PERCENT | stalled cycles of each port (0) |
 /// | +seed=N | seed of everything random (1) |
@@ -377,7 +377,8 @@ module hostile #(
       if (start_valid && start_ready) is_started = 1'b1;
       start_valid <= !is_started || (mode == SecondStart && accepted == 10);
       if (cycle == 64'(ResetCycles + 5)) begin
-        // Counters at their end, before the first operation. The low bits of the count of evictions choose the path.
+        // Counters at their end, before the first operation. The low bits of the count of
+        // evictions choose the path.
         if (mode == WritesExhausted) begin
           dut.u_backend.u_masks.writes_q <= -64'd12;
           dut.u_backend.u_writer.counter_q <= -64'd12;

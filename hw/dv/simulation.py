@@ -50,7 +50,7 @@ class Bench(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """A bench with parameters. `optimize` is for long runs: the compiler takes three times as long."""
+    """A bench with parameters. `optimize` is for long runs: the build takes three times as long."""
 
     bench: Bench
     raw: bool
@@ -68,7 +68,7 @@ class Result(NamedTuple):
 
 def _run(command: list[str], directory: Path) -> str:
     """Runs a tool. Returns its output."""
-    run = subprocess.run(["nice", *command], cwd=directory, capture_output=True, text=True)
+    run = subprocess.run(command, cwd=directory, capture_output=True, text=True)
     if run.returncode:
         raise SimulationError(f"{' '.join(command[:3])} ...: failed\n"
                               f"{(run.stdout + run.stderr)[-6000:]}")
@@ -164,7 +164,7 @@ def run(binary: Path, arguments: dict[str, int], limit_seconds: float = 3600.0) 
     began = time.monotonic()
     try:
         process = subprocess.run(
-            ["nice", str(binary), *(f"+{name}={value}" for name, value in arguments.items()),
+            [str(binary), *(f"+{name}={value}" for name, value in arguments.items()),
              "+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit_seconds,
             errors="replace",

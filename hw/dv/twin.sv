@@ -3,8 +3,8 @@
 /// Twin run: two back ends get the same public inputs and different secrets, and must look the same
 /// in every cycle.
 ///
-/// Equal for both: the path leaves, the cycles in which the user offers and takes something, whether
-/// a command is an append, and the stalls of memory. Different: the key, addresses, operations
+/// Equal for both: the path leaves, the cycles in which the user offers and takes something,
+/// whether a command is an append, and the stalls of memory. Different: the key, addresses, operations
 /// (read, write, read-remove), new leaves, data, and where blocks are: in the stash, near the root,
 /// deep, or nowhere.
 ///
