@@ -181,8 +181,9 @@ FAULTS = [
           "assign exhausted_o = 1'b0;", "hostile-write-counter"),
     Fault("the eviction counter wraps", "oram_backend",
           "|| evictions_q == '1) begin", ") begin", "hostile-eviction-counter"),
-    Fault("strange entries are not reported", "path_reader",
-          "assign corrupt_here = |strange || twice", "assign corrupt_here = twice", "hostile-ones"),
+    Fault("corrupt buckets are not reported", "path_reader",
+          "assign corrupt_o = opened_valid_q && context_q.header && corrupt_here;",
+          "assign corrupt_o = 1'b0;", "hostile-ones"),
 ]
 
 
