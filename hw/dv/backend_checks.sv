@@ -2,7 +2,7 @@
 
 /// Invariants of the back end, bound to each `oram_backend` of a bench.
 ///
-/// - The visit of the stash ends ScanCycles + 1 cycles after its command.
+/// - The visit of the stash ends ScanCycles + 2 cycles after its command.
 /// - Arrivals always find room in the queue before PushToLeaf: memory never waits for the placer.
 /// - Every take from the free list finds a free slot, and no give finds it full.
 /// - The entries of the stash never exceed its slots.
@@ -67,9 +67,9 @@ module backend_checks #(
         scan_cycles++;
         if (scanned_i) begin
           scanning = 1'b0;
-          SCAN_ENDS_ON_TIME: assert (scan_cycles == ScanCycles + 1)
+          SCAN_ENDS_ON_TIME: assert (scan_cycles == ScanCycles + 2)
           else $error("the visit of the stash took %0d cycles, expected %0d", scan_cycles,
-                      ScanCycles + 1);
+                      ScanCycles + 2);
         end
       end
 

@@ -91,7 +91,11 @@ def stalled(accesses: int, seeds: int) -> list[dict[str, int]]:
     ]
 
 
-def small(accesses: int, seeds: int) -> list[Group]:
+# The small trees of the short table, by scheme.
+SHORT_LEVELS = {True: (2,), False: (0, 3)}
+
+
+def small(accesses: int, seeds: int, is_long: bool) -> list[Group]:
     """Small trees with little room in the stash: all commands, leaves and places of a block.
 
     The directed sequence runs every combination of operation, block present or absent, old leaf,
@@ -101,21 +105,23 @@ def small(accesses: int, seeds: int) -> list[Group]:
     for raw in (True, False):
         for level, slots, stash, capacity in ((0, 4, 2, 4), (1, 2, 1, 6), (2, 2, 2, 10),
                                               (3, 1, 3, 12)):
+            if not is_long and level not in SHORT_LEVELS[raw]:
+                continue
             # A of 1, 2, 3 and 4: the sum of distances differs from a multiple of it.
             groups.append(Group(
                 configuration(raw, level, slots, stash, period=level + 1, capacity=capacity,
                               cores=1 + level % 4),
                 # With 8 leaves there are 64 pairs: the short table has them at one distance.
-                [{"directed": 1, "distances": 1 if level == 3 and seeds < 5 else 3,
+                [{"directed": 1, "distances": 1 if level == 3 and not is_long else 3,
                   "stalls": 0 if level > 1 else 30}, *stalled(accesses, seeds)],
                 evicts=level > 0,
             ))
     return groups
 
 
-def wide(accesses: int, seeds: int) -> list[Group]:
-    """Large blocks and the wide bus."""
-    return [
+def wide(accesses: int, seeds: int, is_long: bool) -> list[Group]:
+    """Large blocks and the wide bus. The short table has three of them."""
+    groups = [
         Group(configuration(True, 3, 2, 4, period=3, capacity=20, block=512, cores=2),
               stalled(accesses, seeds)),
         Group(configuration(False, 3, 3, 4, capacity=20, block=512, cores=4),
@@ -127,13 +133,14 @@ def wide(accesses: int, seeds: int) -> list[Group]:
         Group(configuration(False, 4, 4, 6, capacity=60, block=128, bus=1024, cores=4),
               stalled(accesses, seeds)),
     ]
+    return groups if is_long else groups[::2]
 
 
 def table(is_long: bool) -> list[Group]:
     """The groups, those with the longest builds first."""
     if not is_long:
-        return [*full_size(2000, [1]), *wide(60, 1), *small(150, 2)]
-    return [*full_size(100_000, [1, 2]), *wide(1000, 5), *small(5000, 20)]
+        return [*full_size(2000, [1]), *wide(60, 1, is_long), *small(150, 2, is_long)]
+    return [*full_size(100_000, [1, 2]), *wide(1000, 5, is_long), *small(5000, 20, is_long)]
 
 
 def number(pattern: str, text: str) -> float:

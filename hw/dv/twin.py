@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Builds the twin bench and runs it: equal leaves and different secrets, equal pins in every cycle.
 
-Usage: twin.py [--only TEXT]. The first failure ends the script with the text of the bench.
+Usage: twin.py [--long] [--only TEXT]. The first failure ends the script with the text of the bench.
 """
 
 import argparse
@@ -26,15 +26,18 @@ def runs(accesses: int, seed: int) -> list[dict[str, int]]:
     return [
         {"accesses": accesses, "seed": seed},
         {"accesses": accesses, "seed": seed + 1, "stalls": 30},
-        {"accesses": accesses // 2, "seed": seed + 2, "gap": 300},
+        {"accesses": accesses, "seed": seed + 2, "gap": 300},
     ]
 
 
-GROUPS = [
+# RAW ORAM at L = 20 and Path ORAM at L = 4 are the short table.
+SHORT = [
     (configuration(True, 20, 5, 64), runs(160, 1)),
+    (configuration(False, 4, 1, 64, cores=2), runs(500, 10)),
+]
+LONG = [
     (configuration(False, 20, 4, 78, cores=4), runs(160, 4)),
     (configuration(True, 4, 2, 64), runs(500, 7)),
-    (configuration(False, 4, 1, 64, cores=2), runs(500, 10)),
     (configuration(True, 3, 2, 64, block=512, cores=2), runs(100, 13)),
     (configuration(False, 3, 1, 64, block=512, cores=4), runs(100, 16)),
 ]
@@ -55,9 +58,10 @@ def run_group(group: tuple[Configuration, list[dict[str, int]]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--long", action="store_true", help="more trees and larger blocks, too")
     parser.add_argument("--only", default="", help="raw or path")
     options = parser.parse_args()
-    groups = [group for group in GROUPS
+    groups = [group for group in (SHORT + LONG if options.long else SHORT)
               if options.only in ("", "raw" if group[0].raw else "path")]
     began = time.monotonic()
     in_parallel(run_group, groups)

@@ -7,7 +7,7 @@
 /// arrivals until one is marked as the last. With `place_i` each entry passes PushToLeaf, which
 /// gives it a slot of the path or leaves it in the stash. Without, all entries stay.
 ///
-/// - The visit takes `ScanCycles` cycles, whatever the stash holds.
+/// - The visit takes `ScanCycles` + 1 cycles, whatever the stash holds.
 /// - The wanted block gets its new leaf on the way. If it is to be removed, it leaves the queue.
 /// - At the end of a session with `place_i` the plan is handed over to the writer. The next session
 ///   works on a plan of its own. It does not end before the writer is done with the last one.
@@ -73,8 +73,9 @@ module placer #(
 
   localparam int unsigned Levels = LeafLevel + 1;
   localparam int unsigned PathSlots = Levels * BucketSlots;
+  localparam int unsigned LevelIndexWidth = Levels == 1 ? 1 : $clog2(Levels);
   localparam int unsigned PointerWidth = $clog2(Places);
-  localparam int unsigned ScanWidth = $clog2(ScanCycles + 1);
+  localparam int unsigned ScanWidth = $clog2(ScanCycles + 2);
 
   typedef struct packed {
     logic [AddressBits-1:0] address;
@@ -137,7 +138,7 @@ module placer #(
     .count_o()
   );
 
-  assign waiting_take = state_q == Arrive && !visiting_q && waiting_valid;
+  assign waiting_take = state_q == Arrive && waiting_valid;
 
   // What enters PushToLeaf in this cycle.
   logic entering_valid, entering_real, is_wanted;
@@ -186,7 +187,7 @@ module placer #(
   assign pushed = leaving;
 
   assign idle_o = state_q == Idle;
-  assign scanned_o = state_q != Scan && !visiting_q;
+  assign scanned_o = state_q != Scan;
   assign count_o = count_q;
   assign planned_o = state_q == Drain && drain_q == '0 && place_q && !writing_i;
 
@@ -221,7 +222,8 @@ module placer #(
           if (start_i) begin
             state_q <= Scan;
             place_q <= place_i;
-            scan_q <= ScanWidth'(ScanCycles);
+            // One cycle more than entries: the last one leaves the queue's RAM in it.
+            scan_q <= ScanWidth'(ScanCycles + 1);
             to_visit_q <= count_q;
             found_o <= 1'b0;
           end
@@ -295,7 +297,7 @@ module placer #(
       planned_q <= occupied;
     end
     if (plan_read_i) begin
-      plan_real_o <= plan_index_i < planned_q[plan_level_i];
+      plan_real_o <= plan_index_i < planned_q[LevelIndexWidth'(plan_level_i)];
     end
   end
 

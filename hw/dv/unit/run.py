@@ -40,6 +40,7 @@ def build() -> None:
     the ports of the top are public.
     """
     libraries = cocotb_tools.config.libs_dir
+    BUILD.mkdir(parents=True, exist_ok=True)
     subprocess.run(
         [
             "verilator", "--cc", "--exe", "--vpi", "-Mdir", str(BUILD), "--prefix", "Vtop",

@@ -241,7 +241,8 @@ module unit_bench (
           .placed_o   (placed),
           .slot_o     (slot),
           .level_o    (level),
-          .index_o    (index)
+          .index_o    (index),
+          .occupied_o ()
         );
 
         assign push_o[2 * (2 ** l - 1 + leaf) + z - 1] =
@@ -277,7 +278,8 @@ module unit_bench (
       .placed_o   (placed),
       .slot_o     (slot),
       .level_o    (level),
-      .index_o    (index)
+      .index_o    (index),
+      .occupied_o ()
     );
 
     assign big_o[i] = {valid, is_real, placed, slot, 5'(level), 3'(index)};
