@@ -57,20 +57,12 @@ module lockstep #(
 
   localparam int unsigned BlockBeats = BlockBytes * 8 / BusBits;
   localparam int unsigned LeafWidth = LeafLevel == 0 ? 1 : LeafLevel;
-  localparam int unsigned AddressBits = 8 * field_bytes(Capacity);
-  localparam int unsigned LeafBits = 8 * field_bytes((64'd1 << LeafLevel) - 64'd1);
+  localparam int unsigned AddressBits = 8 * oram_pkg::field_bytes(Capacity);
+  localparam int unsigned LeafBits = 8 * oram_pkg::field_bytes((64'd1 << LeafLevel) - 64'd1);
   localparam int unsigned ResetCycles = 10;
   // Cycles without a transfer after which a run with all responses is over.
   localparam int unsigned QuietCycles = 1000;
   localparam int unsigned StatusMemoryError = 3;
-
-  /// Fewest whole bytes for 0 to `values - 1` and a dummy of all ones.
-  function automatic int unsigned field_bytes(longint unsigned values);
-    for (int unsigned bytes = 1; bytes < 8; bytes++) begin
-      if ((values >> (8 * bytes)) == 0) return bytes;
-    end
-    return 8;
-  endfunction
 
   // The controller and its memory.
 

@@ -651,8 +651,6 @@ module oram_backend #(
 
   // The way out.
 
-  logic write_done;
-
   path_writer #(
     .Raw             (Raw),
     .LeafLevel       (LeafLevel),
@@ -699,11 +697,10 @@ module oram_backend #(
     .wdata_valid_o (mem_wdata_valid_o),
     .wdata_ready_i (mem_wdata_ready_i),
     .wdata_o       (mem_wdata_o),
-    .wdata_strobe_o(mem_wdata_strobe_o),
-    .done_o        (write_done)
+    .wdata_strobe_o(mem_wdata_strobe_o)
   );
 
   logic unused;
-  assign unused = &{1'b0, key_ready, free_count, write_done, entropy_valid_i, entropy_i};
+  assign unused = &{1'b0, key_ready, free_count, entropy_valid_i, entropy_i};
 
 endmodule

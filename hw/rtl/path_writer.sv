@@ -72,10 +72,7 @@ module path_writer #(
   output logic                        wdata_valid_o,
   input  logic                        wdata_ready_i,
   output logic [BusBits-1:0]          wdata_o,
-  output logic [BusBits/8-1:0]        wdata_strobe_o,
-
-  // An operation has handed over its last beat. One cycle.
-  output logic                        done_o
+  output logic [BusBits/8-1:0]        wdata_strobe_o
 );
 
   import oram_pkg::*;
@@ -285,7 +282,7 @@ module path_writer #(
 
   // Second stage: the beat is sealed.
 
-  logic sealing_header_q, sealing_headers_q, sealing_real_q, sealing_last_q;
+  logic sealing_header_q, sealing_headers_q, sealing_real_q;
   logic [63:0] sealing_counter_q;
   logic needs_encode, needs_body;
   logic [BusBits-1:0] plain, mask;
@@ -330,7 +327,6 @@ module path_writer #(
     if (!rst_ni) begin
       sealing_q <= 1'b0;
       wdata_valid_o <= 1'b0;
-      done_o <= 1'b0;
     end else begin
       if (step) begin
         sealing_q <= 1'b1;
@@ -342,7 +338,6 @@ module path_writer #(
       end else if (wdata_ready_i) begin
         wdata_valid_o <= 1'b0;
       end
-      done_o <= seal && sealing_last_q;
     end
   end
 
@@ -351,7 +346,6 @@ module path_writer #(
       sealing_header_q <= is_header;
       sealing_headers_q <= is_headers;
       sealing_real_q <= bucket_q[slot_q].real_block;
-      sealing_last_q <= op_last;
       sealing_counter_q <= counter_q;
     end
     if (seal) begin

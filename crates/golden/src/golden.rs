@@ -206,8 +206,8 @@ impl Golden {
         self.expected.check_response(beat)
     }
 
-    /// The next leaf for the entropy port. The tape has no end: a controller may take leaves ahead
-    /// of their use.
+    /// The next leaf for the entropy port. The tape has no end, and a controller
+    /// may take leaves before it uses them.
     pub fn next_entropy(&mut self) -> u64 {
         self.tape.next_for_controller()
     }
@@ -266,8 +266,8 @@ impl Golden {
         Image::new(*self.memory.borrow().image.layout(), self.params.beat_bytes())
     }
 
-    /// Compares `image` with the engine's memory beat by beat. Then a fresh engine reads every block
-    /// of the tree from it, and in trees of up to 13 levels finds no others.
+    /// Compares `image` with the engine's memory beat by beat. Then a fresh engine reads each block
+    /// of the tree from it. In trees of up to 13 levels it also checks that there are no others.
     ///
     /// # Errors
     /// [`Problem::Mismatch`] if a beat, a block or its leaf differs.

@@ -258,8 +258,8 @@ impl Locked<'_> {
     /// Whoever can unlock the volume in a store that is open to look or to read.
     ///
     /// # Errors
-    /// Those of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) where somebody is making the volume;
-    /// [`StoreRolledBack`](ErrorKind::StoreRolledBack) if the secret opens only the newer superblock
+    /// Those of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) while another client
+    /// makes the volume; [`StoreRolledBack`](ErrorKind::StoreRolledBack) if the secret opens only the newer superblock
     /// that the client's directory names.
     pub fn owner_of<E: From<Error>>(
         &self,

@@ -278,8 +278,8 @@ pub trait Durable: Send {
     }
 
     /// Explains records or blocks that are older than the state that is kept, where storage knows
-    /// more than these. It may be open to read only, and nothing is changed. Any other fault of storage
-    /// is no error here.
+    /// more than these. It may be open to read only, and nothing is changed. Any other fault of
+    /// storage is no error here.
     ///
     /// # Errors
     /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack) if a part of storage was set back,

@@ -84,9 +84,9 @@ impl Sealer {
         Self { masks: Masks::aes128(&key.for_tree(tree)) }
     }
 
-    /// AES-128 under `tree_key`, which already is the key of one tree. [`Self::aes128`] derives that key
-    /// from a session key; a controller in hardware receives it at a port and derives nothing. The same
-    /// key must never seal a second tree.
+    /// AES-128 under `tree_key`, which already is the key of one tree. [`Self::aes128`] derives that
+    /// key from a session key; a controller in hardware receives it at a port and derives nothing.
+    /// The same key must never seal a second tree.
     pub fn aes128_of_tree_key(tree_key: Key) -> Self {
         Self { masks: Masks::aes128(&tree_key) }
     }

@@ -43,6 +43,18 @@ impl Five {
         self.be_there(&[0, 1], true);
     }
 
+    /// Servers 1 and 2 die in a session before a block is written, and come back.
+    fn write_after_two_died(&mut self) {
+        let volume = self.servers.volume("disk");
+        let [one, two] = [0, 1].map(|server| self.servers.pid(server));
+        let write = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
+        self.world.good(&format!(
+            "serve nbd {volume} --retry-for 0.3 --run 'kill -9 {one} {two} && {write}'"
+        ));
+        self.be_there(&[0, 1], false);
+        self.be_there(&[0, 1], true);
+    }
+
     /// The server comes back with an empty folder.
     fn lose_disk(&mut self, server: usize) {
         self.be_there(&[server], false);
@@ -175,13 +187,7 @@ fn a_repair_copies_no_old_records_while_a_missing_server_may_have_newer_ones() {
 fn a_repair_copies_no_records_of_an_opening_while_a_server_that_saw_the_close_is_missing() {
     let mut five = Five::new();
     let volume = five.servers.volume("disk");
-    let [one, two] = [0, 1].map(|server| five.servers.pid(server));
-    let write = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
-    five.world.good(&format!(
-        "serve nbd {volume} --retry-for 0.3 --run 'kill -9 {one} {two} && {write}'"
-    ));
-    five.be_there(&[0, 1], false);
-    five.be_there(&[0, 1], true);
+    five.write_after_two_died();
     five.lose_disk(2);
     five.be_there(&[3, 4], false);
     let repair = format!("shares repair {volume} --retry-for 0.3 --server 3");
@@ -208,13 +214,7 @@ fn a_rescue_says_that_missing_servers_may_hold_newer_blocks() {
     five.be_there(&[3, 4], true);
     five.assert_opens();
     // They die in a session, before a block is written that the others get.
-    let [one, two] = [0, 1].map(|server| five.servers.pid(server));
-    let write = "qemu-io --format raw --cmd \"write -q 0 4K\" \"$uri\"";
-    five.world.good(&format!(
-        "serve nbd {volume} --retry-for 0.3 --run 'kill -9 {one} {two} && {write}'"
-    ));
-    five.be_there(&[0, 1], false);
-    five.be_there(&[0, 1], true);
+    five.write_after_two_died();
     five.be_there(&[3, 4], false);
     let one = with_lost("blocks that are lost: 1;");
     five.assert_refused(&format!("rescue {volume} image"), 15, &one);
