@@ -8,9 +8,11 @@
 /// - The entries of the stash never exceed its slots.
 /// - When the controller is idle, each slot is free or an entry of the stash.
 /// - Each mask finds room in its queue.
-/// - A closed controller begins no operation.
-/// - With `+bus_checks=1`, which needs a bench without stalls and a tree with L = 20: a beat is taken
-///   in each cycle in which memory offers one, and an EO access of RAW ORAM never waits for a mask.
+/// - A closed controller starts no operation, and one operation starts in a cycle.
+/// - A command that waits for the one before never finds the stash over its bound.
+/// - With `+bus_checks=1`, which needs a bench without stalls and a tree with L = 20: a beat is
+///   taken in each cycle in which memory offers one, and an EO access of RAW ORAM never waits for a
+///   mask.
 module backend_checks #(
   parameter bit Raw = 1'b1,
   parameter int unsigned Places = 256,
@@ -20,8 +22,12 @@ module backend_checks #(
   input logic        rst_ni,
   input logic        run_i,
   input logic        closed_i,
-  input logic        op_start_i,
+  // An operation starts: for a command, for an eviction, and for an EO access that was due.
+  input logic [2:0]  op_starts_i,
   input logic        session_start_i,
+  // A command waits for the one before. The stash is over its bound.
+  input logic        waits_i,
+  input logic        over_bound_i,
   input logic        scanned_i,
   input logic        placer_idle_i,
   input logic        server_busy_i,
@@ -101,8 +107,12 @@ module backend_checks #(
         else $error("%0d entries and %0d free slots are not %0d slots", entries_i, free_i, Places);
       end
 
-      CLOSED_BEGINS_NOTHING: assert (!(closed_i && op_start_i))
-      else $error("a closed controller begins an operation");
+      CLOSED_STARTS_NOTHING: assert (!(closed_i && op_starts_i != '0))
+      else $error("a closed controller starts an operation");
+      ONE_OPERATION_STARTS: assert ($onehot0(op_starts_i))
+      else $error("two operations start in one cycle");
+      WAITING_COMMAND_FITS: assert (!(waits_i && placer_idle_i && over_bound_i))
+      else $error("a command waits, and the stash is over its bound");
 
       if (checks_bus != 0) begin
         BUS_IS_BUSY: assert (!rdata_valid_i || rdata_ready_i)
@@ -125,8 +135,10 @@ bind oram_backend backend_checks #(
   .rst_ni         (rst_ni),
   .run_i          (run),
   .closed_i       (closed_o),
-  .op_start_i     (op_start),
+  .op_starts_i    ({cmd_op_start, evict_begin, evict_follow}),
   .session_start_i(session_start),
+  .waits_i        (second_waits),
+  .over_bound_i   (over_bound),
   .scanned_i      (scanned),
   .placer_idle_i  (placer_idle),
   .server_busy_i  (server_busy),

@@ -203,7 +203,9 @@ module hostile #(
   int unsigned data_left;
   mode_e mode;
   oram_pkg::status_e closed_status;
-  bit is_started, starts_again, is_in_command, is_over, has_failed, is_closed, is_bad_command;
+  bit is_started, starts_again, is_over, has_failed, is_closed, is_quiet, is_bad_command;
+  // Whether each command without an answer is bad.
+  bit bad_commands[$];
   bit beat_is_drawn;
 
   function automatic longint unsigned argument(string name, longint unsigned value);
@@ -410,10 +412,10 @@ module hostile #(
       is_closed |= closed;
 
       // Responses.
-      waiting = is_in_command ? waiting + 1 : 0;
+      waiting = cmd_valid || accepted != answered ? waiting + 1 : 0;
       if (rsp_valid && rsp_ready && rsp_last) begin
+        automatic bit was_bad = bad_commands.pop_front();
         answered++;
-        is_in_command = 1'b0;
         waiting = 0;
         if (rsp_status != oram_pkg::StatusOk) begin
           if (!closed) fail("an error, and the controller is not closed");
@@ -425,7 +427,7 @@ module hostile #(
           answered_closed++;
         end else begin
           if (answered_closed > 0) fail("a good answer after an error");
-          if (is_bad_command) fail("a bad command was done");
+          if (was_bad) fail("a bad command was done");
         end
       end
       rsp_ready <= !stalls();
@@ -435,15 +437,17 @@ module hostile #(
         accepted++;
         apply();
         cmd_valid <= 1'b0;
-        data_left = BlockBeats;
-      end else if (!cmd_valid && !is_in_command && is_started && !stalls()
-                   && (answered_closed == 0 ? accepted < accesses
-                       : answered_closed < after && quiet >= 64'(QuietCycles))) begin
+        bad_commands.push_back(is_bad_command);
+        data_left += BlockBeats;
+      end else if (!cmd_valid && is_started && !stalls()
+                   && (answered_closed == 0 ? accepted < accesses && accepted - answered < 2
+                       : answered_closed < after && accepted == answered
+                           && quiet >= 64'(QuietCycles))) begin
         next_command();
-        is_in_command = 1'b1;
         cmd_valid <= 1'b1;
       end
-      if (answered_closed > 1 && mem_cmd_valid) fail("a closed controller sends memory commands");
+      is_quiet |= is_closed && quiet >= 64'(QuietCycles);
+      if (is_quiet && mem_cmd_valid) fail("a closed controller sends memory commands");
       if (wdata_valid && wdata_ready) data_left--;
       if (!wdata_valid || wdata_ready) begin
         wdata_valid <= data_left != 0 && !stalls();
@@ -458,7 +462,7 @@ module hostile #(
       if (waiting == watchdog) begin
         fail($sformatf("no answer for %0d cycles, stash %0d", watchdog, dut.u_backend.count));
       end
-      if (!is_over && !is_in_command && quiet >= 64'(QuietCycles)
+      if (!is_over && !cmd_valid && accepted == answered && quiet >= 64'(QuietCycles)
           && (answered_closed == 0 ? answered == accesses : answered_closed == after)) begin
         $display("hostile: %s, mode %0d: %0d commands, %0d beats changed, status %0d",
                  Raw ? "RAW" : "Path", mode, accepted, changed,

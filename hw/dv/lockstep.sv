@@ -17,6 +17,7 @@
 /// | +watchdog=CYCLES | cycles without any transfer that count as a hang (20000) |
 /// | +error_at=N | the N-th read beat is an error, and the controller must close (0: none) |
 /// | +image=0 | does not compare the memory at the end |
+/// | +outstanding=N | commands that the bench sends before it waits for an answer (2) |
 /// | +gap=N | the next command is offered N cycles after the last beat of a response (none) |
 /// | +directed=1 | no random commands: all combinations that `queue_combination` lists |
 /// | +distances=N | how many of its distances the directed sequence has (3) |
@@ -173,8 +174,13 @@ module lockstep #(
   );
 
   // ==== Probes: the one place that names internals of the controller. ===========================
-  // They are read in the cycle in which a command is accepted: the stash then is as the command
-  // before and its evictions left it.
+  // They are read in the cycle in which a command begins: the stash then is as the command before
+  // and its evictions left it.
+
+  /// Whether a command begins in this cycle.
+  function automatic bit begins();
+    return dut.u_backend.begin_command;
+  endfunction
 
   /// Blocks in the stash.
   function automatic int stash_blocks();
@@ -214,7 +220,8 @@ module lockstep #(
   longint unsigned accesses, watchdog, cycle, idle_cycles, random_state;
   longint unsigned gap, idle_since;
   bit has_gap, is_directed;
-  longint unsigned drawn, accepted, answered, first_accept, last_accept, last_bus_beats;
+  longint unsigned outstanding;
+  longint unsigned drawn, accepted, begun, answered, first_accept, last_accept, last_bus_beats;
   longint unsigned operations[4];
   longint unsigned latency_sum, latency_min, latency_max, latencies;
   longint unsigned accept_cycles[$];
@@ -422,6 +429,7 @@ module lockstep #(
     watchdog = argument("watchdog", 20000);
     error_at = argument("error_at", 0);
     checks_image = argument("image", 1) != 0;
+    outstanding = argument("outstanding", 2);
     gap = argument("gap", '1);
     has_gap = gap != '1;
     is_directed = argument("directed", 0) != 0;
@@ -518,9 +526,12 @@ module lockstep #(
       rsp_ready <= !stalls();
 
       // Commands.
+      if (begins()) begin
+        if (begun > 0 && !is_over && !has_error) check_state(begun - 1);
+        begun++;
+      end
       if (cmd_valid && cmd_ready) begin
         has_transfer = 1'b1;
-        if (accepted > 0 && !is_over && !has_error) check_state(accepted - 1);
         if (accepted == 0) first_accept = cycle;
         last_accept = cycle;
         last_bus_beats = bus_beats;
@@ -531,7 +542,7 @@ module lockstep #(
       end
       if (is_started && !has_command && drawn < accesses && !is_over) draw();
       if (!cmd_valid || cmd_ready) begin
-        cmd_valid <= has_command && !stalls()
+        cmd_valid <= has_command && !stalls() && accepted - answered < outstanding
             && (!has_gap || (accepted == answered && cycle >= idle_since + gap));
         cmd_op <= next_op[1:0];
         cmd_address <= AddressBits'(next_address);

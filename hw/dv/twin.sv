@@ -4,9 +4,9 @@
 /// in every cycle.
 ///
 /// Equal for both: the path leaves, the cycles in which the user offers and takes something,
-/// whether a command is an append, and the stalls of memory. Different: the key, addresses, operations
-/// (read, write, read-remove), new leaves, data, and where blocks are: in the stash, near the root,
-/// deep, or nowhere.
+/// whether a command is an append, and the stalls of memory. Different: the key, addresses,
+/// operations (read, write, read-remove), new leaves, data, and where blocks are: in the stash,
+/// near the root, deep, or nowhere.
 ///
 /// In each cycle all pins are compared but write data, response data and `rsp_found_o`.
 ///
@@ -17,7 +17,8 @@
 /// | +accesses=N | commands (500) |
 /// | +seed=N | seed of everything random (1) |
 /// | +stalls=PERCENT | stalled cycles of each port (0) |
-/// | +gap=N | the next command is offered N cycles after the last beat of a response (0) |
+/// | +gap=N | the next command is offered N cycles after the last beat of a response (0: with one |
+/// |        | command unanswered, the next one is offered) |
 /// | +watchdog=CYCLES | cycles without a response that count as a hang (20000) |
 // verilator lint_off UNUSEDSIGNAL
 // verilator lint_off SYNCASYNCNET
@@ -77,7 +78,7 @@ module twin #(
 
   // Where the wanted block was, in the cycle in which it is served, and the level of a hit on the
   // path: probes of the controllers.
-  logic [1:0] is_served, is_in_stash, is_on_path, is_hit;
+  logic [1:0] is_served, is_append, is_in_stash, is_on_path, is_hit;
   int unsigned hit_level[2];
 
   for (genvar i = 0; i < 2; i++) begin : gen_twin
@@ -166,6 +167,7 @@ module twin #(
     );
 
     assign is_served[i] = dut.u_backend.served;
+    assign is_append[i] = dut.u_backend.op_q == oram_pkg::OpAppend;
     assign is_in_stash[i] = dut.u_backend.stash_found;
     assign is_on_path[i] = dut.u_backend.path_found;
     assign is_hit[i] = dut.u_backend.u_reader.is_block && dut.u_backend.u_reader.block_first
@@ -188,8 +190,8 @@ module twin #(
   // Accesses of a twin by the place of their block.
   longint unsigned in_stash, near_root, deep, nowhere;
   int unsigned last_level[2], data_left;
-  bit expected_found[2];
-  bit is_started, is_in_command, is_over, has_failed;
+  bit expected_found[2][$];
+  bit is_started, is_over, has_failed;
   bit seen_cmd, seen_wdata;
 
   function automatic longint unsigned argument(string name, longint unsigned value);
@@ -279,7 +281,7 @@ module twin #(
     for (int twin = 0; twin < 2; twin++) begin
       automatic int address = int'(cmd_address[twin]);
       automatic bit was_present = blocks[twin][address].present;
-      expected_found[twin] = was_present;
+      expected_found[twin].push_back(was_present);
       blocks[twin][address].leaf = 64'(cmd_new_leaf[twin]);
       case (cmd_op[twin])
         oram_pkg::OpRead: ;
@@ -317,7 +319,6 @@ module twin #(
     nowhere = 0;
     data_left = 0;
     is_started = 1'b0;
-    is_in_command = 1'b0;
     is_over = 1'b0;
     has_failed = 1'b0;
     seen_cmd = 1'b0;
@@ -368,21 +369,23 @@ module twin #(
       idle_cycles++;
       for (int twin = 0; twin < 2; twin++) begin
         if (is_hit[twin]) last_level[twin] = hit_level[twin];
-        if (is_served[twin] && cmd_op[twin] != oram_pkg::OpAppend) begin
+        if (is_served[twin] && !is_append[twin]) begin
           if (is_in_stash[twin]) in_stash++;
           else if (!is_on_path[twin]) nowhere++;
           else if (last_level[twin] * 2 <= LeafLevel) near_root++;
           else deep++;
         end
-        if (rsp_valid[twin] && rsp_ready && rsp_found[twin] != expected_found[twin]) begin
-          fail($sformatf("twin %0d: found is %0b", twin, rsp_found[twin]));
+        if (rsp_valid[twin] && rsp_ready) begin
+          if (rsp_found[twin] != expected_found[twin][0]) begin
+            fail($sformatf("twin %0d: found is %0b", twin, rsp_found[twin]));
+          end
+          if (rsp_last[twin]) void'(expected_found[twin].pop_front());
         end
       end
       if (rsp_valid[0] && rsp_ready && rsp_last[0]) begin
         answered++;
         idle_cycles = 0;
         idle_since = cycle;
-        is_in_command = 1'b0;
       end
       rsp_ready <= !stalls();
 
@@ -391,11 +394,11 @@ module twin #(
         accepted++;
         apply();
         cmd_valid <= 1'b0;
-        data_left = BlockBeats;
-      end else if (!cmd_valid && !is_in_command && is_started && accepted < accesses
-                   && cycle >= idle_since + gap && !stalls()) begin
+        data_left += BlockBeats;
+      end else if (!cmd_valid && is_started && accepted < accesses && !stalls()
+                   && (gap == 0 ? accepted - answered < 2
+                       : accepted == answered && cycle >= idle_since + gap)) begin
         next_command();
-        is_in_command = 1'b1;
         cmd_valid <= 1'b1;
       end
       if (wdata_valid && wdata_ready[0]) data_left--;

@@ -577,6 +577,7 @@ def period_facts(miter: Miter, after: bool, period_max: int) -> dict[str, int]:
             graph.both(graph.both(started, good ^ 1), is_open), round_is_0),
         "a good A is in range": implies(good, graph.both(
             graph.any_of(period), graph.below(constant(period_max), period) ^ 1)),
+        "a command waits only with a good A": implies(register("second_valid_q")[0], good),
         "accesses since the last eviction < A": graph.either(
             graph.any_of(since) ^ 1, graph.both(good, graph.below(since, period))),
     }
@@ -594,6 +595,12 @@ def facts(miter: Miter, after: bool, parameters: dict[str, int], raw: bool) -> d
         op = miter.register(name, after)
         result[f"{name} == OpAppend is equal"] = graph.differs(
             graph.both(*op.a), graph.both(*op.b)) ^ 1
+    if raw:
+        # The operation code is the field of second_q with the highest bits.
+        second = miter.register("u_backend.second_q", after)
+        waits = miter.register("u_backend.second_valid_q", after).a[0]
+        result["op == OpAppend of a waiting command is equal"] = graph.either(
+            waits ^ 1, graph.differs(graph.both(*second.a[-2:]), graph.both(*second.b[-2:])) ^ 1)
     placer = "u_backend.u_placer."
     state = miter.register(placer + "state_q", after)
     scan = miter.register(placer + "scan_q", after)
@@ -895,10 +902,12 @@ FAULTS = [
           "assign needs_body = Raw && !sealing_headers_q;",
           "assign needs_body = Raw && !sealing_headers_q && (sealing_header_q || sealing_real_q);",
           "raw"),
-    Fault("commands wait for free slots of the stash", "oram_backend",
-          "(run && placer_idle && ops_ready && !over_bound));",
-          "(run && placer_idle && ops_ready && !over_bound && free_count > CountWidth'(8)));",
-          "path"),
+    Fault("commands wait for room in the stash", "oram_backend",
+          "assign free_to_begin = !server_busy &&",
+          "assign free_to_begin = count < CountWidth'(3) && !server_busy &&", "path"),
+    Fault("a second command is accepted only if the first was found", "oram_backend",
+          "session_q && op_q != OpAppend && !due_q;",
+          "session_q && op_q != OpAppend && !due_q && path_found;", "raw"),
     Fault("an eviction is skipped if the stash is empty", "oram_backend",
           "assign evict_follow = evict_pending_q &&",
           "assign evict_follow = evict_pending_q && count != '0 &&", "raw"),

@@ -16,7 +16,9 @@
 /// - `path_writer` seals it, with masks of `mask_scheduler`.
 ///
 /// The memory commands of an operation leave ahead of their data. So the next operation may be
-/// under way while the last one is written: memory keeps the order.
+/// under way while the last one is written: memory keeps the order. RAW ORAM accepts a second
+/// command while an AO access that no EO access follows is under way, and sends its memory commands
+/// at once. The second command begins when the first is answered.
 ///
 /// Ports are ready/valid. Commands, leaves of memory commands, and times are public. Blocks,
 /// addresses, new leaves and the stash are secret: no memory pin but the sealed data depends on
@@ -200,9 +202,23 @@ module oram_backend #(
 
   // Commands.
 
+  typedef struct packed {
+    op_e                    op;
+    logic [AddressBits-1:0] address;
+    logic [LeafWidth-1:0]   new_leaf;
+    logic                   good;
+    // The controller was open, and the command's operation, if it has one, has been started.
+    logic                   starts;
+  } command_t;
+
+  // The command that begins, and the second one: it waits for the answer of the first.
+  command_t command, second_q;
+  logic second_valid_q;
   logic server_busy, serving, placer_idle, scanned, over_bound, ops_ready;
   logic issuer_ready, reader_ready, scheduler_ready, writer_ready, exhausted;
-  logic accept, good_leaf, good_address, cmd_good, cmd_on_path;
+  logic accept, good_leaf, good_address, cmd_good, cmd_on_path, cmd_starts;
+  logic free_to_begin, second_ready, second_waits, begin_second, begin_command;
+  logic command_on_path, cmd_op_start;
   op_e op_q;
   logic [AddressBits-1:0] address_q;
   logic [LeafWidth-1:0] new_leaf_q;
@@ -219,7 +235,7 @@ module oram_backend #(
   logic body_enough;
   logic [BodyCountWidth-1:0] body_count;
   logic headers, opened, served;
-  logic op_start, op_user, session_start, command_start;
+  logic op_start, session_start, command_start;
   kind_e op_kind;
   logic [LeafWidth-1:0] op_leaf;
 
@@ -228,31 +244,64 @@ module oram_backend #(
       && (cmd_op_i == OpReadRemove || 64'(cmd_new_leaf_i) >> LeafLevel == '0);
   assign cmd_good = good_address && good_leaf;
   assign cmd_on_path = cmd_op_i != OpAppend;
+  assign cmd_starts = cmd_good && !closed_o && !(cmd_on_path && exhausted);
   assign ops_ready = issuer_ready && reader_ready && scheduler_ready && writer_ready;
   assign over_bound = count > CountWidth'(StashBlocksMax) + (Raw ? CountWidth'(since_q) : '0);
-  assign cmd_ready_o = !server_busy
-      && (closed_o || (run && placer_idle && ops_ready && !over_bound));
+  assign free_to_begin = !server_busy && placer_idle && !over_bound;
+  assign second_waits = Raw && second_valid_q;
+  // An AO access adds at most one block, and the bound of the stash rises by one with it. So the
+  // stash is not over its bound after an AO access that no EO access follows, and no eviction comes
+  // before the next command.
+  assign second_ready = Raw && server_busy && session_q && op_q != OpAppend && !due_q;
+  assign cmd_ready_o = !second_waits && (closed_o
+      ? !server_busy : run && ops_ready && (free_to_begin || second_ready));
   assign accept = cmd_valid_i && cmd_ready_o;
-  assign due = Raw && cmd_on_path && since_q + PeriodWidth'(1) == period_q;
+
+  // A command begins: the one that is accepted in this cycle, or the second one.
+  assign begin_second = second_waits && free_to_begin;
+  assign begin_command = begin_second || (accept && !server_busy);
+  assign command = second_waits ? second_q : '{
+    op: cmd_op_i,
+    address: cmd_address_i,
+    new_leaf: LeafWidth'(cmd_new_leaf_i),
+    good: cmd_good,
+    starts: cmd_starts
+  };
+  assign command_start = begin_command && command.starts;
+  assign command_on_path = command.op != OpAppend;
+  assign due = Raw && command_on_path && since_q + PeriodWidth'(1) == period_q;
   assign evict_leaf = LeafLevel == 0 ? '0 : evictions_q[LeafWidth-1:0];
 
-  // Operations. A command begins one; RAW ORAM's EO access follows an AO access by itself; and an
-  // eviction begins one when the stash is over its bound.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      second_valid_q <= 1'b0;
+    end else begin
+      second_valid_q <= (second_valid_q || (accept && server_busy)) && !begin_second;
+    end
+  end
 
-  assign command_start = accept && !closed_o && cmd_good && !(cmd_on_path && exhausted);
+  always_ff @(posedge clk_i) begin
+    if (accept) begin
+      second_q <= command;
+    end
+  end
+
+  // Operations. A command starts one; RAW ORAM's EO access follows an AO access by itself; and an
+  // eviction starts one when the stash is over its bound.
+
   assign evict_stuck = evict_run_q == ($bits(evict_run_q))'(EvictionsMax);
   assign evict_begin = run && !closed_o && placer_idle && over_bound && !serving && ops_ready
-      && !exhausted && !evict_stuck && (Raw ? body_enough : entropy_valid_i);
+      && !second_waits && !exhausted && !evict_stuck && (Raw ? body_enough : entropy_valid_i);
   assign evict_follow = evict_pending_q && !closed_o && ops_ready && !exhausted && body_enough;
   assign entropy_ready_o = evict_begin && !Raw;
-  assign op_start = (command_start && cmd_on_path) || evict_begin || evict_follow;
+  assign cmd_op_start = accept && cmd_starts && cmd_on_path;
+  assign op_start = cmd_op_start || evict_begin || evict_follow;
   assign session_start = command_start || evict_begin;
-  assign op_user = command_start;
 
   always_comb begin
     op_kind = Raw ? EvictionOnly : PathAccess;
     op_leaf = Raw ? evict_leaf : entropy_i;
-    if (command_start) begin
+    if (cmd_op_start) begin
       op_kind = Raw ? AccessOnly : PathAccess;
       op_leaf = LeafWidth'(cmd_old_leaf_i);
     end
@@ -273,8 +322,8 @@ module oram_backend #(
       evict_run_q <= '0;
       status_q <= StatusOk;
     end else begin
-      if (accept) begin
-        op_q <= cmd_op_i;
+      if (begin_command) begin
+        op_q <= command.op;
         session_q <= command_start;
         headers_q <= 1'b0;
         opened_q <= 1'b0;
@@ -285,7 +334,7 @@ module oram_backend #(
         headers_q <= headers_q || headers;
         opened_q <= opened_q || opened;
       end
-      if (command_start && cmd_on_path) begin
+      if (command_start && command_on_path) begin
         since_q <= due ? '0 : since_q + PeriodWidth'(1);
         evict_pending_q <= due;
       end else if (evict_follow) begin
@@ -299,13 +348,13 @@ module oram_backend #(
       if (status_q == StatusOk) begin
         if (start_again || (started_q && !period_good_q)) begin
           status_q <= StatusBadStart;
-        end else if (accept && !cmd_good || found_twice && op_q == OpAppend) begin
+        end else if (begin_command && !command.good || found_twice && op_q == OpAppend) begin
           status_q <= StatusBadCommand;
         end else if (memory_error) begin
           status_q <= StatusMemoryError;
         end else if (corrupt || found_twice || (evict_stuck && placer_idle && over_bound)) begin
           status_q <= StatusCorrupt;
-        end else if (exhausted && ((accept && cmd_on_path) || evict_pending_q
+        end else if (exhausted && ((begin_command && !command.starts) || evict_pending_q
                          || (placer_idle && over_bound))
                      || evictions_q == '1) begin
           status_q <= StatusExhausted;
@@ -315,9 +364,9 @@ module oram_backend #(
   end
 
   always_ff @(posedge clk_i) begin
-    if (accept) begin
-      address_q <= cmd_address_i;
-      new_leaf_q <= LeafWidth'(cmd_new_leaf_i);
+    if (begin_command) begin
+      address_q <= command.address;
+      new_leaf_q <= command.new_leaf;
     end
   end
 
@@ -481,7 +530,8 @@ module oram_backend #(
     .op_ready_o       (reader_ready),
     .op_kind_i        (op_kind),
     .op_leaf_i        (op_leaf),
-    .op_user_i        (op_user),
+    .op_user_i        (cmd_op_start),
+    .wanted_valid_i   (command_start && command_on_path),
     .wanted_address_i (address_q),
     .wanted_leaf_i    (new_leaf_q),
     .wanted_remove_i  (op_q == OpReadRemove),
@@ -545,8 +595,8 @@ module oram_backend #(
   ) u_server (
     .clk_i,
     .rst_ni,
-    .accept_i         (accept),
-    .op_i             (cmd_op_i),
+    .accept_i         (begin_command),
+    .op_i             (command.op),
     .busy_o           (server_busy),
     .serving_o        (serving),
     .data_valid_i     (wdata_valid_i),
@@ -621,7 +671,7 @@ module oram_backend #(
     .clk_i,
     .rst_ni,
     .start_i          (session_start),
-    .place_i          (command_start ? cmd_on_path && (!Raw || due) : 1'b1),
+    .place_i          (command_start ? command_on_path && (!Raw || due) : 1'b1),
     .path_leaf_i      (Raw ? evict_leaf : op_leaf),
     .wanted_i         (wanted_q),
     .wanted_address_i (address_q),

@@ -41,7 +41,9 @@ module path_reader #(
   // The operation looks for the wanted block.
   input  logic                        op_user_i,
 
-  // The wanted block. It stays until the operation has been served.
+  // The wanted block of the next operation with one, valid from the next cycle on. It stays until
+  // the operation has been served.
+  input  logic                        wanted_valid_i,
   input  logic [AddressBits-1:0]      wanted_address_i,
   input  logic [LeafWidth-1:0]        wanted_leaf_i,
   input  logic                        wanted_remove_i,
@@ -223,7 +225,7 @@ module path_reader #(
 
   // Opening: the first stage.
 
-  logic op_valid, op_next, op_user, op_room, walking_q, to_serve_q, start;
+  logic op_valid, op_next, op_user, op_room, walking_q, has_wanted_q, to_serve_q, start;
   kind_e op_kind;
   logic [LeafWidth-1:0] op_leaf;
   logic [BeatWidth-1:0] beat_q;
@@ -248,7 +250,7 @@ module path_reader #(
   );
 
   assign op_ready_o = in_room && op_room;
-  assign start = op_valid && !walking_q && !to_serve_q;
+  assign start = op_valid && !walking_q && !to_serve_q && (has_wanted_q || !op_user);
   assign is_header = beat_q == '0;
   assign last_beat = beat_q == BeatWidth'(BucketBeats - 1);
   assign last_level = level == LevelWidth'(LeafLevel);
@@ -263,6 +265,7 @@ module path_reader #(
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       walking_q <= 1'b0;
+      has_wanted_q <= 1'b0;
       to_serve_q <= 1'b0;
       beat_q <= '0;
       evictions_q <= '0;
@@ -276,6 +279,7 @@ module path_reader #(
           evictions_q <= evictions_q + 64'd1;
         end
       end
+      has_wanted_q <= wanted_valid_i || (has_wanted_q && !(op_next && op_user));
       if (op_next && op_user) begin
         to_serve_q <= 1'b1;
       end else if (served_i) begin
