@@ -8,6 +8,9 @@
 /// - The entries of the stash never exceed its slots.
 /// - When the controller is idle, each slot is free or an entry of the stash.
 /// - Each mask finds room in its queue.
+/// - State machines are in a state that has a name.
+/// - Masks of coming EO accesses do not starve: the cores make other masks at most for the operations
+///   in flight, and then these.
 /// - A closed controller starts no operation, and one operation starts in a cycle.
 /// - A command that waits for the one before never finds the stash over its bound.
 /// - With `+bus_checks=1`, which needs a bench without stalls and a tree with L = 20: a beat is
@@ -16,7 +19,9 @@
 module backend_checks #(
   parameter bit Raw = 1'b1,
   parameter int unsigned Places = 256,
-  parameter int unsigned ScanCycles = 70
+  parameter int unsigned ScanCycles = 70,
+  // Masks for opening, sealing and serving that the operations in flight may ask for.
+  parameter int unsigned OthersMax = 1000
 ) (
   input logic        clk_i,
   input logic        rst_ni,
@@ -41,16 +46,22 @@ module backend_checks #(
   input logic        take_valid_i,
   input logic        give_i,
   input logic        give_ready_i,
-  // A mask for decoding or encoding leaves the AES cores; its queue has room.
+  // A mask leaves the AES cores; its queue has room.
   input logic        made_i,
   input logic        made_ready_i,
+  input logic        states_good_i,
+  // A mask under IV1 is wanted, and has been begun.
+  input logic        body_wanted_i,
+  input logic        body_taken_i,
+  // Another mask has been begun. It takes one operation's share at most BucketMasks * Levels times.
+  input logic        other_taken_i,
   input logic        rdata_valid_i,
   input logic        rdata_ready_i,
   // An EO access is being opened or sealed and has a beat, but no mask under IV1.
   input logic        body_missing_i
 );
 
-  int unsigned scan_cycles, quiet_cycles;
+  int unsigned scan_cycles, quiet_cycles, others;
   logic scanning;
   int unsigned checks_bus;
 
@@ -59,6 +70,7 @@ module backend_checks #(
     scanning = 1'b0;
     scan_cycles = 0;
     quiet_cycles = 0;
+    others = 0;
   end
 
   // The bench runs on one edge: what counts are the values of the cycle that ends.
@@ -96,6 +108,12 @@ module backend_checks #(
         MASK_HAS_ROOM: assert (made_ready_i)
         else $error("a mask is lost");
       end
+      STATE_HAS_A_NAME: assert (states_good_i)
+      else $error("a state machine has left its states");
+      // Each operation in flight asks for masks to open and to seal its path, and one block.
+      others = body_taken_i || !body_wanted_i ? 0 : others + 32'(other_taken_i);
+      BODIES_DO_NOT_STARVE: assert (others <= OthersMax)
+      else $error("%0d masks were made while one for an EO access was wanted", others);
       STASH_HAS_ROOM: assert (entries_i <= Places)
       else $error("the stash has %0d entries in %0d slots", entries_i, Places);
 
@@ -129,7 +147,9 @@ endmodule
 bind oram_backend backend_checks #(
   .Raw       (Raw),
   .Places    (Places),
-  .ScanCycles(StashBlocksMax + Beyond)
+  .ScanCycles(StashBlocksMax + Beyond),
+  // The command being served, the second one, and an EO access.
+  .OthersMax (3 * (2 * Levels + BlockBeats))
 ) u_checks (
   .clk_i          (clk_i),
   .rst_ni         (rst_ni),
@@ -152,9 +172,13 @@ bind oram_backend backend_checks #(
   .take_valid_i   (free_valid),
   .give_i         (writer_give || server_give),
   .give_ready_i   (u_pool.queue_ready),
-  // Tags 0 and 2 are those of decoding and encoding.
-  .made_i         (u_masks.made && !u_masks.made_tag[0]),
-  .made_ready_i   (u_masks.made_tag[1] ? u_masks.encode_room : u_masks.decode_room),
+  .made_i         (u_masks.made),
+  .made_ready_i   (u_masks.room[u_masks.made_for]),
+  // The states of the placer take all codes.
+  .states_good_i  (3'(u_server.state_q) <= 3'd5),
+  .body_wanted_i  (Raw && u_masks.wants[3]),
+  .body_taken_i   (u_masks.takes[3]),
+  .other_taken_i  (u_masks.takes[2:0] != '0),
   .rdata_valid_i  (mem_rdata_valid_i),
   .rdata_ready_i  (mem_rdata_ready_o),
   .body_missing_i ((u_reader.walking_q && u_reader.needs_body && u_reader.beat_valid && !body_valid)

@@ -62,8 +62,23 @@ TESTS = {
     "hostile-second-start": bad_input(True, 22, hostile.BAD_START),
     "hostile-write-counter": bad_input(True, 30, hostile.EXHAUSTED),
     "hostile-eviction-counter": bad_input(True, 31, hostile.EXHAUSTED),
-    "hostile-ones": Test(hostile.configuration(True, 2, 4, 4),
-                         {"mode": 4, "percent": 50, "status": 4, "expect": hostile.MUST_CLOSE}),
+    "hostile-headers": Test(hostile.configuration(True, 2, 4, 4),
+                            {"mode": 6, "percent": 50, "status": hostile.CORRUPT,
+                             "expect": hostile.MUST_CLOSE}),
+    "hostile-one-leaf": Test(hostile.configuration(True, 4, 1, 1),
+                             {"mode": 14, "status": hostile.STASH_FULL,
+                              "watchdog": hostile.WATCHDOG, "expect": hostile.MUST_CLOSE}),
+    "hostile-memory-error-narrow": Test(
+        hostile.configuration(True, 4, 1, 1),
+        {"mode": 9, "status": hostile.MEMORY_ERROR, "expect": hostile.MUST_CLOSE, "seed": 3,
+         "stalls": 75, "early_reads": 1}),
+    # A small configuration of the short table that has background evictions.
+    "lockstep-path-full": Test(
+        lockstep.configuration(False, 3, 1, 3, period=4, capacity=12, cores=4), RANDOM),
+    "lockstep-raw-early": Test(lockstep.configuration(True, 3, 2, 2, period=1, capacity=12),
+                               RANDOM | {"stalls": 75, "early_reads": 1}),
+    "lockstep-raw-taken": Test(lockstep.configuration(True, 2, 2, 2, period=3, capacity=10),
+                               {"accesses": 200, "warm": 100}),
 }
 
 FAULTS = [
@@ -137,7 +152,7 @@ FAULTS = [
           "assign over_bound = count > ", "assign over_bound = count >= ", "lockstep-raw"),
     Fault("dummy accesses ignore the entropy port", "oram_backend",
           "op_leaf = Raw ? evict_leaf : entropy_i;", "op_leaf = Raw ? evict_leaf : '0;",
-          "lockstep-path"),
+          "lockstep-path-full"),
     Fault("a memory command changes while it waits", "command_issuer",
           "assign go = active_q && (!cmd_valid_o || cmd_ready_i);", "assign go = active_q;",
           "lockstep-path"),
@@ -153,7 +168,7 @@ FAULTS = [
           "twin-path"),
     Fault("beats of dummies wait for no mask", "path_writer",
           "(encode_valid_i || !needs_encode)",
-          "(encode_valid_i || !needs_encode || !sealing_real_q)", "twin-path"),
+          "(encode_valid_i || !needs_encode || !sealing_real_q)", "lockstep-path"),
     Fault("memory errors are ignored", "path_reader",
           "assign memory_error_o = in_accept && rdata_error_i;", "assign memory_error_o = 1'b0;",
           "hostile-memory-error"),
@@ -189,7 +204,22 @@ FAULTS = [
           "|| evictions_q == '1) begin", ") begin", "hostile-eviction-counter"),
     Fault("corrupt buckets are not reported", "path_reader",
           "assign corrupt_o = opened_valid_q && context_q.header && corrupt_here;",
-          "assign corrupt_o = 1'b0;", "hostile-ones"),
+          "assign corrupt_o = 1'b0;", "hostile-headers"),
+    Fault("a stash that does not fit is evicted for ever", "oram_backend",
+          "assign evict_stuck = evict_run_q == ($bits(evict_run_q))'(EvictionsMax);",
+          "assign evict_stuck = 1'b0;", "hostile-one-leaf"),
+    Fault("a path is opened before the last one has been sealed", "path_reader",
+          "!to_serve_q && !to_write_q", "!to_serve_q", "lockstep-raw-early"),
+    Fault("paths are written after a memory error", "oram_backend",
+          "assign discard = status_q == StatusMemoryError || status_q == StatusCorrupt;",
+          "assign discard = status_q == StatusCorrupt;", "hostile-memory-error"),
+    Fault("masks start at operation 0", "mask_scheduler",
+          "writes_q <= start_operations_i;", "writes_q <= '0;", "lockstep-raw-taken"),
+    Fault("masks start at EO access 0", "mask_scheduler",
+          "ahead_q <= start_evictions_i;", "ahead_q <= '0;", "lockstep-raw-taken"),
+    Fault("a mask request is dropped when it is not wanted any more", "mask_scheduler",
+          "run_i && (begun_in_q || wants[chosen])", "run_i && wants[chosen]",
+          "hostile-memory-error-narrow"),
 ]
 
 

@@ -48,10 +48,14 @@ int golden_set_mix(void *golden, int reads, int writes, int removes, int appends
 /* Key of the tree: `bit [127:0]`, byte 0 of the key in bits 127 to 120. */
 int golden_tree_key(void *golden, unsigned int *key);
 
-/* Path ORAM alone: fills the memory with random commands that the controller does not see, and
- * leaves the stash empty. Preload the controller's memory with golden_image_begin and
- * golden_image_beat, then start the controller. */
+/* Fills the memory with random commands before the controller starts, and leaves the stash empty.
+ * Preload the controller's memory with golden_image_begin and golden_image_beat, then start the
+ * controller with the counts of golden_start_counts. */
 int golden_warm_up(void *golden, unsigned long long commands);
+
+/* How many operations and EO accesses the tree has had: 0 and 0 without a warm-up. */
+int golden_start_counts(void *golden, unsigned long long *operations,
+                        unsigned long long *evictions);
 
 /* Draws the next command and queues what the controller must do for it. */
 int golden_next(void *golden, int *operation, unsigned long long *address,
@@ -59,12 +63,12 @@ int golden_next(void *golden, int *operation, unsigned long long *address,
 
 /* Runs a given command; old_leaf receives the leaf from the model's position map. data is a block,
  * or NULL for data that the model draws. Read-remove ignores new_leaf, append old_leaf: both ports
- * carry a leaf that exists. Refuses to append a block that is somewhere. */
+ * carry a leaf in range. Refuses to append a block that is present. */
 int golden_command(void *golden, int operation, unsigned long long address,
                    unsigned long long new_leaf, const unsigned char *data,
                    unsigned long long *old_leaf);
 
-/* Maps a block that is nowhere to a leaf, so that the next access to it reads that path. */
+/* Maps an absent block to a leaf, so that the next access to it reads that path. */
 int golden_set_leaf(void *golden, unsigned long long address, unsigned long long leaf);
 
 /* Beat of the latest command's data, which the data port takes for every operation. */

@@ -20,6 +20,8 @@ package golden_pkg;
   import "DPI-C" function int golden_tree_key(input chandle golden, output bit [127:0] key);
   import "DPI-C" function int golden_warm_up(
     input chandle golden, input longint unsigned commands);
+  import "DPI-C" function int golden_start_counts(
+    input chandle golden, output longint unsigned operations, output longint unsigned evictions);
   import "DPI-C" function int golden_next(
     input chandle golden, output int operation, output longint unsigned address,
     output longint unsigned old_leaf, output longint unsigned new_leaf);

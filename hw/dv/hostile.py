@@ -15,7 +15,8 @@ from simulation import (HW, RTL, VERILATOR, Bench, Configuration, SimulationErro
 HOSTILE = Bench("hostile", ("ideal_memory.sv", "hostile.sv", "backend_checks.sv"))
 
 # Statuses of the response port, and "any status that memory can cause".
-BAD_COMMAND, BAD_START, MEMORY_ERROR, EXHAUSTED, ANY = 1, 2, 3, 5, 7
+BAD_COMMAND, BAD_START, MEMORY_ERROR, CORRUPT, EXHAUSTED, STASH_FULL = 1, 2, 3, 4, 5, 6
+ANY = 7
 MUST_STAY_OPEN, MUST_CLOSE, MAY_CLOSE = 0, 1, 2
 
 # Mode of the bench, its name, the status, and whether the controller must close.
@@ -45,6 +46,9 @@ ERRORS_RAW = [
     (31, "eviction counter exhausted", EXHAUSTED, MUST_CLOSE),
 ]
 
+# With five slots on a path.
+ERRORS_NARROW = [(14, "more blocks on one leaf than fit", STASH_FULL, MUST_CLOSE)]
+
 # Top, parameter and value, and the name that the message must have.
 BAD_PARAMETERS = [
     (top, parameter, value) for top in ("raw_backend", "path_backend") for parameter, value in (
@@ -56,10 +60,14 @@ BAD_PARAMETERS = [
 ] + [("raw_backend", "EvictPeriodMax", "0"), ("raw_backend", "EvictPeriodMax", "65537")]
 
 
+# A stash over its bound takes 1023 evictions before the controller closes.
+WATCHDOG = 400_000
+
+
 def configuration(raw: bool, level: int, slots: int, stash: int) -> Configuration:
     """A small controller with few blocks."""
     parameters = {"LeafLevel": level, "BucketSlots": slots, "StashBlocksMax": stash,
-                  "Capacity": 8, "AesCores": 2}
+                  "Capacity": 8, "AesCores": 1 if slots == 1 else 2}
     if raw:
         parameters["EvictPeriod"] = 2
     return Configuration(HOSTILE, raw, parameters)
@@ -68,12 +76,15 @@ def configuration(raw: bool, level: int, slots: int, stash: int) -> Configuratio
 def run_modes(made: Configuration, seeds: int) -> int:
     """Runs all modes. Returns the number of runs; raises `SimulationError` at the first failure."""
     binary = build(made)
-    modes = GARBAGE + ERRORS + (ERRORS_RAW if made.raw else [])
+    is_narrow = made.parameters["BucketSlots"] == 1
+    modes = [*GARBAGE, *ERRORS, *(ERRORS_RAW if made.raw else []),
+             *(ERRORS_NARROW if is_narrow else [])]
     count = 0
     for mode, name, status, expect in modes:
         for seed in range(1, seeds + 1):
             arguments = {"mode": mode, "status": status, "expect": expect, "seed": seed,
-                         "stalls": (0, 30)[seed % 2], "percent": (1, 5, 50)[seed % 3]}
+                         "stalls": (0, 75)[seed % 2], "percent": (1, 5, 50)[seed % 3],
+                         "early_reads": seed // 2 % 2, "watchdog": WATCHDOG}
             result = run(binary, arguments)
             count += 1
             if result.code:
@@ -110,7 +121,7 @@ def main() -> None:
     options = parser.parse_args()
     began = time.monotonic()
     configurations = [configuration(raw, level, slots, stash)
-                      for raw in (True, False) for level, slots, stash in ((2, 4, 4), (0, 12, 2))]
+                      for raw in (True, False) for level, slots, stash in ((2, 4, 4), (0, 12, 2), (4, 1, 1))]
     count = 0
     if options.only != "parameters":
         count = sum(in_parallel(lambda made: run_modes(made, options.seeds), configurations))

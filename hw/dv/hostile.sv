@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
 /// A back end under bad input: garbage from memory, memory errors, bad commands, bad start-up and
-/// counters at their end. Whatever comes, each command is answered in time. A closed controller
-/// answers with its status, and sends no memory command.
+/// counters at their end. For every input, each command is answered in time. A closed controller
+/// answers with its status, and starts no operation. After a memory error or a corrupt bucket no byte
+/// of memory changes.
 ///
 /// `ORAM_RAW` selects `raw_backend`; without it, the controller is `path_backend`.
 ///
@@ -15,6 +16,7 @@
 /// | +status=N | the status with which the controller must close (7: 3 or 4) |
 /// | +expect=N | 1: must close, 0: must stay open, 2: either (2) |
 /// | +stalls=PERCENT | stalled cycles of each port (0) |
+/// | +early_reads=1 | memory returns reads before the data of earlier writes to other addresses |
 /// | +seed=N | seed of everything random (1) |
 /// | +watchdog=CYCLES | most cycles from an offered command to its last beat (30000) |
 // verilator lint_off UNUSEDSIGNAL
@@ -63,6 +65,8 @@ module hostile #(
     BadOldLeaf = 11,
     BadNewLeaf = 12,
     AppendTwice = 13,
+    // All blocks are mapped to leaf 0, whose path has not enough slots.
+    OneLeaf = 14,
     // Start-up.
     PeriodZero = 20,
     PeriodTooLarge = 21,
@@ -123,6 +127,8 @@ module hostile #(
     .start_ready_o       (start_ready),
     .start_key_i         (start_key),
     .start_evict_period_i(start_evict_period),
+    .start_operations_i  (mode == WritesExhausted ? -64'd12 : 64'd0),
+    .start_evictions_i   (mode == EvictionsExhausted ? -64'd1 : 64'd0),
     .entropy_valid_i     (entropy_valid),
     .entropy_ready_o     (entropy_ready),
     .entropy_i           (entropy),
@@ -167,6 +173,7 @@ module hostile #(
     .stall_rdata_i (stall_percent),
     .seed_i        (seed),
     .error_at_i    (error_at),
+    .early_reads_i (early_reads),
     .cmd_valid_i   (mem_cmd_valid),
     .cmd_ready_o   (mem_cmd_ready),
     .cmd_write_i   (mem_cmd_write),
@@ -204,6 +211,7 @@ module hostile #(
   mode_e mode;
   oram_pkg::status_e closed_status;
   bit is_started, starts_again, is_over, has_failed, is_closed, is_quiet, is_bad_command;
+  bit was_discarding, was_wdata_waiting, early_reads;
   // Whether each command without an answer is bad.
   bit bad_commands[$];
   bit beat_is_drawn;
@@ -264,7 +272,7 @@ module hostile #(
       end
       RandomHeaders: begin
         automatic logic [BusBits-1:0] beat = draw_beat();
-        automatic logic [63:0] counter = below(64'd2 * accepted + 64'd2);
+        automatic logic [63:0] counter = 64'd1 + below(accepted / 2 + 64'd1);
         beat[63:0] = {<<8{counter}};
         if (!is_header) changes <= 1'b0;
         change <= beat;
@@ -294,6 +302,10 @@ module hostile #(
     automatic bit turns_bad = below(64'd8) == 0 && accepted > 5;
     old_leaf = blocks[address].present ? blocks[address].leaf : below(64'd1 << LeafLevel);
     is_bad_command = 1'b0;
+    if (mode == OneLeaf) begin
+      op = oram_pkg::OpWrite;
+      new_leaf = 0;
+    end
     if (op == oram_pkg::OpAppend && blocks[address].present) op = oram_pkg::OpWrite;
     if (turns_bad && mode == BadAddress) begin
       is_bad_command = 1'b1;
@@ -342,6 +354,7 @@ module hostile #(
     expects = argument("expect", 2);
     seed = argument("seed", 1);
     stall_percent = int'(argument("stalls", 0));
+    early_reads = argument("early_reads", 0) != 0;
     watchdog = argument("watchdog", 30000);
     random_state = seed * 64'h9e37_79b9_7f4a_7c15 + 64'd1;
     error_at = mode == MemoryError ? 64'd1 + below(64'd300) : 64'd0;
@@ -378,17 +391,6 @@ module hostile #(
       // Start, and in one mode a second start.
       if (start_valid && start_ready) is_started = 1'b1;
       start_valid <= !is_started || (mode == SecondStart && accepted == 10);
-      if (cycle == 64'(ResetCycles + 5)) begin
-        // Counters at their end, before the first operation. The low bits of the count of
-        // evictions choose the path.
-        if (mode == WritesExhausted) begin
-          dut.u_backend.u_masks.writes_q <= -64'd12;
-          dut.u_backend.u_writer.counter_q <= -64'd12;
-        end
-        if (mode == EvictionsExhausted) begin
-          dut.u_backend.evictions_q <= -64'd1 << LeafLevel;
-        end
-      end
 
       // Memory: the change of a beat is drawn while none is waiting.
       if (mem_cmd_valid && mem_cmd_ready) begin
@@ -396,6 +398,12 @@ module hostile #(
         else reads.push_back(mem_cmd_address);
         operations++;
       end
+      if (was_discarding && mem_wdata_valid && !was_wdata_waiting
+          && (mem_wdata != '0 || mem_wdata_strobe != '0)) begin
+        fail("a beat is written after memory was wrong");
+      end
+      was_discarding = dut.u_backend.discard;
+      was_wdata_waiting = mem_wdata_valid && !mem_wdata_ready;
       if (mem_wdata_valid && mem_wdata_ready) begin
         automatic logic [47:0] address = writes.pop_front();
         if (firsts.exists(address) == 0) firsts[address] = mem_wdata;
@@ -467,7 +475,7 @@ module hostile #(
         $display("hostile: %s, mode %0d: %0d commands, %0d beats changed, status %0d",
                  Raw ? "RAW" : "Path", mode, accepted, changed,
                  answered_closed == 0 ? 0 : closed_status);
-        if (u_memory.commands.size() != 0) fail("memory waits for data");
+        if (u_memory.writes.size() != 0) fail("memory waits for data");
         if (expects == 1 && answered_closed == 0) fail("the controller has stayed open");
         if (expects == 0 && answered_closed != 0) fail("the controller has closed");
         if (answered_closed != 0 && expected_status != 7

@@ -6,6 +6,9 @@
 /// - A beat crosses the data bus in each cycle at most, of a read or of a write.
 /// - Data cross it in the order of the commands. So a read returns what all earlier write commands
 ///   store, and waits until their data have come.
+/// - With `early_reads_i` a read waits only for the data of earlier writes to its own address, and
+///   its data, while they are not taken, do not hold writes up. The order among reads, and that among
+///   writes, stays. A write still waits for earlier reads.
 /// - The data of a read command accepted in cycle t are valid in cycle t + Latency, unless beats of
 ///   earlier commands are still to cross the bus.
 /// - Memory that was never written is zeros. A reset empties the queue and keeps the contents.
@@ -32,6 +35,7 @@ module ideal_memory #(
   input  longint unsigned        seed_i,
   // Which read beat since reset, counted from 1, is an error with data of all ones. 0: none.
   input  longint unsigned        error_at_i,
+  input  logic                   early_reads_i,
 
   input  logic                   cmd_valid_i,
   output logic                   cmd_ready_o,
@@ -53,14 +57,16 @@ module ideal_memory #(
 );
 
   typedef struct packed {
-    logic                   write;
     logic [AddressBits-1:0] address;
     longint unsigned        cycle;
+    // How many commands were accepted before.
+    longint unsigned        number;
   } command_t;
 
   logic [BusBits-1:0] store [logic [AddressBits-1:0]];
-  command_t commands[$];
-  longint unsigned cycle, read_beats, random_state;
+  command_t reads[$];
+  command_t writes[$];
+  longint unsigned cycle, accepted, read_beats, random_state;
 
   /// Data at an address.
   function automatic logic [BusBits-1:0] peek(logic [AddressBits-1:0] address);
@@ -84,6 +90,16 @@ module ideal_memory #(
     return store.next(address) != 0;
   endfunction
 
+  /// Whether the oldest read may return its data.
+  function automatic bit read_may_go();
+    if (reads.size() == 0 || cycle - reads[0].cycle < 64'(Latency)) return 1'b0;
+    foreach (writes[i]) begin
+      if (writes[i].number > reads[0].number) break;
+      if (!early_reads_i || writes[i].address == reads[0].address) return 1'b0;
+    end
+    return 1'b1;
+  endfunction
+
   /// Whether to stall: true in `percent` of calls.
   function automatic bit stalls(int unsigned percent);
     if (percent == 0) return 1'b0;
@@ -100,8 +116,10 @@ module ideal_memory #(
   // verilator lint_off UNUSEDSIGNAL
   always @(posedge clk_i) begin
     if (!rst_ni) begin
-      commands.delete();
+      reads.delete();
+      writes.delete();
       cycle = 0;
+      accepted = 0;
       read_beats = 0;
       random_state = seed_i ^ 64'h9e37_79b9_7f4a_7c15;
       cmd_ready_o <= 1'b0;
@@ -114,12 +132,12 @@ module ideal_memory #(
       automatic bit is_waiting = rdata_valid_o && !rdata_ready_i;
 
       if (rdata_valid_o && rdata_ready_i) begin
-        void'(commands.pop_front());
+        void'(reads.pop_front());
         read_beats++;
         bus_beats_o <= bus_beats_o + 1;
       end
       if (wdata_valid_i && wdata_ready_o) begin
-        automatic command_t command = commands.pop_front();
+        automatic command_t command = writes.pop_front();
         automatic logic [BusBits-1:0] data = peek(command.address);
         for (int unsigned i = 0; i < BusBits / 8; i++) begin
           if (wdata_strobe_i[i]) data[8*i+:8] = wdata_i[8*i+:8];
@@ -128,26 +146,31 @@ module ideal_memory #(
         bus_beats_o <= bus_beats_o + 1;
       end
       if (cmd_valid_i && cmd_ready_o) begin
-        commands.push_back('{write: cmd_write_i, address: cmd_address_i, cycle: cycle});
+        automatic command_t command =
+            '{address: cmd_address_i, cycle: cycle, number: accepted};
+        if (cmd_write_i) writes.push_back(command);
+        else reads.push_back(command);
+        accepted++;
       end
       cycle++;
 
-      cmd_ready_o <= commands.size() < Depth && !stalls(stall_cmd_i);
+      cmd_ready_o <= reads.size() + writes.size() < Depth && !stalls(stall_cmd_i);
       wdata_ready_o <= 1'b0;
       if (!is_waiting) begin
         rdata_valid_o <= 1'b0;
         rdata_error_o <= 1'b0;
       end
-      if (commands.size() > 0) begin
-        if (commands[0].write) begin
-          wdata_ready_o <= !stalls(stall_wdata_i);
-        end else if (!is_waiting && cycle - commands[0].cycle >= 64'(Latency)
-                     && !stalls(stall_rdata_i)) begin
+      // One beat on the bus: a read that may go comes first.
+      if (!is_waiting && read_may_go()) begin
+        if (!stalls(stall_rdata_i)) begin
           automatic bit is_error = error_at_i != 0 && read_beats + 1 == error_at_i;
           rdata_valid_o <= 1'b1;
           rdata_error_o <= is_error;
-          rdata_o <= is_error ? '1 : peek(commands[0].address);
+          rdata_o <= is_error ? '1 : peek(reads[0].address);
         end
+      end else if ((!is_waiting || early_reads_i) && writes.size() > 0
+                   && (reads.size() == 0 || writes[0].number < reads[0].number)) begin
+        wdata_ready_o <= !stalls(stall_wdata_i);
       end
     end
   end

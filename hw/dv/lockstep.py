@@ -73,21 +73,29 @@ def name_of(made: Configuration) -> str:
             f"{values['BusBits']} bits, {values['AesCores']} AES")
 
 
-def full_size(accesses: int, seeds: list[int]) -> list[Group]:
+def full_size(accesses: int, seeds: list[int], is_long: bool) -> list[Group]:
     """The controllers at L = 20. With a gap, the controller is idle before each command."""
-    runs = [{"accesses": accesses, "appends": 0, "bus_checks": 1, "seed": seed} for seed in seeds]
+    run = {"accesses": accesses, "appends": 0, "bus_checks": 1, "outstanding": 1}
+    runs = [run | {"seed": seed} for seed in seeds]
     runs.append({"accesses": 300, "appends": 0, "gap": 400})
-    return [
-        Group(configuration(True, 20, 5, 64, optimize=True), runs, RAW_CYCLES_MAX),
+    in_flight = run | {"accesses": min(accesses, 10_000), "outstanding": 2}
+    groups = [
+        Group(configuration(True, 20, 5, 64, optimize=True), [*runs, in_flight], RAW_CYCLES_MAX),
         Group(configuration(False, 20, 4, 78, cores=4, optimize=True), runs, PATH_CYCLES_MAX),
     ]
+    if is_long:
+        # With two cores the bus is the bound.
+        groups.append(Group(configuration(True, 20, 5, 64, cores=2, optimize=True),
+                            [in_flight | {"outstanding": 1}, in_flight]))
+    return groups
 
 
 def stalled(accesses: int, seeds: int) -> list[dict[str, int]]:
     """Random commands that crowd the stash, with stalls on all ports."""
     return [
-        {"accesses": accesses, "stalls": stalls, "seed": 10 * stalls + seed, "crowding": 60}
-        for stalls in (0, 30, 75) for seed in range(1, seeds + 1)
+        {"accesses": accesses, "stalls": stalls, "seed": 10 * stalls + seed, "crowding": 60,
+         "early_reads": early_reads}
+        for stalls, early_reads in ((0, 0), (30, 0), (75, 1)) for seed in range(1, seeds + 1)
     ]
 
 
@@ -116,7 +124,16 @@ def small(accesses: int, seeds: int, is_long: bool) -> list[Group]:
                   "stalls": 0 if level > 1 else 30}, *stalled(accesses, seeds)],
                 evicts=level > 0,
             ))
+    # The tree of Fig. 2, with all commands on all pairs of paths.
+    groups.append(Group(configuration(False, 3, 4, 4), [{"directed": 1, "distances": 1}]))
     return groups
+
+
+def taken_over(accesses: int, seeds: int) -> list[Group]:
+    """Trees that the engine has filled before the controller starts."""
+    runs = [{"accesses": accesses, "warm": 300, "stalls": 30 * (seed % 2), "seed": seed}
+            for seed in range(1, seeds + 1)]
+    return [Group(configuration(raw, 5, 4, 8, period=3, capacity=60), runs) for raw in (True, False)]
 
 
 def wide(accesses: int, seeds: int, is_long: bool) -> list[Group]:
@@ -139,8 +156,10 @@ def wide(accesses: int, seeds: int, is_long: bool) -> list[Group]:
 def table(is_long: bool) -> list[Group]:
     """The groups, those with the longest builds first."""
     if not is_long:
-        return [*full_size(2000, [1]), *wide(60, 1, is_long), *small(150, 2, is_long)]
-    return [*full_size(100_000, [1, 2]), *wide(1000, 5, is_long), *small(5000, 20, is_long)]
+        return [*full_size(2000, [1], is_long), *wide(60, 1, is_long), *small(150, 2, is_long),
+                *taken_over(150, 1)]
+    return [*full_size(100_000, [1, 2], is_long), *wide(1000, 5, is_long), *small(5000, 20, is_long),
+            *taken_over(2000, 10)]
 
 
 def number(pattern: str, text: str) -> float:

@@ -25,7 +25,7 @@ def runs(accesses: int, seed: int) -> list[dict[str, int]]:
     """Without stalls, with stalls, and with an idle controller before each command."""
     return [
         {"accesses": accesses, "seed": seed},
-        {"accesses": accesses, "seed": seed + 1, "stalls": 30},
+        {"accesses": accesses, "seed": seed + 1, "stalls": 75, "early_reads": 1},
         {"accesses": accesses, "seed": seed + 2, "gap": 300},
     ]
 

@@ -17,6 +17,7 @@
 /// | +accesses=N | commands (500) |
 /// | +seed=N | seed of everything random (1) |
 /// | +stalls=PERCENT | stalled cycles of each port (0) |
+/// | +early_reads=1 | memory returns reads before the data of earlier writes to other addresses |
 /// | +gap=N | the next command is offered N cycles after the last beat of a response (0: with one |
 /// |        | command unanswered, the next one is offered) |
 /// | +watchdog=CYCLES | cycles without a response that count as a hang (20000) |
@@ -106,6 +107,8 @@ module twin #(
       .start_ready_o       (start_ready[i]),
       .start_key_i         (start_key[i]),
       .start_evict_period_i(Raw ? 17'(EvictPeriod) : 17'd0),
+      .start_operations_i  (64'd0),
+      .start_evictions_i   (64'd0),
       .entropy_valid_i     (entropy_valid),
       .entropy_ready_o     (entropy_ready[i]),
       .entropy_i           (entropy),
@@ -151,6 +154,7 @@ module twin #(
       .stall_rdata_i (stall_percent),
       .seed_i        (seed),
       .error_at_i    (64'd0),
+      .early_reads_i (early_reads),
       .cmd_valid_i   (mem_cmd_valid[i]),
       .cmd_ready_o   (mem_cmd_ready),
       .cmd_write_i   (mem_cmd_write[i]),
@@ -192,7 +196,7 @@ module twin #(
   int unsigned last_level[2], data_left;
   bit expected_found[2][$];
   bit is_started, is_over, has_failed;
-  bit seen_cmd, seen_wdata;
+  bit seen_cmd, seen_wdata, early_reads;
 
   function automatic longint unsigned argument(string name, longint unsigned value);
     longint unsigned given;
@@ -296,6 +300,7 @@ module twin #(
     accesses = argument("accesses", 500);
     seed = argument("seed", 1);
     stall_percent = int'(argument("stalls", 0));
+    early_reads = argument("early_reads", 0) != 0;
     gap = argument("gap", 0);
     watchdog = argument("watchdog", 20000);
     random_state = seed * 64'h9e37_79b9_7f4a_7c15 + 64'd1;
@@ -353,6 +358,7 @@ module twin #(
       compare("mem_wdata_valid_o", 64'(mem_wdata_valid[0]), 64'(mem_wdata_valid[1]));
       compare("mem_rdata_ready_o", 64'(mem_rdata_ready[0]), 64'(mem_rdata_ready[1]));
       compare("closed_o", 64'(closed[0]), 64'(closed[1]));
+      if (rsp_valid[0]) compare("rsp_status_o", 64'(rsp_status[0]), 64'(rsp_status[1]));
       if (seen_cmd) begin
         compare("mem_cmd_write_o", 64'(mem_cmd_write[0]), 64'(mem_cmd_write[1]));
         compare("mem_cmd_address_o", 64'(mem_cmd_address[0]), 64'(mem_cmd_address[1]));

@@ -551,6 +551,17 @@ def assumptions(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str
     }
 
 
+def start_facts(miter: Miter, after: bool) -> dict[str, int]:
+    """No round key is there before the start. The registers are public."""
+    graph = miter.graph
+    started, has_key, number = (miter.register("u_backend." + name, after).a
+                                for name in ("started_q", "u_keys.has_key_q", "u_keys.round_q"))
+    return {
+        "a start takes the key": graph.differs(started[0], has_key[0]) ^ 1,
+        "no round without a key": graph.either(has_key[0], graph.any_of(number) ^ 1),
+    }
+
+
 def period_facts(miter: Miter, after: bool, period_max: int) -> dict[str, int]:
     """RAW ORAM: fewer than A accesses have passed since the last eviction.
 
@@ -565,13 +576,10 @@ def period_facts(miter: Miter, after: bool, period_max: int) -> dict[str, int]:
         return graph.either(a ^ 1, b)
 
     started, good = register("started_q")[0], register("period_good_q")[0]
-    has_key = register("u_keys.has_key_q")[0]
     round_is_0 = graph.any_of(register("u_keys.round_q")) ^ 1
     is_open = graph.any_of(register("status_q")) ^ 1
     since, period = register("since_q"), register("period_q")
     return {
-        "a start takes the key": graph.differs(started, has_key) ^ 1,
-        "no round without a key": implies(has_key ^ 1, round_is_0),
         "a good A needs a start": implies(good, started),
         "a bad A closes before the last round key": implies(
             graph.both(graph.both(started, good ^ 1), is_open), round_is_0),
@@ -590,7 +598,9 @@ def facts(miter: Miter, after: bool, parameters: dict[str, int], raw: bool) -> d
     visit of the stash, which ends within the time that is reserved for it.
     """
     graph = miter.graph
-    result = period_facts(miter, after, parameters["EvictPeriodMax"]) if raw else {}
+    result = start_facts(miter, after)
+    if raw:
+        result |= period_facts(miter, after, parameters["EvictPeriodMax"])
     for name in ("u_backend.op_q", "u_backend.u_server.op_q"):
         op = miter.register(name, after)
         result[f"{name} == OpAppend is equal"] = graph.differs(
@@ -661,7 +671,7 @@ def streams(parameters: dict[str, int], raw: bool) -> list[Stream]:
 
 def mask_facts(miter: Miter, after: bool, parameters: dict[str, int],
                raw: bool) -> dict[str, int]:
-    """Invariants of the walks that ask for masks: levels and beats are in range."""
+    """Invariants of the walks that ask for masks."""
     graph = miter.graph
     result = {}
     for stream in streams(parameters, raw):
@@ -674,6 +684,10 @@ def mask_facts(miter: Miter, after: bool, parameters: dict[str, int],
             graph.below(register(stream.level), constant(parameters["LeafLevel"] + 1)))
         result[f"{stream.name}: beat in range"] = graph.below(
             register(stream.beat), constant(stream.beats))
+        is_begun = graph.all_of([*register("begun_in_q"), *(
+            bit ^ 1 ^ (stream.code >> i & 1) for i, bit in enumerate(register("begun_q")))])
+        result[f"{stream.name}: a request that has begun is in a walk"] = graph.either(
+            is_begun ^ 1, register(stream.active)[0])
     return result
 
 
@@ -691,6 +705,7 @@ def repeated_masks(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[
         return miter.register(masks + name, after).a
 
     running = miter.wire("rst_ni").a[0]
+    started = miter.register("u_backend.started_q", False).a[0]
     result = {}
     for stream in streams(parameters, raw):
         takes = miter.wire(masks + "takes").a[stream.code]
@@ -700,8 +715,9 @@ def repeated_masks(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[
                               for after in (False, True))
         active = register(stream.active, False)[0]
         active_after = register(stream.active, True)[0]
-        # 2^64 walks never happen.
-        some = graph.both(running, graph.all_of(number) ^ 1)
+        result[f"{stream.name}: a request before the start"] = graph.both(takes, started ^ 1)
+        # 2^64 walks never happen. The numbers begin with what the start brings.
+        some = graph.all_of([running, started, graph.all_of(number) ^ 1])
         same = graph.words_differ(number, number_after) ^ 1
         rises = graph.below(number, number_after)
         goes_on = graph.both(active, active_after)

@@ -59,8 +59,11 @@ module aes_key_schedule (
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    if (load || expand) begin
+  // A reset erases the key.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      keys_q <= '0;
+    end else if (load || expand) begin
       keys_q <= {load ? key_i : next, keys_q[Rounds:1]};
     end
   end

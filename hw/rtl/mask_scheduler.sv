@@ -34,6 +34,10 @@ module mask_scheduler #(
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
+  // The counts of operations and EO accesses that the tree has had. One cycle.
+  input  logic                      start_i,
+  input  logic [63:0]               start_operations_i,
+  input  logic [63:0]               start_evictions_i,
   // The round keys are valid, and stay.
   input  logic                      run_i,
   input  aes_pkg::round_keys_t      round_keys_i,
@@ -53,6 +57,8 @@ module mask_scheduler #(
   input  logic [LeafWidth-1:0]      op_leaf_i,
   // The write counter has no further value.
   output logic                      exhausted_o,
+  // A header arrives with a counter that no operation has had yet.
+  output logic                      corrupt_o,
   output logic                      encode_valid_o,
   input  logic                      encode_ready_i,
   output logic [HeadMaskBits-1:0]   encode_mask_o,
@@ -200,6 +206,7 @@ module mask_scheduler #(
   );
 
   assign encode_start = encode_op && !encoding_q;
+  assign corrupt_o = arrival_valid_i && arrival_counter_i > writes_q;
   // Two operations may be waiting.
   assign exhausted_o = writes_q >= {62'h3fff_ffff_ffff_ffff, 2'b00};
   assign encode_last = encode_beat_q == BeatWidth'(HeadBeats - 1);
@@ -211,6 +218,8 @@ module mask_scheduler #(
       writes_q <= '0;
       encoding_q <= 1'b0;
       encode_beat_q <= '0;
+    end else if (start_i) begin
+      writes_q <= start_operations_i;
     end else if (encode_start) begin
       writes_q <= writes_q + 64'd1;
       encoding_q <= 1'b1;
@@ -265,6 +274,8 @@ module mask_scheduler #(
       walking_q <= 1'b0;
       for_write_q <= 1'b0;
       body_beat_q <= '0;
+    end else if (start_i) begin
+      ahead_q <= start_evictions_i;
     end else if (body_restart) begin
       walking_q <= 1'b1;
     end else if (takes[Body]) begin
@@ -293,7 +304,8 @@ module mask_scheduler #(
     .evictions_o(body_evictions)
   );
 
-  // The most urgent request enters the cores. One that was begun is ended first.
+  // The most urgent request enters the cores. A request that has started finishes first, even if
+  // it is not wanted any more.
 
   source_e chosen, begun_q;
   logic begun_in_q, engine_ready;
@@ -312,7 +324,7 @@ module mask_scheduler #(
   end
 
   logic engine_valid;
-  assign engine_valid = run_i && wants[chosen];
+  assign engine_valid = run_i && (begun_in_q || wants[chosen]);
 
   always_comb begin
     takes = '0;
@@ -379,8 +391,8 @@ module mask_scheduler #(
     end
   end
 
-  logic decode_room, encode_room;
-  logic [$clog2(HeadDepth + 1)-1:0] decode_count, encode_count;
+  // Whether the queue of a stream has room. It has: see the counts above.
+  logic [3:0] room;
 
   fifo #(
     .Width(HeadMaskBits),
@@ -389,12 +401,12 @@ module mask_scheduler #(
     .clk_i,
     .rst_ni,
     .valid_i(made && made_for == Decode),
-    .ready_o(decode_room),
+    .ready_o(room[Decode]),
     .data_i (mask[HeadMaskBits-1:0]),
     .valid_o(decode_valid_o),
     .ready_i(decode_ready_i),
     .data_o (decode_mask_o),
-    .count_o(decode_count)
+    .count_o()
   );
 
   fifo #(
@@ -404,22 +416,18 @@ module mask_scheduler #(
     .clk_i,
     .rst_ni,
     .valid_i(made && made_for == Encode),
-    .ready_o(encode_room),
+    .ready_o(room[Encode]),
     .data_i (mask[HeadMaskBits-1:0]),
     .valid_o(encode_valid_o),
     .ready_i(encode_ready_i),
     .data_o (encode_mask_o),
-    .count_o(encode_count)
+    .count_o()
   );
 
   logic unused;
-  assign unused = &{1'b0, decode_room, encode_room, decode_count, encode_count,
-                    unused_encode_index, unused_encode_evictions, unused_body_index};
+  assign unused = &{1'b0, room, unused_encode_index, unused_encode_evictions, unused_body_index};
 
   if (Raw) begin : gen_raw
-    logic serve_room, body_room;
-    logic [$clog2(ServeDepth + 1)-1:0] serve_count;
-
     fifo #(
       .Width(BusBits),
       .Depth(ServeDepth)
@@ -427,12 +435,12 @@ module mask_scheduler #(
       .clk_i,
       .rst_ni,
       .valid_i(made && made_for == Serve),
-      .ready_o(serve_room),
+      .ready_o(room[Serve]),
       .data_i (mask),
       .valid_o(serve_mask_valid_o),
       .ready_i(serve_mask_ready_i),
       .data_o (serve_mask_o),
-      .count_o(serve_count)
+      .count_o()
     );
 
     ram_fifo #(
@@ -442,17 +450,16 @@ module mask_scheduler #(
       .clk_i,
       .rst_ni,
       .valid_i(made && made_for == Body),
-      .ready_o(body_room),
+      .ready_o(room[Body]),
       .data_i (mask),
       .valid_o(body_valid_o),
       .ready_i(body_ready_i),
       .data_o (body_mask_o),
       .count_o(body_count_o)
     );
-
-    logic unused_raw;
-    assign unused_raw = &{1'b0, serve_room, body_room, serve_count};
   end else begin : gen_path
+    assign room[Serve] = 1'b1;
+    assign room[Body] = 1'b1;
     assign serve_mask_valid_o = 1'b0;
     assign serve_mask_o = '0;
     assign body_valid_o = 1'b0;

@@ -52,11 +52,14 @@ module oram_backend #(
   input  logic                   clk_i,
   input  logic                   rst_ni,
 
-  // Start-up: the key of the tree, and A.
+  // Start-up: the key of the tree, A, and how many operations and EO accesses the tree has had
+  // under this key (both 0 if memory is new).
   input  logic                   start_valid_i,
   output logic                   start_ready_o,
   input  logic [127:0]           start_key_i,
   input  logic [16:0]            start_evict_period_i,
+  input  logic [63:0]            start_operations_i,
+  input  logic [63:0]            start_evictions_i,
 
   // Leaves of dummy accesses: uniform, and secret until they are used. Path ORAM alone.
   input  logic                   entropy_valid_i,
@@ -97,7 +100,8 @@ module oram_backend #(
   input  logic [BusBits-1:0]     mem_rdata_i,
   input  logic                   mem_rdata_error_i,
 
-  // An error has closed the controller. Only a reset opens it.
+  // An error has closed the controller. Only a reset opens it, for a new key or with the counts of
+  // operations and EO accesses: another start would use masks twice.
   output logic                   closed_o
 );
 
@@ -121,8 +125,8 @@ module oram_backend #(
   localparam int unsigned BlockBeatWidth = BlockBeats == 1 ? 1 : $clog2(BlockBeats);
   localparam int unsigned BodyCountWidth = $clog2(BodyDepth + 1);
   localparam int unsigned PeriodWidth = $clog2(EvictPeriodMax + 1);
-  // Evictions in a row after which the stash is taken to be spoilt by memory: its blocks do not
-  // leave it.
+  // After this many evictions in a row the controller closes: the blocks of the stash do not fit
+  // the tree.
   localparam int unsigned EvictionsMax = 1023;
   // An EO access begins when all its masks are there, or as many as there is room for.
   localparam int unsigned BodyBeats =
@@ -196,9 +200,12 @@ module oram_backend #(
   // The state of the controller.
 
   status_e status_q;
-  logic corrupt, memory_error, found_twice;
+  logic corrupt, corrupt_bucket, corrupt_counter, memory_error, found_twice, discard;
 
   assign closed_o = status_q != StatusOk;
+  assign corrupt = corrupt_bucket || corrupt_counter;
+  // Memory returned something wrong. Paths that were read are not written any more.
+  assign discard = status_q == StatusMemoryError || status_q == StatusCorrupt;
 
   // Commands.
 
@@ -322,6 +329,9 @@ module oram_backend #(
       evict_run_q <= '0;
       status_q <= StatusOk;
     end else begin
+      if (start_first) begin
+        evictions_q <= start_evictions_i;
+      end
       if (begin_command) begin
         op_q <= command.op;
         session_q <= command_start;
@@ -352,8 +362,10 @@ module oram_backend #(
           status_q <= StatusBadCommand;
         end else if (memory_error) begin
           status_q <= StatusMemoryError;
-        end else if (corrupt || found_twice || (evict_stuck && placer_idle && over_bound)) begin
+        end else if (corrupt || found_twice) begin
           status_q <= StatusCorrupt;
+        end else if (evict_stuck && placer_idle && over_bound) begin
+          status_q <= StatusStashFull;
         end else if (exhausted && ((begin_command && !command.starts) || evict_pending_q
                          || (placer_idle && over_bound))
                      || evictions_q == '1) begin
@@ -416,6 +428,9 @@ module oram_backend #(
   ) u_masks (
     .clk_i,
     .rst_ni,
+    .start_i           (start_first),
+    .start_operations_i,
+    .start_evictions_i,
     .run_i             (run),
     .round_keys_i      (round_keys),
     .arrival_valid_i   (arrival_valid),
@@ -429,6 +444,7 @@ module oram_backend #(
     .op_ready_o        (scheduler_ready),
     .op_leaf_i         (op_leaf),
     .exhausted_o       (exhausted),
+    .corrupt_o         (corrupt_counter),
     .encode_valid_o    (encode_valid),
     .encode_ready_i    (encode_ready),
     .encode_mask_o     (encode_mask),
@@ -501,7 +517,7 @@ module oram_backend #(
 
   // The way in.
 
-  logic arrived, path_found;
+  logic arrived, written, path_found;
   logic [PlaceWidth-1:0] path_place;
   logic table_write;
   logic [LevelWidth-1:0] table_level;
@@ -526,6 +542,8 @@ module oram_backend #(
   ) u_reader (
     .clk_i,
     .rst_ni,
+    .start_i          (start_first),
+    .start_evictions_i,
     .op_valid_i       (op_start),
     .op_ready_o       (reader_ready),
     .op_kind_i        (op_kind),
@@ -550,6 +568,7 @@ module oram_backend #(
     .body_ready_o     (body_ready_reader),
     .body_mask_i      (body_mask),
     .served_i         (served),
+    .written_i        (written),
     .free_valid_i     (free_valid),
     .free_place_i     (free_place),
     .free_take_o      (reader_take),
@@ -574,7 +593,7 @@ module oram_backend #(
     .found_bucket_o   (found_bucket),
     .found_evictions_o(found_evictions),
     .found_slot_o     (found_slot),
-    .corrupt_o        (corrupt),
+    .corrupt_o        (corrupt_bucket),
     .memory_error_o   (memory_error)
   );
 
@@ -715,6 +734,9 @@ module oram_backend #(
   ) u_writer (
     .clk_i,
     .rst_ni,
+    .start_i       (start_first),
+    .start_operations_i,
+    .discard_i     (discard),
     .op_valid_i    (op_start),
     .op_ready_o    (writer_ready),
     .op_kind_i     (op_kind),
@@ -722,6 +744,7 @@ module oram_backend #(
     .serving_i     (serving),
     .arrived_i     (arrived),
     .writing_o     (writing),
+    .written_o     (written),
     .plan_read_o   (plan_read),
     .plan_level_o  (plan_level),
     .plan_index_o  (plan_index),

@@ -9,7 +9,7 @@ package oram_pkg;
     OpWrite,
     // Read the block and take it out of the ORAM.
     OpReadRemove,
-    // Put a block that is nowhere into the stash. Memory sees nothing.
+    // Put an absent block into the stash. Memory sees nothing.
     OpAppend
   } op_e;
 
@@ -21,10 +21,12 @@ package oram_pkg;
     // A is 0 or too large, or the controller was started twice.
     StatusBadStart,
     StatusMemoryError,
-    // A bucket holds what no honest write produced.
+    // A bucket has failed a check.
     StatusCorrupt,
     // A counter of 64 bits has no further value.
-    StatusExhausted
+    StatusExhausted,
+    // Evictions do not bring the stash below its bound: its blocks do not fit the tree.
+    StatusStashFull
   } status_e;
 
   /// Kinds of operations on a path.

@@ -34,6 +34,10 @@ module path_reader #(
   input  logic                        clk_i,
   input  logic                        rst_ni,
 
+  // The count of EO accesses that the tree has had. One cycle.
+  input  logic                        start_i,
+  input  logic [63:0]                 start_evictions_i,
+
   input  logic                        op_valid_i,
   output logic                        op_ready_o,
   input  oram_pkg::kind_e             op_kind_i,
@@ -65,8 +69,10 @@ module path_reader #(
   output logic                        body_ready_o,
   input  logic [BusBits-1:0]          body_mask_i,
 
-  // The command whose path was opened has been served. Until then the next path waits.
+  // The command whose path was opened has been served; that path has been sealed. The next path
+  // waits for both: it needs the stash, and what both paths share (the root at least).
   input  logic                        served_i,
+  input  logic                        written_i,
 
   // Free slots of the stash.
   input  logic                        free_valid_i,
@@ -225,7 +231,8 @@ module path_reader #(
 
   // Opening: the first stage.
 
-  logic op_valid, op_next, op_user, op_room, walking_q, has_wanted_q, to_serve_q, start;
+  logic op_valid, op_next, op_user, op_room, walking_q, has_wanted_q, to_serve_q, to_write_q;
+  logic start;
   kind_e op_kind;
   logic [LeafWidth-1:0] op_leaf;
   logic [BeatWidth-1:0] beat_q;
@@ -250,7 +257,8 @@ module path_reader #(
   );
 
   assign op_ready_o = in_room && op_room;
-  assign start = op_valid && !walking_q && !to_serve_q && (has_wanted_q || !op_user);
+  assign start = op_valid && !walking_q && !to_serve_q && !to_write_q
+      && (has_wanted_q || !op_user);
   assign is_header = beat_q == '0;
   assign last_beat = beat_q == BeatWidth'(BucketBeats - 1);
   assign last_level = level == LevelWidth'(LeafLevel);
@@ -267,9 +275,14 @@ module path_reader #(
       walking_q <= 1'b0;
       has_wanted_q <= 1'b0;
       to_serve_q <= 1'b0;
+      to_write_q <= 1'b0;
       beat_q <= '0;
       evictions_q <= '0;
     end else begin
+      to_write_q <= start || (to_write_q && !written_i);
+      if (start_i) begin
+        evictions_q <= start_evictions_i;
+      end
       if (start) begin
         walking_q <= 1'b1;
       end else if (beat_take) begin

@@ -28,6 +28,12 @@ module path_writer #(
   input  logic                        clk_i,
   input  logic                        rst_ni,
 
+  // The count of operations that the tree has had. One cycle.
+  input  logic                        start_i,
+  input  logic [63:0]                 start_operations_i,
+  // Beats leave as zeros, and no byte of memory changes.
+  input  logic                        discard_i,
+
   input  logic                        op_valid_i,
   output logic                        op_ready_o,
   input  oram_pkg::kind_e             op_kind_i,
@@ -40,6 +46,8 @@ module path_writer #(
   input  logic                        arrived_i,
   // A plan is being written, or waits for it.
   output logic                        writing_o,
+  // The last beat of an operation has been sealed. One cycle.
+  output logic                        written_o,
 
   output logic                        plan_read_o,
   output logic [LevelWidth-1:0]       plan_level_o,
@@ -168,6 +176,9 @@ module path_writer #(
     end else begin
       arrived_q <= arrived_q + 2'(arrived_i) - 2'(start);
       planned_q <= (planned_i || planned_q) && !(start && !is_headers);
+      if (start_i) begin
+        counter_q <= start_operations_i;
+      end
       if (start) begin
         active_q <= 1'b1;
         counter_q <= counter_q + 64'd1;
@@ -282,7 +293,7 @@ module path_writer #(
 
   // Second stage: the beat is sealed.
 
-  logic sealing_header_q, sealing_headers_q, sealing_real_q;
+  logic sealing_header_q, sealing_headers_q, sealing_real_q, sealing_last_q;
   logic [63:0] sealing_counter_q;
   logic needs_encode, needs_body;
   logic [BusBits-1:0] plain, mask;
@@ -291,6 +302,7 @@ module path_writer #(
   assign needs_body = Raw && !sealing_headers_q;
   assign seal = sealing_q && (encode_valid_i || !needs_encode) && (body_valid_i || !needs_body)
       && (!wdata_valid_o || wdata_ready_i);
+  assign written_o = seal && sealing_last_q;
   assign encode_ready_o = seal && needs_encode;
   assign body_ready_o = seal && needs_body;
 
@@ -346,11 +358,12 @@ module path_writer #(
       sealing_header_q <= is_header;
       sealing_headers_q <= is_headers;
       sealing_real_q <= bucket_q[slot_q].real_block;
+      sealing_last_q <= op_last;
       sealing_counter_q <= counter_q;
     end
     if (seal) begin
-      wdata_o <= plain ^ mask;
-      wdata_strobe_o <= sealing_headers_q ? HeaderStrobe : '1;
+      wdata_o <= discard_i ? '0 : plain ^ mask;
+      wdata_strobe_o <= discard_i ? '0 : sealing_headers_q ? HeaderStrobe : '1;
     end
   end
 

@@ -26,6 +26,8 @@ module raw_backend #(
   output logic                   start_ready_o,
   input  logic [127:0]           start_key_i,
   input  logic [16:0]            start_evict_period_i,
+  input  logic [63:0]            start_operations_i,
+  input  logic [63:0]            start_evictions_i,
 
   // Leaves of dummy accesses: uniform, and secret until they are used. Path ORAM alone.
   input  logic                   entropy_valid_i,
@@ -89,6 +91,8 @@ module raw_backend #(
     .start_ready_o,
     .start_key_i,
     .start_evict_period_i,
+    .start_operations_i,
+    .start_evictions_i,
     .entropy_valid_i,
     .entropy_ready_o,
     .entropy_i,

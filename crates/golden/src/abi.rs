@@ -238,7 +238,7 @@ pub unsafe extern "C" fn golden_tree_key(handle: *mut Handle, key: *mut u32) -> 
     }
 }
 
-/// Fills the memory with `commands` random commands that the controller does not see.
+/// Fills the memory with random commands before the controller starts.
 ///
 /// # Safety
 /// As [`golden_error`].
@@ -246,6 +246,26 @@ pub unsafe extern "C" fn golden_tree_key(handle: *mut Handle, key: *mut u32) -> 
 pub unsafe extern "C" fn golden_warm_up(handle: *mut Handle, commands: u64) -> c_int {
     // SAFETY: as this function asks.
     unsafe { call(handle, |it| it.golden.warm_up(commands)) }
+}
+
+/// Copies the counts of operations and EO accesses that the tree has had.
+///
+/// # Safety
+/// As [`golden_error`]; the other pointers point to numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn golden_start_counts(
+    handle: *mut Handle,
+    operations: *mut u64,
+    evictions: *mut u64,
+) -> c_int {
+    // SAFETY: as this function asks.
+    unsafe {
+        call(handle, |it| {
+            let counts = it.golden.start_counts();
+            put(operations, counts.0)?;
+            put(evictions, counts.1)
+        })
+    }
 }
 
 /// Draws and runs the next command, and copies its fields.
@@ -299,7 +319,7 @@ pub unsafe extern "C" fn golden_command(
     }
 }
 
-/// Maps a block that is nowhere to a leaf.
+/// Maps an absent block to a leaf.
 ///
 /// # Safety
 /// As [`golden_error`].
@@ -611,7 +631,7 @@ mod tests {
             assert_eq!(golden_command(handle, 4, 0, 0, ptr::null(), &mut leaf), MISUSE);
             assert_eq!(golden_command(handle, 0, 20, 0, ptr::null(), &mut leaf), MISUSE);
             assert_eq!(golden_command(handle, 0, 0, 8, ptr::null(), &mut leaf), MISUSE);
-            assert!(error(handle).contains("no leaf 8"), "{}", error(handle));
+            assert!(error(handle).contains("leaf 8 is not below 2^3"), "{}", error(handle));
             assert_eq!(golden_data_beat(handle, 0, beat.as_mut_ptr()), MISUSE);
             assert_eq!(golden_check_write_beat(handle, ptr::null(), ptr::null()), MISUSE);
             assert_eq!(golden_check_memory_command(handle, 0, u64::MAX), MISMATCH);
@@ -619,10 +639,10 @@ mod tests {
             assert_eq!(golden_stash_blocks(handle, 0, &mut 0), MISUSE);
             assert_eq!(golden_set_mix(handle, 0, 0, 0, 0, 0), MISUSE);
             assert_eq!(golden_set_mix(handle, -1, 0, 0, 0, 0), MISUSE);
-            assert_eq!(golden_warm_up(handle, 1), MISUSE);
             assert_eq!(golden_command(handle, 1, 0, 5, ptr::null(), &mut leaf), OK);
             assert_eq!(golden_check_all_done(handle), MISMATCH);
             assert!(error(handle).contains("memory commands"), "{}", error(handle));
+            assert_eq!(golden_warm_up(handle, 1), MISUSE);
             golden_destroy(handle);
         }
     }

@@ -19,8 +19,8 @@ use crate::params::{Params, SchemeKind, TreeKey, sealer};
 use crate::position::Blocks;
 use crate::{Problem, misuse};
 
-/// After this many background evictions in a row a stash is taken to stay over its bound.
-const EVICTIONS_IN_A_ROW_MAX: u64 = 10_000;
+/// After this many background evictions in a row the controller closes.
+const EVICTIONS_IN_A_ROW_MAX: u64 = 1023;
 
 /// The deepest tree that [`Golden::check_image`] scans as a whole.
 const SCANNED_LEAF_LEVEL_MAX: u8 = 12;
@@ -33,7 +33,7 @@ pub struct Golden {
     memory: Rc<RefCell<Memory>>,
     blocks: Blocks,
     generator: Generator,
-    /// Draws what commands leave open, and evictions that the controller does not see.
+    /// Random choices that commands do not fix, and those of commands before the start.
     coins: StdRng,
     tape: Tape,
     expected: Expected,
@@ -130,10 +130,10 @@ impl Golden {
         self.run(Command { operation, address, old_leaf: 0, new_leaf, data })
     }
 
-    /// Maps a block that is nowhere to `leaf`, so that the next access to it reads that path.
+    /// Maps an absent block to `leaf`, so that the next access to it reads that path.
     ///
     /// # Errors
-    /// [`Problem::Misuse`] if the address or the leaf does not exist, or the block is somewhere.
+    /// [`Problem::Misuse`] if the address or the leaf is out of range, or the block is present.
     pub fn set_leaf(&mut self, address: u64, leaf: u64) -> Result<(), Problem> {
         self.check_names(address, leaf)?;
         if self.blocks.is_present(address) {
@@ -299,8 +299,8 @@ impl Golden {
         let memory = Rc::new(RefCell::new(Memory::new(self.empty_image())));
         let mut engine = engine(&self.params, &self.key, &memory)?;
         let mut coins = StdRng::seed_from_u64(0);
-        // Bodies of RAW ORAM are sealed under counts of evictions: the fresh engine makes as many, on
-        // a memory of zeros, before it gets the image.
+        // Bodies of RAW ORAM are sealed under counts of evictions: the fresh engine makes as many,
+        // on a memory of zeros, before it gets the image.
         for _ in 0..self.evictions {
             engine.evict(&mut coins).map_err(misuse)?;
         }
@@ -332,22 +332,22 @@ impl Golden {
         Ok(())
     }
 
-    /// Runs `commands` random commands that the controller does not see, moves all blocks into the
-    /// tree, and begins anew on that memory, as a controller does that starts with an empty stash
-    /// and counters of 0. Masks repeat: this is for tests.
+    /// Runs at least `commands` random commands before the controller starts, and moves all blocks
+    /// into the tree. RAW ORAM ends with an EO access. So a controller can take the tree over with
+    /// the counts of [`Golden::start_counts`].
     ///
     /// # Errors
-    /// [`Problem::Misuse`] for RAW ORAM, whose buckets need the count of evictions; if the controller
-    /// still has to do something; or if blocks stay in the stash.
+    /// [`Problem::Misuse`] if the controller still has to do something, or if blocks stay in the
+    /// stash.
     pub fn warm_up(&mut self, commands: u64) -> Result<(), Problem> {
-        if self.params.scheme == SchemeKind::Raw {
-            return Err(misuse("RAW ORAM cannot begin on a memory that was written before"));
-        }
         self.check_is_done().map_err(misuse)?;
-        for _ in 0..commands {
+        let mut done = 0;
+        while done < commands || self.accesses_since_eviction != 0 {
             let mut command = self.generator.draw(&mut self.blocks);
             self.apply(&mut command)?;
-            settle(&mut *self.engine, &mut self.coins)?;
+            let evictions = settle(&mut *self.engine, &mut self.coins)?;
+            self.count_evictions(evictions);
+            done += 1;
         }
         let mut evictions = 0;
         while self.engine.stash().blocks() > 0 {
@@ -357,8 +357,24 @@ impl Golden {
             }
             self.engine.evict(&mut self.coins).map_err(misuse)?;
         }
-        self.engine = engine(&self.params, &self.key, &self.memory)?;
+        self.count_evictions(evictions);
         Ok(())
+    }
+
+    /// How many operations and EO accesses the tree has had: what the start port takes.
+    ///
+    /// Each operation writes its number into the root.
+    pub fn start_counts(&self) -> (u64, u64) {
+        let memory = self.memory.borrow();
+        let root = memory.image.beat(0).and_then(|beat| beat.first_chunk());
+        (root.map_or(0, |number| u64::from_be_bytes(*number)), self.evictions)
+    }
+
+    /// Counts background evictions. Those of RAW ORAM are EO accesses.
+    fn count_evictions(&mut self, evictions: u64) {
+        if self.params.scheme == SchemeKind::Raw {
+            self.evictions += evictions;
+        }
     }
 
     fn run(&mut self, mut command: Command) -> Result<&Command, Problem> {
@@ -376,11 +392,9 @@ impl Golden {
         }
         self.memory.borrow_mut().start_trace();
         let before = self.apply(&mut command)?;
-        let RunEvictions { count } = settle(&mut *self.engine, &mut self.tape)?;
-        self.background_evictions += count;
-        if self.params.scheme == SchemeKind::Raw {
-            self.evictions += count;
-        }
+        let evictions = settle(&mut *self.engine, &mut self.tape)?;
+        self.background_evictions += evictions;
+        self.count_evictions(evictions);
         let beats = self.memory.borrow_mut().take_trace();
         let number = self.commands;
         self.commands += 1;
@@ -399,7 +413,7 @@ impl Golden {
     }
 
     /// Runs a command on the engine, without background evictions, and returns the block before it,
-    /// if it was somewhere.
+    /// if it was present.
     fn apply(&mut self, command: &mut Command) -> Result<Option<Box<[u8]>>, Problem> {
         let Command { operation, address, new_leaf, ref data, .. } = *command;
         let before: Option<Box<[u8]>> = self.blocks.contents(address).map(Into::into);
@@ -452,10 +466,12 @@ impl Golden {
 
     fn check_names(&self, address: u64, leaf: u64) -> Result<(), Problem> {
         if address >= self.params.capacity {
-            return Err(misuse(format!("there is no block {address}")));
+            let capacity = self.params.capacity;
+            return Err(misuse(format!("address {address} is not below the capacity {capacity}")));
         }
         if leaf >> self.params.leaf_level != 0 {
-            return Err(misuse(format!("there is no leaf {leaf}")));
+            let level = self.params.leaf_level;
+            return Err(misuse(format!("leaf {leaf} is not below 2^{level}")));
         }
         Ok(())
     }
@@ -489,27 +505,19 @@ fn engine(
     })
 }
 
-/// Background evictions after one command.
-struct RunEvictions {
-    count: u64,
-}
-
-/// Evicts while the stash is over its bound.
-fn settle(
-    engine: &mut dyn Scheme,
-    coins: &mut dyn rand::CryptoRng,
-) -> Result<RunEvictions, Problem> {
+/// Evicts while the stash is over its bound. Returns the number of evictions.
+fn settle(engine: &mut dyn Scheme, coins: &mut dyn rand::CryptoRng) -> Result<u64, Problem> {
     let mut count = 0;
     loop {
         match engine.check_ready() {
-            Ok(()) => return Ok(RunEvictions { count }),
+            Ok(()) => return Ok(count),
             Err(error) if error.kind() != ErrorKind::StashFull => {
                 return Err(misuse(format!("the engine failed: {error}")));
             }
             Err(_) if count == EVICTIONS_IN_A_ROW_MAX => {
                 return Err(misuse(format!(
-                    "the stash is over its bound after {count} evictions in a row: use fewer blocks \
-                     or a larger bound"
+                    "the stash is over its bound after {count} evictions in a row: use fewer \
+                     blocks or a larger bound"
                 )));
             }
             Err(_) => engine.evict(coins).map_err(misuse)?,

@@ -20,7 +20,7 @@ RTL = Path(os.environ.get("RTL", HW / "rtl"))
 BUILD = Path(os.environ.get("BUILD", HW / "build" / "unit"))
 SOURCES = [
     "aes_pkg", "aes_sbox_pair", "aes_pipe", "aes_key_schedule", "fifo", "ram_1r1w",
-    "ram_1r1w_async", "slot_pool", "push_to_leaf", "eviction_path", "path_address",
+    "ram_fifo", "slot_pool", "push_to_leaf", "eviction_path", "path_address",
 ]
 
 

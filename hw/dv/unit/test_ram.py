@@ -4,7 +4,7 @@
 import random
 
 import cocotb
-from cocotb.triggers import FallingEdge, ReadOnly
+from cocotb.triggers import FallingEdge
 
 from common import elements, start
 
@@ -30,8 +30,6 @@ async def reads_return_the_words_before_the_cycle(dut) -> None:
         dut.ram_write_data_i.value = data
         dut.ram_read_i.value = int(read)
         dut.ram_read_address_i.value = at
-        await ReadOnly()
-        assert elements(dut.ram_read_data_o, 12, 3)[2] == words[at]
         if read:
             output = words[at]
         collisions += write and read and to == at
@@ -40,5 +38,5 @@ async def reads_return_the_words_before_the_cycle(dut) -> None:
             words[to] = data
         await FallingEdge(dut.clk_i)
         if output is not None:
-            assert elements(dut.ram_read_data_o, 12, 3)[:2] == [output] * 2
+            assert elements(dut.ram_read_data_o, 12, 2) == [output] * 2
     assert collisions > 100 and held > 100

@@ -27,22 +27,22 @@ module unit_bench (
   output logic [1:0][7:0]     sbox_b_o,
   output logic [7:0]          sbox_function_o,
 
-  // FIFOs of 1, 2, 5 and 8 entries.
-  input  logic [3:0]          fifo_valid_i,
-  output logic [3:0]          fifo_ready_o,
-  input  logic [3:0][7:0]     fifo_data_i,
-  output logic [3:0]          fifo_valid_o,
-  input  logic [3:0]          fifo_ready_i,
-  output logic [3:0][7:0]     fifo_data_o,
-  output logic [3:0][3:0]     fifo_count_o,
+  // FIFOs of 1, 2, 5 and 8 entries, and one of 6 entries in block RAM.
+  input  logic [4:0]          fifo_valid_i,
+  output logic [4:0]          fifo_ready_o,
+  input  logic [4:0][7:0]     fifo_data_i,
+  output logic [4:0]          fifo_valid_o,
+  input  logic [4:0]          fifo_ready_i,
+  output logic [4:0][7:0]     fifo_data_o,
+  output logic [4:0][3:0]     fifo_count_o,
 
-  // RAMs of 5 words: element 0 LUT RAM, 1 block RAM, 2 asynchronous read.
+  // RAMs of 5 words: element 0 LUT RAM, 1 block RAM.
   input  logic                ram_write_i,
   input  logic [2:0]          ram_write_address_i,
   input  logic [11:0]         ram_write_data_i,
   input  logic                ram_read_i,
   input  logic [2:0]          ram_read_address_i,
-  output logic [2:0][11:0]    ram_read_data_o,
+  output logic [1:0][11:0]    ram_read_data_o,
 
   // Slot pools of 1, 5 and 8 slots.
   output logic [2:0]          pool_ready_o,
@@ -155,6 +155,25 @@ module unit_bench (
     assign fifo_count_o[i] = 4'(count);
   end
 
+  logic [2:0] ram_fifo_count;
+
+  ram_fifo #(
+    .Width(8),
+    .Depth(6)
+  ) u_ram_fifo (
+    .clk_i,
+    .rst_ni,
+    .valid_i(fifo_valid_i[4]),
+    .ready_o(fifo_ready_o[4]),
+    .data_i (fifo_data_i[4]),
+    .valid_o(fifo_valid_o[4]),
+    .ready_i(fifo_ready_i[4]),
+    .data_o (fifo_data_o[4]),
+    .count_o(ram_fifo_count)
+  );
+
+  assign fifo_count_o[4] = 4'(ram_fifo_count);
+
   // RAMs
 
   for (genvar i = 0; i < 2; i++) begin : gen_rams
@@ -172,18 +191,6 @@ module unit_bench (
       .read_data_o    (ram_read_data_o[i])
     );
   end
-
-  ram_1r1w_async #(
-    .Width(12),
-    .Depth(5)
-  ) u_ram_async (
-    .clk_i,
-    .write_i        (ram_write_i),
-    .write_address_i(ram_write_address_i),
-    .write_data_i   (ram_write_data_i),
-    .read_address_i (ram_read_address_i),
-    .read_data_o    (ram_read_data_o[2])
-  );
 
   // Slot pools
 
