@@ -58,7 +58,15 @@ module backend_checks #(
   input logic        rdata_valid_i,
   input logic        rdata_ready_i,
   // An EO access is being opened or sealed and has a beat, but no mask under IV1.
-  input logic        body_missing_i
+  input logic        body_missing_i,
+  // For cover points alone: a command is served, and where its block was; a memory command waits; a
+  // path has arrived and waits for the writing of the last one; the controller's status.
+  input logic        served_i,
+  input logic        found_in_stash_i,
+  input logic        found_on_path_i,
+  input logic        command_waits_i,
+  input logic        opening_waits_i,
+  input logic [2:0]  status_i
 );
 
   int unsigned scan_cycles, quiet_cycles, others;
@@ -142,6 +150,25 @@ module backend_checks #(
   end
   // verilator lint_on BLKSEQ
 
+  // What the runs of `coverage.py` must reach.
+  EVICTS_IN_BACKGROUND: cover property (@(posedge clk_i) op_starts_i[1]);
+  ACCEPTS_SECOND: cover property (@(posedge clk_i) waits_i);
+  FINDS_IN_STASH: cover property (@(posedge clk_i) served_i && found_in_stash_i);
+  FINDS_ON_PATH: cover property (@(posedge clk_i) served_i && found_on_path_i);
+  FINDS_NOTHING: cover property (@(posedge clk_i)
+    served_i && !found_in_stash_i && !found_on_path_i);
+  FILLS_STASH: cover property (@(posedge clk_i) over_bound_i);
+  WAITS_FOR_MASK: cover property (@(posedge clk_i) body_missing_i);
+  MAKES_OTHER_MASKS_FIRST: cover property (@(posedge clk_i) body_wanted_i && other_taken_i);
+  MEMORY_STALLS_COMMANDS: cover property (@(posedge clk_i) command_waits_i);
+  READS_ARRIVE_EARLY: cover property (@(posedge clk_i) opening_waits_i);
+  BAD_COMMAND: cover property (@(posedge clk_i) status_i == oram_pkg::StatusBadCommand);
+  BAD_START: cover property (@(posedge clk_i) status_i == oram_pkg::StatusBadStart);
+  MEMORY_ERROR: cover property (@(posedge clk_i) status_i == oram_pkg::StatusMemoryError);
+  CORRUPT: cover property (@(posedge clk_i) status_i == oram_pkg::StatusCorrupt);
+  EXHAUSTED: cover property (@(posedge clk_i) status_i == oram_pkg::StatusExhausted);
+  STASH_FULL: cover property (@(posedge clk_i) status_i == oram_pkg::StatusStashFull);
+
 endmodule
 
 bind oram_backend backend_checks #(
@@ -182,5 +209,11 @@ bind oram_backend backend_checks #(
   .rdata_valid_i  (mem_rdata_valid_i),
   .rdata_ready_i  (mem_rdata_ready_o),
   .body_missing_i ((u_reader.walking_q && u_reader.needs_body && u_reader.beat_valid && !body_valid)
-                   || (u_writer.sealing_q && u_writer.needs_body && !body_valid))
+                   || (u_writer.sealing_q && u_writer.needs_body && !body_valid)),
+  .served_i        (served && session_q && !closed_o),
+  .found_in_stash_i(stash_found),
+  .found_on_path_i (path_found && op_q != oram_pkg::OpAppend),
+  .command_waits_i (mem_cmd_valid_o && !mem_cmd_ready_i),
+  .opening_waits_i (u_reader.beat_valid && u_reader.to_write_q && !u_reader.walking_q),
+  .status_i        (status_q)
 );

@@ -4,10 +4,14 @@
 // checks passed.
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "Vbench.h"
 #include "verilated.h"
+#if VM_COVERAGE
+#include "verilated_cov.h"
+#endif
 #if VM_TRACE
 #include "verilated_vcd_c.h"
 #endif
@@ -40,6 +44,10 @@ int main(int argc, char **argv) {
   trace.close();
 #endif
   top->final();
+#if VM_COVERAGE
+  // The counts, if the binary was built with --coverage.
+  context->coveragep()->write(std::getenv("COVERAGE_FILE"));
+#endif
   const bool is_good = top->done_o && !top->failed_o && !context->gotError();
   if (!is_good) std::fprintf(stderr, "bench: FAILED\n");
   return is_good ? 0 : 1;

@@ -40,6 +40,13 @@ ERRORS = [
     (22, "second start", BAD_START, MUST_CLOSE),
     (30, "write counter exhausted", EXHAUSTED, MUST_CLOSE),
 ]
+# With room for two blocks more than there are.
+FORGED = [
+    (15, "block with an address out of range", CORRUPT, MUST_CLOSE),
+    (16, "block off its path", CORRUPT, MUST_CLOSE),
+    (17, "block with a leaf out of range", CORRUPT, MUST_CLOSE),
+]
+FORGED_RAW = [(18, "block in the stash and on the path", CORRUPT, MUST_CLOSE)]
 ERRORS_RAW = [
     (20, "A = 0", BAD_START, MUST_CLOSE),
     (21, "A above EvictPeriodMax", BAD_START, MUST_CLOSE),
@@ -55,9 +62,11 @@ BAD_PARAMETERS = [
         ("LeafLevel", "41"), ("BucketSlots", "0"), ("BucketSlots", "256"), ("BucketSlots", "49"),
         ("BlockBytes", "32"), ("BlockBytes", "96"), ("BlockBytes", "8192"), ("BusBits", "256"),
         ("Capacity", "64'd0"), ("Capacity", "64'd10485756"), ("StashBlocksMax", "0"),
-        ("StashBlocksMax", "4097"), ("AesCores", "0"), ("AesCores", "5"), ("SubtreeLevels", "0"),
+        ("StashBlocksMax", "4097"), ("AesCores", "0"), ("AesCores", "5"), ("AesCores", "-1"),
+        ("SubtreeLevels", "0"),
     )
-] + [("raw_backend", "EvictPeriodMax", "0"), ("raw_backend", "EvictPeriodMax", "65537")]
+] + [("raw_backend", "BodyDepth", "3"), ("raw_backend", "EvictPeriodMax", "0"),
+     ("raw_backend", "EvictPeriodMax", "65537")]
 
 
 # A stash over its bound takes 1023 evictions before the controller closes.
@@ -73,18 +82,28 @@ def configuration(raw: bool, level: int, slots: int, stash: int) -> Configuratio
     return Configuration(HOSTILE, raw, parameters)
 
 
+def modes_of(made: Configuration) -> list[tuple[int, str, int, int]]:
+    """The modes that a configuration can run."""
+    slots = made.parameters["BucketSlots"]
+    return [
+        *GARBAGE, *ERRORS,
+        *(ERRORS_RAW if made.raw else []),
+        *(ERRORS_NARROW if slots == 1 else []),
+        *(FORGED if slots == 4 else []),
+        *(FORGED_RAW if slots == 4 and made.raw else []),
+    ]
+
+
 def run_modes(made: Configuration, seeds: int) -> int:
     """Runs all modes. Returns the number of runs; raises `SimulationError` at the first failure."""
     binary = build(made)
-    is_narrow = made.parameters["BucketSlots"] == 1
-    modes = [*GARBAGE, *ERRORS, *(ERRORS_RAW if made.raw else []),
-             *(ERRORS_NARROW if is_narrow else [])]
     count = 0
-    for mode, name, status, expect in modes:
+    for mode, name, status, expect in modes_of(made):
         for seed in range(1, seeds + 1):
             arguments = {"mode": mode, "status": status, "expect": expect, "seed": seed,
                          "stalls": (0, 75)[seed % 2], "percent": (1, 5, 50)[seed % 3],
-                         "early_reads": seed // 2 % 2, "watchdog": WATCHDOG}
+                         "early_reads": seed // 2 % 2, "hurries": seed // 3 % 2,
+                         "watchdog": WATCHDOG}
             result = run(binary, arguments)
             count += 1
             if result.code:
@@ -116,19 +135,22 @@ def elaborate(bad: tuple[str, str, str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=6, help="seeds of each mode")
+    parser.add_argument("--seeds", type=int, default=6, choices=range(1, 1001), metavar="N",
+                        help="seeds of each mode (6)")
     parser.add_argument("--only", choices=("runs", "parameters"), help="one part alone")
     options = parser.parse_args()
     began = time.monotonic()
     configurations = [configuration(raw, level, slots, stash)
-                      for raw in (True, False) for level, slots, stash in ((2, 4, 4), (0, 12, 2), (4, 1, 1))]
-    count = 0
+                      for raw in (True, False)
+                      for level, slots, stash in ((2, 4, 4), (0, 12, 2), (4, 1, 1))]
+    done = []
     if options.only != "parameters":
         count = sum(in_parallel(lambda made: run_modes(made, options.seeds), configurations))
+        done.append(f"{count} runs")
     if options.only != "runs":
         in_parallel(elaborate, BAD_PARAMETERS)
-    print(f"hostile: {count} runs, {len(BAD_PARAMETERS)} bad parameters, "
-          f"{time.monotonic() - began:.0f} s")
+        done.append(f"{len(BAD_PARAMETERS)} bad parameters")
+    print(f"hostile: {', '.join(done)}, {time.monotonic() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 /// A back end under bad input: garbage from memory, memory errors, bad commands, bad start-up and
 /// counters at their end. For every input, each command is answered in time. A closed controller
-/// answers with its status, and starts no operation. After a memory error or a corrupt bucket no byte
-/// of memory changes.
+/// answers with its status, and starts no operation. After a memory error or a corrupt bucket no
+/// byte of memory changes.
 ///
 /// `ORAM_RAW` selects `raw_backend`; without it, the controller is `path_backend`.
 ///
@@ -11,6 +11,7 @@
 /// |---|---|
 /// | +mode=N | what is wrong, see `mode_e` (0: nothing) |
 /// | +accesses=N | commands before the run ends, if the controller stays open (200) |
+/// | +hurries=1 | commands to the closed controller do not wait until memory is quiet |
 /// | +after=N | commands to the closed controller (20) |
 /// | +percent=N | beats that are changed (5) |
 /// | +status=N | the status with which the controller must close (7: 3 or 4) |
@@ -67,6 +68,12 @@ module hostile #(
     AppendTwice = 13,
     // All blocks are mapped to leaf 0, whose path has not enough slots.
     OneLeaf = 14,
+    // A dummy of a header becomes a block that no bucket may hold: with an address out of range,
+    // off its path, with a leaf out of range; or the wanted one, which is in the stash.
+    ForgedAddress = 15,
+    ForgedPath = 16,
+    ForgedLeaf = 17,
+    ForgedCopy = 18,
     // Start-up.
     PeriodZero = 20,
     PeriodTooLarge = 21,
@@ -211,7 +218,8 @@ module hostile #(
   mode_e mode;
   oram_pkg::status_e closed_status;
   bit is_started, starts_again, is_over, has_failed, is_closed, is_quiet, is_bad_command;
-  bit was_discarding, was_wdata_waiting, early_reads;
+  bit was_discarding, was_wdata_waiting, early_reads, hurries;
+  longint unsigned restart_at;
   // Whether each command without an answer is bad.
   bit bad_commands[$];
   bit beat_is_drawn;
@@ -289,6 +297,28 @@ module hostile #(
         replaces <= 1'b0;
         change <= beat;
       end
+      ForgedAddress, ForgedPath, ForgedLeaf, ForgedCopy: begin
+        // The last two slots are dummies: there are two blocks, and buckets are filled from slot 0.
+        automatic logic [BusBits-1:0] beat = '0;
+        automatic longint unsigned leaf = below(64'd1 << LeafLevel);
+        for (int i = 0; i < 2 && i < BucketSlots; i++) begin
+          automatic int slot = BucketSlots - 1 - i;
+          automatic longint unsigned address = kind == ForgedAddress ? Capacity + 64'(i)
+              : kind == ForgedCopy ? 64'(cmd_address) : 64'(Blocks - 1 - i);
+          // One of two leaves that differ in bit 0 is off the path, but for the root.
+          automatic longint unsigned forged = kind == ForgedPath ? leaf ^ 64'(i)
+              : kind == ForgedLeaf ? leaf | 64'd1 << LeafLevel : leaf;
+          if (kind == ForgedCopy && i == 1) continue;
+          beat[AddressesAt+AddressBits*slot +: AddressBits] = ~AddressBits'(address);
+          beat[LeavesAt+LeafBits*slot +: LeafBits] = LeafBits'(forged);
+        end
+        // In the root, where every leaf is on the path, or below it. A copy is forged once, on the
+        // path of the second command of a pair.
+        changes <= is_header && (reads[0] == 0) == (kind != ForgedPath)
+            && (kind == ForgedCopy ? accepted == 12 && changed == 0 : accepted > 10);
+        replaces <= 1'b0;
+        change <= beat;
+      end
       default: ;
     endcase
   endfunction
@@ -302,6 +332,12 @@ module hostile #(
     automatic bit turns_bad = below(64'd8) == 0 && accepted > 5;
     old_leaf = blocks[address].present ? blocks[address].leaf : below(64'd1 << LeafLevel);
     is_bad_command = 1'b0;
+    if (mode >= ForgedAddress && mode <= ForgedCopy) begin
+      // The second of two commands finds its block in the stash, if no EO access is between.
+      address = accepted / 2 % 2;
+      op = accepted % 2 == 0 ? oram_pkg::OpWrite : oram_pkg::OpRead;
+      old_leaf = blocks[address].present ? blocks[address].leaf : below(64'd1 << LeafLevel);
+    end
     if (mode == OneLeaf) begin
       op = oram_pkg::OpWrite;
       new_leaf = 0;
@@ -319,6 +355,9 @@ module hostile #(
       is_bad_command = 1'b1;
       new_leaf = below(64'd2) == 0 ? 64'd1 << LeafLevel : (64'd1 << LeafBits) - 64'd1;
     end
+    // Fields that an operation ignores may have any value.
+    if (op == oram_pkg::OpAppend) old_leaf = draw();
+    if (op == oram_pkg::OpReadRemove) new_leaf = draw();
     cmd_op <= op;
     cmd_address <= AddressBits'(address);
     cmd_old_leaf <= LeafBits'(old_leaf);
@@ -357,7 +396,11 @@ module hostile #(
     early_reads = argument("early_reads", 0) != 0;
     watchdog = argument("watchdog", 30000);
     random_state = seed * 64'h9e37_79b9_7f4a_7c15 + 64'd1;
-    error_at = mode == MemoryError ? 64'd1 + below(64'd300) : 64'd0;
+    // An error in any beat, or in a header.
+    error_at = mode != MemoryError ? 64'd0 : seed % 2 == 0 ? 64'd1 + below(64'd300)
+        : 64'd1 + 64'(BucketBeats) * below(64'd60);
+    restart_at = below(64'd12);
+    hurries = argument("hurries", 0) != 0;
     for (int i = 0; i < Blocks; i++) blocks[i].present = 1'b0;
     start_key = {draw(), draw()};
     start_evict_period = mode == PeriodZero ? 17'd0
@@ -390,7 +433,7 @@ module hostile #(
     if (rst_n) begin
       // Start, and in one mode a second start.
       if (start_valid && start_ready) is_started = 1'b1;
-      start_valid <= !is_started || (mode == SecondStart && accepted == 10);
+      start_valid <= !is_started || (mode == SecondStart && accepted == restart_at);
 
       // Memory: the change of a beat is drawn while none is waiting.
       if (mem_cmd_valid && mem_cmd_ready) begin
@@ -448,9 +491,11 @@ module hostile #(
         bad_commands.push_back(is_bad_command);
         data_left += BlockBeats;
       end else if (!cmd_valid && is_started && !stalls()
-                   && (answered_closed == 0 ? accepted < accesses && accepted - answered < 2
+                   && (answered_closed == 0
+                       ? accepted < accesses
+                           && accepted - answered < (mode == ForgedCopy ? 1 : 2)
                        : answered_closed < after && accepted == answered
-                           && quiet >= 64'(QuietCycles))) begin
+                           && (hurries || quiet >= 64'(QuietCycles)))) begin
         next_command();
         cmd_valid <= 1'b1;
       end

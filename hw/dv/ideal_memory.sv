@@ -7,8 +7,8 @@
 /// - Data cross it in the order of the commands. So a read returns what all earlier write commands
 ///   store, and waits until their data have come.
 /// - With `early_reads_i` a read waits only for the data of earlier writes to its own address, and
-///   its data, while they are not taken, do not hold writes up. The order among reads, and that among
-///   writes, stays. A write still waits for earlier reads.
+///   a beat that is not taken does not hold writes up. Reads stay in order, and so do writes. A
+///   write still waits for earlier reads.
 /// - The data of a read command accepted in cycle t are valid in cycle t + Latency, unless beats of
 ///   earlier commands are still to cross the bus.
 /// - Memory that was never written is zeros. A reset empties the queue and keeps the contents.

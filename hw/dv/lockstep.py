@@ -53,14 +53,16 @@ class Line(NamedTuple):
 
 def configuration(raw: bool, level: int, slots: int, stash: int, *, period: int = 5,
                   capacity: int | None = None, block: int = 64, bus: int = 512, cores: int = 1,
+                  period_max: int | None = None, subtree: int = 4, block_ram: bool = True,
                   optimize: bool = False) -> Configuration:
     """A configuration of the bench."""
     parameters = {
         "LeafLevel": level, "BucketSlots": slots, "StashBlocksMax": stash, "BlockBytes": block,
         "BusBits": bus, "AesCores": cores, "Capacity": capacity or 1 << level,
+        "SubtreeLevels": subtree, "AesBlockRam": int(block_ram),
     }
     if raw:
-        parameters |= {"EvictPeriod": period, "EvictPeriodMax": max(period, 8)}
+        parameters |= {"EvictPeriod": period, "EvictPeriodMax": period_max or period}
     return Configuration(LOCKSTEP, raw, parameters, optimize)
 
 
@@ -80,12 +82,13 @@ def full_size(accesses: int, seeds: list[int], is_long: bool) -> list[Group]:
     runs.append({"accesses": 300, "appends": 0, "gap": 400})
     in_flight = run | {"accesses": min(accesses, 10_000), "outstanding": 2}
     groups = [
-        Group(configuration(True, 20, 5, 64, optimize=True), [*runs, in_flight], RAW_CYCLES_MAX),
+        Group(configuration(True, 20, 5, 64, period_max=8, optimize=True), [*runs, in_flight],
+              RAW_CYCLES_MAX),
         Group(configuration(False, 20, 4, 78, cores=4, optimize=True), runs, PATH_CYCLES_MAX),
     ]
     if is_long:
         # With two cores the bus is the bound.
-        groups.append(Group(configuration(True, 20, 5, 64, cores=2, optimize=True),
+        groups.append(Group(configuration(True, 20, 5, 64, period_max=8, cores=2, optimize=True),
                             [in_flight | {"outstanding": 1}, in_flight]))
     return groups
 
@@ -111,14 +114,15 @@ def small(accesses: int, seeds: int, is_long: bool) -> list[Group]:
     """
     groups = []
     for raw in (True, False):
-        for level, slots, stash, capacity in ((0, 4, 2, 4), (1, 2, 1, 6), (2, 2, 2, 10),
-                                              (3, 1, 3, 12)):
+        for level, slots, stash, capacity in ((0, 1, 1, 1), (0, 4, 2, 4), (1, 2, 1, 6),
+                                              (2, 2, 2, 10), (3, 1, 3, 12)):
             if not is_long and level not in SHORT_LEVELS[raw]:
                 continue
             # A of 1, 2, 3 and 4: the sum of distances differs from a multiple of it.
             groups.append(Group(
                 configuration(raw, level, slots, stash, period=level + 1, capacity=capacity,
-                              cores=1 + level % 4),
+                              cores=1 + level % 4, subtree=1 + level % 3,
+                              block_ram=level % 2 == 0),
                 # With 8 leaves there are 64 pairs: the short table has them at one distance.
                 [{"directed": 1, "distances": 1 if level == 3 and not is_long else 3,
                   "stalls": 0 if level > 1 else 30}, *stalled(accesses, seeds)],
@@ -133,7 +137,9 @@ def taken_over(accesses: int, seeds: int) -> list[Group]:
     """Trees that the engine has filled before the controller starts."""
     runs = [{"accesses": accesses, "warm": 300, "stalls": 30 * (seed % 2), "seed": seed}
             for seed in range(1, seeds + 1)]
-    return [Group(configuration(raw, 5, 4, 8, period=3, capacity=60), runs) for raw in (True, False)]
+    # With C = 40 a path has arrived before the visit of the stash ends.
+    return [Group(configuration(raw, 5, 4, 40, period=3, period_max=8, capacity=60), runs)
+            for raw in (True, False)]
 
 
 def wide(accesses: int, seeds: int, is_long: bool) -> list[Group]:

@@ -62,7 +62,7 @@ module lockstep #(
   localparam int unsigned LeafBits = 8 * oram_pkg::field_bytes((64'd1 << LeafLevel) - 64'd1);
   localparam int unsigned ResetCycles = 10;
   // Cycles without a transfer after which a run with all responses is over.
-  localparam int unsigned QuietCycles = 1000;
+  localparam int unsigned QuietCycles = 5000;
 
   // The controller and its memory.
 

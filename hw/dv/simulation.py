@@ -8,9 +8,11 @@ the headers are compiled once.
 A binary is built again only if a source, a parameter or this file has changed.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,8 +31,8 @@ VERILATOR = HW / "tools" / "verilator"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HW.parent / "target"))
 GOLDEN = TARGET / "debug" / "liboblivio_golden.so"
 
-LIBRARY_SOURCES = ("verilated", "verilated_dpi", "verilated_threads")
-DEFINES = ["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVERILATOR=1"]
+LIBRARY_SOURCES = ("verilated", "verilated_cov", "verilated_dpi", "verilated_threads")
+DEFINES = ["-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0", "-DVERILATOR=1"]
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -86,9 +88,13 @@ def _library(optimize: bool) -> Path:
     """Compiles Verilator's library and a precompiled header, once. Returns their directory."""
     include = _include()
     level = "-O2" if optimize else "-O0"
-    with _library_lock:
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with _library_lock, (BUILD / "library.lock").open("w") as lock:
+        # Other scripts may build it, too.
+        fcntl.flock(lock, fcntl.LOCK_EX)
         directory = BUILD / f"library{level}"
-        if (directory / "built").exists():
+        built, content = directory / "built", " ".join(LIBRARY_SOURCES)
+        if built.exists() and built.read_text() == content:
             return directory
         directory.mkdir(parents=True, exist_ok=True)
         includes = [f"-I{include}", f"-I{include / 'vltstd'}"]
@@ -103,7 +109,7 @@ def _library(optimize: bool) -> Path:
                      for name in LIBRARY_SOURCES]
         for command in commands:
             _run(command, directory)
-        (directory / "built").touch()
+        built.write_text(content)
         return directory
 
 
@@ -112,8 +118,8 @@ def _constant(name: str, value: int) -> str:
     return f"64'd{value}" if name == "Capacity" else str(value)
 
 
-def build(configuration: Configuration, rtl: Path = RTL) -> Path:
-    """Builds a bench. Returns the binary."""
+def build(configuration: Configuration, rtl: Path = RTL, *, coverage: bool = False) -> Path:
+    """Builds a bench, on request one that counts what it reaches. Returns the binary."""
     bench, raw, parameters, optimize = configuration
     if not GOLDEN.exists():
         raise SimulationError(f"error: {GOLDEN} is missing: "
@@ -121,7 +127,8 @@ def build(configuration: Configuration, rtl: Path = RTL) -> Path:
     packages = [rtl / "oram_pkg.sv", rtl / "aes_pkg.sv"]
     modules = sorted(path for path in rtl.glob("*.sv") if path not in packages)
     sources = [*packages, *modules, *(DV / name for name in bench.files)]
-    digest = hashlib.sha256(repr((bench, raw, sorted(parameters.items()), optimize)).encode())
+    digest = hashlib.sha256(repr(
+        (bench, raw, sorted(parameters.items()), optimize, coverage)).encode())
     for path in [*sources, DV / "bench_main.cpp", DV / "golden.h", Path(__file__)]:
         digest.update(path.read_bytes())
     directory = BUILD / f"{bench.top}-{'raw' if raw else 'path'}-{digest.hexdigest()[:16]}"
@@ -137,8 +144,9 @@ def build(configuration: Configuration, rtl: Path = RTL) -> Path:
             # Registers without a reset begin with anything.
             "--x-assign", "unique", "--x-initial", "unique",
             # Lint is `make -C hw lint`.
-            "-Wno-lint", "-Wno-style", "-Wno-fatal",
+            "-Wno-lint", "-Wno-style", "-Wno-fatal", "-Werror-USERFATAL",
             *(["-DORAM_RAW"] if raw else []),
+            *(["--coverage-line", "--coverage-user"] if coverage else []),
             *(f"-G{name}={_constant(name, value)}" for name, value in parameters.items()),
             str(HW / "verilator.vlt"), *(str(path) for path in sources),
         ], HW)
@@ -147,7 +155,8 @@ def build(configuration: Configuration, rtl: Path = RTL) -> Path:
         units = sorted(path.name for path in made.glob("Vbench*.cpp"))
         (made / "all.cpp").write_text("".join(f'#include "{name}"\n' for name in units))
         _run([
-            "g++", "-std=gnu++17", "-O2" if optimize else "-O0", *DEFINES, "-w",
+            "g++", "-std=gnu++17", "-O2" if optimize else "-O0", *DEFINES,
+            f"-DVM_COVERAGE={int(coverage)}", "-w",
             "-include", str(library / "precompiled.h"), f"-I{made}", f"-I{include}",
             f"-I{include / 'vltstd'}", f"-I{DV}", "all.cpp", str(DV / "bench_main.cpp"),
             *(str(library / f"{name}.o") for name in LIBRARY_SOURCES),
@@ -158,8 +167,10 @@ def build(configuration: Configuration, rtl: Path = RTL) -> Path:
     return binary
 
 
-def run(binary: Path, arguments: dict[str, int], limit_seconds: float = 3600.0) -> Result:
+def run(binary: Path, arguments: dict[str, int], limit_seconds: float = 3600.0,
+        coverage: Path | None = None) -> Result:
     """Runs a bench with plusargs. Uninitialized registers follow from the seed."""
+    environment = os.environ | ({"COVERAGE_FILE": str(coverage)} if coverage else {})
     seed = arguments.get("seed", 1)
     began = time.monotonic()
     try:
@@ -167,7 +178,7 @@ def run(binary: Path, arguments: dict[str, int], limit_seconds: float = 3600.0) 
             [str(binary), *(f"+{name}={value}" for name, value in arguments.items()),
              "+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit_seconds,
-            errors="replace",
+            errors="replace", env=environment,
         )
     except subprocess.TimeoutExpired:
         return Result(f"no end after {limit_seconds:.0f} s", 1, time.monotonic() - began)
@@ -189,6 +200,12 @@ def in_parallel(work: Callable[[Item], Value], items: Sequence[Item]) -> list[Va
                 print(error, file=sys.stderr, flush=True)
             return None
 
+    def interrupt(*_: object) -> None:
+        # Ctrl-C also ends the tools and benches that run. No others begin.
+        failed.set()
+        print("interrupted", file=sys.stderr, flush=True)
+
+    signal.signal(signal.SIGINT, interrupt)
     with ThreadPoolExecutor(2) as pool:
         values = list(pool.map(unless_failed, items))
     if failed.is_set():

@@ -13,11 +13,16 @@ from simulation import Bench, Configuration, SimulationError, build, in_parallel
 TWIN = Bench("twin", ("ideal_memory.sv", "twin.sv", "backend_checks.sv"))
 
 
-def configuration(raw: bool, level: int, slots: int, stash: int, block: int = 64,
-                  cores: int = 1) -> Configuration:
-    """A configuration of the bench. The stash is large enough for all blocks."""
+def configuration(raw: bool, level: int, slots: int, stash: int, *, block: int = 64,
+                  bus: int = 512, cores: int = 1, blocks: int = 48) -> Configuration:
+    """A configuration of the bench.
+
+    The stash has room for all blocks, or the twins are mirrored: which blocks are in the stash
+    differs, so the demand for evictions must not depend on it.
+    """
     parameters = {"LeafLevel": level, "BucketSlots": slots, "StashBlocksMax": stash,
-                  "BlockBytes": block, "AesCores": cores, "Capacity": min(48, 1 << (level + 2))}
+                  "BlockBytes": block, "BusBits": bus, "AesCores": cores,
+                  "Capacity": min(blocks, ((2 << level) - 1) * slots)}
     return Configuration(TWIN, raw, parameters)
 
 
@@ -30,12 +35,20 @@ def runs(accesses: int, seed: int) -> list[dict[str, int]]:
     ]
 
 
-# RAW ORAM at L = 20 and Path ORAM at L = 4 are the short table.
+def mirrored(accesses: int, seed: int) -> list[dict[str, int]]:
+    """Stashes that are equally full, which the runs drive over their bound."""
+    return [{"accesses": accesses, "mirror": 1, "seed": seed},
+            {"accesses": accesses, "mirror": 1, "seed": seed + 1, "stalls": 75, "early_reads": 1}]
+
+
 SHORT = [
     (configuration(True, 20, 5, 64), runs(160, 1)),
     (configuration(False, 4, 1, 64, cores=2), runs(500, 10)),
+    (configuration(True, 3, 2, 1, blocks=12), mirrored(500, 30)),
 ]
 LONG = [
+    (configuration(False, 4, 1, 2, cores=3, blocks=12), mirrored(1000, 40)),
+    (configuration(True, 4, 2, 2, block=256, bus=1024, blocks=24), mirrored(300, 50)),
     (configuration(False, 20, 4, 78, cores=4), runs(160, 4)),
     (configuration(True, 4, 2, 64), runs(500, 7)),
     (configuration(True, 3, 2, 64, block=512, cores=2), runs(100, 13)),
@@ -59,7 +72,7 @@ def run_group(group: tuple[Configuration, list[dict[str, int]]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true", help="more trees and larger blocks, too")
-    parser.add_argument("--only", default="", help="raw or path")
+    parser.add_argument("--only", default="", choices=("raw", "path"), help="one scheme alone")
     options = parser.parse_args()
     groups = [group for group in (SHORT + LONG if options.long else SHORT)
               if options.only in ("", "raw" if group[0].raw else "path")]

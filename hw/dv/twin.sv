@@ -6,7 +6,7 @@
 /// Equal for both: the path leaves, the cycles in which the user offers and takes something,
 /// whether a command is an append, and the stalls of memory. Different: the key, addresses,
 /// operations (read, write, read-remove), new leaves, data, and where blocks are: in the stash,
-/// near the root, deep, or nowhere.
+/// near the root, deep, or absent.
 ///
 /// In each cycle all pins are compared but write data, response data and `rsp_found_o`.
 ///
@@ -20,6 +20,8 @@
 /// | +early_reads=1 | memory returns reads before the data of earlier writes to other addresses |
 /// | +gap=N | the next command is offered N cycles after the last beat of a response (0: with one |
 /// |        | command unanswered, the next one is offered) |
+/// | +mirror=1 | blocks of one twin are those of the other under other addresses, with reads for |
+/// |           | writes: the stash is as full in both, and there are background evictions |
 /// | +watchdog=CYCLES | cycles without a response that count as a hang (20000) |
 // verilator lint_off UNUSEDSIGNAL
 // verilator lint_off SYNCASYNCNET
@@ -79,7 +81,7 @@ module twin #(
 
   // Where the wanted block was, in the cycle in which it is served, and the level of a hit on the
   // path: probes of the controllers.
-  logic [1:0] is_served, is_append, is_in_stash, is_on_path, is_hit;
+  logic [1:0] evicts, is_served, is_append, is_in_stash, is_on_path, is_hit;
   int unsigned hit_level[2];
 
   for (genvar i = 0; i < 2; i++) begin : gen_twin
@@ -171,6 +173,7 @@ module twin #(
     );
 
     assign is_served[i] = dut.u_backend.served;
+    assign evicts[i] = dut.u_backend.evict_begin;
     assign is_append[i] = dut.u_backend.op_q == oram_pkg::OpAppend;
     assign is_in_stash[i] = dut.u_backend.stash_found;
     assign is_on_path[i] = dut.u_backend.path_found;
@@ -192,11 +195,12 @@ module twin #(
   longint unsigned accesses, watchdog, gap, cycle, idle_cycles, idle_since, random_state;
   longint unsigned accepted, answered, differing;
   // Accesses of a twin by the place of their block.
-  longint unsigned in_stash, near_root, deep, nowhere;
+  longint unsigned in_stash, near_root, deep, absent;
   int unsigned last_level[2], data_left;
   bit expected_found[2][$];
   bit is_started, is_over, has_failed;
-  bit seen_cmd, seen_wdata, early_reads;
+  bit seen_cmd, seen_wdata, early_reads, is_mirrored;
+  longint unsigned evictions;
 
   function automatic longint unsigned argument(string name, longint unsigned value);
     longint unsigned given;
@@ -246,9 +250,9 @@ module twin #(
   endfunction
 
   /// Chooses the next command of both: a leaf, and for each twin a block that is mapped to it, or
-  /// one that is nowhere.
+  /// one that is absent.
   function automatic void next_command();
-    // Some blocks must be nowhere.
+    // Some blocks must be absent.
     automatic bit is_crowded =
         present_blocks(0) * 4 > Blocks * 3 || present_blocks(1) * 4 > Blocks * 3;
     automatic bit is_append = !is_crowded && below(64'd100) < 8;
@@ -266,7 +270,7 @@ module twin #(
           chosen = address;
         end
       end
-      // Some accesses want a block that is nowhere, for one of both.
+      // Some accesses want a block that is absent, for one of both.
       if (chosen < 0 || (absent >= 0 && (is_append || (needs_any && twin[0] == leaf[0])))) begin
         chosen = absent;
       end
@@ -276,6 +280,33 @@ module twin #(
           : present_blocks(twin) * 4 > Blocks * 3 ? oram_pkg::OpReadRemove
           : below(64'd100) < 45 ? oram_pkg::OpWrite
           : below(64'd100) < 60 ? oram_pkg::OpRead : oram_pkg::OpReadRemove;
+    end
+    cmd_old_leaf <= LeafBits'(leaf);
+  endfunction
+
+  /// Chooses the next command of mirrored twins. Block `a` of one is block `Blocks - 1 - a` of the
+  /// other, and both have the same leaves. What a read and a write do to the stash is the same for
+  /// a block that is present.
+  function automatic void next_mirrored();
+    automatic int address = int'(below(64'(Blocks)));
+    automatic bit was_present = blocks[0][address].present;
+    automatic longint unsigned leaf =
+        was_present ? blocks[0][address].leaf : leaves[below(64'(Leaves))];
+    automatic longint unsigned new_leaf = leaves[below(64'(Leaves))];
+    automatic bit is_first = below(64'd2) == 0;
+    automatic bit creates = below(64'd3) != 0;
+    automatic bit appends = below(64'd4) == 0;
+    for (int twin = 0; twin < 2; twin++) begin
+      automatic bit is_even = is_first ^ twin[0];
+      cmd_address[twin] <= AddressBits'(twin == 0 ? address : Blocks - 1 - address);
+      cmd_new_leaf[twin] <= LeafBits'(new_leaf);
+      if (!was_present) begin
+        cmd_op[twin] <= creates ? (appends ? oram_pkg::OpAppend : oram_pkg::OpWrite)
+            : is_even ? oram_pkg::OpRead : oram_pkg::OpReadRemove;
+      end else begin
+        cmd_op[twin] <= !creates ? oram_pkg::OpReadRemove
+            : is_even ? oram_pkg::OpRead : oram_pkg::OpWrite;
+      end
     end
     cmd_old_leaf <= LeafBits'(leaf);
   endfunction
@@ -301,6 +332,8 @@ module twin #(
     seed = argument("seed", 1);
     stall_percent = int'(argument("stalls", 0));
     early_reads = argument("early_reads", 0) != 0;
+    is_mirrored = argument("mirror", 0) != 0;
+    evictions = 0;
     gap = argument("gap", 0);
     watchdog = argument("watchdog", 20000);
     random_state = seed * 64'h9e37_79b9_7f4a_7c15 + 64'd1;
@@ -321,7 +354,7 @@ module twin #(
     in_stash = 0;
     near_root = 0;
     deep = 0;
-    nowhere = 0;
+    absent = 0;
     data_left = 0;
     is_started = 1'b0;
     is_over = 1'b0;
@@ -373,11 +406,12 @@ module twin #(
 
       // Responses.
       idle_cycles++;
+      evictions += 64'(evicts[0]);
       for (int twin = 0; twin < 2; twin++) begin
         if (is_hit[twin]) last_level[twin] = hit_level[twin];
         if (is_served[twin] && !is_append[twin]) begin
           if (is_in_stash[twin]) in_stash++;
-          else if (!is_on_path[twin]) nowhere++;
+          else if (!is_on_path[twin]) absent++;
           else if (last_level[twin] * 2 <= LeafLevel) near_root++;
           else deep++;
         end
@@ -404,7 +438,8 @@ module twin #(
       end else if (!cmd_valid && is_started && accepted < accesses && !stalls()
                    && (gap == 0 ? accepted - answered < 2
                        : accepted == answered && cycle >= idle_since + gap)) begin
-        next_command();
+        if (is_mirrored) next_mirrored();
+        else next_command();
         cmd_valid <= 1'b1;
       end
       if (wdata_valid && wdata_ready[0]) data_left--;
@@ -424,9 +459,10 @@ module twin #(
         $display("twin: %s, L %0d, Z %0d, C %0d, %0d commands, %0d cycles, %0d with two operations",
                  Raw ? "RAW" : "Path", LeafLevel, BucketSlots, StashBlocksMax, accepted, cycle,
                  differing);
-        $display("  blocks: %0d in the stash, %0d near the root, %0d deep, %0d nowhere",
-                 in_stash, near_root, deep, nowhere);
-        if (in_stash == 0 || near_root == 0 || deep == 0 || nowhere == 0 || differing == 0) begin
+        $display("  blocks: %0d in the stash, %0d near the root, %0d deep, %0d absent; %0d evictions",
+                 in_stash, near_root, deep, absent, evictions);
+        if (is_mirrored && evictions == 0) fail("no background eviction");
+        if (in_stash == 0 || near_root == 0 || deep == 0 || absent == 0 || differing == 0) begin
           fail("a place of blocks was not covered");
         end
         is_over = 1'b1;

@@ -26,7 +26,8 @@ module placer #(
   localparam int unsigned LevelWidth = $clog2(LeafLevel + 2),
   localparam int unsigned IndexWidth = $clog2(BucketSlots + 1),
   localparam int unsigned CountWidth = $clog2(Places + 1),
-  localparam int unsigned PlanWidth = $clog2((LeafLevel + 1) * BucketSlots)
+  localparam int unsigned PlanSlots = (LeafLevel + 1) * BucketSlots,
+  localparam int unsigned PlanWidth = PlanSlots == 1 ? 1 : $clog2(PlanSlots)
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,

@@ -10,8 +10,8 @@ pub const BUS_BITS_MAX: u32 = 1024;
 /// Bytes of the largest block.
 pub const BLOCK_BYTES_MAX: usize = 4096;
 
-/// The deepest tree whose addresses fit the 48 bits of the memory port.
-pub const LEAF_LEVEL_MAX: u8 = 32;
+/// The deepest tree that a controller can have.
+pub const LEAF_LEVEL_MAX: u8 = 40;
 
 /// Which scheme the controller runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Params {
         let tables_bytes = tree.shape().map_err(misuse)?.levels()[0].slots_offset;
         if tables_bytes > self.beat_bytes() as u64 {
             return Err(misuse(format!(
-                "counter and tables of a bucket take {tables_bytes} bytes, more than one beat of {}",
+                "counter and tables of a bucket take {tables_bytes} bytes, a beat has {}",
                 self.beat_bytes()
             )));
         }
@@ -127,7 +127,7 @@ mod tests {
         type Change = fn(&mut Params);
         let bad: [(&str, Change); 9] = [
             ("bus", |it| it.bus_bits = 256),
-            ("leaf level", |it| it.leaf_level = 33),
+            ("leaf level", |it| it.leaf_level = 41),
             ("subtree", |it| it.subtree_levels = 0),
             ("multiple", |it| it.block_bytes = 96),
             ("multiple", |it| it.bus_bits = 1024),
