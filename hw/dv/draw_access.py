@@ -52,8 +52,8 @@ def draw(log: dict[int, str], first: int, last: int, title: str) -> str:
         log[cycle][COLUMNS.index(row)] == "1" for cycle in range(first, last + 1))]
     width = LABEL_WIDTH + (last - first + 1) * CYCLE_WIDTH + 20
     height = TOP + len(rows) * ROW_HEIGHT + 14
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
-           f'viewBox="0 0 {width:.0f} {height}" font-family="sans-serif" font-size="11">',
+    out = [(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
+            f'viewBox="0 0 {width:.0f} {height}" font-family="sans-serif" font-size="11">'),
            f"<title>{title}</title>",
            f'<rect width="{width:.0f}" height="{height}" fill="#ffffff"/>',
            f'<text x="8" y="16" font-size="13">{title}</text>']

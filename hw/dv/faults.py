@@ -15,8 +15,7 @@ from typing import NamedTuple
 import hostile
 import lockstep
 import twin
-from simulation import (BUILD, RTL, Configuration, SimulationError, build, in_parallel, run,
-                        stop)
+from simulation import BUILD, RTL, Configuration, SimulationError, build, in_parallel, run, stop
 
 
 class Test(NamedTuple):

@@ -6,11 +6,19 @@ Usage: hostile.py [--seeds N] [--only TEXT]. The first failure ends the script.
 
 import argparse
 import subprocess
-import sys
 import time
 
-from simulation import (HW, RTL, VERILATOR, Bench, Configuration, SimulationError, build,
-                        in_parallel, run)
+from simulation import (
+    HW,
+    RTL,
+    VERILATOR,
+    Bench,
+    Configuration,
+    SimulationError,
+    build,
+    in_parallel,
+    run,
+)
 
 HOSTILE = Bench("hostile", ("ideal_memory.sv", "hostile.sv", "backend_checks.sv"))
 
@@ -154,4 +162,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,7 +5,6 @@ Usage: twin.py [--long] [--only TEXT]. The first failure ends the script with th
 """
 
 import argparse
-import sys
 import time
 
 from simulation import Bench, Configuration, SimulationError, build, in_parallel, run
@@ -83,4 +82,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -459,8 +459,9 @@ module twin #(
         $display("twin: %s, L %0d, Z %0d, C %0d, %0d commands, %0d cycles, %0d with two operations",
                  Raw ? "RAW" : "Path", LeafLevel, BucketSlots, StashBlocksMax, accepted, cycle,
                  differing);
-        $display("  blocks: %0d in the stash, %0d near the root, %0d deep, %0d absent; %0d evictions",
-                 in_stash, near_root, deep, absent, evictions);
+        $display("  blocks: %0d in the stash, %0d near the root, %0d deep, %0d absent",
+                 in_stash, near_root, deep, absent);
+        $display("  background evictions: %0d", evictions);
         if (is_mirrored && evictions == 0) fail("no background eviction");
         if (in_stash == 0 || near_root == 0 || deep == 0 || absent == 0 || differing == 0) begin
           fail("a place of blocks was not covered");

@@ -7,7 +7,6 @@ Each proof is a bounded check from the reset and an induction, so it holds for r
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -172,13 +171,14 @@ def main() -> None:
     os.environ["PATH"] = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     faults = "--faults" in sys.argv
     names = [argument for argument in sys.argv[1:] if argument != "--faults"]
-    work = FAULTS if faults else proofs()
-    work = [item for item in work if not names or any(re.search(n, item.name) for n in names)]
+    everything: list[Proof] | list[Fault] = FAULTS if faults else proofs()
+    work = [item for item in everything if not names or any(name in item.name for name in names)]
     if not work:
         sys.exit("error: no proof or fault has this name")
     bad = 0
     with ThreadPoolExecutor(2) as pool:
-        results = pool.map(plant if faults else lambda proof: prove(proof, HW / "rtl"), work)
+        results = pool.map(
+            lambda item: plant(item) if isinstance(item, Fault) else prove(item, HW / "rtl"), work)
         for item, (result, seconds, log) in zip(work, results):
             # A fault must be found from the reset, by a run that can happen.
             good = result == ("FAILED in bounded check" if faults else "proved")

@@ -35,7 +35,7 @@ def sources() -> list[str]:
 
 def area(cells: dict[str, int]) -> dict[str, int]:
     """LUT, FF, BRAM36 and DSP from the number of cells of each type."""
-    total = Counter()
+    total: Counter[str] = Counter()
     for cell, count in cells.items():
         if re.fullmatch(r"LUT[1-6]", cell):
             total["LUT"] += count

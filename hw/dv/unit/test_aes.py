@@ -5,9 +5,8 @@ import random
 from collections import deque
 
 import cocotb
-from cocotb.triggers import FallingEdge
-
 from aes_model import SBOX, encrypt, expand_key
+from cocotb.triggers import FallingEdge
 from common import elements, reset, start
 
 LATENCY = 11

@@ -5,7 +5,6 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge
-
 from common import elements, start
 
 LEAF_LEVELS = [0, 1, 2, 3, 4, 20, 40]

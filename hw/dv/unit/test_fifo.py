@@ -10,7 +10,6 @@ from collections import deque
 
 import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly
-
 from common import elements, start
 
 DEPTHS = [1, 2, 5, 8, 6]

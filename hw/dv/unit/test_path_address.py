@@ -5,7 +5,6 @@ import random
 
 import cocotb
 from cocotb.triggers import Timer
-
 from common import elements
 
 # LeafLevel, SubtreeLevels, BucketBeats.

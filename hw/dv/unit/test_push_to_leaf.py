@@ -8,7 +8,6 @@ from functools import cache
 
 import cocotb
 from cocotb.triggers import FallingEdge
-
 from common import element, start
 
 LATENCY = 3

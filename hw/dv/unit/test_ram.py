@@ -5,7 +5,6 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge
-
 from common import elements, start
 
 DEPTH = 5

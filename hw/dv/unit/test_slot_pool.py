@@ -5,7 +5,6 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly
-
 from common import elements, reset, start
 
 SLOTS = [1, 5, 8]
