@@ -51,7 +51,7 @@ TESTS = {
         lockstep.configuration(True, 2, 2, 2, period=2, capacity=10, block=512), RANDOM),
     "twin-raw": Test(twin.configuration(True, 4, 2, 64), {"accesses": 300}),
     "twin-mirror": Test(twin.configuration(True, 3, 2, 1, blocks=12),
-                        {"accesses": 300, "mirror": 1}),
+                        {"accesses": 300, "mirror": 1, "stalls": 75}),
     # Here a path takes longer than the visit of the stash.
     "twin-path": Test(twin.configuration(False, 3, 1, 64, block=512, cores=4), {"accesses": 100}),
     "hostile-memory-error": bad_input(True, 9, hostile.MEMORY_ERROR),
@@ -76,13 +76,17 @@ TESTS = {
                               "watchdog": hostile.WATCHDOG, "expect": hostile.MUST_CLOSE}),
     "hostile-memory-error-narrow": Test(
         hostile.configuration(True, 4, 1, 1),
-        {"mode": 9, "status": hostile.MEMORY_ERROR, "expect": hostile.MUST_CLOSE, "seed": 3,
-         "stalls": 75, "early_reads": 1}),
+        {"mode": 9, "status": hostile.MEMORY_ERROR, "expect": hostile.MUST_CLOSE, "seed": 10}),
     # A small configuration of the short table that has background evictions.
     "lockstep-path-full": Test(
         lockstep.configuration(False, 3, 1, 3, period=4, capacity=12, cores=4), RANDOM),
     "lockstep-path-long-visit": Test(
-        lockstep.configuration(False, 2, 4, 64, capacity=20), {"accesses": 100}),
+        lockstep.configuration(False, 2, 4, 100, capacity=20, cores=4), {"accesses": 100}),
+    "lockstep-path-512": Test(
+        lockstep.configuration(False, 2, 2, 2, capacity=10, block=512), RANDOM),
+    "lockstep-raw-appends": Test(
+        lockstep.configuration(True, 2, 2, 2, period=3, capacity=10),
+        RANDOM | {"accesses": 2000, "appends": 40}),
     "lockstep-raw-early": Test(lockstep.configuration(True, 3, 2, 2, period=1, capacity=12),
                                RANDOM | {"stalls": 75, "early_reads": 1}),
     "lockstep-raw-taken": Test(lockstep.configuration(True, 2, 2, 2, period=3, capacity=10),
@@ -176,7 +180,7 @@ FAULTS = [
           "twin-path"),
     Fault("beats of dummies wait for no mask", "path_writer",
           "(encode_valid_i || !needs_encode)",
-          "(encode_valid_i || !needs_encode || !sealing_real_q)", "lockstep-path"),
+          "(encode_valid_i || !needs_encode || !sealing_real_q)", "lockstep-path-512"),
     Fault("memory errors are ignored", "path_reader",
           "assign memory_error_o = in_accept && rdata_error_i;", "assign memory_error_o = 1'b0;",
           "hostile-memory-error"),
@@ -184,7 +188,8 @@ FAULTS = [
           "assign cmd_starts = cmd_good && !closed_o &&", "assign cmd_starts = cmd_good &&",
           "hostile-memory-error"),
     Fault("a second command comes after an append", "oram_backend",
-          "session_q && op_q != OpAppend && !due_q;", "session_q && !due_q;", "lockstep-raw"),
+          "session_q && op_q != OpAppend && !due_q;", "session_q && !due_q;",
+          "lockstep-raw-appends"),
     Fault("a second command comes before an EO access", "oram_backend",
           "session_q && op_q != OpAppend && !due_q;", "session_q && op_q != OpAppend;",
           "lockstep-raw"),
@@ -231,9 +236,9 @@ FAULTS = [
           "32'(start_evict_period_i) < EvictPeriodMax", "lockstep-raw"),
     Fault("half of the arrivals have room", "placer",
           ".Depth(PathSlots + 2)", ".Depth(PathSlots / 2)", "lockstep-path-long-visit"),
-    Fault("an eviction begins later after a write", "oram_backend",
+    Fault("after a write an eviction waits for an even count of masks", "oram_backend",
           "assign evict_begin = run && !closed_o &&",
-          "assign evict_begin = run && !(u_server.busy_o && op_q == OpWrite) && !closed_o &&",
+          "assign evict_begin = run && !(op_q == OpWrite && body_count[0]) && !closed_o &&",
           "twin-mirror"),
     Fault("a stash that does not fit is evicted for ever", "oram_backend",
           "assign evict_stuck = evict_run_q == ($bits(evict_run_q))'(EvictionsMax);",

@@ -219,7 +219,7 @@ module hostile #(
   oram_pkg::status_e closed_status;
   bit is_started, starts_again, is_over, has_failed, is_closed, is_quiet, is_bad_command;
   bit was_discarding, was_wdata_waiting, early_reads, hurries;
-  longint unsigned restart_at;
+  longint unsigned restart_at, beats_read;
   // Whether each command without an answer is bad.
   bit bad_commands[$];
   bit beat_is_drawn;
@@ -312,10 +312,13 @@ module hostile #(
           beat[AddressesAt+AddressBits*slot +: AddressBits] = ~AddressBits'(address);
           beat[LeavesAt+LeafBits*slot +: LeafBits] = LeafBits'(forged);
         end
-        // In the root, where every leaf is on the path, or below it. A copy is forged once, on the
-        // path of the second command of a pair.
-        changes <= is_header && (reads[0] == 0) == (kind != ForgedPath)
-            && (kind == ForgedCopy ? accepted == 12 && changed == 0 : accepted > 10);
+        // Once: in the root, where every leaf is on the path, or below it. RAW ORAM looks at leaves
+        // in EO accesses, every third operation here. A copy is forged on the path of the second
+        // command of a pair.
+        changes <= is_header && changed == 0 && (reads[0] == 0) == (kind != ForgedPath)
+            && (kind == ForgedCopy ? accepted == 12 : accepted > 10)
+            && (kind == ForgedCopy || kind == ForgedAddress || !Raw
+                || beats_read / (64'(BucketBeats) * 64'(LeafLevel + 1)) % 3 == 2);
         replaces <= 1'b0;
         change <= beat;
       end
@@ -338,11 +341,19 @@ module hostile #(
       op = accepted % 2 == 0 ? oram_pkg::OpWrite : oram_pkg::OpRead;
       old_leaf = blocks[address].present ? blocks[address].leaf : below(64'd1 << LeafLevel);
     end
+    if (mode == AppendTwice) begin
+      // Reads that leave the stash empty, and then the same block twice.
+      address = 0;
+      op = accepted < 6 ? oram_pkg::OpRead : oram_pkg::OpAppend;
+      is_bad_command = accepted >= 7;
+    end
     if (mode == OneLeaf) begin
       op = oram_pkg::OpWrite;
       new_leaf = 0;
     end
-    if (op == oram_pkg::OpAppend && blocks[address].present) op = oram_pkg::OpWrite;
+    if (op == oram_pkg::OpAppend && blocks[address].present && !is_bad_command) begin
+      op = oram_pkg::OpWrite;
+    end
     if (turns_bad && mode == BadAddress) begin
       is_bad_command = 1'b1;
       address = below(64'd2) == 0 ? Capacity : (64'd1 << AddressBits) - 64'd1;
@@ -362,14 +373,6 @@ module hostile #(
     cmd_address <= AddressBits'(address);
     cmd_old_leaf <= LeafBits'(old_leaf);
     cmd_new_leaf <= LeafBits'(new_leaf);
-    if (mode == AppendTwice) begin
-      // Reads that leave the stash empty, and then the same block twice.
-      cmd_op <= accepted < 6 ? oram_pkg::OpRead : oram_pkg::OpAppend;
-      cmd_address <= '0;
-      cmd_old_leaf <= LeafBits'(old_leaf);
-      cmd_new_leaf <= LeafBits'(new_leaf);
-      is_bad_command = accepted >= 7;
-    end
   endfunction
 
   function automatic void apply();
@@ -400,6 +403,7 @@ module hostile #(
     error_at = mode != MemoryError ? 64'd0 : seed % 2 == 0 ? 64'd1 + below(64'd300)
         : 64'd1 + 64'(BucketBeats) * below(64'd60);
     restart_at = below(64'd12);
+    beats_read = 0;
     hurries = argument("hurries", 0) != 0;
     for (int i = 0; i < Blocks; i++) blocks[i].present = 1'b0;
     start_key = {draw(), draw()};
@@ -445,7 +449,8 @@ module hostile #(
           && (mem_wdata != '0 || mem_wdata_strobe != '0)) begin
         fail("a beat is written after memory was wrong");
       end
-      was_discarding = dut.u_backend.discard;
+      was_discarding = dut.u_backend.status_q == oram_pkg::StatusMemoryError
+          || dut.u_backend.status_q == oram_pkg::StatusCorrupt;
       was_wdata_waiting = mem_wdata_valid && !mem_wdata_ready;
       if (mem_wdata_valid && mem_wdata_ready) begin
         automatic logic [47:0] address = writes.pop_front();
@@ -453,6 +458,7 @@ module hostile #(
       end
       if (mem_rdata_valid && mem_rdata_ready) begin
         void'(reads.pop_front());
+        beats_read++;
         if (changes) changed++;
       end
       if (!mem_rdata_valid || mem_rdata_ready) draw_change();
