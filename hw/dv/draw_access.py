@@ -1,13 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Draws what a back end did in a range of cycles, from a file of `port_log.sv`, as an SVG picture.
+"""Draws what RAW ORAM's back end does in each cycle of some accesses, as SVG pictures in `img`.
 
-Usage: draw_access.py LOG FIRST LAST TITLE > picture.svg
-
-FIRST and LAST are cycles, or `access:N` for the N-th accepted command.
+Usage: draw_access.py
 """
 
-import sys
+import tempfile
 from pathlib import Path
+from typing import NamedTuple
+
+import lockstep
+from simulation import HW, Bench, SimulationError, build, run
+
+IMAGES = HW / "img"
+BENCH = Bench("lockstep", (*lockstep.LOCKSTEP.files, "port_log.sv"))
+
+
+class Picture(NamedTuple):
+    """A picture: its file, its title, the plusargs of the run, the command and the cycles."""
+
+    name: str
+    title: str
+    arguments: dict[str, int]
+    command: int
+    cycles: int
+
+
+# With A = 5, commands 4, 9 and 14 are followed by an EO access.
+PICTURES = [
+    Picture("raw-ao", "RAW ORAM, L = 20: an AO access", {"gap": 400}, 11, 200),
+    Picture("raw-eo", "RAW ORAM, L = 20: an AO access and the EO access after it",
+            {"outstanding": 1}, 14, 440),
+    Picture("raw-two", "RAW ORAM, L = 20, two AES cores: two commands in flight",
+            {"outstanding": 2}, 11, 330),
+]
 
 # The bits of a line, in the order in which the log has them, and where they are drawn.
 COLUMNS = ["command accepted", "read command", "write command", "read data", "write data",
@@ -25,14 +50,6 @@ def read_log(path: Path) -> dict[int, str]:
     """The bits of each cycle."""
     return {int(cycle): bits for cycle, bits in
             (line.split() for line in path.read_text().splitlines())}
-
-
-def cycle_of(log: dict[int, str], text: str) -> int:
-    """The cycle that an argument names."""
-    if not text.startswith("access:"):
-        return int(text)
-    accepted = [cycle for cycle, bits in log.items() if bits[0] == "1"]
-    return accepted[int(text.removeprefix("access:"))]
 
 
 def runs(cycles: list[int]) -> list[tuple[int, int]]:
@@ -78,11 +95,20 @@ def draw(log: dict[int, str], first: int, last: int, title: str) -> str:
 
 
 def main() -> None:
-    if len(sys.argv) != 5:
-        sys.exit("usage: draw_access.py LOG FIRST LAST TITLE > picture.svg")
-    log = read_log(Path(sys.argv[1]))
-    first, last = (cycle_of(log, text) for text in sys.argv[2:4])
-    print(draw(log, first, last, sys.argv[4]), end="")
+    made = lockstep.configuration(True, 20, 5, 64, period_max=8, cores=2)._replace(bench=BENCH)
+    binary = build(made)
+    for picture in PICTURES:
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "log"
+            result = run(binary, {"accesses": 20, "appends": 0, "image": 0} | picture.arguments,
+                         port_log=path)
+            if result.code:
+                raise SimulationError(result.text)
+            log = read_log(path)
+        first = [cycle for cycle, bits in log.items() if bits[0] == "1"][picture.command] - 4
+        text = draw(log, first, first + picture.cycles, picture.title)
+        (IMAGES / f"{picture.name}.svg").write_text(text)
+        print(f"drawn: hw/img/{picture.name}.svg")
 
 
 main()

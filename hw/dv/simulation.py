@@ -168,15 +168,18 @@ def build(configuration: Configuration, rtl: Path = RTL, *, coverage: bool = Fal
 
 
 def run(binary: Path, arguments: dict[str, int], limit_seconds: float = 3600.0,
-        coverage: Path | None = None) -> Result:
-    """Runs a bench with plusargs. Uninitialized registers follow from the seed."""
+        coverage: Path | None = None, port_log: Path | None = None) -> Result:
+    """Runs a bench with plusargs. Uninitialized registers follow from the seed.
+
+    `coverage` gets the counts of a build for coverage, `port_log` those of `port_log.sv`.
+    """
     environment = os.environ | ({"COVERAGE_FILE": str(coverage)} if coverage else {})
     seed = arguments.get("seed", 1)
     began = time.monotonic()
     try:
         process = subprocess.run(
             [str(binary), *(f"+{name}={value}" for name, value in arguments.items()),
-             "+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
+             *([f"+portlog={port_log}"] if port_log else []), "+verilator+rand+reset+2", f"+verilator+seed+{seed}"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit_seconds,
             errors="replace", env=environment,
         )

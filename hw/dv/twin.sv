@@ -465,7 +465,8 @@ module twin #(
                  in_stash, near_root, deep, absent);
         $display("  background evictions: %0d", evictions);
         if (is_mirrored && evictions == 0) fail("no background eviction");
-        if (checks_places && (in_stash == 0 || near_root == 0 || deep == 0 || absent == 0 || differing == 0)) begin
+        if (checks_places && (in_stash == 0 || near_root == 0 || deep == 0 || absent == 0
+                              || differing == 0)) begin
           fail("a place of blocks was not covered");
         end
         is_over = 1'b1;
