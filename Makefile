@@ -187,7 +187,7 @@ planted-leaks: tools test-tools ## change the engine, volumes and servers so tha
 	$(call times,every leak was found)
 
 .PHONY: hw-long
-hw-long: tools hw-tools ## the controller in lock step for 100,000 accesses, planted faults, long proofs (an hour)
+hw-long: tools hw-tools ## the controller in lock step for 100,000 accesses, planted faults, long proofs (two hours)
 	$(call step,the controller for long)
 	$(MAKE) --no-print-directory -C hw long
 	$(call times,the controller kept in step)

@@ -174,7 +174,7 @@ FAULTS = [
     Fault("the visit ends with the last entry", "placer",
           "if (scan_q == ScanWidth'(1)) begin", "if (to_visit_q <= CountWidth'(1)) begin",
           "twin-raw"),
-    Fault("a block that is nowhere is not loaded", "block_server",
+    Fault("an absent block is not loaded", "block_server",
           "state_q <= fail_i ? Finish : Load;",
           "state_q <= fail_i ? Finish : found ? Load : Exchange;",
           "twin-path"),

@@ -11,7 +11,7 @@
  * Results: 0 if all is well, 1 for a mismatch, 2 for a misuse (nothing was changed), 3 after a
  * panic, which ends the use of the model. golden_error has the text.
  *
- * Beats are 32 words of 32 bits whatever the bus (`bit [1023:0]` in DPI-C), the least significant
+ * Beats are 32 words of 32 bits on any bus (`bit [1023:0]` in DPI-C), the least significant
  * word first; byte i of a beat is bits 8i+7 to 8i. Words past the bus are ignored, or zeros.
  *
  * A model is used by one thread at a time.
@@ -79,9 +79,8 @@ int golden_data_beat(void *golden, int beat, unsigned int *data);
 int golden_check_memory_command(void *golden, int is_write, unsigned long long address);
 int golden_check_write_beat(void *golden, const unsigned int *data, const unsigned int *strobe);
 
-/* A beat of a read: checked if the bench has a memory, taken if it has none. */
+/* Checks a beat that memory returns. */
 int golden_check_read_beat(void *golden, const unsigned int *data);
-int golden_read_beat(void *golden, unsigned int *data);
 
 /* Checks a response beat. */
 int golden_check_response(void *golden, const unsigned int *data, int is_last, int status,

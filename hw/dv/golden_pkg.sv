@@ -3,7 +3,7 @@
 /// Golden model of the controller, as `golden.h` describes it.
 package golden_pkg;
 
-  /// A beat, whatever the bus: the upper bits are zeros.
+  /// A beat of any bus: the upper bits are zeros.
   typedef bit [1023:0] beat_t;
   /// Strobes of a beat.
   typedef bit [127:0] strobe_t;

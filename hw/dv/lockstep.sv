@@ -299,12 +299,12 @@ module lockstep #(
   typedef struct {
     int op;
     longint unsigned address, new_leaf;
-    // Leaf of a block that is nowhere.
+    // Leaf of an absent block.
     bit sets_leaf;
     longint unsigned leaf;
   } directed_t;
 
-  // Blocks 0 and 1 are those of the combinations. Block 2 is nowhere, and is read in between.
+  // Blocks 0 and 1 are those of the combinations. Block 2 is absent, and is read in between.
   localparam int unsigned DirectedBlocks = 2;
   localparam longint unsigned Leaves = 64'd1 << LeafLevel;
 
@@ -316,12 +316,12 @@ module lockstep #(
   /// Queues the commands of one combination:
   ///
   /// - the operation: all four;
-  /// - whether the block is somewhere before it (not for append);
+  /// - whether the block is present before it (not for append);
   /// - the old leaf and the new leaf: all pairs;
   /// - the block: 0 or 1;
   /// - the accesses between the command that prepares the block and the operation: none (the block
   ///   is in the stash, or where the write-back of Path ORAM put it), 1, and A (an EO access). They
-  ///   read a block that is nowhere on all paths in turn.
+  ///   read an absent block on all paths in turn.
   function automatic void queue_combination(longint unsigned number);
     automatic longint unsigned rest = number;
     automatic int op, fillers;

@@ -2,11 +2,11 @@
 
 /// Serves one command: takes the user's block, exchanges it with the stash, and answers.
 ///
-/// Each command brings one block and is answered with one block, whatever it does. The answer is
-/// the block before the command, or zeros if it was nowhere.
+/// Each command brings one block and is answered with one block: the block before the command, or
+/// zeros if it was absent.
 ///
-/// The exchange begins with `start_i`, when it is known where the block is. It takes the same time
-/// for all commands: two cycles a beat, or as long as the masks take in RAW ORAM.
+/// The exchange begins with `start_i`, when the search for the block is complete. It takes the same
+/// time for all commands: two cycles a beat, or as long as the masks take in RAW ORAM.
 module block_server #(
   parameter bit Raw = 1'b1,
   parameter int unsigned BlockBeats = 1,
@@ -29,15 +29,15 @@ module block_server #(
   output logic                      data_ready_o,
   input  logic [BusBits-1:0]        data_i,
 
-  // All is known and the user's block may be exchanged.
+  // The search is complete, and the user's block may be exchanged.
   input  logic                      start_i,
   // The command failed: it is answered with this status and exchanges nothing.
   input  logic                      fail_i,
   input  oram_pkg::status_e         status_i,
-  // The headers of the path have been opened: it is known which block to open, if it is there.
+  // The headers of the path have been opened: the block to open, if any, has been found.
   input  logic                      headers_i,
-  // Where the block is: in the stash, or there since it was read from the path, in RAW ORAM still
-  // sealed.
+  // Location of the block: a stash entry, or a slot that was just filled from the path (in RAW ORAM
+  // still sealed).
   input  logic                      found_in_stash_i,
   input  logic [PlaceWidth-1:0]     stash_place_i,
   input  logic                      found_on_path_i,
@@ -109,7 +109,7 @@ module block_server #(
   assign exchange = state_q == Exchange && (mask_valid_i || !Raw || op_q == OpAppend);
   assign mask_ready_o = exchange && op_q != OpAppend;
 
-  // A block that is nowhere comes into being when it is written.
+  // A write creates an absent block.
   assign begin_exchange = state_q == Wait && start_i && has_data_q;
   assign free_take_o = begin_exchange && !fail_i && !found && is_write;
   assign is_sealed = Raw && found_on_path_i && !found_in_stash_i && !fail_i;
@@ -118,7 +118,7 @@ module block_server #(
   assign arrival_place_o =
       found_in_stash_i ? stash_place_i : found_on_path_i ? path_place_i : free_place_i;
 
-  // An appended block was nowhere. The writer may be reading the stash meanwhile.
+  // An appended block was absent. The writer may be reading the stash meanwhile.
   assign load_o = state_q == Load && op_q != OpAppend;
   assign load_place_o = place_q;
   assign load_beat_o = beat_q;

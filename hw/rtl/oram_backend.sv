@@ -3,8 +3,9 @@
 /// The back end of Tiny ORAM: Path ORAM or RAW ORAM over one memory port.
 ///
 /// It does steps 2 to 5 of an access (Tiny ORAM, section II-A): the front end brings the leaf that
-/// a block is mapped to, and the leaf that it moves to. Every bit in memory is as the engine of this
-/// repository writes it. `path_backend` and `raw_backend` are this module with one parameter set.
+/// a block is mapped to, and the leaf that it moves to. Every bit in memory is as the engine of
+/// this repository writes it. `path_backend` and `raw_backend` are this module with one parameter
+/// set.
 ///
 /// A command passes through these units:
 ///
@@ -73,7 +74,7 @@ module oram_backend #(
   input  logic [LeafBits-1:0]    cmd_old_leaf_i,
   input  logic [LeafBits-1:0]    cmd_new_leaf_i,
 
-  // The block of a command: as many beats for all, whatever it does.
+  // The block of a command: as many beats for every operation.
   input  logic                   wdata_valid_i,
   output logic                   wdata_ready_o,
   input  logic [BusBits-1:0]     wdata_i,

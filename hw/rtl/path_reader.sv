@@ -10,8 +10,8 @@
 /// - In an AO access the address tables are kept for the header write-back, without the wanted
 ///   block, whose bytes go to the stash still sealed.
 ///
-/// What a bucket holds is secret and untrusted. An entry that no honest write produced counts as a
-/// dummy and raises `corrupt_o`. The timing depends on memory, on masks, and on nothing else.
+/// What a bucket holds is secret and untrusted. An entry that fails a check counts as a dummy and
+/// raises `corrupt_o`. The timing depends on memory, on masks, and on nothing else.
 module path_reader #(
   parameter bit Raw = 1'b1,
   parameter int unsigned LeafLevel = 20,
@@ -415,7 +415,7 @@ module path_reader #(
     end
   end
 
-  // What an honest client never leaves behind (the engine's checks of a bucket).
+  // What the controller never writes (the engine's checks of a bucket).
   logic twice, real_any, never_evicted;
 
   always_comb begin

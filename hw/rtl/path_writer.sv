@@ -93,7 +93,7 @@ module path_writer #(
   localparam logic [BusBits/8-1:0] HeaderStrobe =
       (BusBits/8)'((129'd1 << (LeavesAt / 8)) - 129'd1);
 
-  // Operations, and what of them is ready.
+  // Operations, and which of their inputs are ready.
 
   logic op_valid, op_next;
   kind_e op_kind;

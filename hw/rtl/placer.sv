@@ -7,7 +7,7 @@
 /// arrivals until one is marked as the last. With `place_i` each entry passes PushToLeaf, which
 /// gives it a slot of the path or leaves it in the stash. Without, all entries stay.
 ///
-/// - The visit takes `ScanCycles` + 1 cycles, whatever the stash holds.
+/// - The visit takes `ScanCycles` + 1 cycles, for any number of entries.
 /// - The wanted block gets its new leaf on the way. If it is to be removed, it leaves the queue.
 /// - At the end of a session with `place_i` the plan is handed over to the writer. The next session
 ///   works on a plan of its own. It does not end before the writer is done with the last one.

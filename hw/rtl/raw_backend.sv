@@ -41,7 +41,7 @@ module raw_backend #(
   input  logic [LeafBits-1:0]    cmd_old_leaf_i,
   input  logic [LeafBits-1:0]    cmd_new_leaf_i,
 
-  // The block of a command: as many beats for all, whatever it does.
+  // The block of a command: as many beats for every operation.
   input  logic                   wdata_valid_i,
   output logic                   wdata_ready_o,
   input  logic [BusBits-1:0]     wdata_i,

@@ -1,7 +1,7 @@
 //! The C interface, which `hw/dv/golden.h` declares: the one module with `unsafe` code.
 //!
 //! A call returns 0, 1 for a mismatch, 2 for a misuse, or 3 after a panic, which ends the use of
-//! the model. [`golden_error`] has the text. Beats are 32 words of 32 bits whatever the bus, the
+//! the model. [`golden_error`] has the text. Beats are 32 words of 32 bits on any bus, the
 //! least significant first: byte `i` of a beat is bits `8 i + 7` to `8 i`, as in the RTL.
 #![allow(unsafe_code)]
 
@@ -310,7 +310,7 @@ pub unsafe extern "C" fn golden_command(
     unsafe {
         call(handle, |it| {
             let operation = Operation::from_number(operation)
-                .ok_or_else(|| misuse(format!("there is no operation {operation}")))?;
+                .ok_or_else(|| misuse(format!("operation {operation} is not one of 0 to 3")))?;
             let bytes = it.golden.params().block_bytes;
             let data = (!data.is_null()).then(|| std::slice::from_raw_parts(data, bytes).to_vec());
             let command = it.golden.command(operation, address, new_leaf, data.as_deref())?;
@@ -385,16 +385,6 @@ pub unsafe extern "C" fn golden_check_write_beat(
             it.golden.check_write_beat(&beat_bytes(data)?, strobe)
         })
     }
-}
-
-/// Copies the next beat that memory returns.
-///
-/// # Safety
-/// As [`golden_error`]; `data` points to 32 words.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn golden_read_beat(handle: *mut Handle, data: *mut u32) -> c_int {
-    // SAFETY: as this function asks.
-    unsafe { call(handle, |it| put_beat(data, &it.golden.take_read_beat()?)) }
 }
 
 /// Checks the next beat that memory returns.

@@ -15,7 +15,7 @@ pub enum Operation {
     Write = 1,
     /// Reads the block and takes it out of the ORAM.
     ReadRemove = 2,
-    /// Puts a block that is nowhere into the stash.
+    /// Puts an absent block into the stash.
     Append = 3,
 }
 
@@ -162,7 +162,7 @@ impl Generator {
         self.known[self.coins.random_range(0..self.known.len())]
     }
 
-    /// An address whose block is nowhere: one that was removed, if a few draws find one.
+    /// The address of an absent block: a removed one, if a few draws find it.
     fn draw_absent(&mut self, blocks: &Blocks) -> Option<u64> {
         for _ in 0..if self.known.is_empty() { 0 } else { 8 } {
             let address = self.draw_known();

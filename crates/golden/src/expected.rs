@@ -59,7 +59,7 @@ pub struct ResponseBeat<'a> {
     pub is_last: bool,
     /// The status.
     pub status: u32,
-    /// Whether the block was somewhere.
+    /// Whether the block was present.
     pub is_found: bool,
 }
 

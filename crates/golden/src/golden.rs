@@ -115,7 +115,7 @@ impl Golden {
     ///
     /// # Errors
     /// [`Problem::Misuse`] if the address or the leaf does not exist, `data` is no block, or the
-    /// block to append is somewhere. Nothing was changed.
+    /// block to append is present. Nothing was changed.
     pub fn command(
         &mut self,
         operation: Operation,

@@ -2,8 +2,8 @@
 //!
 //! [`Golden`] runs each command of a test bench on the engine, over an image of the controller's
 //! memory, and queues what the controller must do for it: memory commands, beats, the response, and
-//! the stash that remains. The bench hands over what the controller did, and the first difference is
-//! an error that names the command and the beat.
+//! the stash that remains. The bench hands over what the controller did. The first difference is an
+//! error that names the command and the beat.
 //!
 //! | module | content |
 //! |---|---|
@@ -31,7 +31,7 @@ pub use params::{Params, SchemeKind};
 
 use std::fmt;
 
-/// What kept the model from going on.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The controller did something else than the engine.

@@ -6,11 +6,11 @@ use oblivio_core::{BucketId, Leaf};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// A block, or an address whose block is nowhere.
+/// A block, or the address of an absent one.
 #[derive(Clone, Debug)]
 struct Block {
     leaf: u64,
-    /// Its contents; `None` if it is nowhere.
+    /// Its contents; `None` if it is absent.
     data: Option<Box<[u8]>>,
 }
 
@@ -31,12 +31,12 @@ impl Blocks {
         Self { leaf_level, slots: slots.into(), blocks: HashMap::new(), load: HashMap::new() }
     }
 
-    /// Whether the block is somewhere.
+    /// Whether the block is present.
     pub fn is_present(&self, address: u64) -> bool {
         self.contents(address).is_some()
     }
 
-    /// Contents of the block, if it is somewhere.
+    /// Contents of the block, if it is present.
     pub fn contents(&self, address: u64) -> Option<&[u8]> {
         self.blocks.get(&address)?.data.as_deref()
     }
@@ -53,7 +53,7 @@ impl Blocks {
         self.blocks.entry(address).or_insert_with(draw).leaf
     }
 
-    /// Addresses and leaves of all blocks that are somewhere, in ascending order of addresses.
+    /// Addresses and leaves of all present blocks, in ascending order of addresses.
     pub fn present(&self) -> Vec<(u64, u64)> {
         let is_present = |(address, block): (&u64, &Block)| {
             block.data.is_some().then_some((*address, block.leaf))
@@ -63,7 +63,7 @@ impl Blocks {
         present
     }
 
-    /// Maps `address` to `leaf`, with new contents; `None`: the block is nowhere.
+    /// Maps `address` to `leaf`, with new contents; `None`: the block is absent.
     pub(crate) fn set(&mut self, address: u64, leaf: u64, data: Option<Box<[u8]>>) {
         self.unload(address);
         if data.is_some() {
@@ -72,13 +72,13 @@ impl Blocks {
         self.blocks.insert(address, Block { leaf, data });
     }
 
-    /// Forgets the leaf of a block that is nowhere.
+    /// Forgets the leaf of an absent block.
     pub(crate) fn forget(&mut self, address: u64) {
         self.unload(address);
         self.blocks.remove(&address);
     }
 
-    /// How many blocks do not fit into the tree, whatever is evicted.
+    /// How many blocks no eviction can move into the tree.
     pub fn excess(&self) -> u32 {
         self.load_of(BucketId::ROOT).saturating_sub(self.slots)
     }
