@@ -193,10 +193,11 @@ hw-long: tools hw-tools ## the controller in lock step for 100,000 accesses, pla
 	$(call times,the controller kept in step)
 
 .PHONY: hw-syn
-hw-syn: hw-tools ## area of the controller on Xilinx 7-series by Yosys, beside the paper's
+hw-syn: hw-tools ## area of the controller on Xilinx 7-series by Yosys, beside the paper's; clock rates on ECP5
 	$(call step,synthesis)
 	$(MAKE) --no-print-directory -C hw syn TOP=path_backend
 	$(MAKE) --no-print-directory -C hw syn TOP=raw_backend
+	$(MAKE) --no-print-directory -C hw fmax
 
 .PHONY: crash
 crash: tools test-tools ## let volumes die at 24,000 points, and kill servers; to target/crash.json (10 minutes)

@@ -514,7 +514,7 @@ def constant(value: int) -> list[int]:
 
 # The names of all assumptions.
 ASSUMPTIONS = ("append is public", "commands are in range", "equal demand for evictions",
-               "no corrupt bucket", "no block twice", "no exhausted counter", "bounded stash")
+               "no corrupt bucket", "no block twice", "bounded stash")
 
 
 def assumptions(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str, int]:
@@ -533,7 +533,6 @@ def assumptions(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str
     idle = miter.wire(top + "placer_idle")
     begin = miter.wire(top + "evict_begin")
     count = miter.wire(top + "count")
-    exhausted = miter.wire(top + "exhausted")
     # One more than the most entries at the start of an eviction.
     limit = constant(parameters["StashBlocksMax"] + (parameters["EvictPeriodMax"] if raw else 1)
                      + 1)
@@ -545,7 +544,6 @@ def assumptions(miter: Miter, parameters: dict[str, int], raw: bool) -> dict[str
             implies(graph.both(idle.a[0], idle.b[0]), same("over_bound")),
         "no corrupt bucket": same("corrupt"),
         "no block twice": same("found_twice"),
-        "no exhausted counter": graph.both(exhausted.a[0] ^ 1, exhausted.b[0] ^ 1),
         "bounded stash": graph.both(implies(begin.a[0], graph.below(count.a, limit)),
                                     implies(begin.b[0], graph.below(count.b, limit))),
     }
@@ -893,8 +891,8 @@ FAULTS = [
     Fault("the scan ends with the last entry", "placer",
           "if (scan_q == ScanWidth'(1)) begin",
           "if (scan_q == ScanWidth'(1) || to_visit_q == '0) begin", "path"),
-    Fault("the scan is one entry short", "oram_backend",
-          ".ScanCycles (StashBlocksMax + Beyond)", ".ScanCycles (StashBlocksMax + Beyond - 1)",
+    Fault("the scan is two entries short", "oram_backend",
+          ".ScanCycles (StashBlocksMax + Beyond)", ".ScanCycles (StashBlocksMax + Beyond - 2)",
           "path"),
     Fault("the answer leaves as soon as the block is found", "oram_backend",
           "(scanned && (opened_q || op_q == OpAppend));",

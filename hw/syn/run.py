@@ -55,21 +55,9 @@ def area(cells: dict[str, int]) -> dict[str, int]:
             "DSP": total["DSP"]}
 
 
-def main() -> None:
-    if len(sys.argv) < 2 or not (HW / "rtl" / f"{sys.argv[1]}.sv").exists():
-        sys.exit("usage: run.py TOP [PARAMETER=VALUE ...], with TOP a module of hw/rtl")
-    top, parameters = sys.argv[1], sys.argv[2:]
-    build = HW / "build" / "syn"
-    build.mkdir(parents=True, exist_ok=True)
-    name = "-".join([top, *parameters])
-    log, result = build / f"{name}.log", build / f"{name}.json"
-    options = " ".join(f"-G {parameter}" for parameter in parameters)
-    script = [
-        f"read_slang --top {top} {options} {' '.join(sources())}",
-        f"synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}",
-        f"tee -q -o {result} stat -json",
-        "tee -q -a " + str(log) + " stat",
-    ]
+def synthesize(top: str, script: list[str], log: Path) -> None:
+    """Runs commands of Yosys. The log gets what they print."""
+    log.parent.mkdir(parents=True, exist_ok=True)
     code = (
         "from pyosys import libyosys as ys\n"
         "design = ys.Design()\n"
@@ -81,8 +69,31 @@ def main() -> None:
     if run.returncode:
         print(log.read_text()[-2000:])
         sys.exit(f"error: synthesis of {top} failed; the whole log is {log}")
+
+
+def main() -> None:
+    if len(sys.argv) < 2 or not (HW / "rtl" / f"{sys.argv[1]}.sv").exists():
+        sys.exit("usage: run.py TOP [PARAMETER=VALUE ...], with TOP a module of hw/rtl")
+    top, parameters = sys.argv[1], sys.argv[2:]
+    text = (HW / "rtl" / f"{top}.sv").read_text()
+    for parameter in parameters:
+        name = parameter.partition("=")[0]
+        if not re.search(rf"^  parameter .*\b{re.escape(name)} += ", text, re.MULTILINE):
+            sys.exit(f"error: {top} has no parameter {name}")
+    build = HW / "build" / "syn"
+    name = "-".join([top, *parameters])
+    log, result = build / f"{name}.log", build / f"{name}.json"
+    options = " ".join(f"-G {parameter}" for parameter in parameters)
+    script = [
+        f"read_slang --top {top} {options} {' '.join(sources())}",
+        f"synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}",
+        f"tee -q -o {result} stat -json",
+        "tee -q -a " + str(log) + " stat",
+    ]
+    synthesize(top, script, log)
     cells = json.loads(result.read_text())["design"]["num_cells_by_type"]
     print(f"{name}: " + ", ".join(f"{value} {unit}" for unit, value in area(cells).items()))
 
 
-main()
+if __name__ == "__main__":
+    main()
