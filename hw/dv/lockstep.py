@@ -123,8 +123,10 @@ def small(accesses: int, seeds: int, is_long: bool) -> list[Group]:
                               cores=1 + level % 4, subtree=1 + level % 3,
                               block_ram=level % 2 == 0),
                 # With 8 leaves there are 64 pairs: the short table has them at one distance.
-                [{"directed": 1, "distances": 1 if level == 3 and not is_long else 3,
-                  "stalls": 0 if level > 1 else 30}, *stalled(accesses, seeds)],
+                # The directed sequence has three blocks.
+                [*([{"directed": 1, "distances": 1 if level == 3 and not is_long else 3,
+                     "stalls": 0 if level > 1 else 30}] if capacity > 2 else []),
+                 *stalled(accesses, seeds)],
                 evicts=level > 0,
             ))
     # The tree of Fig. 2, with all commands on all pairs of paths.
