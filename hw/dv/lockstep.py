@@ -102,7 +102,7 @@ def stalled(accesses: int, seeds: int) -> list[dict[str, int]]:
 
 
 # The small trees of the short table, by scheme.
-SHORT_LEVELS = {True: (2,), False: (0, 3)}
+SHORT_LEVELS = {True: (2,), False: (3,)}
 
 
 def small(accesses: int, seeds: int, is_long: bool) -> list[Group]:
@@ -144,7 +144,7 @@ def taken_over(accesses: int, seeds: int) -> list[Group]:
 
 
 def wide(accesses: int, seeds: int, is_long: bool) -> list[Group]:
-    """Large blocks and the wide bus. The short table has three of them."""
+    """Large blocks and the wide bus. The short table has two of them."""
     groups = [
         Group(configuration(True, 3, 2, 4, period=3, capacity=20, block=512, cores=2),
               stalled(accesses, seeds)),
@@ -157,7 +157,7 @@ def wide(accesses: int, seeds: int, is_long: bool) -> list[Group]:
         Group(configuration(False, 4, 4, 6, capacity=60, block=128, bus=1024, cores=4),
               stalled(accesses, seeds)),
     ]
-    return groups if is_long else groups[::2]
+    return groups if is_long else groups[2::2]
 
 
 def table(is_long: bool) -> list[Group]:

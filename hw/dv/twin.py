@@ -41,8 +41,8 @@ def mirrored(accesses: int, seed: int) -> list[dict[str, int]]:
 
 
 SHORT = [
-    (configuration(True, 20, 5, 64), runs(160, 1)),
-    (configuration(False, 4, 1, 64, cores=2), runs(500, 10)),
+    (configuration(True, 20, 5, 64), runs(100, 1)),
+    (configuration(False, 4, 1, 64, cores=2), runs(200, 10)),
     (configuration(True, 3, 2, 1, blocks=12), mirrored(500, 30)),
 ]
 LONG = [
