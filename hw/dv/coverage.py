@@ -20,7 +20,7 @@ from simulation import RTL, Configuration, SimulationError, build, in_parallel, 
 
 LINES_MIN = 95.0
 
-# Small controllers, which reach what large ones do. The last item says whether a run may close.
+# Configurations of small controllers, and the plusargs of their runs.
 RANDOM = {"accesses": 1500, "crowding": 60}
 RUNS: list[tuple[Configuration, list[dict[str, int]]]] = [
     (lockstep.configuration(True, 2, 2, 2, period=3, capacity=10),
@@ -33,13 +33,11 @@ RUNS: list[tuple[Configuration, list[dict[str, int]]]] = [
      [RANDOM | {"accesses": 300}]),
 ]
 RUNS += [
-    (hostile.configuration(raw, level, slots, stash),
-     [{"mode": mode, "status": status, "expect": expect, "seed": seed, "percent": 50,
-       "watchdog": hostile.WATCHDOG}
-      for mode, _, status, expect in hostile.modes_of(hostile.configuration(raw, level, slots,
-                                                                            stash))
-      for seed in (1, 2)])
-    for raw in (True, False) for level, slots, stash in ((2, 4, 4), (4, 1, 1))
+    (made, [{"mode": mode, "status": status, "expect": expect, "seed": seed, "percent": 50,
+             "watchdog": hostile.WATCHDOG}
+            for mode, _, status, expect in hostile.modes_of(made) for seed in (1, 2)])
+    for made in (hostile.configuration(raw, level, slots, stash)
+                 for raw in (True, False) for level, slots, stash in ((2, 4, 4), (4, 1, 1)))
 ]
 
 # Kind of a point, file, line, column and name: how often it was reached.

@@ -46,6 +46,7 @@ ERRORS = [
     (12, "new leaf out of range", BAD_COMMAND, MUST_CLOSE),
     (13, "append of a block that is in the stash", BAD_COMMAND, MUST_CLOSE),
     (22, "second start", BAD_START, MUST_CLOSE),
+    (23, "restart with the same key and counts of 0", CORRUPT, MUST_CLOSE),
     (30, "write counter exhausted", EXHAUSTED, MUST_CLOSE),
 ]
 # With room for two blocks more than there are.

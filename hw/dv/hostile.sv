@@ -78,6 +78,8 @@ module hostile #(
     PeriodZero = 20,
     PeriodTooLarge = 21,
     SecondStart = 22,
+    // A reset, and a start with the same key and counts of 0 on the used memory.
+    Restarted = 23,
     // Counters.
     WritesExhausted = 30,
     EvictionsExhausted = 31
@@ -92,6 +94,8 @@ module hostile #(
   localparam int unsigned LeavesAt =
       AddressesAt + oram_pkg::table_bits(BucketSlots, AddressBits / 8);
   localparam int unsigned ResetCycles = 10;
+  // Commands before the restart.
+  localparam longint unsigned RestartAt = 12;
   localparam int unsigned Blocks = Capacity < 16 ? int'(Capacity) : 16;
   // Memory is quiet when it has had no transfer for as many cycles.
   localparam int unsigned QuietCycles = 500;
@@ -219,7 +223,7 @@ module hostile #(
   oram_pkg::status_e closed_status;
   bit is_started, starts_again, is_over, has_failed, is_closed, is_quiet, is_bad_command;
   bit was_discarding, was_wdata_waiting, early_reads, hurries;
-  longint unsigned restart_at, beats_read;
+  longint unsigned second_start_at, restart_cycle, beats_read;
   // Whether each command without an answer is bad.
   bit bad_commands[$];
   bit beat_is_drawn;
@@ -402,7 +406,8 @@ module hostile #(
     // An error in any beat, or in a header.
     error_at = mode != MemoryError ? 64'd0 : seed % 2 == 0 ? 64'd1 + below(64'd300)
         : 64'd1 + 64'(BucketBeats) * below(64'd60);
-    restart_at = below(64'd12);
+    second_start_at = below(64'd12);
+    restart_cycle = 0;
     beats_read = 0;
     hurries = argument("hurries", 0) != 0;
     for (int i = 0; i < Blocks; i++) blocks[i].present = 1'b0;
@@ -432,12 +437,22 @@ module hostile #(
   // verilator lint_off MULTIDRIVEN
   always @(posedge clk_i) if (!is_over) begin
     cycle++;
-    rst_n <= cycle >= 64'(ResetCycles);
+    // The controller restarts when its commands are answered and memory is quiet.
+    if (mode == Restarted && restart_cycle == 0 && accepted == RestartAt && answered == RestartAt
+        && quiet >= 64'(QuietCycles)) begin
+      restart_cycle = cycle;
+      is_started = 1'b0;
+    end
+    rst_n <= cycle >= 64'(ResetCycles)
+        && (restart_cycle == 0 || cycle >= restart_cycle + 64'(ResetCycles));
+    if (!rst_n && restart_cycle != 0 && dut.u_backend.round_keys != '0) begin
+      fail("a reset leaves the key");
+    end
 
     if (rst_n) begin
       // Start, and in one mode a second start.
       if (start_valid && start_ready) is_started = 1'b1;
-      start_valid <= !is_started || (mode == SecondStart && accepted == restart_at);
+      start_valid <= !is_started || (mode == SecondStart && accepted == second_start_at);
 
       // Memory: the change of a beat is drawn while none is waiting.
       if (mem_cmd_valid && mem_cmd_ready) begin
@@ -445,6 +460,7 @@ module hostile #(
         else reads.push_back(mem_cmd_address);
         operations++;
       end
+      if (restart_cycle != 0 && mem_wdata_valid && mem_wdata != '0) fail("masks repeat");
       if (was_discarding && mem_wdata_valid && !was_wdata_waiting
           && (mem_wdata != '0 || mem_wdata_strobe != '0)) begin
         fail("a beat is written after memory was wrong");
@@ -499,6 +515,7 @@ module hostile #(
       end else if (!cmd_valid && is_started && !stalls()
                    && (answered_closed == 0
                        ? accepted < accesses
+                           && !(mode == Restarted && restart_cycle == 0 && accepted == RestartAt)
                            && accepted - answered < (mode == ForgedCopy ? 1 : 2)
                        : answered_closed < after && accepted == answered
                            && (hurries || quiet >= 64'(QuietCycles)))) begin

@@ -73,6 +73,7 @@ module mask_engine #(
 
   assign entering = '{step: step_q, last: last, tag: tag_i};
 
+  // With a bad AesCores the message above comes, and not a loop without end.
   for (genvar core = 0; core < AesCores && core < 4; core++) begin : gen_cores
     // The number of the chunk within the request, and its counter block.
     logic [21:0] number, chunk;

@@ -161,12 +161,6 @@ module oram_backend #(
   if (BodyDepth < 4) begin : gen_bad_body_depth
     $fatal(1, "BodyDepth = %0d must be at least 4", BodyDepth);
   end
-  if (SubtreeLevels < 1 || SubtreeLevels > 41) begin : gen_bad_subtree
-    $fatal(1, "SubtreeLevels = %0d is not within 1 to 41", SubtreeLevels);
-  end
-  if (AesCores < 1 || AesCores > 4) begin : gen_bad_cores
-    $fatal(1, "AesCores = %0d is not within 1 to 4", AesCores);
-  end
   if (EvictPeriodMax < 1 || EvictPeriodMax > 65536) begin : gen_bad_period
     $fatal(1, "EvictPeriodMax = %0d is not within 1 to 65536", EvictPeriodMax);
   end

@@ -35,8 +35,8 @@ module path_address #(
   if (LeafLevel > 40) begin : gen_bad_leaf_level
     $fatal(1, "path_address: LeafLevel = %0d is more than 40", LeafLevel);
   end
-  if (SubtreeLevels < 1) begin : gen_bad_subtree_levels
-    $fatal(1, "path_address: SubtreeLevels = 0 must be at least 1");
+  if (SubtreeLevels < 1 || SubtreeLevels > 41) begin : gen_bad_subtree_levels
+    $fatal(1, "path_address: SubtreeLevels = %0d is not within 1 to 41", SubtreeLevels);
   end
   if (BucketBeats < 1 || ((64'd2 << LeafLevel) - 64'd1) * 64'(BucketBeats) > 64'd1 << 48)
   begin : gen_bad_bucket_beats

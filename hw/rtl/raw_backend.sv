@@ -21,7 +21,8 @@ module raw_backend #(
   input  logic                   clk_i,
   input  logic                   rst_ni,
 
-  // Start-up: the key of the tree, and A.
+  // Start-up: the key of the tree, A, and how many operations and EO accesses the tree has had
+  // under this key (both 0 if memory is new).
   input  logic                   start_valid_i,
   output logic                   start_ready_o,
   input  logic [127:0]           start_key_i,
@@ -68,7 +69,7 @@ module raw_backend #(
   input  logic [BusBits-1:0]     mem_rdata_i,
   input  logic                   mem_rdata_error_i,
 
-  // An error has closed the controller. Only a reset opens it.
+  // An error has closed the controller. Only a reset opens it: see `oram_backend`.
   output logic                   closed_o
 );
   oram_backend #(

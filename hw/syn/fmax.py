@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Places and routes modules for a Lattice ECP5, and prints how fast they may be clocked.
 
-Usage: fmax.py [TOP ...]. Without a TOP: the units between which the critical path of a back end lies.
+Usage: fmax.py [TOP ...]. Without a TOP, it measures the units of a back end that have control logic.
 
 The figures compare modules with each other. The device is an LFE5U-85F of speed grade 8. Paths from
 and to pins do not count.
