@@ -248,7 +248,7 @@ trace-plugin: tools ## what `oblivio trace record` needs beside it
 .PHONY: fs-requests
 fs-requests: tools ## record what ext4 asks of a disk, for Fig. 7 of rORAM (as root; half a minute)
 	$(call install,mkfs.ext4:e2fsprogs)
-	$(CARGO) run --release --package oblivio-testkit --bin record-requests -- --output crates/lab/src/roram/recorded
+	$(CARGO) run --release --package oblivio-testkit --bin record-requests -- --output papers/lab/src/roram/recorded
 
 .PHONY: watch-picture
 watch-picture: tools ## a volume in use and the page that watches it, in a browser, to docs/img/watch.png (a minute)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 
 use cargo_metadata::{Dependency, DependencyKind};
 
@@ -117,22 +118,31 @@ fn nothing_that_is_delivered_can_pass_by_the_seal() {
 /// keep others from it, as a program is built with those of all its parts.
 #[test]
 fn what_others_sealed_is_put_into_storage_by_the_bucket_server_alone() {
-    let crates = workspace::root().join("crates");
-    let sources = rust_files(&crates).into_iter().filter(|file| {
-        let below = file.strip_prefix(&crates).unwrap();
-        !below.starts_with("core/src") && !below.starts_with("architecture")
+    let sources = sources().into_iter().filter(|(file, _)| {
+        !file.starts_with("crates/core/src") && !file.starts_with("crates/architecture")
     });
     let mut naming: Vec<_> = sources
-        .filter(|file| puts_what_others_sealed(&code(&fs::read_to_string(file).unwrap())))
-        .map(|file| file.strip_prefix(&crates).unwrap().display().to_string())
+        .filter(|(_, code)| puts_what_others_sealed(code))
+        .map(|(file, _)| file.display().to_string())
         .collect();
     naming.sort_unstable();
     // The suite that stores pass has no key either, and is built into tests alone.
-    let suite = ["conformance/src/bench.rs", "conformance/src/contract.rs"];
-    assert_eq!(naming, [&suite[..], &["serve/src/buckets/trips.rs"]].concat());
+    let suite = ["crates/conformance/src/bench.rs", "crates/conformance/src/contract.rs"];
+    assert_eq!(naming, [&suite[..], &["crates/serve/src/buckets/trips.rs"]].concat());
     assert!(puts_what_others_sealed("use oblivio_core::store::{Blanks, SealedByClient};"));
     assert!(puts_what_others_sealed("store::SealedByClient::new(bytes)"));
     assert!(!puts_what_others_sealed("struct SealedByClients; fn sealed_by_client() {}"));
+}
+
+/// The sources of all crates: paths from the root of the repository, and code without comments.
+fn sources() -> Vec<(PathBuf, String)> {
+    let root = workspace::root();
+    let files = workspace::CRATES.iter().flat_map(|folder| rust_files(&root.join(folder)));
+    let source = |file: PathBuf| {
+        let code = code(&fs::read_to_string(&file).unwrap());
+        (file.strip_prefix(&root).unwrap().to_owned(), code)
+    };
+    files.map(source).collect()
 }
 
 fn puts_what_others_sealed(code: &str) -> bool {
@@ -146,14 +156,14 @@ fn names(code: &str, name: &str) -> bool {
 /// It asks nobody who he is.
 #[test]
 fn the_server_without_a_door_is_used_by_the_crash_suite_alone() {
-    let crates = workspace::root().join("crates");
-    let naming: BTreeSet<_> = rust_files(&crates)
+    let naming: BTreeSet<_> = sources()
         .into_iter()
-        .filter(|file| names(&code(&fs::read_to_string(file).unwrap()), "LinkServer"))
-        .map(|file| file.strip_prefix(&crates).unwrap().iter().next().unwrap().to_owned())
+        .filter(|(_, code)| names(code, "LinkServer"))
+        .map(|(file, _)| file.iter().take(2).collect::<PathBuf>())
         .collect();
     // And by this test.
-    assert_eq!(naming, ["architecture", "crash-suite", "serve"].map(Into::into).into());
+    let allowed = ["crates/architecture", "crates/crash-suite", "crates/serve"];
+    assert_eq!(naming, allowed.map(PathBuf::from).into());
 }
 
 #[test]

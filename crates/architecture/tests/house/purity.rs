@@ -22,7 +22,7 @@ const MAY_BE_UNSAFE: [&str; 5] = [
     "crates/core/src/hint.rs",
     "crates/golden/src/abi.rs",
     "crates/shares/src/field/gf256/kernels.rs",
-    "crates/trace-plugin/src/qemu.rs",
+    "papers/trace-plugin/src/qemu.rs",
 ];
 
 #[test]

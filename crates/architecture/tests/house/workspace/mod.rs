@@ -12,6 +12,9 @@ pub(crate) fn root() -> PathBuf {
     here.ancestors().nth(2).expect("this crate lies two folders below the root").to_owned()
 }
 
+/// The folders of all crates: the product, and research on it.
+pub(crate) const CRATES: [&str; 2] = ["crates", "papers"];
+
 /// Asks cargo about it.
 pub(crate) fn cargo_metadata() -> MetadataCommand {
     let mut command = MetadataCommand::new();

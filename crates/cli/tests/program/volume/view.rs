@@ -176,7 +176,8 @@ fn no_output_replaces_what_is_of_another_kind() {
     std::os::unix::fs::symlink("disk.obl", world.path("link")).unwrap();
     let held = || ["key", "data"].map(|name| fs::read(world.path(name)).unwrap());
     let (before, state_before) = (held(), fs::read(&state).unwrap());
-    let figures = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/results/blocks/figures.json");
+    let figures =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/lab/results/blocks/figures.json");
     std::os::unix::fs::symlink(figures, world.path("figures.json")).unwrap();
     record(&world, VOLUME);
     let view = fs::read(world.path("disk.view")).unwrap();
