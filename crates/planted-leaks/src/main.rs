@@ -12,8 +12,8 @@ mod copy;
 mod leaks;
 mod report;
 mod switches;
-mod targets;
 mod test_runs;
+mod tests;
 mod verdict;
 mod workers;
 
@@ -27,8 +27,8 @@ use copy::Copy;
 use leaks::Leak;
 use report::Report;
 use switches::Batch;
-use targets::{Finders, TestTarget, full_name};
 use test_runs::TestRuns;
+use tests::{Test, TestProgram};
 use verdict::Verdict;
 
 /// Plants leaks in a copy of the workspace and checks that the tests find each.
@@ -62,35 +62,37 @@ fn main() -> ExitCode {
 
 /// Whether every leak was found.
 fn work(arguments: &Arguments, report: &Report) -> Result<bool, String> {
-    let chosen = choose(&arguments.only)?;
+    let all = leaks::all()?;
+    let chosen = choose(&all, &arguments.only)?;
     if arguments.list {
         chosen.into_iter().try_for_each(|leak| report.print(&report::listing(leak)))?;
         return Ok(true);
     }
+    let crates = workspace().join("crates");
     let room = room();
     let copy = room.join("workspace");
     let tests = TestRuns::new(&copy, room.join("target"));
-    let batch = build_together(&chosen, &copy, &tests)?;
-    must_pass(finders(batch.switched_leaks()), &tests)?;
+    let batch = build_together(&crates, &chosen, &copy, &tests)?;
+    must_pass(batch.switched_leaks(), &tests)?;
     let found_together = throw_switches(&batch, &tests, report)?;
     let found_alone = plant_alone(&batch.alone, &copy, &tests, report)?;
     Ok(found_together && found_alone)
 }
 
 /// Builds the tests with all leaks that can be built together.
-fn build_together(
-    leaks: &[&'static Leak],
+fn build_together<'l>(
+    crates: &'l Path,
+    leaks: &[&'l Leak],
     copy: &Path,
     tests: &TestRuns<'_>,
-) -> Result<Batch, String> {
+) -> Result<Batch<'l>, String> {
     let mut alone = BTreeSet::new();
     loop {
-        let batch = Batch::new(&workspace().join("crates"), leaks, &alone)?;
+        let batch = Batch::new(crates, leaks, &alone)?;
         Copy::take(&workspace(), copy, &batch.files)?;
         let mut blamed = BTreeSet::new();
         // Those of the others too: they must pass before anything is planted.
-        let targets = finders(leaks.iter().copied()).into_iter().map(|(target, _)| target);
-        if let Err(wrong) = tests.build(targets)? {
+        if let Err(wrong) = tests.build(&programs(leaks.iter().copied()))? {
             blamed = batch.blamed(&wrong.errors);
             if blamed.is_empty() {
                 return Err(format!("the tests do not compile with the switches:\n{wrong}"));
@@ -105,11 +107,13 @@ fn build_together(
 
 /// Proves that tests pass while no leak is planted, under the load under which they are to find one: what fails
 /// from load alone finds nothing.
-fn must_pass(finders: Vec<(TestTarget, Vec<&str>)>, tests: &TestRuns<'_>) -> Result<(), String> {
-    let each = finders.iter().flat_map(|(target, names)| names.iter().map(move |it| (target, *it)));
-    let failed = workers::at_once(each, |(target, name)| {
-        let failed = tests.run(target, &[name], None)?.0;
-        Ok((!failed.is_empty()).then(|| full_name(target, name)))
+fn must_pass<'l>(
+    leaks: impl Iterator<Item = &'l Leak>,
+    tests: &TestRuns<'_>,
+) -> Result<(), String> {
+    let each: BTreeSet<_> = leaks.flat_map(|leak| &leak.found_by).collect();
+    let failed = workers::at_once(each.into_iter(), |Test { program, name }| {
+        tests.run(program, &[name], None)
     })?;
     let failed: Vec<_> = failed.into_iter().flatten().collect();
     if failed.is_empty() {
@@ -119,7 +123,11 @@ fn must_pass(finders: Vec<(TestTarget, Vec<&str>)>, tests: &TestRuns<'_>) -> Res
 }
 
 /// Tries the leaks that have a switch. Whether all were found.
-fn throw_switches(batch: &Batch, tests: &TestRuns<'_>, report: &Report) -> Result<bool, String> {
+fn throw_switches(
+    batch: &Batch<'_>,
+    tests: &TestRuns<'_>,
+    report: &Report,
+) -> Result<bool, String> {
     let found = workers::at_once(batch.switched.iter(), |(number, leak)| {
         let verdict = Verdict::of(leak, tests, Some(*number))?;
         report.print(&verdict.line(leak))?;
@@ -130,7 +138,7 @@ fn throw_switches(batch: &Batch, tests: &TestRuns<'_>, report: &Report) -> Resul
 
 /// Tries the leaks that have none, each in a build of its own.
 fn plant_alone(
-    leaks: &[&'static Leak],
+    leaks: &[&Leak],
     root: &Path,
     tests: &TestRuns<'_>,
     report: &Report,
@@ -138,10 +146,10 @@ fn plant_alone(
     if leaks.is_empty() {
         return Ok(true);
     }
-    let files = leaks.iter().flat_map(|leak| leak.edits).map(|edit| edit.file);
+    let files = leaks.iter().flat_map(|leak| &leak.patches).map(|patch| &*patch.file);
     let readers = switches::with_readers(&workspace().join("crates"), files, Default::default())?;
     let copy = Copy::take(&workspace(), root, &readers)?;
-    must_pass(finders(leaks.iter().copied()), tests)?;
+    must_pass(leaks.iter().copied(), tests)?;
     let mut all_found = true;
     for leak in leaks {
         let verdict = plant(leak, &copy, tests)?;
@@ -156,7 +164,7 @@ fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, Stri
         Ok(planted) => planted,
         Err(reason) => return Ok(Verdict::NoLongerApplies(reason)),
     };
-    let built = tests.build(leak.found_by.iter().map(|finders| finders.target));
+    let built = tests.build(&programs([leak].into_iter()));
     let verdict = built.and_then(|built| match built {
         Err(wrong) => Ok(Verdict::DoesNotCompile(wrong)),
         Ok(()) => Verdict::of(leak, tests, None),
@@ -165,24 +173,17 @@ fn plant(leak: &Leak, copy: &Copy, tests: &TestRuns<'_>) -> Result<Verdict, Stri
     verdict
 }
 
-/// The tests that are to find leaks, each once, by their targets.
-fn finders(leaks: impl Iterator<Item = &'static Leak>) -> Vec<(TestTarget, Vec<&'static str>)> {
-    let mut targets: Vec<(TestTarget, BTreeSet<&str>)> = Vec::new();
-    for Finders { target, names } in leaks.flat_map(|leak| leak.found_by) {
-        match targets.iter_mut().find(|(known, _)| known == target) {
-            Some((_, known)) => known.extend(names.iter()),
-            None => targets.push((*target, names.iter().copied().collect())),
-        }
-    }
-    targets.into_iter().map(|(target, names)| (target, names.into_iter().collect())).collect()
+/// The programs of the tests that are to find leaks.
+fn programs<'l>(leaks: impl Iterator<Item = &'l Leak>) -> BTreeSet<TestProgram> {
+    leaks.flat_map(|leak| &leak.found_by).map(|test| test.program.clone()).collect()
 }
 
-fn choose(only: &[String]) -> Result<Vec<&'static Leak>, String> {
-    if let Some(unknown) = only.iter().find(|name| leaks::all().all(|leak| leak.name != **name)) {
+fn choose<'l>(all: &'l [Leak], only: &[String]) -> Result<Vec<&'l Leak>, String> {
+    if let Some(unknown) = only.iter().find(|name| all.iter().all(|leak| leak.name != **name)) {
         return Err(format!("there is no leak {unknown:?}: --list names them"));
     }
-    let is_chosen = |leak: &&Leak| only.is_empty() || only.iter().any(|name| name == leak.name);
-    Ok(leaks::all().filter(is_chosen).collect())
+    let is_chosen = |leak: &&Leak| only.is_empty() || only.contains(&leak.name);
+    Ok(all.iter().filter(is_chosen).collect())
 }
 
 fn workspace() -> PathBuf {

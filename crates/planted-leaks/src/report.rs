@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::json;
 
 use crate::leaks::Leak;
-use crate::targets::Finders;
+use crate::tests::Test;
 
 /// A line as JSON and as text.
 pub(crate) struct Line {
@@ -36,7 +36,7 @@ impl Report {
 }
 
 pub(crate) fn listing(leak: &Leak) -> Line {
-    let found_by: Vec<_> = leak.found_by.iter().flat_map(Finders::full_names).collect();
+    let found_by: Vec<_> = leak.found_by.iter().map(Test::to_string).collect();
     Line {
         json: json!({ "leak": leak.name, "shows": leak.shows, "found_by": found_by }),
         text: format!("{:32} {}", leak.name, leak.shows),

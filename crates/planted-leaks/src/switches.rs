@@ -16,7 +16,7 @@ use std::path::Path;
 
 use syn::visit::{self, Visit};
 
-use crate::leaks::Leak;
+use crate::leaks::{Edit, Leak, edited};
 
 /// The environment variable that holds the number of the leak whose switch is thrown.
 pub(crate) const VARIABLE: &str = "OBLIVIO_PLANTED_LEAK";
@@ -42,11 +42,11 @@ std::thread_local! {{
 }
 
 /// Leaks that are built together.
-pub(crate) struct Batch {
+pub(crate) struct Batch<'l> {
     /// Those with a switch, each with its number, which is not 0.
-    pub(crate) switched: Vec<(usize, &'static Leak)>,
+    pub(crate) switched: Vec<(usize, &'l Leak)>,
     /// Those without.
-    pub(crate) alone: Vec<&'static Leak>,
+    pub(crate) alone: Vec<&'l Leak>,
     /// What files become, by their paths below `crates/`.
     pub(crate) files: BTreeMap<String, String>,
     arms: Vec<Arm>,
@@ -59,14 +59,14 @@ struct Arm {
     leak: usize,
 }
 
-impl Batch {
+impl<'l> Batch<'l> {
     /// Gives a switch to all of `leaks` that can have one, but for those that must be `alone`.
     ///
     /// # Errors
     /// When a file of `crates` cannot be read, or is no Rust.
     pub(crate) fn new(
-        crates: &Path,
-        leaks: &[&'static Leak],
+        crates: &'l Path,
+        leaks: &[&'l Leak],
         alone: &BTreeSet<&str>,
     ) -> Result<Self, String> {
         let mut sources = Sources { crates, sources: BTreeMap::new() };
@@ -74,7 +74,7 @@ impl Batch {
             Self { switched: vec![], alone: vec![], files: BTreeMap::new(), arms: vec![] };
         let mut bodies: BTreeMap<(&str, usize), Vec<(usize, String)>> = BTreeMap::new();
         for (leak, number) in leaks.iter().zip(1..) {
-            let leaky = match alone.contains(leak.name) {
+            let leaky = match alone.contains(&*leak.name) {
                 true => None,
                 false => sources.leaky_bodies(leak)?,
             };
@@ -97,7 +97,7 @@ impl Batch {
         Ok(batch)
     }
 
-    pub(crate) fn switched_leaks(&self) -> impl Iterator<Item = &'static Leak> {
+    pub(crate) fn switched_leaks(&self) -> impl Iterator<Item = &'l Leak> {
         self.switched.iter().map(|(_, leak)| *leak)
     }
 
@@ -132,7 +132,7 @@ impl Batch {
     }
 
     /// The leaks in whose bodies the compiler finds errors.
-    pub(crate) fn blamed(&self, errors: &str) -> BTreeSet<&'static str> {
+    pub(crate) fn blamed(&self, errors: &str) -> BTreeSet<&'l str> {
         let places = errors.lines().filter_map(|line| {
             let (file, place) = line.split_once("--> crates/")?.1.split_once(':')?;
             let line: usize = place.split(':').next()?.parse().ok()?;
@@ -143,7 +143,7 @@ impl Batch {
         });
         let blamed: BTreeSet<_> = arms.map(|arm| arm.leak).collect();
         let is_blamed =
-            |(number, leak): &(usize, &'static Leak)| blamed.contains(number).then_some(leak.name);
+            |(number, leak): &(usize, &'l Leak)| blamed.contains(number).then_some(&*leak.name);
         self.switched.iter().filter_map(is_blamed).collect()
     }
 }
@@ -179,9 +179,9 @@ fn read(crates: &Path, file: &str) -> Result<String, String> {
 }
 
 /// The files that leaks are planted in, as they are.
-struct Sources<'c> {
-    crates: &'c Path,
-    sources: BTreeMap<&'static str, Source>,
+struct Sources<'l> {
+    crates: &'l Path,
+    sources: BTreeMap<&'l str, Source>,
 }
 
 struct Source {
@@ -191,10 +191,10 @@ struct Source {
 }
 
 /// Bodies of functions with a leak in them, by file and where the sound body starts.
-type LeakyBodies = BTreeMap<(&'static str, usize), String>;
+type LeakyBodies<'l> = BTreeMap<(&'l str, usize), String>;
 
-impl Sources<'_> {
-    fn get(&mut self, file: &'static str) -> Result<&Source, String> {
+impl<'l> Sources<'l> {
+    fn get(&mut self, file: &'l str) -> Result<&Source, String> {
         if !self.sources.contains_key(file) {
             let source = Source::new(read(self.crates, file)?)
                 .map_err(|cause| format!("{file} is no Rust: {cause}"))?;
@@ -203,26 +203,24 @@ impl Sources<'_> {
         Ok(&self.sources[file])
     }
 
-    /// What a leak makes of the bodies it changes. `None` if it changes anything else, or fits no more.
-    fn leaky_bodies(&mut self, leak: &Leak) -> Result<Option<LeakyBodies>, String> {
+    /// What a leak makes of the bodies it changes. `None` if it changes anything else, or does not fit.
+    fn leaky_bodies(&mut self, leak: &'l Leak) -> Result<Option<LeakyBodies<'l>>, String> {
         let mut leaky = LeakyBodies::new();
-        for edit in leak.edits {
-            let source = self.get(edit.file)?;
-            let places: Vec<_> = source.text.match_indices(edit.find).collect();
-            let [(start, _)] = places[..] else {
-                return Ok(None);
-            };
-            let found = start..start + edit.find.len();
-            let encloses = |body: &&Range<usize>| body.start < found.start && found.end < body.end;
-            let Some(body) = source.bodies.iter().find(encloses) else {
-                return Ok(None);
-            };
-            let sound = || source.text[body.clone()].to_owned();
-            let text = leaky.entry((edit.file, body.start)).or_insert_with(sound);
-            if !text.contains(edit.find) {
-                return Ok(None);
+        for patch in &leak.patches {
+            let source = self.get(&patch.file)?;
+            let Ok(edits) = patch.edits(&source.text) else { return Ok(None) };
+            let mut of_bodies: BTreeMap<usize, (&Range<usize>, Vec<Edit>)> = BTreeMap::new();
+            for edit in edits {
+                let encloses = |body: &&Range<usize>| {
+                    body.start < edit.range.start && edit.range.end < body.end
+                };
+                let Some(body) = source.bodies.iter().find(encloses) else { return Ok(None) };
+                of_bodies.entry(body.start).or_insert_with(|| (body, Vec::new())).1.push(edit);
             }
-            *text = text.replacen(edit.find, edit.replacement, 1);
+            for (start, (body, edits)) in of_bodies {
+                let text = edited(&source.text[body.clone()], &edits, start);
+                leaky.insert((&*patch.file, start), text);
+            }
         }
         Ok(Some(leaky))
     }
@@ -303,7 +301,8 @@ impl S {
 
     #[test]
     fn errors_are_blamed_on_the_bodies_they_are_in() {
-        let leaks: Vec<_> = leaks::all().take(2).collect();
+        let all = leaks::all().unwrap();
+        let leaks: Vec<_> = all.iter().take(2).collect();
         let mut batch = Batch {
             switched: (1..).zip(leaks.iter().copied()).collect(),
             alone: vec![],
@@ -318,17 +317,18 @@ impl S {
         assert!(text.contains("2 => { x }\n_ => {\n        let two = N + 1;"), "{text}");
         let wrong = text.lines().position(|line| line == "2 => { x }").unwrap() + 1;
         let errors = format!("error: no x\n  --> crates/s.rs:{wrong}:8\n");
-        assert_eq!(batch.blamed(&errors), BTreeSet::from([leaks[1].name]));
+        assert_eq!(batch.blamed(&errors), BTreeSet::from([&*leaks[1].name]));
     }
 
     /// One build is enough.
     #[test]
     fn all_leaks_have_a_switch_and_what_they_are_put_in_is_still_rust() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let all: Vec<_> = leaks::all().collect();
+        let leaks = leaks::all().unwrap();
+        let all: Vec<_> = leaks.iter().collect();
         let batch = Batch::new(&crates, &all, &BTreeSet::new()).unwrap();
         assert_eq!(batch.switched.len() + batch.alone.len(), all.len());
-        let alone: Vec<_> = batch.alone.iter().map(|leak| leak.name).collect();
+        let alone: Vec<_> = batch.alone.iter().map(|leak| &*leak.name).collect();
         assert!(alone.is_empty(), "each of these needs a build of its own: {alone:?}");
         for (file, text) in &batch.files {
             assert!(syn::parse_file(text).is_ok(), "{file}");

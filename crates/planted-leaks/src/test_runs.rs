@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use crate::switches;
-use crate::targets::{TestProgram, TestTarget};
+use crate::tests::TestProgram;
 
 /// The tests of one workspace, always built in the same place.
 pub(crate) struct TestRuns<'w> {
@@ -35,26 +35,22 @@ pub(crate) struct DoesNotCompile {
     pub(crate) errors: String,
 }
 
-/// The names of the tests that failed.
-pub(crate) struct Failed(pub(crate) Vec<String>);
-
 impl<'w> TestRuns<'w> {
     /// Those of `workspace`, built in `target_dir`.
     pub(crate) fn new(workspace: &'w Path, target_dir: PathBuf) -> Self {
         Self { workspace, target_dir, programs: Mutex::default() }
     }
 
-    /// Builds `targets`.
+    /// Builds the programs `wanted`.
     ///
     /// # Errors
     /// When cargo cannot be started.
     pub(crate) fn build(
         &self,
-        targets: impl Iterator<Item = TestTarget>,
+        wanted: &BTreeSet<TestProgram>,
     ) -> Result<Result<(), DoesNotCompile>, String> {
-        let wanted: BTreeSet<_> = targets.map(|target| target.program()).collect();
         let build = self
-            .cargo(&TestProgram::arguments(&wanted))
+            .cargo(&TestProgram::arguments(wanted))
             .args(["--no-run", "--message-format", "json-render-diagnostics"])
             .output()
             .map_err(|cause| format!("cargo cannot be started: {cause}"))?;
@@ -63,31 +59,30 @@ impl<'w> TestRuns<'w> {
             return Ok(Err(DoesNotCompile { errors }));
         }
         let said = String::from_utf8_lossy(&build.stdout);
-        self.programs()?.extend(said.lines().filter_map(|line| program(line, &wanted)));
+        self.programs()?.extend(said.lines().filter_map(|line| program(line, wanted)));
         Ok(Ok(()))
     }
 
-    /// Runs those tests of `target`, which has been built, that are named, with the switch of one leak thrown, or
-    /// none.
+    /// Runs the named tests of `program`, which has been built, with the switch of one leak thrown, or none.
+    /// Returns those that failed.
     ///
     /// # Errors
     /// When they cannot be started or ended without a result, or there is no test of one of these names.
     pub(crate) fn run(
         &self,
-        target: &TestTarget,
+        program: &TestProgram,
         names: &[&str],
         switch: Option<usize>,
-    ) -> Result<Failed, String> {
-        let in_program: Vec<_> = names.iter().map(|name| target.name_in_program(name)).collect();
+    ) -> Result<Vec<String>, String> {
         let Program { path, folder } = self
             .programs()?
-            .get(&target.program())
+            .get(program)
             .cloned()
-            .ok_or_else(|| format!("{target} was not built"))?;
+            .ok_or_else(|| format!("{program} was not built"))?;
         let mut tests = Command::new(path);
         tests
             .args(["--format", "pretty", "--exact"])
-            .args(&in_program)
+            .args(names)
             .current_dir(folder)
             // Nobody looks at a backtrace of a leak.
             .env("RUST_BACKTRACE", "0")
@@ -95,21 +90,22 @@ impl<'w> TestRuns<'w> {
         if let Some(leak) = switch {
             tests.env(switches::VARIABLE, leak.to_string());
         }
-        let run = tests.output().map_err(|cause| format!("{target} cannot be started: {cause}"))?;
+        let run =
+            tests.output().map_err(|cause| format!("{program} cannot be started: {cause}"))?;
         let text = String::from_utf8_lossy(&run.stdout);
         let results: Vec<_> = text.lines().filter_map(result).collect();
         let mut failed = Vec::new();
-        for (name, in_program) in names.iter().zip(&in_program) {
-            match results.iter().find(|(ran, _)| ran == in_program) {
+        for name in names {
+            match results.iter().find(|(ran, _)| ran == name) {
                 Some((_, true)) => {}
-                Some((_, false)) => failed.push((*name).to_owned()),
+                Some((_, false)) => failed.push(format!("{program} {name}")),
                 None => {
-                    return Err(format!("{target} has no result for a test {name:?}:\n{text}"));
+                    return Err(format!("{program} has no result for a test {name:?}:\n{text}"));
                 }
             }
         }
         if run.status.success() == failed.is_empty() {
-            Ok(Failed(failed))
+            Ok(failed)
         } else {
             Err(format!("the tests ended without a result ({}):\n{text}", run.status))
         }
@@ -144,7 +140,7 @@ fn program(line: &str, wanted: &BTreeSet<TestProgram>) -> Option<(TestProgram, P
     let (package, _version) = said["package_id"].as_str()?.split_once('#')?.1.split_once('@')?;
     let target = said["target"]["name"].as_str()?;
     let known = wanted.iter().find(|known| known.is(package, target))?;
-    Some((*known, Program { path, folder }))
+    Some((known.clone(), Program { path, folder }))
 }
 
 /// The test that a line tells of, and whether it passed.

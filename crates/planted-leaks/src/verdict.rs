@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::leaks::Leak;
 use crate::report::Line;
-use crate::targets::{Finders, full_name};
 use crate::test_runs::{DoesNotCompile, TestRuns};
+use crate::tests::{Test, by_program};
 
 /// What became of a leak.
 pub(crate) enum Verdict {
@@ -30,12 +30,11 @@ impl Verdict {
         switch: Option<usize>,
     ) -> Result<Self, String> {
         let mut found_by = Vec::new();
-        for Finders { target, names } in leak.found_by {
-            let failed = tests.run(target, names, switch)?.0;
-            found_by.extend(failed.iter().map(|test| full_name(target, test)));
+        for (program, names) in by_program(&leak.found_by) {
+            found_by.extend(tests.run(program, &names, switch)?);
         }
-        let all = leak.found_by.iter().flat_map(Finders::full_names);
-        let missed_by: Vec<_> = all.filter(|test| !found_by.contains(test)).collect();
+        let missed = leak.found_by.iter().map(Test::to_string);
+        let missed_by: Vec<_> = missed.filter(|test| !found_by.contains(test)).collect();
         Ok(match missed_by.is_empty() {
             true => Self::Found { by: found_by },
             false => Self::Survived { missed_by, found_by },
@@ -47,7 +46,7 @@ impl Verdict {
     }
 
     pub(crate) fn line(&self, leak: &Leak) -> Line {
-        let name = leak.name;
+        let name = &leak.name;
         match self {
             Self::Found { by } => Line {
                 json: json!({ "leak": name, "verdict": "found", "by": by }),

@@ -25,7 +25,7 @@
 //! | 4 | `crates/testkit/src/crash/small_volume.rs` | a variant of `SmallScheme`, also in `EACH`, whose length grows by one, in the order of `SCHEMES`; the compiler points at the two `match`es |
 //! | 5 | `crates/crash-suite/src/setups.rs` | setups of the crash suite: one as it is, one with `Device::Raw` and `SyncMoves::AtFlush`, one scheduled. If it needs servers, its setups are beside those of `shares` |
 //! | 6 | `crates/volume/tests/volume/NAME.rs` | what storage sees of it and nobody else tests; `scan.rs` beside it is the example. `mod NAME;` in `main.rs` there: without it no test runs, and nothing fails. A line in the list of `state_room.rs` there |
-//! | 7 | `crates/planted-leaks/src/leaks/NAME.rs` | a leak for each test of step 6 that looks for one, with a `mod` and an entry of `GROUPS`, whose length grows by one, in `mod.rs` there, and a constant in `targets.rs`. What an edit is to `find` must stand in your code |
+//! | 7 | `crates/planted-leaks/leaks/` | for each test of step 6 that looks for a leak, a patch and a row of `leaks.toml` |
 //! | 8 | `fuzz/fuzz_targets/volume.rs`, `state_file.rs` | a volume of it that lies are told of, and its sections; the number that picks among the volumes grows by one |
 //! | 9 | `docs/format.md`, `docs/threat-model.md` | its parameters, buckets, state and plans as bytes; what storage learns |
 //!

@@ -1,0 +1,97 @@
+//! The tests that are to find leaks, by their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+/// In place of the name of a program of integration tests: the unit tests of the library.
+const UNIT_TESTS: &str = "lib";
+
+/// A test, written as `core/engine privacy::leaves::are_uniform`: package without `oblivio-`,
+/// program, and name in the program.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Test {
+    pub(crate) program: TestProgram,
+    pub(crate) name: String,
+}
+
+/// Tests that are built together: the integration tests of a package of one name, or its unit tests.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TestProgram {
+    package: String,
+    name: String,
+}
+
+impl FromStr for Test {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once(' ').and_then(|(program, name)| {
+            let (package, program) = program.split_once('/')?;
+            let known =
+                PACKAGES.iter().find(|known| known.strip_prefix("oblivio-") == Some(package))?;
+            let program = TestProgram { package: (*known).to_owned(), name: program.to_owned() };
+            Some(Self { program, name: name.to_owned() })
+        });
+        parts.ok_or_else(|| {
+            format!("{text:?} is no test: write `core/engine module::name`, of one of {PACKAGES:?}")
+        })
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.program, self.name)
+    }
+}
+
+impl fmt::Display for TestProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let package = self.package.trim_start_matches("oblivio-");
+        write!(f, "{package}/{}", self.name)
+    }
+}
+
+/// Names of `tests`, each once, by their programs.
+pub(crate) fn by_program<'t>(
+    tests: impl IntoIterator<Item = &'t Test>,
+) -> BTreeMap<&'t TestProgram, Vec<&'t str>> {
+    let mut programs: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for Test { program, name } in tests.into_iter().collect::<BTreeSet<_>>() {
+        programs.entry(program).or_default().push(name.as_str());
+    }
+    programs
+}
+
+/// The packages with tests that are to find leaks. Cargo always gets all of them, so that it gives
+/// what is below them the same features each time, and builds it once.
+const PACKAGES: [&str; 7] = [
+    "oblivio-wire",
+    "oblivio-core",
+    "oblivio-shares",
+    "oblivio-store",
+    "oblivio-volume",
+    "oblivio-serve",
+    "oblivio-cli",
+];
+
+impl TestProgram {
+    /// The arguments of cargo that choose `programs`.
+    pub(crate) fn arguments(programs: &BTreeSet<Self>) -> Vec<&str> {
+        let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
+        let (units, integration): (Vec<&Self>, Vec<&Self>) =
+            programs.iter().partition(|program| program.name == UNIT_TESTS);
+        let units = units.first().map(|_| "--lib");
+        let integration = integration.iter().flat_map(|program| ["--test", &program.name]);
+        packages.chain(units).chain(integration).collect()
+    }
+
+    /// Whether it is the target of `package` with this name, as cargo calls them.
+    pub(crate) fn is(&self, package: &str, target: &str) -> bool {
+        let is_named = match &*self.name {
+            UNIT_TESTS => target == package.replace('-', "_"),
+            name => target == name,
+        };
+        is_named && package == self.package
+    }
+}
