@@ -14,7 +14,7 @@ mod small_disk;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use oblivio_serve::nbd::{NbdOptions, Service};
+use oblivio_nbd::{NbdOptions, Service};
 use small_disk::SmallDisk;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use oblivio_serve::nbd::{NbdOptions, Service, TlsFiles, TlsMode};
+use oblivio_nbd::{NbdOptions, Service, TlsFiles, TlsMode};
 use small_disk::{DISK_BYTES, SmallDisk};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};

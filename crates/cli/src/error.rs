@@ -5,15 +5,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
 use oblivio::{Error, ErrorKind};
+use oblivio_bucket_server::BucketServerError;
 use oblivio_lab::LabError;
-use oblivio_serve::buckets::BucketServerError;
-use oblivio_serve::fuse::MountError;
-use oblivio_serve::nbd::ServeError;
-use oblivio_serve::watch::WatchError;
+use oblivio_mount::fuse::MountError;
+use oblivio_nbd::ServeError;
 use oblivio_sim::SimError;
 use oblivio_store::OpenError;
 use oblivio_volume::VolumeError;
 use oblivio_volume::device::DiskErrorKind;
+use oblivio_watch::WatchError;
 
 /// Shells add it to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;

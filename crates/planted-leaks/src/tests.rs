@@ -65,13 +65,15 @@ pub(crate) fn by_program<'t>(
 
 /// The packages with tests that are to find leaks. Cargo always gets all of them, so that it gives
 /// what is below them the same features each time, and builds it once.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 9] = [
     "oblivio-wire",
     "oblivio-core",
     "oblivio-shares",
     "oblivio-store",
     "oblivio-volume",
-    "oblivio-serve",
+    "oblivio-nbd",
+    "oblivio-watch",
+    "oblivio-bucket-server",
     "oblivio-cli",
 ];
 

@@ -2,6 +2,8 @@
 //!
 //! - [`statistics`]: what can be told from the leaves of a view, with a stated rate of false alarms.
 //! - [`crash`]: a world in which machines die, to try durable volumes in.
+//! - [`machine`]: what tests need of the machine.
+//! - [`memory_disk`]: a disk in memory, for tests of what serves disks.
 //! - [`example_params`]: parameters of a volume, for superblocks.
 //! - [`WholeBuckets`]: a store that can do no more than a store must.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
@@ -10,6 +12,8 @@
 
 pub mod crash;
 mod example_params;
+pub mod machine;
+pub mod memory_disk;
 pub mod statistics;
 mod whole_buckets;
 pub mod workload;

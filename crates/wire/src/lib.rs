@@ -22,7 +22,7 @@
 //!
 //! It keeps nothing and hides nothing: what is in a message was sealed before. The link is sealed and says who is at the other end, and whoever
 //! watches it sees how long messages are and when they come. There are no features. The crates `oblivio-store` (a client) and
-//! `oblivio-serve` (a server) stand on it.
+//! `oblivio-bucket-server` stand on it.
 //!
 //! # The rooms
 //! | module | what it holds |

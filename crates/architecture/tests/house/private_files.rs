@@ -8,12 +8,15 @@ use crate::workspace::source::{code, rust_files};
 
 /// Sources that create files of volumes, of servers and of mounts. Reports and traces, which other
 /// commands write, follow the umask. Recorded views and their pictures are private in `files.rs`.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 10] = [
     "wire/src",
     "store/src",
     "shares/src",
     "volume/src",
-    "serve/src",
+    "nbd/src",
+    "mount/src",
+    "watch/src",
+    "bucket-server/src",
     "oblivio/src",
     "cli/src/volume",
 ];

@@ -4,7 +4,7 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oblivio_serve::nbd::{Listen, NbdOptions, serve};
+use oblivio_nbd::{Listen, NbdOptions, serve};
 use oblivio_volume::Disk;
 use oblivio_volume::device::{BlockDevice, DiskOp, call};
 use rand::RngExt;

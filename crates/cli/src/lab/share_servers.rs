@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use oblivio_bucket_server::{BucketLimits, BucketServer, BucketServerHandle, BucketServerOptions};
 use oblivio_core::durable::AnyStore;
 use oblivio_core::store::{LevelShape, TreeShape};
 use oblivio_core::{Error, ErrorKind};
@@ -12,7 +13,6 @@ use oblivio_lab::LabError;
 use oblivio_lab::link::Link;
 use oblivio_lab::relay::Relay;
 use oblivio_lab::s3oram::Servers;
-use oblivio_serve::buckets::{BucketLimits, BucketServer, BucketServerHandle, BucketServerOptions};
 use oblivio_store::{Location, StoreOptions};
 use oblivio_wire::keys::{AllowedClient, PeerServer, PublicKey, SecretKey};
 use tempfile::TempDir;

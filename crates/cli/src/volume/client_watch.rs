@@ -1,6 +1,6 @@
 //! Tells the owner when a server does not let clients in.
 
-use oblivio_serve::nbd::{Limits, NotLetIn, ServerHandle};
+use oblivio_nbd::{Limits, NotLetIn, ServerHandle};
 
 use crate::output;
 

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_serve::watch::is_own_name;
+use oblivio_watch::is_own_name;
 
 use crate::clock::Stopwatch;
 use crate::error::CliError;

@@ -7,9 +7,9 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oblivio_serve::fuse::{FuseMount, FuseOptions, MountError, mount_raw};
-use oblivio_serve::mount::registry::Registry;
-use oblivio_serve::mount::{
+use oblivio_mount::fuse::{FuseMount, FuseOptions, MountError, mount_raw};
+use oblivio_mount::registry::Registry;
+use oblivio_mount::{
     Filesystem, FilesystemMount, MakeFilesystem, MountOptions, Unmounted, check_system,
     mount_filesystem, refuse_deadlock, refuse_hiding, stay_out_of_reclaim, unmount_served,
 };

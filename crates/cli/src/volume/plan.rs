@@ -1,7 +1,7 @@
 //! `oblivio plan`: what a volume would cost.
 
 use oblivio_core::durable::{Fact, FactValue, number_of};
-use oblivio_serve::nbd::Limits;
+use oblivio_nbd::Limits;
 use oblivio_store::StoreKind;
 use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
 use oblivio_volume::keys::Cost as UnlockCost;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use oblivio_bucket_server::{Computed, WatchVolumes};
 use oblivio_core::store::Capabilities;
-use oblivio_serve::buckets::{Computed, WatchVolumes};
 use oblivio_shares::host::Watcher;
 use oblivio_shares::view::{WireRecorder, servers_seen_by};
 use oblivio_wire::keys::{AllowedClient, PublicKey};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use oblivio_serve::nbd::{BoundServer, Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, bind};
+use oblivio_nbd::{BoundServer, Listen, NbdOptions, ServerHandle, TlsFiles, TlsMode, bind};
 use oblivio_volume::Disk;
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::rescue::{RescuedDisk, Scratch};

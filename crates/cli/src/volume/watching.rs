@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use oblivio_core::durable::{Fact, number_of};
 use oblivio_core::store::BucketStore;
-use oblivio_serve::watch::{
-    BoundWatch, DrawnTree, OwnerSide, Shown, StorageSide, WatchLimits, WatchServer, bind,
-    drawn_trees,
-};
 use oblivio_shares::view::tree_of_server;
 use oblivio_store::BoxedStore;
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::insight::Insight;
 use oblivio_volume::volume::trees_of_scheme;
+use oblivio_watch::{
+    BoundWatch, DrawnTree, OwnerSide, Shown, StorageSide, WatchLimits, WatchServer, bind,
+    drawn_trees,
+};
 
 use super::recording::recorded;
 use crate::args::WatchArgs;

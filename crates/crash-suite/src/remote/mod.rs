@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
+use oblivio_bucket_server::{BucketLimits, LinkServer};
 use oblivio_core::store::TreeShape;
-use oblivio_serve::buckets::{BucketLimits, LinkServer};
 use oblivio_store::{Dial, OpenError, OpenErrorKind, RemoteMode, RemoteOptions, RemoteStore};
 use oblivio_testkit::crash::{CrashStore, CutAfter, LineEnd, World, line};
 use oblivio_volume::device::{DiskError, DiskErrorKind};

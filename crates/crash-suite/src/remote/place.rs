@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use oblivio_bucket_server::{Place, Shelving};
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
-use oblivio_serve::buckets::{Place, Shelving};
 use oblivio_store::{Condition, OpenError, OpenedStore, StoreOptions};
 use oblivio_testkit::crash::{CrashStore, LineEnd, World};
 

@@ -32,13 +32,14 @@ mod store_file;
 mod striped;
 mod view;
 mod watch;
-// What the tests of both crates need is said once.
-#[path = "../../../../serve/tests/servers/support/needs.rs"]
+// The testkit would switch on features of the program under test, so its file is included.
+#[path = "../../../../testkit/src/machine.rs"]
+#[allow(unreachable_pub, reason = "it is public in the testkit")]
 pub(crate) mod needs;
 #[path = "../../../../store/tests/file_systems/own_file_system.rs"]
 mod own_file_system;
-#[path = "../../../../serve/tests/servers/watch/reader.rs"]
+#[path = "../../../../watch/tests/watch_page/reader.rs"]
 mod page_reader;
-#[path = "../../../../serve/tests/servers/nbd/tools.rs"]
+#[path = "../../../../nbd/tests/nbd_server/tools.rs"]
 mod tools;
 mod world;

@@ -1,0 +1,342 @@
+//! What computes on the shares of one volume, for its client and for other servers.
+//!
+//! # The rules
+//! - One thing is done at a time. Whoever asks says who it is when it is its turn: so what an older connection has asked is refused however
+//!   late it comes, and a new one waits for what is under way.
+//! - What other servers deal passes that by: it is what is waited for.
+//! - It is opened when somebody needs it, and stays while somebody uses it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Shutdown;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use oblivio_shares::host::{Host, Mailbox};
+use oblivio_shares::message::{Refusal as NotSetUp, Setup};
+use oblivio_wire::FailureKind;
+use oblivio_wire::keys::PublicKey;
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+use super::admission::Ends;
+use super::lines::{Dealing, Lines, Whose};
+use super::place::Place;
+use super::refusal::Refusal;
+use super::service::Service;
+use super::volume::Caller;
+use super::working::GoesOn;
+
+/// Says why a server must not be what it is to be set up as.
+pub(super) type Check<'a> = dyn Fn(&Setup) -> Result<(), NotSetUp> + 'a;
+
+/// What a client asks, and is told meanwhile.
+pub(super) struct Asked<'a> {
+    pub(super) service: &'a Service,
+    pub(super) goes_on: &'a GoesOn<'a>,
+    pub(super) message: &'a [u8],
+}
+
+/// How often it is looked whether something else is over.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Of one volume. Whoever needs both locks takes `work` first.
+#[derive(Default)]
+pub(super) struct Computer {
+    /// Held while something is done.
+    work: Mutex<Option<Work>>,
+    /// What others need meanwhile.
+    inlet: Mutex<Option<Inlet>>,
+}
+
+struct Work {
+    host: Host,
+    /// There are some once it is set up.
+    lines: Option<Lines>,
+    /// Whoever may want to watch it was asked.
+    is_offered: bool,
+}
+
+struct Inlet {
+    setup: Option<Setup>,
+    mailbox: Arc<Mailbox>,
+    /// By the number of the server.
+    connected: BTreeMap<u8, Connected>,
+}
+
+/// A connection of another server. It ends with this.
+struct Connected {
+    who: Caller,
+    link: Box<dyn Ends>,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.link.end(Shutdown::Both);
+    }
+}
+
+/// Nothing is done any more until it is dropped.
+pub(super) struct Idle<'c> {
+    work: MutexGuard<'c, Option<Work>>,
+    computer: &'c Computer,
+}
+
+impl Computer {
+    /// Answers a message of the client, which says that it may still ask.
+    pub(super) fn compute(
+        &self,
+        place: &dyn Place,
+        may_ask: impl FnOnce() -> Result<(), Refusal>,
+        whose: &Whose,
+        Asked { service, goes_on, message }: Asked<'_>,
+        check: &Check<'_>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let mut work = self.work_when_free(goes_on);
+        may_ask()?;
+        let Work { host, lines, is_offered } = self.opened(&mut work, place)?;
+        let computing = service.computing()?;
+        if lines.is_none() && host.setup().is_some() {
+            *lines = Some(Lines::new(host, whose, computing));
+        }
+        if !*is_offered {
+            *is_offered = computing.offer(host, whose);
+        }
+        lines.iter().for_each(Lines::begin);
+        let is_given_up = AtomicBool::new(false);
+        let dealing = Dealing { lines: lines.as_ref(), service, goes_on, is_given_up };
+        let answer = host.answer(message, &dealing, check);
+        lines.iter().for_each(Lines::end);
+        if dealing.is_given_up.into_inner() {
+            // Who waits for this server learns it by the end of the link. There are others for what is asked next.
+            *lines = None;
+        }
+        if let Some(inlet) = &mut *self.inlet()
+            && inlet.setup.is_none()
+        {
+            inlet.setup = host.setup().cloned();
+        }
+        Ok(answer)
+    }
+
+    /// Lets another server in, instead of the connection that it had before. Answers its number.
+    pub(super) fn connect(
+        &self,
+        place: &dyn Place,
+        peer: PublicKey,
+        who: Caller,
+        link: Box<dyn Ends>,
+    ) -> Result<u8, Refusal> {
+        if self.inlet().as_ref().is_none_or(|inlet| inlet.setup.is_none()) {
+            // It may be set up at this moment.
+            self.opened(&mut self.work(), place)?;
+        }
+        let mut inlet = self.inlet();
+        let not_set_up = || {
+            let message = "there are no shares of this volume here: its client sets them up first";
+            Refusal::new(FailureKind::Refused, message)
+        };
+        let inlet = inlet.as_mut().ok_or_else(not_set_up)?;
+        let setup = inlet.setup.as_ref().ok_or_else(not_set_up)?;
+        let number = number_of(setup, peer).ok_or_else(|| {
+            let message = "this volume is shared with other servers than this one";
+            Refusal::new(FailureKind::Refused, message)
+        })?;
+        inlet.connected.insert(number, Connected { who, link });
+        inlet.mailbox.is_back(number);
+        Ok(number)
+    }
+
+    /// Takes what the server of this number has dealt.
+    pub(super) fn take(&self, number: u8, who: Caller, message: &[u8]) -> Result<(), Refusal> {
+        let inlet = self.inlet();
+        let inlet_of = inlet.as_ref().filter(|inlet| inlet.has(number, who));
+        let mailbox = inlet_of.map(|inlet| inlet.mailbox.clone());
+        drop(inlet);
+        let mailbox = mailbox.ok_or_else(|| {
+            let message = "there is a newer connection, or nobody has the volume open: call again";
+            Refusal::new(FailureKind::Failed, message)
+        })?;
+        mailbox.take(number, message).map_err(|_| Refusal::invalid("no server deals this here"))
+    }
+
+    /// The connection of the server of this number has ended. Answers whether it was connected until now.
+    pub(super) fn disconnect(&self, number: u8, who: Caller) -> bool {
+        let mut inlet = self.inlet();
+        let Some(inlet) = inlet.as_mut().filter(|inlet| inlet.has(number, who)) else {
+            return false;
+        };
+        inlet.connected.remove(&number);
+        inlet.mailbox.is_lost(number);
+        true
+    }
+
+    /// The server is to stop: what is done waits for no other server any more.
+    pub(super) fn give_up(&self) {
+        if let Some(Inlet { setup: Some(setup), mailbox, .. }) = &*self.inlet() {
+            setup.keys.iter().zip(1..).for_each(|(_, number)| mailbox.is_lost(number));
+        }
+    }
+
+    /// Waits for nobody: none if something is done at the moment.
+    pub(super) fn if_idle(&self) -> Option<Idle<'_>> {
+        self.work_if_free().map(|work| Idle { work, computer: self })
+    }
+
+    /// Whether it is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.inlet().is_some()
+    }
+
+    /// What somebody who panicked has left is not trusted.
+    fn work(&self) -> MutexGuard<'_, Option<Work>> {
+        self.work.lock().unwrap_or_else(|poisoned| {
+            self.work.clear_poison();
+            let mut work = poisoned.into_inner();
+            *work = None;
+            *self.inlet() = None;
+            work
+        })
+    }
+
+    fn work_if_free(&self) -> Option<MutexGuard<'_, Option<Work>>> {
+        match self.work.try_lock() {
+            Ok(work) => Some(work),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                drop(poisoned);
+                Some(self.work())
+            }
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Waits for what is under way, for an older connection.
+    fn work_when_free(&self, goes_on: &GoesOn<'_>) -> MutexGuard<'_, Option<Work>> {
+        loop {
+            if let Some(work) = self.work_if_free() {
+                return work;
+            }
+            thread::sleep(LOOK_EVERY);
+            goes_on();
+        }
+    }
+
+    fn inlet(&self) -> MutexGuard<'_, Option<Inlet>> {
+        self.inlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opened<'w>(
+        &self,
+        work: &'w mut Option<Work>,
+        place: &dyn Place,
+    ) -> Result<&'w mut Work, Refusal> {
+        if work.is_none() {
+            let host = open_host(place)?;
+            let inlet = Inlet {
+                setup: host.setup().cloned(),
+                mailbox: host.mailbox(),
+                connected: BTreeMap::new(),
+            };
+            *self.inlet() = Some(inlet);
+            *work = Some(Work { host, lines: None, is_offered: false });
+        }
+        work.as_mut().ok_or_else(Refusal::computes_nothing)
+    }
+}
+
+impl Idle<'_> {
+    /// Whether another server is connected.
+    pub(super) fn has_peers(&self) -> bool {
+        self.computer.inlet().as_ref().is_some_and(|inlet| !inlet.connected.is_empty())
+    }
+
+    /// Closes it, and ends the connections of others.
+    pub(super) fn close(&mut self) {
+        *self.work = None;
+        *self.computer.inlet() = None;
+    }
+}
+
+impl Inlet {
+    fn has(&self, number: u8, who: Caller) -> bool {
+        self.connected.get(&number).is_some_and(|connected| connected.who == who)
+    }
+}
+
+fn number_of(setup: &Setup, peer: PublicKey) -> Option<u8> {
+    let place = setup.keys.iter().position(|key| *key == peer.bytes())?;
+    u8::try_from(place + 1).ok().filter(|number| *number != setup.number)
+}
+
+fn open_host(place: &dyn Place) -> Result<Host, Refusal> {
+    let folder = place.shares().ok_or_else(Refusal::computes_nothing)?;
+    let draw_seed = || {
+        let mut seed = [0; 32];
+        SysRng.try_fill_bytes(&mut seed).map_err(io::Error::other)?;
+        Ok(seed)
+    };
+    Host::open(folder, draw_seed).map_err(|cause| {
+        if cause.kind() == io::ErrorKind::Unsupported {
+            return Refusal::new(FailureKind::UnknownVersion, cause.to_string());
+        }
+        let refusal = Refusal::io("open the shares of a volume", &cause);
+        match refusal.kind {
+            FailureKind::Damaged => {
+                let message = format!(
+                    "what it holds of the volume is damaged ({cause}): bring its folder back as it was, or make its shares anew with `oblivio shares repair`"
+                );
+                Refusal { message, ..refusal }
+            }
+            _ => refusal,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_shares::message::Dealt;
+    use oblivio_shares::sharing::Parties;
+    use oblivio_shares::tree::{Preset, Tree};
+
+    use super::*;
+    use crate::place::{ClientFolder, Shelving};
+
+    struct Nothing;
+
+    impl Ends for Nothing {
+        fn end(&self, _: Shutdown) {}
+    }
+
+    #[test]
+    fn a_server_has_the_number_of_its_key_and_deals_over_its_latest_connection_alone() {
+        let keys: Vec<_> = (1..=3).map(|number| [number; 32]).collect();
+        let parties = Parties::new(3, 1).unwrap();
+        let tree = Tree::new(1, Preset { slots: 4, accesses: 2 }).unwrap();
+        let setup = Setup { number: 2, parties, tree, block_bytes: 16, metadata_bytes: 0, keys };
+        let inlet =
+            Inlet { setup: Some(setup), mailbox: Arc::default(), connected: BTreeMap::new() };
+        let computer = Computer { inlet: Mutex::new(Some(inlet)), ..Computer::default() };
+        let place = ClientFolder("nowhere".into()).place("disk");
+        let connect = |key: u8, who| {
+            let key = PublicKey::of_bytes([key; 32]);
+            computer.connect(&*place, key, who, Box::new(Nothing)).ok()
+        };
+        // Itself, and one that is none of them.
+        assert_eq!([2, 4].map(|key| connect(key, 1)), [None; 2]);
+        assert_eq!(
+            [(1, 2), (3, 3), (3, 4)].map(|(key, who)| connect(key, who)),
+            [1, 3, 3].map(Some)
+        );
+        let dealt = Dealt { number: 0, attempt: 1, tile: 0, level: 1, shares: Vec::new() }.encode();
+        let takes = |number, who| computer.take(number, who, &dealt).is_ok();
+        assert!(takes(1, 2) && takes(3, 4));
+        assert!(!takes(3, 3) && !takes(3, 2) && !takes(2, 1));
+        // Nor does it end with an older one.
+        computer.disconnect(3, 3);
+        assert!(takes(3, 4));
+        computer.disconnect(3, 4);
+        assert!(!takes(3, 4));
+    }
+}

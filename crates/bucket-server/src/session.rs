@@ -1,0 +1,212 @@
+//! The number of the latest opening to write, in a small file beside the store.
+//!
+//! It is durable before anybody is told it: so a client that comes back after the server was killed is let in only if nobody has
+//! opened to write since. The file holds `oblivio-session-1 NUMBER` and a line end. It is replaced as a whole.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+use super::disk::{Disk, sync_folder};
+
+const NAME: &str = "session";
+const NAME_OF_NEXT: &str = "session.next";
+const PREFIX: &str = "oblivio-session-1 ";
+
+/// Bits of the first number of a volume.
+const FIRST_BITS: u32 = 48;
+
+/// That of the volume which lies in `folder`; none if nobody has opened it to write.
+pub(super) fn read(folder: &Path) -> io::Result<Option<u64>> {
+    let path = folder.join(NAME);
+    let found = match fs::metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    // Whoever reads something else may wait for ever.
+    let text = if found.is_file() { fs::read_to_string(&path)? } else { String::new() };
+    number_in(&text).map(Some).ok_or_else(|| {
+        let message = format!(
+            "{} is damaged: remove it, and the next opening to write draws a new number",
+            path.display()
+        );
+        io::Error::new(ErrorKind::InvalidData, message)
+    })
+}
+
+fn number_in(text: &str) -> Option<u64> {
+    text.strip_prefix(PREFIX)?.trim_end().parse().ok()
+}
+
+/// The one that follows. Where there is none, chance says it: a client of a volume that was removed cannot go on with another
+/// that was made under its name.
+pub(super) fn after(latest: Option<u64>) -> io::Result<u64> {
+    match latest {
+        Some(latest) => latest.checked_add(1).ok_or_else(|| ErrorKind::InvalidData.into()),
+        None => Ok(draw()? >> (u64::BITS - FIRST_BITS)),
+    }
+}
+
+/// A number by chance.
+pub(super) fn draw() -> io::Result<u64> {
+    SysRng.try_next_u64().map_err(io::Error::other)
+}
+
+/// Is durable when this returns.
+pub(super) fn write(disk: &impl Disk, folder: &Path, session: u64) -> io::Result<()> {
+    let next = folder.join(NAME_OF_NEXT);
+    let mut file = disk.create(&next)?;
+    disk.append(&mut file, format!("{PREFIX}{session}\n").as_bytes())?;
+    disk.sync(&file)?;
+    disk.rename(&next, &folder.join(NAME))?;
+    sync_folder(disk, folder)
+}
+
+/// Whatever of it is there.
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
+    [NAME_OF_NEXT, NAME].into_iter().try_for_each(|name| match fs::remove_file(folder.join(name)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::disk::System;
+
+    #[test]
+    fn a_number_stays_and_a_damaged_one_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        assert_eq!(read(folder).unwrap(), None);
+        let first = after(None).unwrap();
+        assert!(first >> FIRST_BITS == 0);
+        write(&System, folder, first).unwrap();
+        assert_eq!(read(folder).unwrap(), Some(first));
+        assert_eq!(after(Some(first)).unwrap(), first + 1);
+        assert!(after(Some(u64::MAX)).is_err());
+        for damaged in
+            ["", "7", "oblivio-session-1 x\n", "oblivio-session-1 99999999999999999999\n"]
+        {
+            fs::write(folder.join(NAME), damaged).unwrap();
+            assert_eq!(read(folder).unwrap_err().kind(), ErrorKind::InvalidData, "{damaged}");
+        }
+        remove(folder).unwrap();
+        // Nobody writes to a pipe that the operator has put there: it is not waited for.
+        let made = std::process::Command::new("mkfifo").arg(folder.join(NAME)).status();
+        assert!(made.unwrap().success());
+        assert_eq!(read(folder).unwrap_err().kind(), ErrorKind::InvalidData);
+        remove(folder).unwrap();
+        remove(folder).unwrap();
+        assert_eq!(read(folder).unwrap(), None);
+    }
+
+    /// A number is told when it is written: it must be there after whatever happens next.
+    #[test]
+    fn a_number_that_is_told_outlives_a_loss_of_power_and_is_whole_at_any_other() {
+        let folder = Path::new("volume");
+        for steps in 0.. {
+            let disk = Forgetful { steps_left: Cell::new(usize::MAX), ..Forgetful::default() };
+            write(&disk, folder, 7).unwrap();
+            disk.steps_left.set(steps);
+            let is_told = write(&disk, folder, 8).is_ok();
+            // What nobody made durable may be all the same.
+            for names in [&disk.names, &disk.durable_names] {
+                let number = disk.number(&names.borrow(), folder);
+                let is_sound = number == Some(8) || !is_told && number == Some(7);
+                assert!(is_sound, "after {steps} steps: {number:?}");
+            }
+            if is_told {
+                break;
+            }
+        }
+    }
+
+    /// A disk that goes off after so many steps, and forgets what was not made durable.
+    #[derive(Default)]
+    struct Forgetful {
+        steps_left: Cell<usize>,
+        files: RefCell<Vec<Written>>,
+        /// Which file has which name, now and after a loss of power.
+        names: RefCell<Names>,
+        durable_names: RefCell<Names>,
+    }
+
+    type Names = BTreeMap<PathBuf, usize>;
+
+    #[derive(Default)]
+    struct Written {
+        text: String,
+        durable_bytes: usize,
+    }
+
+    enum Handle {
+        File(usize),
+        Folder,
+    }
+
+    impl Forgetful {
+        fn step(&self) -> io::Result<()> {
+            let left = self.steps_left.get().checked_sub(1).ok_or(ErrorKind::BrokenPipe)?;
+            self.steps_left.set(left);
+            Ok(())
+        }
+
+        fn number(&self, names: &Names, folder: &Path) -> Option<u64> {
+            let file = &self.files.borrow()[*names.get(&folder.join(NAME))?];
+            number_in(&file.text[..file.durable_bytes])
+        }
+    }
+
+    impl Disk for Forgetful {
+        type File = Handle;
+
+        fn create(&self, path: &Path) -> io::Result<Handle> {
+            self.step()?;
+            let mut files = self.files.borrow_mut();
+            self.names.borrow_mut().insert(path.into(), files.len());
+            files.push(Written::default());
+            Ok(Handle::File(files.len() - 1))
+        }
+
+        fn open(&self, _: &Path) -> io::Result<Handle> {
+            self.step()?;
+            Ok(Handle::Folder)
+        }
+
+        fn append(&self, file: &mut Handle, bytes: &[u8]) -> io::Result<()> {
+            self.step()?;
+            let Handle::File(file) = file else { return Err(ErrorKind::IsADirectory.into()) };
+            self.files.borrow_mut()[*file].text.push_str(str::from_utf8(bytes).unwrap());
+            Ok(())
+        }
+
+        fn sync(&self, file: &Handle) -> io::Result<()> {
+            self.step()?;
+            match file {
+                Handle::File(file) => {
+                    let file = &mut self.files.borrow_mut()[*file];
+                    file.durable_bytes = file.text.len();
+                }
+                Handle::Folder => self.durable_names.borrow_mut().clone_from(&self.names.borrow()),
+            }
+            Ok(())
+        }
+
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.step()?;
+            let mut names = self.names.borrow_mut();
+            let file = names.remove(from).ok_or(ErrorKind::NotFound)?;
+            names.insert(to.into(), file);
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,750 @@
+//! One volume: who has it open, and as what.
+//!
+//! # The rules
+//! - At most one connection may write: the current one of the latest session. Every request looks, under the lock of the volume,
+//!   whether it comes from that one. So what an older connection has sent is refused however late it comes.
+//! - Readers come in while no connection may write. They are refused from the moment on when one may again: an owner is never
+//!   locked out by readers who were forgotten.
+//! - The store stays open for a while when its writer is gone, with all that was written and not flushed. Whoever comes back
+//!   meanwhile finds it there. Nothing is flushed that nobody asked for.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use oblivio_core::StoreError;
+use oblivio_core::store::{Capabilities, Piece, TreeShape, shapes_of};
+use oblivio_shares::host::Host;
+use oblivio_store::{BoxedStore, Condition, OpenedStore, StoreOptions};
+use oblivio_wire::keys::PublicKey;
+use oblivio_wire::message::put_data_head;
+use oblivio_wire::{FailureKind, Opened};
+
+use super::admission::Ends;
+use super::clock;
+use super::computer::{Asked, Check, Computer, Idle};
+use super::connection::Unanswered;
+use super::lines::Whose;
+use super::metrics::Metrics;
+use super::place::Place;
+use super::refusal::Refusal;
+use super::session;
+use super::trips::{self, Lengths};
+
+/// What readers are told: no session has this number, and none is resumed by it.
+const NO_SESSION: u64 = 0;
+
+/// Which connection.
+pub(super) type Caller = u64;
+
+/// As what a connection has a volume open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Writer,
+    Reader,
+    /// Reads, whoever has it open.
+    Looker,
+}
+
+/// Of one client, under one name. It need not be there.
+pub(super) struct Volume {
+    place: Box<dyn Place>,
+    /// Whoever needs it and the state waits for it first, or not at all.
+    computer: Computer,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<OpenStore>,
+    writer: Option<Caller>,
+    readers: BTreeSet<Caller>,
+    lookers: BTreeSet<Caller>,
+    /// Since when nobody has it open, by the clock.
+    idle_since: Duration,
+}
+
+struct OpenStore {
+    store: BoxedStore,
+    shapes: Vec<TreeShape>,
+    condition: Condition,
+    incarnation: u64,
+    can_write: bool,
+    /// Something was written that no flush has made durable.
+    is_unflushed: bool,
+}
+
+impl Volume {
+    pub(super) fn new(place: Box<dyn Place>) -> Self {
+        Self { place, computer: Computer::default(), state: Mutex::default() }
+    }
+
+    /// What somebody who panicked has left is not trusted: the store is opened again.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| {
+            self.state.clear_poison();
+            let mut state = poisoned.into_inner();
+            state.open = None;
+            state
+        })
+    }
+
+    pub(super) fn is_there(&self) -> Result<bool, Refusal> {
+        self.place.is_there().map_err(|cause| Refusal::io("look for a volume", &cause))
+    }
+
+    /// Makes it, and opens it to write. `check_room` says whether the client may have it.
+    pub(super) fn create(
+        &self,
+        who: Caller,
+        shapes: &[TreeShape],
+        check_room: impl FnOnce() -> Result<(), Refusal>,
+    ) -> Result<Opened, Refusal> {
+        let mut computer = self.idle_computer()?;
+        let mut state = self.state();
+        if self.is_there()? {
+            let message = "there is a volume of this name already";
+            return Err(Refusal::new(FailureKind::Exists, message));
+        }
+        check_room()?;
+        // What an interrupted creation or removal has left, or the operator has removed by hand.
+        *state = State::default();
+        computer.close();
+        let made = self.make(shapes);
+        let session = made.inspect_err(|_| self.place.clear_away())?;
+        state.open_store(&*self.place, &StoreOptions::default())?;
+        state.writer = Some(who);
+        state.opened(session)
+    }
+
+    /// The store is last: without it there is no volume.
+    fn make(&self, shapes: &[TreeShape]) -> Result<u64, Refusal> {
+        let made = self.place.make_ready().and_then(|()| self.next_session());
+        let session = made.map_err(|cause| Refusal::io("make a volume", &cause))?;
+        self.place.create(shapes)?;
+        Ok(session)
+    }
+
+    /// It is kept before anybody is told.
+    fn next_session(&self) -> io::Result<u64> {
+        let session = session::after(self.place.session()?)?;
+        self.place.keep_session(session)?;
+        Ok(session)
+    }
+
+    /// Opens it to write, and fences off whoever has it open.
+    pub(super) fn open_to_write(&self, who: Caller, metrics: &Metrics) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        state.be_open_to_write(&*self.place)?;
+        // Another session is going to read what the one before has written, and sends none of it again.
+        state.flush()?;
+        let next = self.next_session();
+        let session = next.map_err(|cause| Refusal::io("keep the number of a session", &cause))?;
+        state.take_over(who, metrics);
+        state.opened(session)
+    }
+
+    /// Goes on with a session, if it is the latest one. Its connection before is fenced off.
+    pub(super) fn resume(
+        &self,
+        who: Caller,
+        session: u64,
+        metrics: &Metrics,
+    ) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        if session == NO_SESSION || self.session()? != Some(session) {
+            metrics.fenced.one();
+            return Err(Refusal::fenced());
+        }
+        state.be_open_to_write(&*self.place)?;
+        state.take_over(who, metrics);
+        state.opened(session)
+    }
+
+    /// Opens it to read, if nobody has it open to write.
+    pub(super) fn open_to_read(
+        &self,
+        who: Caller,
+        may_be_cut_off: bool,
+    ) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        if state.writer.is_some() {
+            return Err(open_to_write_elsewhere());
+        }
+        if state.open.is_none() {
+            let options =
+                StoreOptions::default().with_read_only(true).with_may_be_cut_off(may_be_cut_off);
+            state.open_store(&*self.place, &options)?;
+        }
+        state.flush()?;
+        // With the number of a session, a reader could go on as its writer.
+        let opened = state.opened(NO_SESSION)?;
+        if opened.is_cut_off && !may_be_cut_off {
+            let message =
+                "a part of the store is gone: restore it from a backup, or rescue what is left";
+            return Err(Refusal::new(FailureKind::Damaged, message));
+        }
+        state.readers.insert(who);
+        Ok(opened)
+    }
+
+    /// Opens it to read, whoever has it open: it keeps nobody out, and nobody keeps it out.
+    pub(super) fn open_to_look(&self, who: Caller) -> Result<Opened, Refusal> {
+        let mut state = self.state();
+        self.check_is_there()?;
+        // Without it, an opening to write is refused: whoever looks before that is to know.
+        self.session()?;
+        if state.open.is_none() {
+            let options = StoreOptions::default().with_read_only(true);
+            state.open_store(&*self.place, &options)?;
+        }
+        let opened = state.opened(NO_SESSION)?;
+        state.lookers.insert(who);
+        Ok(opened)
+    }
+
+    /// Removes it, if nobody has it open.
+    pub(super) fn remove(&self) -> Result<(), Refusal> {
+        let mut computer = self.idle_computer()?;
+        let mut state = self.state();
+        self.check_is_there()?;
+        if !state.is_idle() {
+            return Err(Refusal::new(FailureKind::InUse, "somebody has this volume open"));
+        }
+        state.open = None;
+        computer.close();
+        self.place.remove().map_err(|cause| Refusal::io("remove a volume", &cause))
+    }
+
+    /// Until this is dropped, nothing is computed.
+    fn idle_computer(&self) -> Result<Idle<'_>, Refusal> {
+        self.computer.if_idle().ok_or_else(|| {
+            let message = "something is still computed on shares of this volume";
+            Refusal::new(FailureKind::InUse, message)
+        })
+    }
+
+    fn check_is_there(&self) -> Result<(), Refusal> {
+        self.is_there()?.then_some(()).ok_or_else(Refusal::no_volume)
+    }
+
+    fn session(&self) -> Result<Option<u64>, Refusal> {
+        self.place.session().map_err(|cause| Refusal::io("read the number of a session", &cause))
+    }
+
+    /// Appends the answer to `out`, as it is sent. `grant` is for its memory.
+    pub(super) fn read(
+        &self,
+        who: (Caller, Role),
+        number: u64,
+        pieces: &[Piece],
+        bytes_max: usize,
+        grant: impl FnOnce(u64) -> io::Result<()>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Unanswered> {
+        let measured = self.state().store_of(who)?.measure(pieces, bytes_max)?;
+        // Without the lock: who waits for memory does not keep others from the volume.
+        grant(measured.sum as u64)?;
+        put_data_head(out, number, measured.sum);
+        let mut state = self.state();
+        let open = state.store_of(who)?;
+        trips::read(&mut *open.store, pieces, &measured, out).map_err(Refusal::from)?;
+        Ok(())
+    }
+
+    pub(super) fn write(
+        &self,
+        who: (Caller, Role),
+        pieces: &[Piece],
+        bytes: &[u8],
+    ) -> Result<(), Refusal> {
+        let mut state = self.state();
+        let open = state.store_to_write_of(who)?;
+        let measured = open.measure(pieces, bytes.len())?;
+        if measured.sum != bytes.len() {
+            return Err(Refusal::invalid("a write has more bytes than its pieces"));
+        }
+        open.is_unflushed = true;
+        let written = trips::write(&mut *open.store, pieces, &measured, bytes);
+        written.map_err(|error| state.give_up(error))
+    }
+
+    pub(super) fn flush(&self, who: (Caller, Role), metrics: &Metrics) -> Result<(), Refusal> {
+        let mut state = self.state();
+        state.store_of(who)?;
+        if who.1 != Role::Writer {
+            return Ok(());
+        }
+        let begun = clock::now();
+        let flushed = state.flush();
+        metrics.flushes.took(clock::now().saturating_sub(begun));
+        flushed?;
+        // A file whose name was removed is gone as soon as nobody has it open.
+        self.check_is_there().inspect_err(|_| state.open = None)
+    }
+
+    /// Has what computes answer a message, for whoever may write; how far it is, for whoever has the volume open.
+    pub(super) fn compute(
+        &self,
+        who: (Caller, Role),
+        whose: &Whose,
+        asked: Asked<'_>,
+        check: &Check<'_>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let message = asked.message;
+        let may_ask = || {
+            let mut state = self.state();
+            if Host::asks_how_far(message) {
+                state.store_of(who).map(drop)
+            } else {
+                state.store_to_write_of(who).map(drop)
+            }
+        };
+        self.computer.compute(&*self.place, may_ask, whose, asked, check)
+    }
+
+    /// Another server comes to deal, by a connection that `link` ends. Answers the number of the server.
+    pub(super) fn join(
+        &self,
+        peer: PublicKey,
+        who: Caller,
+        link: Box<dyn Ends>,
+    ) -> Result<u8, Refusal> {
+        // If nobody else has it open, it is kept from now on.
+        self.state().idle_since = clock::now();
+        let joined = self.computer.connect(&*self.place, peer, who, link);
+        self.close_computer_if_useless(&self.state());
+        joined
+    }
+
+    /// It has dealt something.
+    pub(super) fn take_dealt(
+        &self,
+        server: u8,
+        who: Caller,
+        message: &[u8],
+    ) -> Result<(), Refusal> {
+        self.computer.take(server, who, message)
+    }
+
+    /// Its connection has ended. Answers whether it was connected until now.
+    pub(super) fn part(&self, server: u8, who: Caller) -> bool {
+        let was_connected = self.computer.disconnect(server, who);
+        self.close_computer_if_useless(&self.state());
+        was_connected
+    }
+
+    /// What computes is closed with the store, unless other servers have come to it.
+    fn close_computer_if_useless(&self, state: &State) {
+        if state.is_idle()
+            && state.open.is_none()
+            && let Some(mut computer) = self.computer.if_idle()
+            && !computer.has_peers()
+        {
+            computer.close();
+        }
+    }
+
+    /// A connection has ended.
+    pub(super) fn leave(&self, who: Caller) {
+        let mut state = self.state();
+        state.writer.take_if(|writer| *writer == who);
+        state.readers.remove(&who);
+        state.lookers.remove(&who);
+        if state.is_idle() {
+            state.idle_since = clock::now();
+            // Nothing is lost with a store all of which is durable. What the operator does with its file is seen at once.
+            state.open.take_if(|open| !open.is_unflushed);
+            self.close_computer_if_useless(&state);
+        }
+    }
+
+    /// Since when no client has used its store or what computes, of which one is open; none if somebody does, or both are closed.
+    pub(super) fn idle_since(&self) -> Option<Duration> {
+        let state = self.try_state()?;
+        let is_open = state.open.is_some() || self.computer.is_open();
+        (state.is_idle() && is_open).then_some(state.idle_since)
+    }
+
+    /// The server is to stop, and what it computes needs others.
+    pub(super) fn give_up_computing(&self) {
+        self.computer.give_up();
+    }
+
+    /// Whether what computes is open.
+    pub(super) fn computes(&self) -> bool {
+        self.computer.is_open()
+    }
+
+    /// Whether its store is open.
+    pub(super) fn is_open(&self) -> bool {
+        // Whoever has the lock works with the store.
+        self.try_state().is_none_or(|state| state.open.is_some())
+    }
+
+    /// Closes its store and what computes, if no client uses them. What was not flushed is lost.
+    pub(super) fn close_if_idle(&self) {
+        if let Some(mut state) = self.try_state()
+            && state.is_idle()
+        {
+            state.open = None;
+            self.computer.if_idle().iter_mut().for_each(Idle::close);
+        }
+    }
+
+    fn try_state(&self) -> Option<MutexGuard<'_, State>> {
+        match self.state.try_lock() {
+            Ok(state) => Some(state),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                drop(poisoned);
+                Some(self.state())
+            }
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl State {
+    fn is_idle(&self) -> bool {
+        self.writer.is_none() && self.readers.is_empty() && self.lookers.is_empty()
+    }
+
+    /// The store, for one who still has it.
+    fn store_of(&mut self, (who, role): (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
+        match role {
+            Role::Writer if self.writer != Some(who) => return Err(Refusal::fenced()),
+            Role::Reader if !self.readers.contains(&who) => return Err(open_to_write_elsewhere()),
+            Role::Looker if !self.lookers.contains(&who) => return Err(closed()),
+            Role::Writer | Role::Reader | Role::Looker => (),
+        }
+        self.open.as_mut().ok_or_else(closed)
+    }
+
+    /// The same, for one who may write.
+    fn store_to_write_of(&mut self, who: (Caller, Role)) -> Result<&mut OpenStore, Refusal> {
+        let open = self.store_of(who)?;
+        if who.1 != Role::Writer {
+            let message = "the volume is open to read only: open it to write";
+            return Err(Refusal::new(FailureKind::Refused, message));
+        }
+        Ok(open)
+    }
+
+    /// All that was written is durable.
+    fn flush(&mut self) -> Result<(), Refusal> {
+        let Some(open) = self.open.as_mut().filter(|open| open.can_write) else { return Ok(()) };
+        match open.store.flush() {
+            Ok(()) => open.is_unflushed = false,
+            Err(error) => return Err(self.give_up(error)),
+        }
+        Ok(())
+    }
+
+    /// A store that is open to write stays as it is, with all that was written.
+    fn be_open_to_write(&mut self, place: &dyn Place) -> Result<(), Refusal> {
+        if self.open.as_ref().is_some_and(|open| open.can_write) {
+            return Ok(());
+        }
+        self.readers.clear();
+        // First: it keeps others from writing.
+        self.open = None;
+        self.open_store(place, &StoreOptions::default())
+    }
+
+    fn open_store(&mut self, place: &dyn Place, options: &StoreOptions) -> Result<(), Refusal> {
+        let incarnation =
+            session::draw().map_err(|cause| Refusal::io("draw a random number", &cause))?;
+        let OpenedStore { store, mut condition } = place.open(options)?;
+        // It is for people to know. What cannot be looked at takes nothing.
+        condition.allocated_bytes += place.shares_allocated_bytes().unwrap_or_default();
+        check_parts(store.capabilities())?;
+        let shapes = shapes_of(&*store);
+        let can_write = !options.read_only;
+        self.open = Some(OpenStore {
+            store,
+            shapes,
+            condition,
+            incarnation,
+            can_write,
+            is_unflushed: false,
+        });
+        Ok(())
+    }
+
+    /// From now on it is `who` that may write.
+    fn take_over(&mut self, who: Caller, metrics: &Metrics) {
+        metrics.fenced.add(u64::from(self.writer.is_some()));
+        self.readers.clear();
+        self.writer = Some(who);
+    }
+
+    fn opened(&self, session: u64) -> Result<Opened, Refusal> {
+        let open = self.open.as_ref().ok_or_else(closed)?;
+        let Condition { allocated_bytes, is_cut_off, damage, mended } = open.condition.clone();
+        Ok(Opened {
+            session,
+            incarnation: open.incarnation,
+            shapes: open.shapes.clone(),
+            allocated_bytes,
+            is_cut_off,
+            damage,
+            mended,
+        })
+    }
+
+    /// After a failed write the store answers nothing more. The next who comes opens it again, and learns by the incarnation that
+    /// something may be lost.
+    fn give_up(&mut self, error: StoreError) -> Refusal {
+        self.open = None;
+        error.into()
+    }
+}
+
+impl OpenStore {
+    fn measure(&self, pieces: &[Piece], bytes_max: usize) -> Result<Lengths, Refusal> {
+        Lengths::of(&self.shapes, pieces, bytes_max)
+    }
+}
+
+fn open_to_write_elsewhere() -> Refusal {
+    Refusal::new(FailureKind::InUse, "another client has this volume open to write")
+}
+
+/// A client takes it for granted that it can ask for parts.
+fn check_parts(there_are: Capabilities) -> Result<(), Refusal> {
+    let missing = Capabilities::PARTS.missing_from(there_are);
+    if missing == Capabilities::NONE {
+        return Ok(());
+    }
+    let message = format!(
+        "the store that the server has for this volume cannot do what clients may ask for: {missing}; \
+         keep the volume in another"
+    );
+    Err(Refusal::new(FailureKind::Refused, message))
+}
+
+fn closed() -> Refusal {
+    Refusal::new(FailureKind::Failed, "the store was closed after an error: open it again")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use oblivio_core::geometry::BucketId;
+    use oblivio_core::store::{LevelShape, Part, TreeId};
+    use oblivio_core::view::{Event, Operation, Recorder};
+    use oblivio_store::OpenError;
+    use oblivio_testkit::WholeBuckets;
+    use oblivio_wire::Answer;
+    use oblivio_wire::message::DATA_BYTES;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::place::VolumeFolder;
+
+    const OWNER: (Caller, Role) = (1, Role::Writer);
+    const BUCKET_BYTES: usize = 200;
+
+    fn bucket() -> Piece {
+        Piece { tree: TreeId(0), bucket: BucketId::new(0, 0), part: Part::Whole }
+    }
+
+    /// One bucket.
+    fn shape() -> TreeShape {
+        TreeShape::new(vec![LevelShape {
+            buckets: 1,
+            slots: 0,
+            header_bytes: 8,
+            slots_offset: 8,
+            slot_bytes: 0,
+            bucket_bytes: BUCKET_BYTES as u64,
+        }])
+    }
+
+    fn place(folder: &TempDir) -> VolumeFolder {
+        VolumeFolder(folder.path().join("client/volume"))
+    }
+
+    /// A volume that its owner has made and written.
+    fn written(folder: &TempDir) -> (Volume, Opened) {
+        written_at(Box::new(place(folder)))
+    }
+
+    fn written_at(place: Box<dyn Place>) -> (Volume, Opened) {
+        let volume = Volume::new(place);
+        let made = volume.create(OWNER.0, &[shape()], || Ok(()));
+        // A process that another test has just forked holds the lock of the store until it runs its program.
+        let opened = made.or_else(|refusal| {
+            assert_eq!(refusal.kind, FailureKind::InUse, "{refusal:?}");
+            std::thread::sleep(Duration::from_millis(200));
+            volume.open_to_write(OWNER.0, &Metrics::default())
+        });
+        let opened = opened.unwrap();
+        volume.write(OWNER, &[bucket()], &[7; BUCKET_BYTES]).unwrap();
+        (volume, opened)
+    }
+
+    fn read(
+        volume: &Volume,
+        who: (Caller, Role),
+        grant: impl FnOnce(u64),
+    ) -> Result<Vec<u8>, Refusal> {
+        let mut answer = Vec::new();
+        let grant = |bytes| {
+            grant(bytes);
+            Ok(())
+        };
+        match volume.read(who, 3, &[bucket()], 1000, grant, &mut answer) {
+            Ok(()) => Ok(answer),
+            Err(Unanswered::Refused(refusal)) => Err(refusal),
+            Err(Unanswered::NoMemory(error)) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn what_somebody_who_panicked_has_left_is_opened_again_before_it_is_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, before) = written(&folder);
+        let metrics = Metrics::default();
+        let panic = || {
+            let in_the_middle = catch_unwind(AssertUnwindSafe(|| {
+                let _state = volume.state();
+                resume_unwind(Box::new("half done"))
+            }));
+            assert!(in_the_middle.is_err());
+        };
+        panic();
+        let refused = read(&volume, OWNER, |_| ()).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::Failed);
+        let after = volume.resume(2, before.session, &metrics).unwrap();
+        assert_ne!(after.incarnation, before.incarnation);
+        read(&volume, (2, Role::Writer), |_| ()).unwrap();
+        // Whoever looks for idle stores meets it as well, and takes it for no store that is in use.
+        panic();
+        assert!(!volume.is_open());
+        let last = volume.resume(3, before.session, &metrics).unwrap();
+        assert_ne!(last.incarnation, after.incarnation);
+    }
+
+    #[test]
+    fn what_was_removed_under_a_server_is_not_durable_and_is_not_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, _) = written(&folder);
+        volume.flush(OWNER, &Metrics::default()).unwrap();
+        std::fs::remove_dir_all(folder.path()).unwrap();
+        let refused = volume.flush(OWNER, &Metrics::default()).unwrap_err();
+        assert_eq!(refused.kind, FailureKind::NoVolume);
+        assert!(!volume.is_open());
+        volume.create(OWNER.0, &[shape()], || Ok(())).unwrap_err();
+        assert!(!folder.path().exists());
+    }
+
+    /// Whatever an older client has sent comes too late, also when nobody writes any more.
+    #[test]
+    fn who_was_fenced_off_stays_so_when_the_other_has_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, _) = written(&folder);
+        volume.open_to_write(2, &Metrics::default()).unwrap();
+        volume.write((2, Role::Writer), &[bucket()], &[9; BUCKET_BYTES]).unwrap();
+        volume.leave(2);
+        let late = volume.write(OWNER, &[bucket()], &[7; BUCKET_BYTES]).unwrap_err();
+        assert_eq!(late.kind, FailureKind::Fenced);
+        assert_eq!(read(&volume, OWNER, |_| ()).unwrap_err().kind, FailureKind::Fenced);
+    }
+
+    /// It reads what the one before has written, and sends none of it again when the server has lost it.
+    #[test]
+    fn what_was_written_is_durable_before_another_takes_the_volume_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let flushes = Arc::<AtomicUsize>::default();
+        let count = flushes.clone();
+        let counted = move |store| -> BoxedStore {
+            let count = count.clone();
+            Box::new(Recorder::new(store, move |event: &Event, _: &[u8]| {
+                count.fetch_add((event.operation == Operation::Flush).into(), Ordering::Relaxed);
+            }))
+        };
+        let (volume, _) = written_at(Box::new(Wrapped(place(&folder), counted)));
+        // One, if it had to be opened a second time.
+        let before = flushes.load(Ordering::Relaxed);
+        volume.open_to_write(2, &Metrics::default()).unwrap();
+        assert_eq!(flushes.load(Ordering::Relaxed), before + 1);
+    }
+
+    /// An answer takes memory, which others may have: who waits for it keeps nobody out, and what is read is what is there then.
+    #[test]
+    fn an_answer_has_its_memory_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (volume, _) = written(&folder);
+        let mut granted = 0;
+        let answer = read(&volume, OWNER, |bytes| {
+            granted = bytes;
+            volume.write(OWNER, &[bucket()], &[8; BUCKET_BYTES]).unwrap();
+        });
+        let answer = answer.unwrap();
+        assert_eq!(granted as usize, answer.len() - DATA_BYTES);
+        let data = Answer::Data { number: 3, bytes: vec![8; BUCKET_BYTES].into() };
+        assert_eq!(Answer::decode(&answer.into()), Ok(data));
+        let fenced = read(&volume, OWNER, |_| {
+            volume.open_to_write(2, &Metrics::default()).unwrap();
+        });
+        assert_eq!(fenced.unwrap_err().kind, FailureKind::Fenced);
+    }
+
+    /// A place whose stores are wrapped.
+    struct Wrapped<W>(VolumeFolder, W);
+
+    impl<W: Fn(BoxedStore) -> BoxedStore + Send + Sync> Place for Wrapped<W> {
+        fn is_there(&self) -> io::Result<bool> {
+            self.0.is_there()
+        }
+        fn make_ready(&self) -> io::Result<()> {
+            self.0.make_ready()
+        }
+        fn create(&self, shapes: &[TreeShape]) -> Result<(), OpenError> {
+            self.0.create(shapes)
+        }
+        fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+            let OpenedStore { store, condition } = self.0.open(options)?;
+            Ok(OpenedStore { store: self.1(store), condition })
+        }
+        fn remove(&self) -> io::Result<()> {
+            self.0.remove()
+        }
+        fn clear_away(&self) {
+            self.0.clear_away();
+        }
+        fn session(&self) -> io::Result<Option<u64>> {
+            self.0.session()
+        }
+        fn keep_session(&self, session: u64) -> io::Result<()> {
+            self.0.keep_session(session)
+        }
+    }
+
+    #[test]
+    fn a_store_without_parts_is_not_served() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(written(&folder));
+        let volume = Volume::new(Box::new(Wrapped(place(&folder), |store| -> BoxedStore {
+            Box::new(WholeBuckets(store))
+        })));
+        for refused in [
+            volume.open_to_write(2, &Metrics::default()),
+            volume.open_to_read(2, false),
+            volume.open_to_look(2),
+        ] {
+            let refused = refused.unwrap_err();
+            assert_eq!(refused.kind, FailureKind::Refused);
+            assert!(refused.message.contains("parts of buckets"), "{}", refused.message);
+        }
+        assert!(!volume.is_open());
+    }
+}

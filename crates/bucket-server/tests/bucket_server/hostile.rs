@@ -1,0 +1,428 @@
+//! Whoever does not keep to the protocol: strangers, and clients who are let in and should know better.
+
+use std::cell::RefCell;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use oblivio_bucket_server::BucketLimits;
+use oblivio_core::geometry::BucketId;
+use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
+use oblivio_wire::keys::PeerServer;
+use oblivio_wire::message::VERSION;
+use oblivio_wire::{Answer, FailureKind, OpenMode, Request};
+use proptest::prelude::*;
+
+use super::party::{
+    READ, Server, Someone, create, leaf, look, open_request, quick_limits, shapes, write_of,
+};
+use oblivio_testkit::memory_disk::{PATIENCE, wait_until};
+
+#[test]
+fn what_comes_out_of_turn_is_invalid_and_ends_the_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let invalid = [
+        Request::Hello { version: VERSION },
+        Request::Flush { number: 1 },
+        Request::Read { number: 1, pieces: vec![] },
+        write_of(1, 0, 1),
+    ];
+    for request in &invalid {
+        assert_eq!(server.greet(&alice).last_failure(request), FailureKind::Invalid);
+    }
+    for request in [look("disk"), open_request("disk", create())] {
+        let mut silent = server.try_call(&alice).unwrap();
+        assert_eq!(silent.last_failure(&request), FailureKind::Invalid, "before a hello");
+    }
+    drop(server.open(&alice, "disk", create()));
+    let resume = Request::Resume { name: "disk".into(), session: 1 };
+    let remove = Request::Remove { name: "disk".into() };
+    let again = open_request("disk", OpenMode::Write);
+    for request in [look("disk"), resume, remove, again, invalid[0].clone()] {
+        let (mut client, _) = server.open(&alice, "disk", OpenMode::Write);
+        assert_eq!(client.last_failure(&request), FailureKind::Invalid, "{request:?}");
+    }
+    let mut newer = server.try_call(&alice).unwrap();
+    let hello = Request::Hello { version: VERSION + 1 };
+    assert_eq!(newer.last_failure(&hello), FailureKind::UnknownVersion);
+    for garbage in [&b""[..], b"\0", b"GET / HTTP/1.1", &[255; 1000]] {
+        let mut client = server.greet(&alice);
+        client.try_send(garbage).unwrap();
+        assert_eq!(client.hear_failure(), FailureKind::Invalid);
+        client.expect_end();
+    }
+    let mut client = server.greet(&alice);
+    client.send_bytes(&u32::MAX.to_le_bytes()).unwrap();
+    assert_eq!(client.hear_failure(), FailureKind::Invalid);
+    client.expect_end();
+}
+
+#[test]
+fn shapes_that_no_store_can_hold_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let sound = shapes()[0].levels()[0];
+    let cases = [
+        vec![],
+        vec![LevelShape { bucket_bytes: u64::MAX, ..sound }],
+        vec![LevelShape { slot_bytes: u64::MAX, ..sound }],
+        vec![LevelShape { slots_offset: 0, ..sound }],
+        vec![LevelShape { buckets: u64::MAX, ..sound }],
+        vec![LevelShape { buckets: 0, ..sound }; 100],
+        vec![LevelShape { bucket_bytes: 0, ..sound }],
+    ];
+    for levels in cases {
+        let create = OpenMode::Create(vec![TreeShape::new(levels.clone())]);
+        let mut client = server.greet(&alice);
+        client.say(&open_request("odd", create));
+        // A tree of nothing is one.
+        if client.hear_opened_or_invalid() {
+            drop(client);
+            wait_until(|| server.metric("connections") == 0);
+            let remove = Request::Remove { name: "odd".into() };
+            server.greet(&alice).ask(&remove);
+        }
+        assert!(!folder.path().join("alice/odd").exists(), "{levels:?}");
+    }
+    assert_eq!(
+        server.greet(&alice).last_failure(&open_request("odd", OpenMode::Create(vec![]))),
+        FailureKind::Invalid
+    );
+}
+
+#[test]
+fn a_message_that_comes_a_byte_at_a_time_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start_with(folder.path(), &[&alice], quick_limits());
+    drop(server.open(&alice, "disk", create()));
+    let message = write_of(1, 1, 2).encode();
+    let frame = [&(message.len() as u32).to_le_bytes()[..], &message].concat();
+    let (mut slow, _) = server.open(&alice, "disk", OpenMode::Write);
+    // Silence is no message, and lasts as long as it likes.
+    thread::sleep(Duration::from_millis(700));
+    slow.write(1, 1);
+    let (length, rest) = frame.split_at(4);
+    slow.send_bytes(length).unwrap();
+    let was_left = rest.iter().any(|byte| {
+        thread::sleep(Duration::from_millis(5));
+        slow.send_bytes(&[*byte]).is_err()
+    });
+    assert!(was_left);
+    // A part of the length is a beginning, too.
+    let (mut slow, _) = server.open(&alice, "disk", OpenMode::Write);
+    assert_eq!(slow.read(1), 1);
+    slow.send_bytes(&frame[..1]).unwrap();
+    wait_until(|| server.metric("connections") == 0);
+}
+
+#[test]
+fn a_stranger_that_says_a_byte_at_a_time_is_left_in_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start_with(folder.path(), &[&Someone::called("alice")], quick_limits());
+    let mut stranger = TcpStream::connect(server.address).unwrap();
+    // The beginning of a long record of TLS.
+    stranger.write_all(&[0x16, 3, 1, 0x3f, 0xff]).unwrap();
+    let was_left = (0..400).any(|_| {
+        thread::sleep(Duration::from_millis(5));
+        stranger.write_all(&[1]).is_err()
+    });
+    assert!(was_left);
+}
+
+#[test]
+fn whoever_asks_for_much_and_takes_nothing_is_left_and_others_are_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    // Room for one such answer.
+    let limits = BucketLimits { memory_bytes_max: 32 << 20, ..quick_limits() };
+    let server = Server::start_with(folder.path(), &[&alice], limits);
+    drop(server.open(&alice, "disk", create()));
+    wait_until(|| server.metric("connections") == 0);
+    let greedy = [(); 4].map(|()| {
+        let (mut greedy, _) = server.open(&alice, "disk", READ);
+        greedy.say(&Request::Read { number: 1, pieces: vec![leaf(0); 30 << 10] });
+        greedy
+    });
+    let (mut reader, _) = server.open(&alice, "disk", READ);
+    assert_eq!(reader.read(0), 0);
+    wait_until(|| server.metric("connections") == 1);
+    drop(greedy);
+    let pieces = vec![leaf(0); 1 << 10];
+    let answer = reader.ask(&Request::Read { number: 1, pieces });
+    assert!(matches!(answer, Answer::Data { bytes, .. } if bytes.len() == 1 << 20));
+}
+
+/// All answers together take no more memory than the server has for them.
+#[test]
+fn an_answer_is_not_made_while_others_that_nobody_takes_have_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    // Her answer leaves no room for his.
+    let limits = BucketLimits { memory_bytes_max: 32 << 20, ..BucketLimits::default() };
+    let server = Server::start_with(folder.path(), &[&alice, &bob], limits);
+    let (mut greedy, _) = server.open(&alice, "disk", create());
+    let (mut reader, _) = server.open(&bob, "disk", create());
+    let much = |leaves: usize| Request::Read { number: 1, pieces: vec![leaf(0); leaves] };
+    greedy.say(&much(30 << 10));
+    // It was made, once its beginning is there.
+    greedy.link.reader.limit(Some(PATIENCE)).unwrap();
+    greedy.link.reader.read_exact(&mut [0; 4]).unwrap();
+    reader.say(&much(9 << 10));
+    reader.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
+    let early = reader.link.reader.read(&mut [0; 4]).unwrap_err().kind();
+    assert!([ErrorKind::TimedOut, ErrorKind::WouldBlock].contains(&early), "{early}");
+    // Short ones take next to nothing.
+    let (mut other, _) = server.open(&bob, "other", create());
+    assert_eq!(other.read(0), 0);
+    drop(greedy);
+    assert!(matches!(reader.hear(), Answer::Data { bytes, .. } if bytes.len() == 9 << 20));
+}
+
+/// Announces long messages on several connections, and sends nothing of them.
+fn announce(server: &Server, who: &Someone) -> Vec<super::party::Client> {
+    let announced = [32 << 20, 32 << 20, 22_369_621u32];
+    let silent = announced.map(|bytes| {
+        let mut client = server.greet(who);
+        client.send_bytes(&bytes.to_le_bytes()).unwrap();
+        client
+    });
+    silent.into()
+}
+
+/// Announced bytes take no memory. The silent connections stay for 30 s; no answer may need one of
+/// them to end.
+#[test]
+fn announced_messages_that_never_come_delay_no_other_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(Someone::called);
+    let server = Server::start(folder.path(), &[&alice, &bob, &carol]);
+    let (mut reader, _) = server.open(&carol, "disk", create());
+    let silent = [announce(&server, &alice), announce(&server, &bob)];
+    // A length that was sent has been read, most likely: without the bound the answer would come
+    // after 30 s.
+    thread::sleep(Duration::from_millis(100));
+    reader.say(&Request::Read { number: 1, pieces: vec![leaf(0); 128] });
+    reader.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
+    reader.link.reader.read_exact(&mut [0; 4]).unwrap();
+    assert_eq!(server.metric("connections"), 7);
+    drop(silent);
+}
+
+/// Answers that are not taken: however many clients take all they can get, the next one gets its
+/// own.
+#[test]
+fn clients_that_take_no_answers_leave_memory_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alice, bob, carol] = ["alice", "bob", "carol"].map(Someone::called);
+    let limits = BucketLimits { memory_bytes_max: 32 << 20, ..BucketLimits::default() };
+    let server = Server::start_with(folder.path(), &[&alice, &bob, &carol], limits);
+    let (mut reader, _) = server.open(&carol, "disk", create());
+    let much = |leaves: usize| Request::Read { number: 1, pieces: vec![leaf(0); leaves] };
+    let mut greedy = Vec::new();
+    for (who, name) in [(&alice, "a"), (&alice, "b"), (&bob, "a"), (&bob, "b")] {
+        let (mut client, _) = server.open(who, name, create());
+        client.say(&much(15 << 10));
+        greedy.push(client);
+        // Each is answered, or waits for memory.
+        thread::sleep(Duration::from_millis(50));
+    }
+    reader.say(&much(4 << 10));
+    reader.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
+    reader.link.reader.read_exact(&mut [0; 4]).unwrap();
+    assert_eq!(server.metric("connections"), 5);
+    drop(greedy);
+}
+
+fn peers(of: &[&Someone]) -> Option<Vec<PeerServer>> {
+    let peer = |(i, someone): (usize, &&Someone)| PeerServer {
+        key: someone.key.public(),
+        address: format!("127.0.0.1:{}", 9 + i),
+        label: None,
+    };
+    Some(of.iter().enumerate().map(peer).collect())
+}
+
+#[test]
+fn one_of_the_other_servers_takes_neither_seats_nor_memory_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alice, own, liar, honest] = ["alice", "own", "liar", "honest"].map(Someone::called);
+    let others = peers(&[&liar, &honest]);
+    let address = "127.0.0.1:0".parse().unwrap();
+    let limits = BucketLimits {
+        peer_connections_max: 16,
+        makes_room_after: Duration::from_millis(1500),
+        ..BucketLimits::default()
+    };
+    let server = Server::start_as(folder.path(), &[&alice], limits, (own.key, address), others);
+    let mut seats: Vec<_> = (0..8).map(|_| server.greet(&liar)).collect();
+    assert!(server.try_greet(&liar).is_none());
+    seats.truncate(5);
+    wait_until(|| server.metric("peers") == 5);
+    seats.extend(announce(&server, &liar));
+    thread::sleep(Duration::from_millis(100));
+    let mut client = server.greet(&honest);
+    client.say(&Request::Deal { message: vec![1; 1 << 20] });
+    client.link.reader.limit(Some(Duration::from_secs(20))).unwrap();
+    client.link.reader.read_exact(&mut [0; 4]).unwrap();
+    // A server deals nothing longer than a portion: what is longer is refused at once.
+    let mut client = server.greet(&honest);
+    client.send_bytes(&(5u32 << 20).to_le_bytes()).unwrap();
+    assert_eq!(client.hear_failure(), FailureKind::Invalid);
+    // Links that joined no volume make room after a while.
+    thread::sleep(Duration::from_millis(1600));
+    (0..8).for_each(|_| drop(server.greet(&honest)));
+    drop(seats);
+}
+
+#[test]
+fn strangers_of_all_kinds_get_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(30));
+    let says = (any::<bool>(), prop::collection::vec(any::<u8>(), 0..300));
+    let outcome = runner.run(&says, |(as_tls, mut says)| {
+        if as_tls && says.len() > 5 {
+            let length = (says.len() - 5) as u16;
+            says[..3].copy_from_slice(&[0x16, 3, 1]);
+            says[3..5].copy_from_slice(&length.to_be_bytes());
+        }
+        let mut stranger = TcpStream::connect(server.address).unwrap();
+        stranger.set_read_timeout(Some(PATIENCE)).unwrap();
+        // It may be left before it has said all.
+        let _ = stranger.write_all(&says);
+        let _ = stranger.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stranger.read_to_end(&mut answer);
+        prop_assert!(answer.len() < 100, "an alert at most");
+        Ok(())
+    });
+    outcome.unwrap();
+    drop(server.open(&alice, "disk", create()));
+}
+
+fn any_piece() -> impl Strategy<Value = Piece> {
+    let part = prop_oneof![
+        Just(Part::Whole),
+        Just(Part::Header),
+        (0..6u16).prop_map(Part::Slot),
+        any::<u16>().prop_map(Part::Slot)
+    ];
+    // Most are there, and many are parts of each other.
+    let tree = prop_oneof![9 => Just(0), 1 => any::<u16>()];
+    (tree, 0..8u8, any::<u64>(), part).prop_map(|(tree, level, index, part)| Piece {
+        tree: TreeId(tree),
+        bucket: BucketId::new(level, index & ((1 << level) - 1)),
+        part,
+    })
+}
+
+fn any_request() -> impl Strategy<Value = Request> {
+    let name = || prop_oneof![Just("disk".to_owned()), "[a-c]"];
+    let pieces = || prop::collection::vec(any_piece(), 0..6);
+    let mode = prop_oneof![
+        Just(create()),
+        Just(OpenMode::Write),
+        any::<bool>().prop_map(|may_be_cut_off| OpenMode::Read { may_be_cut_off }),
+    ];
+    prop_oneof![
+        1 => (name(), mode).prop_map(|(name, mode)| Request::Open { name, mode }),
+        1 => (name(), any::<u64>()).prop_map(|(name, session)| Request::Resume { name, session }),
+        1 => name().prop_map(|name| Request::Look { name }),
+        1 => name().prop_map(|name| Request::Remove { name }),
+        8 => (any::<u64>(), pieces()).prop_map(|(number, pieces)| Request::Read { number, pieces }),
+        8 => (any::<u64>(), pieces(), any::<u8>(), any::<bool>()).prop_map(
+            |(number, pieces, byte, is_short)| {
+                let bytes = pieces.iter().map(|piece| match piece.part {
+                    Part::Whole => 1024,
+                    Part::Header => 16,
+                    Part::Slot(_) => 100,
+                });
+                let bytes = bytes.sum::<usize>().saturating_sub(usize::from(is_short));
+                Request::Write { number, pieces, bytes: vec![byte; bytes] }
+            }
+        ),
+        2 => any::<u64>().prop_map(|number| Request::Flush { number }),
+    ]
+}
+
+#[derive(Clone, Debug)]
+enum Said {
+    Request(Request),
+    Changed(Request, prop::sample::Index, u8),
+    Garbage(Vec<u8>),
+    /// Bytes that are no frame.
+    Raw(Vec<u8>),
+}
+
+fn any_said() -> impl Strategy<Value = Said> {
+    prop_oneof![
+        6 => any_request().prop_map(Said::Request),
+        2 => (any_request(), any::<prop::sample::Index>(), any::<u8>())
+            .prop_map(|(request, at, byte)| Said::Changed(request, at, byte)),
+        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(Said::Garbage),
+        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(Said::Raw),
+    ]
+}
+
+/// It answers or leaves, never panics, and serves the next one.
+#[test]
+fn clients_who_say_anything_harm_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, bob) = (Someone::called("alice"), Someone::called("bob"));
+    let server = Server::start(folder.path(), &[&alice, &bob]);
+    let (mut owner, _) = server.open(&bob, "disk", create());
+    owner.write(1, 0x0b);
+    let owner = RefCell::new(owner);
+    drop(server.open(&alice, "disk", create()));
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(120));
+    let all = (any::<bool>(), prop::collection::vec(any_said(), 1..12));
+    let outcome = runner.run(&all, |(opens, all)| {
+        let mut client = server.greet(&alice);
+        if opens {
+            client.say(&open_request("disk", OpenMode::Write));
+        }
+        for said in all {
+            let message = match said {
+                Said::Raw(bytes) => {
+                    let _ = client.send_bytes(&bytes);
+                    continue;
+                }
+                Said::Request(request) => request.encode(),
+                Said::Changed(request, at, byte) => {
+                    let mut message = request.encode();
+                    let place = at.index(message.len());
+                    message[place] = byte;
+                    message
+                }
+                Said::Garbage(bytes) => bytes,
+            };
+            // It may have left.
+            let _ = client.try_send(&message);
+        }
+        client.cut.shutdown(std::net::Shutdown::Write).unwrap();
+        while client.try_hear().is_some() {}
+        prop_assert_eq!(owner.borrow_mut().read(1), 0x0b);
+        Ok(())
+    });
+    outcome.unwrap();
+    server.stop();
+}
+
+impl super::party::Client {
+    fn hear_opened_or_invalid(&mut self) -> bool {
+        match self.hear() {
+            Answer::Opened(_) => true,
+            Answer::Failed(failure) => {
+                assert_eq!(failure.kind, FailureKind::Invalid);
+                false
+            }
+            other => panic!("neither opened nor refused: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Who may write, and what is there when somebody comes back.
+
+use std::net::Shutdown;
+use std::thread;
+use std::time::Duration;
+
+use oblivio_bucket_server::BucketLimits;
+use oblivio_wire::{Answer, FailureKind, OpenMode, Request};
+
+use super::party::{READ, Server, Someone, create, open_request, write_of};
+use oblivio_testkit::memory_disk::wait_until;
+
+#[test]
+fn whoever_opens_to_write_fences_off_whoever_did_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut old, first) = server.open(&alice, "disk", create());
+    old.write(0, 1);
+    let (mut new, second) = server.open(&alice, "disk", OpenMode::Write);
+    assert!(second.session > first.session);
+    assert_eq!(second.incarnation, first.incarnation);
+    assert_eq!(new.read(0), 1);
+    new.write(0, 2);
+    // Its requests that are under way are refused, the first by name and the others with it.
+    (0..20).for_each(|number| old.say(&write_of(number, 0, 9)));
+    assert_eq!(old.hear_failure(), FailureKind::Fenced);
+    old.expect_end();
+    let resume = Request::Resume { name: "disk".into(), session: first.session };
+    assert_eq!(server.greet(&alice).last_failure(&resume), FailureKind::Fenced);
+    assert_eq!(new.read(0), 2);
+    assert!(server.metric("fenced_total") >= 1);
+}
+
+/// However requests of the old connection and of the new one meet.
+#[test]
+fn no_late_write_comes_after_one_of_the_connection_that_took_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut old, mut opened) = server.open(&alice, "disk", create());
+    for round in 0..20u8 {
+        // By turns, another client takes over, or the same one resumes.
+        let (mut new, again) = thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..100 {
+                    // What is under way to the server and what is not does not matter.
+                    let _ = old.try_say(&write_of(number, 5, 0xee));
+                }
+            });
+            thread::sleep(Duration::from_millis(u64::from(round) / 4));
+            let (mut new, again) = if round % 2 == 0 {
+                server.open(&alice, "disk", OpenMode::Write)
+            } else {
+                server.resume(&alice, "disk", opened.session)
+            };
+            new.write(5, round);
+            (new, again)
+        });
+        // If all came before, one that comes now is refused.
+        let _ = old.try_say(&write_of(100, 5, 0xee));
+        let mut number = 0;
+        let refused = loop {
+            match old.hear() {
+                Answer::Done { number: done } if done == number => number += 1,
+                Answer::Failed(failure) => break failure,
+                other => panic!("no answer to write {number}: {other:?}"),
+            }
+        };
+        assert_eq!((refused.number, refused.kind), (number, FailureKind::Fenced));
+        assert_eq!(new.read(5), round);
+        (old, opened) = (new, again);
+    }
+}
+
+#[test]
+fn what_was_not_flushed_survives_a_cut_and_a_half_dead_connection_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut client, opened) = server.open(&alice, "disk", create());
+    client.write(1, 0x11);
+    client.cut.shutdown(Shutdown::Both).unwrap();
+    let (mut second, again) = server.resume(&alice, "disk", opened.session);
+    assert_eq!((again.session, again.incarnation), (opened.session, opened.incarnation));
+    assert_eq!(second.read(1), 0x11);
+    // This time the server does not know that the connection is gone.
+    let (mut third, _) = server.resume(&alice, "disk", opened.session);
+    third.write(1, 0x33);
+    assert_eq!(second.last_failure(&write_of(1, 1, 0x22)), FailureKind::Fenced);
+    assert_eq!(third.read(1), 0x33);
+    // A session that has not been.
+    let resume = Request::Resume { name: "disk".into(), session: opened.session + 1 };
+    assert_eq!(server.greet(&alice).last_failure(&resume), FailureKind::Fenced);
+    let resume = Request::Resume { name: "other".into(), session: 0 };
+    assert_eq!(server.greet(&alice).last_failure(&resume), FailureKind::NoVolume);
+}
+
+#[test]
+fn a_session_survives_the_server_with_all_that_was_flushed() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut client, opened) = server.open(&alice, "disk", create());
+    client.write(1, 0x11);
+    client.flush();
+    client.write(2, 0x22);
+    server.stop();
+    client.expect_end();
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut client, again) = server.resume(&alice, "disk", opened.session);
+    assert_eq!(again.session, opened.session);
+    assert_ne!(again.incarnation, opened.incarnation);
+    assert_eq!(client.read(1), 0x11);
+    assert!([0, 0x22].contains(&client.read(2)));
+    let (_other, third) = server.open(&alice, "disk", OpenMode::Write);
+    assert!(third.session > again.session);
+    assert_eq!(third.incarnation, again.incarnation);
+}
+
+#[test]
+fn a_store_that_nobody_resumes_is_closed_and_another_incarnation_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let stores_kept_for = Duration::from_millis(100);
+    let limits = BucketLimits { stores_kept_for, ..BucketLimits::default() };
+    let server = Server::start_with(folder.path(), &[&alice], limits);
+    let (mut client, opened) = server.open(&alice, "disk", create());
+    client.write(1, 0x11);
+    client.flush();
+    // One that is silent keeps it.
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(server.metric("stores_open"), 1);
+    drop(client);
+    wait_until(|| server.metric("stores_open") == 0);
+    let (mut client, again) = server.resume(&alice, "disk", opened.session);
+    assert_ne!(again.incarnation, opened.incarnation);
+    assert_eq!(client.read(1), 0x11);
+}
+
+#[test]
+fn idle_stores_are_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let limits = BucketLimits { idle_stores_per_client_max: 2, ..BucketLimits::default() };
+    let server = Server::start_with(folder.path(), &[&alice], limits);
+    for name in ["a", "b", "c", "d"] {
+        let (mut client, _) = server.open(&alice, name, create());
+        client.write(1, 0x11);
+    }
+    wait_until(|| server.metric("connections") == 0);
+    wait_until(|| server.metric("stores_open") == 2);
+}
+
+#[test]
+fn readers_come_while_nobody_writes_and_never_keep_out_an_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut owner, opened) = server.open(&alice, "disk", create());
+    owner.write(1, 0x11);
+    let reading = open_request("disk", READ);
+    assert_eq!(server.greet(&alice).last_failure(&reading), FailureKind::InUse);
+    drop(owner);
+    wait_until(|| server.metric("connections") == 0);
+    // They see what the last writer has written, flushed or not.
+    let mut readers = [(); 2].map(|()| server.open(&alice, "disk", READ));
+    for (reader, seen) in &mut readers {
+        assert_eq!((seen.session, reader.read(1)), (0, 0x11));
+        reader.flush();
+    }
+    let [(mut first, _), (mut second, _)] = readers;
+    assert_eq!(first.last_failure(&write_of(1, 1, 9)), FailureKind::Refused);
+    let (mut owner, again) = server.resume(&alice, "disk", opened.session);
+    assert_eq!((again.incarnation, owner.read(1)), (opened.incarnation, 0x11));
+    let read = Request::Read { number: 1, pieces: vec![] };
+    assert_eq!(second.last_failure(&read), FailureKind::InUse);
+    // The same over a store that was opened to read.
+    owner.flush();
+    server.stop();
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut reader, seen) = server.open(&alice, "disk", READ);
+    assert_eq!((seen.session, reader.read(1)), (0, 0x11));
+    // What a reader is told resumes nothing.
+    let resumed = Request::Resume { name: "disk".into(), session: seen.session };
+    assert_eq!(server.greet(&alice).last_failure(&resumed), FailureKind::Fenced);
+    let (mut owner, last) = server.open(&alice, "disk", OpenMode::Write);
+    assert!(last.session > opened.session && last.incarnation != seen.incarnation);
+    assert_eq!(reader.last_failure(&read), FailureKind::InUse);
+    owner.write(1, 0x22);
+}
+
+#[test]
+fn a_store_that_was_cut_off_is_opened_by_those_who_ask_for_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut owner, _) = server.open(&alice, "disk", create());
+    owner.write(0, 0x11);
+    owner.flush();
+    server.stop();
+    let store = folder.path().join("alice/disk/buckets");
+    let file = std::fs::OpenOptions::new().write(true).open(&store).unwrap();
+    file.set_len(file.metadata().unwrap().len() - 5000).unwrap();
+    let server = Server::start(folder.path(), &[&alice]);
+    for mode in [READ, OpenMode::Write] {
+        let open = open_request("disk", mode);
+        assert_eq!(server.greet(&alice).last_failure(&open), FailureKind::Damaged);
+    }
+    let may_be = OpenMode::Read { may_be_cut_off: true };
+    let (mut reader, opened) = server.open(&alice, "disk", may_be);
+    assert!(opened.is_cut_off && !opened.damage.is_empty());
+    assert_eq!(reader.read(0), 0x11);
+    assert_eq!(
+        server.greet(&alice).last_failure(&open_request("disk", READ)),
+        FailureKind::Damaged
+    );
+}

@@ -1,0 +1,616 @@
+//! Servers that compute: who may ask them, and who may deal.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use oblivio_bucket_server::{BucketLimits, WatchVolumes};
+use oblivio_core::StoreErrorKind;
+use oblivio_core::store::{Answered, Patience};
+use oblivio_shares::client::Client as ShareClient;
+use oblivio_shares::field::Gf256;
+use oblivio_shares::host::Host;
+use oblivio_shares::message::{
+    Answer as ShareAnswer, Evict, HostEpoch, Point, Request as ShareRequest, Setup,
+};
+use oblivio_shares::sharing::{Parties, Share};
+use oblivio_shares::tree::{Preset, Tree};
+use oblivio_store::{BoxedStore, Location, StoreKind, StoreOptions};
+use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
+use oblivio_wire::link::Moment;
+use oblivio_wire::{Answer, FailureKind, OpenMode, Request, frame};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tempfile::TempDir;
+
+use super::bad_links::BadLinks;
+use super::party::{Client, READ, Server, Someone, create, open_request, shapes};
+use oblivio_testkit::memory_disk::wait_until;
+
+fn compute(message: &[u8]) -> Request {
+    Request::Compute { number: 4, message: message.to_vec() }
+}
+
+fn peer_of(client: &Someone, name: &str) -> Request {
+    Request::Peer { client: client.key.public(), name: name.into() }
+}
+
+fn at(key: PublicKey, address: SocketAddr) -> PeerServer {
+    PeerServer { key, address: address.to_string(), label: None }
+}
+
+/// One that is free.
+fn any_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// A server that computes with others, which are no more than keys.
+fn start(folder: &TempDir, clients: &[&Someone], peers: &[&Someone]) -> Server {
+    let own = Someone::called("server").key;
+    let peers = peers.iter().map(|peer| at(peer.key.public(), any_address())).collect();
+    let address = "127.0.0.1:0".parse().unwrap();
+    let limits = BucketLimits { connections_max: 2, ..BucketLimits::default() };
+    Server::start_as(folder.path(), clients, limits, (own, address), Some(peers))
+}
+
+#[test]
+fn a_server_without_peers_computes_nothing_and_says_how_it_would() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let server = Server::start(folder.path(), &[&alice]);
+    let (mut client, _) = server.open(&alice, "disk", create());
+    let refused = client.last_refusal(&compute(b"how far are you?"));
+    assert!(refused.contains("oblivio serve shares"), "{refused}");
+    let refused = server.greet(&alice).last_refusal(&peer_of(&alice, "disk"));
+    assert!(refused.contains("oblivio serve shares"), "{refused}");
+    assert_eq!(server.metric("requests_total{kind=\"compute\"}"), 1);
+}
+
+#[test]
+fn only_who_may_write_may_ask_what_computes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, peer) = (Someone::called("alice"), Someone::called("peer"));
+    let server = start(&folder, &[&alice], &[&peer]);
+    let (mut old, _) = server.open(&alice, "disk", create());
+    let (new, _) = server.open(&alice, "disk", OpenMode::Write);
+    assert_eq!(old.last_failure(&compute(b"late")), FailureKind::Fenced);
+    drop((old, new));
+    wait_until(|| server.metric("connections") == 0);
+    for mode in [READ, OpenMode::Look] {
+        let (mut client, _) = server.open(&alice, "disk", mode.clone());
+        // Whoever sees the volume may see how far it is.
+        let ShareAnswer::Epoch(epoch) = answer_of(&mut client, &ShareRequest::Epoch) else {
+            panic!("no epoch")
+        };
+        assert!(!epoch.is_set_up);
+        drop(client);
+        wait_until(|| server.metric("connections") == 0);
+        // Nor may it have servers call each other.
+        for asked in [&ShareRequest::Meet.encode()[..], b""] {
+            let (mut client, _) = server.open(&alice, "disk", mode.clone());
+            assert_eq!(client.last_failure(&compute(asked)), FailureKind::Refused);
+            drop(client);
+            wait_until(|| server.metric("connections") == 0);
+        }
+    }
+    assert_eq!(server.greet(&alice).last_failure(&compute(b"")), FailureKind::Invalid);
+    let deal = Request::Deal { message: vec![1] };
+    assert_eq!(server.greet(&alice).last_failure(&deal), FailureKind::Invalid);
+    let refused = server.greet(&alice).last_refusal(&peer_of(&alice, "disk"));
+    assert!(refused.contains("another server"), "{refused}");
+}
+
+#[test]
+fn a_server_comes_for_a_volume_that_there_is_and_for_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alice, peer, stranger] = ["alice", "peer", "stranger"].map(Someone::called);
+    let server = start(&folder, &[&alice], &[&peer]);
+    let _owner = server.open(&alice, "disk", create());
+    assert!(server.try_greet(&stranger).is_none());
+    for (client, name) in [(&stranger, "disk"), (&peer, "disk"), (&alice, "other")] {
+        let refused = server.greet(&peer).last_failure(&peer_of(client, name));
+        assert_eq!(refused, FailureKind::NoVolume, "{name}");
+    }
+    for strange in [
+        open_request("disk", OpenMode::Write),
+        compute(b""),
+        Request::Deal { message: vec![] },
+        Request::Remove { name: "disk".into() },
+    ] {
+        assert_eq!(server.greet(&peer).last_failure(&strange), FailureKind::Refused);
+    }
+}
+
+/// Neither kind takes seats of the other.
+#[test]
+fn servers_and_clients_have_seats_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (alice, peer) = (Someone::called("alice"), Someone::called("peer"));
+    let server = start(&folder, &[&alice], &[&peer]);
+    let servers: Vec<_> = (0..5).map(|_| server.greet(&peer)).collect();
+    assert_eq!((server.metric("connections"), server.metric("peers")), (0, 5));
+    let clients: Vec<_> = (0..2).map(|_| server.greet(&alice)).collect();
+    assert!(server.try_greet(&alice).is_none());
+    drop((servers, clients));
+    wait_until(|| server.metric("peers") == 0);
+}
+
+/// Servers that compute with each other, and one more that they know.
+pub(super) struct Circle {
+    servers: Vec<Server>,
+    pub(super) peers: Vec<PeerServer>,
+    stranger: Someone,
+    pub(super) alice: Someone,
+    folders: Vec<TempDir>,
+}
+
+/// One of them that is to come back.
+pub(super) struct Stopped {
+    server: usize,
+    address: SocketAddr,
+}
+
+impl Circle {
+    fn start(quota_bytes: Option<u64>) -> Self {
+        Self::of(3, quota_bytes)
+    }
+
+    /// Of so many servers.
+    pub(super) fn of(count: usize, quota_bytes: Option<u64>) -> Self {
+        Self::with(count, quota_bytes, BucketLimits::default())
+    }
+
+    /// Of so many servers. A link from one to another ends when so many bytes have come over it, which is counted.
+    pub(super) fn of_bad_links(count: usize, end_after: u64, ends: &Arc<AtomicU32>) -> Self {
+        let called_at = |address| BadLinks::start(address, end_after, ends);
+        Self::called(count, None, BucketLimits::default(), called_at)
+    }
+
+    fn with(count: usize, quota_bytes: Option<u64>, limits: BucketLimits) -> Self {
+        Self::called(count, quota_bytes, limits, |address| address)
+    }
+
+    /// `called_at` says where others call the server at an address.
+    fn called(
+        count: usize,
+        quota_bytes: Option<u64>,
+        limits: BucketLimits,
+        called_at: impl Fn(SocketAddr) -> SocketAddr,
+    ) -> Self {
+        let alice = Someone { quota_bytes, ..Someone::called("alice") };
+        let keys: Vec<_> = (0..count).map(|_| Someone::called("server").key).collect();
+        let stranger = Someone::called("stranger");
+        let addresses: Vec<_> = (0..=count).map(|_| any_address()).collect();
+        let public = keys.iter().map(SecretKey::public).chain([stranger.key.public()]);
+        let peers = public.zip(&addresses).map(|(key, address)| at(key, *address));
+        let peers: Vec<_> = peers.collect();
+        let folders: Vec<_> = keys.iter().map(|_| tempfile::tempdir().unwrap()).collect();
+        // The servers have them, and tests that come in their name.
+        for (key, folder) in keys.iter().zip(&folders) {
+            key.write(&folder.path().join(KEY_FILE)).unwrap();
+        }
+        let others =
+            peers.iter().zip(&addresses).map(|(peer, address)| at(peer.key, called_at(*address)));
+        let others: Vec<_> = others.collect();
+        let servers = keys.into_iter().zip(&folders).zip(addresses);
+        let servers = servers.map(|((key, folder), address)| {
+            let (limits, peers) = (limits.clone(), Some(others.clone()));
+            Server::start_as(folder.path(), &[&alice], limits, (key, address), peers)
+        });
+        let servers = servers.collect();
+        Self { servers, peers, stranger, alice, folders }
+    }
+
+    /// Somebody who has the key of one of them.
+    fn as_peer(&self, server: usize) -> Someone {
+        let key = SecretKey::read(&self.folders[server].path().join(KEY_FILE)).unwrap();
+        Someone { key, ..Someone::called("server") }
+    }
+
+    pub(super) fn stop(&mut self, server: usize) -> Stopped {
+        let old = self.servers.remove(server);
+        let stopped = Stopped { server, address: old.address };
+        old.stop();
+        stopped
+    }
+
+    pub(super) fn start_again(&mut self, Stopped { server, address }: Stopped) {
+        let (folder, peers) = (self.folders[server].path(), Some(self.peers.clone()));
+        let (limits, key) = (BucketLimits::default(), self.as_peer(server).key);
+        let new = Server::start_as(folder, &[&self.alice], limits, (key, address), peers);
+        self.servers.insert(server, new);
+    }
+
+    /// What the first of them is to be.
+    fn setup(&self) -> Setup {
+        Setup {
+            number: 1,
+            parties: Parties::new(3, 1).unwrap(),
+            tree: Tree::new(3, PRESET).unwrap(),
+            block_bytes: BLOCK_BYTES,
+            metadata_bytes: 0,
+            keys: self.peers[..3].iter().map(|peer| peer.key.bytes()).collect(),
+        }
+    }
+
+    /// Where a volume on all three is.
+    fn location(&self, name: &str) -> Location {
+        let key = self.folders[0].path().join("alice.key");
+        if !key.exists() {
+            self.alice.key.write(&key).unwrap();
+        }
+        let list = |shown: fn(&PeerServer) -> String| {
+            self.peers[..3].iter().map(shown).collect::<Vec<_>>().join(",")
+        };
+        let addresses = list(|peer| peer.address.clone());
+        let keys = list(|peer| peer.key.to_string().split_once(' ').unwrap().1.to_owned());
+        let url = format!("shares://{addresses}/{name}?server={keys}&key={}", key.display());
+        url.parse().unwrap()
+    }
+}
+
+const PRESET: Preset = Preset { slots: 24, accesses: 4 };
+const BLOCK_BYTES: usize = 500;
+const KEY_FILE: &str = "server.key";
+
+/// What one server answers.
+fn answer_of(client: &mut Client, request: &ShareRequest) -> ShareAnswer {
+    match client.ask(&compute(&request.encode())) {
+        Answer::Data { number: 4, bytes } => ShareAnswer::decode(&bytes).unwrap(),
+        other => panic!("nothing was computed: {other:?}"),
+    }
+}
+
+fn why_not(client: &mut Client, setup: Setup, kind: StoreErrorKind) -> String {
+    match answer_of(client, &ShareRequest::Setup(setup)) {
+        ShareAnswer::Refused(refusal) => {
+            assert_eq!(refusal.kind, kind, "{}", refusal.why);
+            refusal.why
+        }
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_server_is_set_up_with_those_it_knows_as_itself_and_within_the_quota() {
+    let circle = Circle::start(Some(10 << 20));
+    let (server, alice) = (&circle.servers[0], &circle.alice);
+    let (mut client, _) = server.open(alice, "disk", create());
+    let setup = circle.setup();
+    let refused =
+        why_not(&mut client, Setup { number: 2, ..setup.clone() }, StoreErrorKind::Refused);
+    assert!(refused.contains(&circle.peers[0].key.to_string()), "{refused}");
+    let stranger = Someone::called("stranger").key.public();
+    let mut keys = setup.keys.clone();
+    keys[2] = stranger.bytes();
+    let refused = why_not(&mut client, Setup { keys, ..setup.clone() }, StoreErrorKind::Refused);
+    assert!(refused.contains(&stranger.to_string()), "{refused}");
+    let tree = Tree::new(10, PRESET).unwrap();
+    let refused = why_not(&mut client, Setup { tree, ..setup.clone() }, StoreErrorKind::Full);
+    assert!(refused.contains("left of what this client may have"), "{refused}");
+    let peer = circle.as_peer(1);
+    let none = server.greet(&peer).ask(&peer_of(alice, "disk"));
+    assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup.clone())), ShareAnswer::Done);
+    // One that is none of this volume, and one that is.
+    let refused = server.greet(&circle.stranger).ask(&peer_of(alice, "disk"));
+    // A volume that is not set up, one of other servers, and none: the answer does not tell which.
+    let absent = server.greet(&peer).ask(&peer_of(alice, "absent"));
+    assert!(
+        matches!(&absent, Answer::Failed(it) if it.kind == FailureKind::NoVolume),
+        "{absent:?}"
+    );
+    assert_eq!((&none, &refused), (&absent, &absent));
+    let mut first = server.greet(&peer);
+    assert_eq!(first.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
+    // The newer connection takes the place of the older one.
+    let mut second = server.greet(&peer);
+    assert_eq!(second.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
+    first.expect_end();
+    let deal = Request::Deal { message: b"no message".to_vec() };
+    assert_eq!(second.last_failure(&deal), FailureKind::Invalid);
+    // The volume goes with its shares, and what they took.
+    let shares = circle.folders[0].path().join("alice/disk/shares");
+    assert!(shares.is_dir());
+    drop(client);
+    wait_until(|| {
+        server.greet(alice).ask(&Request::Remove { name: "disk".into() })
+            == Answer::Done { number: 0 }
+    });
+    assert!(!shares.parent().unwrap().exists());
+    let (mut client, _) = server.open(alice, "disk", create());
+    let ShareAnswer::Epoch(epoch) = answer_of(&mut client, &ShareRequest::Epoch) else {
+        panic!("no epoch")
+    };
+    assert!(!epoch.is_set_up);
+}
+
+#[test]
+fn shares_of_one_volume_count_for_the_quota_of_the_next() {
+    let setup = Circle::start(None).setup();
+    let shares = Host::file_bytes(&setup);
+    let store = StoreKind::File.bytes_needed(&shapes()).unwrap();
+    let circle = Circle::start(Some(2 * (store + shares) - 1));
+    let set_up = |name| {
+        let (mut client, _) = circle.servers[0].open(&circle.alice, name, create());
+        answer_of(&mut client, &ShareRequest::Setup(circle.setup()))
+    };
+    assert_eq!(set_up("one"), ShareAnswer::Done);
+    let ShareAnswer::Refused(refusal) = set_up("two") else { panic!("the quota is exceeded") };
+    assert_eq!(refusal.kind, StoreErrorKind::Full);
+    assert!(refusal.why.contains("left of what this client may have"), "{}", refusal.why);
+}
+
+/// A recorder that finds no room is not asked at every request whether it has some now: what it would see then lacks the beginning.
+#[test]
+fn whoever_cannot_watch_is_asked_once_while_a_volume_is_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let alice = Someone::called("alice");
+    let [own, one, other] = ["server", "one", "other"].map(Someone::called);
+    let keys = [&own, &one, &other].map(|it| it.key.public().bytes()).to_vec();
+    let peers = [&one, &other].map(|it| at(it.key.public(), any_address())).to_vec();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let asks = asked.clone();
+    let watch: Box<WatchVolumes> = Box::new(move |computed| {
+        assert_eq!(computed.name, "disk");
+        asks.fetch_add(1, Ordering::Relaxed);
+        None
+    });
+    let address = "127.0.0.1:0".parse().unwrap();
+    let (limits, watch) = (BucketLimits::default(), Some(watch));
+    let server = Server::start_watched(
+        folder.path(),
+        &[&alice],
+        limits,
+        (own.key, address),
+        Some(peers),
+        watch,
+    );
+    let (mut client, _) = server.open(&alice, "disk", create());
+    let (parties, tree) = (Parties::new(3, 1).unwrap(), Tree::new(3, PRESET).unwrap());
+    let setup =
+        Setup { number: 1, parties, tree, block_bytes: BLOCK_BYTES, metadata_bytes: 0, keys };
+    assert_eq!(answer_of(&mut client, &ShareRequest::Setup(setup)), ShareAnswer::Done);
+    assert_eq!(asked.load(Ordering::Relaxed), 0, "it is nothing yet that could be watched");
+    for _ in 0..3 {
+        assert!(matches!(
+            answer_of(&mut client, &ShareRequest::Epoch),
+            ShareAnswer::Epoch(HostEpoch { is_set_up: true, .. })
+        ));
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}
+
+/// Asks all servers of a store at once. All have to do it.
+fn ask_all(store: &mut BoxedStore, requests: Vec<ShareRequest>) -> Vec<Option<Vec<u8>>> {
+    let messages = requests.iter().map(|request| Some(request.encode())).collect();
+    let answered = store.servers().unwrap().ask(messages, Patience::Long);
+    let share = |answered: Option<Answered>| match ShareAnswer::decode(&answered.unwrap().unwrap())
+        .unwrap()
+    {
+        ShareAnswer::Share(share) => Some(share),
+        ShareAnswer::Done => None,
+        other => panic!("not done: {other:?}"),
+    };
+    answered.into_iter().map(share).collect()
+}
+
+/// A client whose blocks lie on servers.
+struct Blocks {
+    client: ShareClient<Gf256>,
+    coins: StdRng,
+    store: BoxedStore,
+    at: Point,
+}
+
+impl Blocks {
+    /// Of a volume that was just made.
+    fn set_up(circle: &Circle, mut store: BoxedStore) -> Self {
+        let setups = (1..=3).map(|number| Setup { number, ..circle.setup() });
+        ask_all(&mut store, setups.map(ShareRequest::Setup).collect());
+        let Setup { parties, tree, .. } = circle.setup();
+        let client = ShareClient::new(parties, tree, 8, BLOCK_BYTES).unwrap();
+        Self { client, coins: StdRng::seed_from_u64(1), store, at: Point::default() }
+    }
+
+    /// Answers what the block holds, and writes another.
+    fn exchange(&mut self, address: usize, next: u8) -> Vec<u8> {
+        let Self { client, coins, store, at } = self;
+        let (selected, selects) = client.select(address, coins).unwrap();
+        let at_now = *at;
+        let selects = selects.into_iter().map(|select| ShareRequest::Select { at: at_now, select });
+        let shares: Vec<_> = ask_all(store, selects.collect()).into_iter().flatten().collect();
+        let block = client.recover(&[1, 2, 3], &shares).unwrap().block;
+        let writes = client.write(&selected, &[next; BLOCK_BYTES], coins).unwrap().into_iter();
+        let writes = writes.map(|write| ShareRequest::Write { at: at_now, block: write.block });
+        ask_all(store, writes.collect());
+        at.written += 1;
+        if client.must_evict() {
+            let evicts = client.evict(coins).unwrap().into_iter();
+            let evicts = evicts.map(|evict| ShareRequest::Evict { evict, dealers: vec![1, 2, 3] });
+            ask_all(store, evicts.collect());
+            *at = Point { evictions: at.evictions + 1, written: 0 };
+        }
+        block.to_vec()
+    }
+}
+
+#[test]
+fn three_servers_evict_together_also_after_one_was_started_anew() {
+    let mut circle = Circle::start(None);
+    let location = circle.location("disk");
+    let store = location.create(&shapes(), &StoreOptions::default()).unwrap();
+    let mut blocks = Blocks::set_up(&circle, store);
+    let mut holds = [0; 8];
+    for round in 0..40u8 {
+        let address = usize::from(round) * 5 % 8;
+        assert_eq!(blocks.exchange(address, round + 1), [holds[address]; BLOCK_BYTES]);
+        holds[address] = round + 1;
+        if round == 21 {
+            let stopped = circle.stop(1);
+            circle.start_again(stopped);
+        }
+    }
+    let dealt =
+        |server: &Server, way: &str| server.metric(&format!("deals_total{{way=\"{way}\"}}"));
+    assert!(circle.servers.iter().all(|it| dealt(it, "in") > 0 && dealt(it, "out") > 0));
+    // Whoever opens it anew finds the servers as they are.
+    drop(blocks.store);
+    assert!(location.check_vacant().is_err());
+    blocks.store = location.open(&StoreOptions::default()).unwrap().store;
+    assert_eq!(blocks.exchange(3, 0), [holds[3]; BLOCK_BYTES]);
+    drop(blocks);
+    location.remove().unwrap();
+    location.check_vacant().unwrap();
+}
+
+/// What comes of it is the scheme's: here nobody waits for long, and all is as before.
+#[test]
+fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() {
+    let mut circle = Circle::start(None);
+    let options = StoreOptions::default().with_retry_for(Duration::from_secs(1));
+    let store = circle.location("disk").create(&shapes(), &options).unwrap();
+    let mut blocks = Blocks::set_up(&circle, store);
+    (1..4).for_each(|byte| drop(blocks.exchange(usize::from(byte), byte)));
+    let (selected, selects) = blocks.client.select(5, &mut blocks.coins).unwrap();
+    let at = blocks.at;
+    let selects = selects.into_iter().map(|select| ShareRequest::Select { at, select });
+    ask_all(&mut blocks.store, selects.collect());
+    let writes = blocks.client.write(&selected, &[5; BLOCK_BYTES], &mut blocks.coins).unwrap();
+    let writes = writes.into_iter().map(|it| ShareRequest::Write { at, block: it.block });
+    ask_all(&mut blocks.store, writes.collect());
+    let evicts = blocks.client.evict(&mut blocks.coins).unwrap();
+    let evict = |attempt: u64| -> Vec<_> {
+        let again = evicts.iter().map(|evict| Evict { attempt, ..evict.clone() });
+        again.map(|evict| ShareRequest::Evict { evict, dealers: vec![1, 2, 3] }).collect()
+    };
+    let stopped = circle.stop(2);
+    let in_time = Moment::now().after(Duration::from_secs(30));
+    let messages = evict(evicts[0].attempt).iter().map(|it| Some(it.encode())).collect();
+    let mut answered = blocks.store.servers().unwrap().ask(messages, Patience::Long);
+    let unreached = answered.pop().flatten().unwrap().unwrap_err();
+    assert_eq!(unreached.kind(), StoreErrorKind::Unreachable);
+    assert!(unreached.to_string().contains("could not be reached"), "{unreached}");
+    for answered in answered {
+        let answer = ShareAnswer::decode(&answered.unwrap().unwrap()).unwrap();
+        assert!(matches!(&answer, ShareAnswer::Refused(_)), "{answer:?}");
+    }
+    assert!(in_time.left().is_some());
+    circle.start_again(stopped);
+    wait_until(|| {
+        let asked = vec![None, None, Some(ShareRequest::Epoch.encode())];
+        let answered = blocks.store.servers().unwrap().ask(asked, Patience::Short);
+        answered[2].as_ref().is_some_and(Result::is_ok)
+    });
+    let attempt = blocks.client.next_attempt();
+    ask_all(&mut blocks.store, evict(attempt));
+    blocks.at = Point { evictions: 1, written: 0 };
+    for (address, byte) in [(1, 1), (2, 2), (3, 3), (5, 5), (6, 0)] {
+        assert_eq!(blocks.exchange(address, 9), [byte; BLOCK_BYTES]);
+    }
+}
+
+/// The first server is asked to evict a path, and the others are not: so it waits for them. Answers who has asked them, and which attempt it is.
+fn evict_alone(circle: &Circle) -> (Vec<Client>, u64) {
+    let open = |server: &Server| server.open(&circle.alice, "disk", create()).0;
+    let mut owners: Vec<_> = circle.servers.iter().map(open).collect();
+    for (owner, number) in owners.iter_mut().zip(1..) {
+        let setup = Setup { number, ..circle.setup() };
+        assert_eq!(answer_of(owner, &ShareRequest::Setup(setup)), ShareAnswer::Done);
+    }
+    let Setup { parties, tree, .. } = circle.setup();
+    let mut shares = ShareClient::<Gf256>::new(parties, tree, 8, BLOCK_BYTES).unwrap();
+    let evict = shares.evict(&mut StdRng::seed_from_u64(2)).unwrap().remove(0);
+    let attempt = evict.attempt;
+    // An eviction begins at a full root.
+    for written in 0..PRESET.accesses.into() {
+        let at = Point { written, ..Point::default() };
+        let write = ShareRequest::Write { at, block: Share::Drawn([2; 32]) };
+        assert_eq!(answer_of(&mut owners[0], &write), ShareAnswer::Done);
+    }
+    let evict = ShareRequest::Evict { evict, dealers: vec![1, 2, 3] };
+    owners[0].say(&compute(&evict.encode()));
+    wait_until(|| circle.servers[0].metric("deals_total{way=\"out\"}") == 2);
+    (owners, attempt)
+}
+
+/// A client takes a server that says nothing for gone: it is told that its eviction goes on, and that it waits for one of another.
+#[test]
+fn whoever_waits_is_told_that_the_server_works() {
+    let limits = BucketLimits { works_every: Duration::from_millis(50), ..BucketLimits::default() };
+    let mut circle = Circle::with(3, None, limits);
+    let (mut owners, _) = evict_alone(&circle);
+    let hear_often = |owner: &mut Client| {
+        (0..3).for_each(|_| assert_eq!(owner.hear(), Answer::Working));
+    };
+    hear_often(&mut owners[0]);
+    let (mut new, _) = circle.servers[0].open(&circle.alice, "disk", OpenMode::Write);
+    new.say(&compute(&ShareRequest::Epoch.encode()));
+    hear_often(&mut new);
+    circle.stop(0);
+}
+
+/// Whoever is told that servers have met begins an eviction, which needs all links.
+#[test]
+fn servers_have_met_when_they_say_so() {
+    let mut circle = Circle::start(None);
+    let open = |server: &Server| server.open(&circle.alice, "disk", create()).0;
+    let mut owners: Vec<_> = circle.servers.iter().map(open).collect();
+    for (owner, number) in owners.iter_mut().zip(1..) {
+        let setup = Setup { number, ..circle.setup() };
+        assert_eq!(answer_of(owner, &ShareRequest::Setup(setup)), ShareAnswer::Done);
+    }
+    let others = |circle: &Circle| [1, 2].map(|other| circle.servers[other].metric("peers"));
+    assert_eq!(others(&circle), [0, 0]);
+    assert_eq!(answer_of(&mut owners[0], &ShareRequest::Meet), ShareAnswer::Done);
+    assert_eq!(others(&circle), [1, 1]);
+    circle.stop(2);
+    owners.truncate(1);
+    let refused = answer_of(&mut owners[0], &ShareRequest::Meet);
+    let ShareAnswer::Refused(refusal) = refused else { panic!("not refused: {refused:?}") };
+    assert_eq!(refusal.kind, StoreErrorKind::Unreachable);
+    assert!(refusal.why.contains("server 3"), "{}", refusal.why);
+}
+
+#[test]
+fn a_server_that_is_stopped_waits_for_no_other() {
+    let mut circle = Circle::start(None);
+    let (mut owners, _) = evict_alone(&circle);
+    let in_time = Moment::now().after(Duration::from_secs(8));
+    circle.stop(0);
+    assert!(in_time.left().is_some());
+    // What was under way is answered.
+    assert!(matches!(owners[0].hear(), Answer::Data { .. }));
+}
+
+#[test]
+fn whoever_takes_over_waits_for_what_is_under_way_and_what_was_asked_before_comes_too_late() {
+    let circle = Circle::start(None);
+    let (server, alice) = (&circle.servers[0], &circle.alice);
+    let (mut owners, attempt) = evict_alone(&circle);
+    let mut old = owners.remove(0);
+    old.say(&compute(&ShareRequest::Epoch.encode()));
+    let (mut new, _) = server.open(alice, "disk", OpenMode::Write);
+    new.write(1, 1);
+    new.say(&compute(&ShareRequest::Epoch.encode()));
+    new.link.reader.limit(Some(Duration::from_millis(300))).unwrap();
+    assert!(frame::receive(&mut new.link.reader, 1000).is_err(), "it waits");
+    // What it has asked comes too late as well if another takes over meanwhile.
+    let (mut newest, _) = server.open(alice, "disk", OpenMode::Write);
+    newest.say(&compute(&ShareRequest::Epoch.encode()));
+    let remove = Request::Remove { name: "disk".into() };
+    assert_eq!(server.greet(alice).last_failure(&remove), FailureKind::InUse);
+    // They come, and go without having dealt anything.
+    for other in [1, 2] {
+        let mut peer = server.greet(&circle.as_peer(other));
+        assert_eq!(peer.ask(&peer_of(alice, "disk")), Answer::Done { number: 0 });
+    }
+    let Answer::Data { bytes, .. } = old.hear() else { panic!("no answer to what was under way") };
+    assert!(matches!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Refused(_)));
+    assert_eq!(old.hear_failure(), FailureKind::Fenced);
+    assert_eq!(new.hear_failure(), FailureKind::Fenced);
+    let Answer::Data { bytes, .. } = newest.hear() else { panic!("no answer to who has waited") };
+    let at = Point { written: PRESET.accesses.into(), ..Point::default() };
+    let epoch = HostEpoch { at, attempt, is_set_up: true };
+    assert_eq!(ShareAnswer::decode(&bytes).unwrap(), ShareAnswer::Epoch(epoch));
+}

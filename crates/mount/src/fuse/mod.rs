@@ -1,0 +1,208 @@
+//! A disk as a file: a FUSE file system that holds the single file `disk`, the raw image.
+//!
+//! The kernel does not cache the file: whatever uses it (a file system on a loop device, a virtual
+//! machine) has a cache of its own already, and writes to a cached file wait for each other. Many
+//! requests are in flight, and each is answered by the device's own callback.
+
+mod attributes;
+mod error;
+mod image;
+mod program;
+mod users;
+
+use std::ffi::OsStr;
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+use oblivio_volume::device::{BlockDevice, DiskOp, call};
+
+pub use self::attributes::DISK_NAME;
+pub use self::error::MountError;
+use self::image::Image;
+pub(crate) use self::program::{FUSERMOUNT, Program, UMOUNT};
+use self::users::Users;
+use crate::mountinfo::{self, DeviceNumber};
+
+/// What the kernel shows as the source of the mount.
+pub(crate) const SOURCE: &str = "oblivio";
+
+/// The kernel asks for whole pages, so a device must take one.
+const PAGE_BYTES: u32 = 4096;
+
+/// How long an unmounted file system may take to be let go of by the kernel.
+const LETTING_GO: Duration = Duration::from_secs(5);
+
+/// How often a mount may be found in use by somebody who does not know it: a program that is being started
+/// has all files open that the one has that starts it, until it is itself.
+const BUSY_MAX: u32 = 10;
+
+/// How long to wait then.
+const MOMENT: Duration = Duration::from_millis(25);
+
+/// How long the session takes to end once nobody has the file open.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// How a disk is shown as a file.
+#[derive(Clone, Debug, Default)]
+pub struct FuseOptions {
+    /// The file cannot be written.
+    pub read_only: bool,
+}
+
+/// A disk that is shown as a file, until it is dropped.
+pub struct FuseMount {
+    directory: PathBuf,
+    /// As what the kernel knows the mount.
+    number: Option<DeviceNumber>,
+    session: Option<BackgroundSession>,
+    users: Arc<Users>,
+    device: Arc<dyn BlockDevice>,
+}
+
+/// Shows `device` as the file `disk` in `directory`. Only the calling user sees it.
+///
+/// # Errors
+/// When the system has no FUSE, or `directory` cannot be mounted on.
+pub fn mount_raw(
+    device: Arc<dyn BlockDevice>,
+    directory: &Path,
+    options: &FuseOptions,
+) -> Result<FuseMount, MountError> {
+    let directory = mount_point(directory)?;
+    if device.request_bytes_max() < PAGE_BYTES {
+        return Err(MountError::UnfitDisk("its requests are shorter than a page of 4096 bytes"));
+    }
+    if !Path::new("/dev/fuse").exists() {
+        return Err(MountError::NoFuse);
+    }
+    if !rustix::process::geteuid().is_root() {
+        program::FUSERMOUNT.find()?;
+    }
+    let users = Arc::new(Users::default());
+    let image = Image::new(Arc::clone(&device), options, Arc::clone(&users));
+    let mounted = fuser::spawn_mount(image, &directory, &config(options));
+    let session = Some(mounted.map_err(MountError::Fuse)?);
+    let mut mount = FuseMount { directory, number: None, session, users, device };
+    mount.number = mountinfo::top_at(&mount.directory)?.map(|top| top.number);
+    Ok(mount)
+}
+
+/// `directory`, by the name the kernel knows it under.
+pub(crate) fn mount_point(directory: &Path) -> Result<PathBuf, MountError> {
+    let canonical = directory.canonicalize();
+    let is_there = canonical.ok().filter(|path| path.is_dir());
+    is_there.ok_or_else(|| MountError::NotADirectory(directory.to_path_buf()))
+}
+
+fn config(options: &FuseOptions) -> Config {
+    let mut config = Config::default();
+    let access = if options.read_only { MountOption::RO } else { MountOption::RW };
+    config.mount_options = vec![
+        MountOption::FSName(SOURCE.to_owned()),
+        MountOption::DefaultPermissions,
+        MountOption::NoExec,
+        access,
+    ];
+    config.acl = SessionACL::Owner;
+    config
+}
+
+impl FuseMount {
+    /// The file that shows the disk.
+    pub fn disk(&self) -> PathBuf {
+        self.directory.join(DISK_NAME)
+    }
+
+    /// Waits until somebody unmounted it, but no longer than `patience`. Says whether that is so.
+    pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
+        self.users.wait_until_ended(patience)
+    }
+
+    /// Waits until nobody has the file open, but no longer than `patience`. Says whether that is so.
+    pub(crate) fn wait_until_unused(&self, patience: Duration) -> bool {
+        self.users.wait_until_none(patience)
+    }
+
+    /// Unmounts, unless somebody did before, and makes all that was written durable. It stays
+    /// mounted when it is in use: try again later.
+    ///
+    /// # Errors
+    /// When the file is open, or the disk fails to become durable.
+    pub fn unmount(&mut self) -> Result<(), MountError> {
+        if self.session.is_none() {
+            return Ok(());
+        }
+        if self.is_at_its_place()? {
+            unmount_fuse(&self.directory, false)?;
+        }
+        if !self.users.wait_until_ended(LETTING_GO) {
+            return Err(MountError::Busy(self.directory.clone()));
+        }
+        let ended = self.session.take().map_or(Ok(()), BackgroundSession::join);
+        call(&*self.device, DiskOp::Flush).map_err(MountError::Disk)?;
+        ended.map_err(MountError::Fuse)
+    }
+
+    fn is_at_its_place(&self) -> Result<bool, MountError> {
+        let top = mountinfo::top_at(&self.directory)?;
+        Ok(self.number.is_some() && top.map(|top| top.number) == self.number)
+    }
+}
+
+impl Drop for FuseMount {
+    fn drop(&mut self) {
+        let Some(session) = self.session.take() else {
+            return;
+        };
+        if self.is_at_its_place().unwrap_or(false) {
+            // Nobody is left to be told.
+            let _ = unmount_fuse(&self.directory, true);
+        }
+        if !self.users.wait_until_ended(ENDING) {
+            // Who has the file open is served until they close it. Dropped now, the session would
+            // unmount whatever is at that place by then.
+            mem::forget(session);
+        }
+    }
+}
+
+/// Unmounts a FUSE file system; lazily, it disappears at once and ends with its last user.
+pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountError> {
+    let (program, lazy) = if rustix::process::geteuid().is_root() {
+        (UMOUNT, "--lazy")
+    } else {
+        (program::FUSERMOUNT, "-z")
+    };
+    let mut arguments = vec![];
+    if program == program::FUSERMOUNT {
+        arguments.push("-u".as_ref());
+    }
+    if lazily {
+        arguments.push(lazy.as_ref());
+    }
+    arguments.push(directory.as_os_str());
+    unmount_with(program, &arguments, directory)
+}
+
+/// Has `program` unmount `directory`, and try again a moment later if that is in use: [`BUSY_MAX`] times.
+pub(crate) fn unmount_with(
+    program: Program,
+    arguments: &[&OsStr],
+    directory: &Path,
+) -> Result<(), MountError> {
+    let unmount = || {
+        let unmounted = program.run(arguments).map(drop);
+        unmounted.map_err(|error| error.or_busy(directory))
+    };
+    for _ in 0..BUSY_MAX {
+        match unmount() {
+            Err(MountError::Busy(_)) => thread::sleep(MOMENT),
+            result => return result,
+        }
+    }
+    unmount()
+}

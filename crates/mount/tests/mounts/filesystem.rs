@@ -1,0 +1,560 @@
+//! A disk as a mounted file system, from an empty disk to a checked image.
+
+use std::env;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use oblivio_mount::fuse::{FuseOptions, mount_raw};
+use oblivio_mount::registry::{Registration, Registry};
+use oblivio_mount::{
+    FilesystemMount, MakeFilesystem, MountError, MountOptions, mount_filesystem, unmount_served,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use tempfile::TempDir;
+
+use oblivio_testkit::machine::can_mount;
+use oblivio_testkit::memory_disk::{MIB, MemoryDisk, PATIENCE, Shared, wait_until};
+
+const MAKE: MountOptions = MountOptions {
+    make: MakeFilesystem::IfEmpty,
+    filesystem: oblivio_mount::Filesystem::Ext4,
+    is_known_empty: true,
+    read_only: false,
+};
+
+/// A directory to mount on, and a registry of its own.
+struct Place {
+    directory: PathBuf,
+    registry: Registry,
+    home: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().canonicalize().unwrap().join("my disk");
+        fs::create_dir(&directory).unwrap();
+        let registry = Registry::at(&home.path().join("run")).unwrap();
+        Self { directory, registry, home }
+    }
+
+    fn mount(&self, disk: MemoryDisk, options: &MountOptions) -> Result<Mounted, MountError> {
+        let (shared, disk) = (disk.shared(), Arc::new(disk));
+        let watched = Arc::downgrade(&disk);
+        let registration = self.registry.register(&self.directory)?;
+        let mount = mount_filesystem(disk, &registration, options);
+        assert!(mount.is_ok() || watched.upgrade().is_none(), "the disk of a failed mount is held");
+        Ok(Mounted { mount: mount?, registration, shared })
+    }
+
+    /// What the kernel still has of this place: mounts and loop devices.
+    fn leftovers(&self) -> Vec<String> {
+        let home = self.home.path().to_str().unwrap();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let loops = loop_devices();
+        let lines = mounts.lines().chain(loops.lines());
+        lines.filter(|line| line.contains(home)).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Also after a panic, and whatever the test did not get to.
+        for line in self.leftovers() {
+            if let Some(device) = line.split(' ').find(|word| word.starts_with("/dev/loop")) {
+                let _ = Command::new("umount").args(["--lazy", device]).status();
+                let _ = Command::new("losetup").args(["--detach", device]).status();
+            }
+        }
+        for line in self.leftovers() {
+            if let Some(directory) = line.split(' ').nth(4) {
+                let directory = directory.replace("\\040", " ");
+                let _ = Command::new("umount").args(["--lazy", &directory]).status();
+            }
+        }
+    }
+}
+
+/// Fields are dropped in order: the record goes last.
+struct Mounted {
+    mount: FilesystemMount,
+    #[expect(dead_code, reason = "held")]
+    registration: Registration,
+    shared: &'static Shared,
+}
+
+/// Lines of device and file.
+fn loop_devices() -> String {
+    let arguments = ["--list", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"];
+    let output = Command::new("losetup").args(arguments).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn unmount(place: &Place) -> Result<(), MountError> {
+    unmount_served(&place.directory, &place.registry, PATIENCE).map(drop)
+}
+
+fn run(program: &str, arguments: &[&Path]) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
+}
+
+/// e2fsck finds nothing to mend.
+fn check_image(image: &[u8]) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), image).unwrap();
+    let output = Command::new("e2fsck").arg("-fn").arg(file.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// A tree of files with known contents.
+fn fill(directory: &Path) {
+    let mut random = StdRng::seed_from_u64(2);
+    for (number, bytes) in [0, 1, 4096, 100_000, 3_000_000].into_iter().enumerate() {
+        let mut data = vec![0; bytes];
+        random.fill_bytes(&mut data);
+        let inner = directory.join(format!("directory {number}"));
+        fs::create_dir(&inner).unwrap();
+        fs::write(inner.join("file"), data).unwrap();
+    }
+}
+
+fn same_trees(one: &Path, other: &Path) {
+    run("diff", &["--recursive".as_ref(), "--exclude=lost+found".as_ref(), one, other]);
+}
+
+#[test]
+fn a_disk_that_is_too_small_for_a_file_system_stays_empty() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    for kib in [16, 64, 96, 127] {
+        let disk = MemoryDisk::new(kib * MIB / 1024);
+        let shared = disk.shared();
+        let refused = place.mount(disk, &MAKE).map(drop);
+        assert!(matches!(refused, Err(MountError::TooSmall(_))), "{kib} KiB");
+        assert!(shared.image().iter().all(|byte| *byte == 0), "{kib} KiB");
+    }
+    place.mount(MemoryDisk::new(MIB / 8), &MAKE).unwrap().mount.unmount().unwrap();
+}
+
+/// So that nobody has to mend it by hand after a power loss.
+#[test]
+fn small_disks_have_a_journal_too() {
+    if !can_mount() {
+        return;
+    }
+    for mib in [2, 4, 7, 8] {
+        let place = Place::new();
+        let mut mounted = place.mount(MemoryDisk::new(mib * MIB), &MAKE).unwrap();
+        mounted.mount.unmount().unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), mounted.shared.image()).unwrap();
+        let output = Command::new("dumpe2fs").arg("-h").arg(file.path()).output().unwrap();
+        let description = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(description.contains("has_journal"), "{mib} MiB: {description}");
+    }
+}
+
+#[test]
+fn files_survive_from_mount_to_mount() {
+    if !can_mount() {
+        return;
+    }
+    let (place, source) = (Place::new(), tempfile::tempdir().unwrap());
+    fill(source.path());
+
+    let mut mounted = place.mount(MemoryDisk::new(64 * MIB), &MAKE).unwrap();
+    run("cp", &["-r".as_ref(), &source.path().join("."), &place.directory]);
+    File::open(&place.directory).unwrap().sync_all().unwrap();
+    same_trees(source.path(), &place.directory);
+    mounted.mount.unmount().unwrap();
+    let image = mounted.shared.image();
+    drop(mounted);
+    assert_eq!(place.leftovers(), [""; 0]);
+    check_image(&image);
+
+    // The file system is there already, so it is not made, though it may be.
+    let mounted = place.mount(MemoryDisk::holding(image), &MAKE).unwrap();
+    same_trees(source.path(), &place.directory);
+    drop(mounted);
+    assert_eq!(place.leftovers(), [""; 0]);
+    assert_eq!(fs::read_dir(&place.directory).unwrap().count(), 0);
+}
+
+#[test]
+fn what_was_synced_is_durable() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    let file = File::create(place.directory.join("file")).unwrap();
+    let before = mounted.shared.flushes.load(Ordering::SeqCst);
+    file.sync_all().unwrap();
+    assert!(mounted.shared.flushes.load(Ordering::SeqCst) > before);
+}
+
+#[test]
+fn trimmed_space_is_trimmed_on_the_disk() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mounted = place.mount(MemoryDisk::new(64 * MIB), &MAKE).unwrap();
+    mounted.shared.trimmed_bytes.store(0, Ordering::SeqCst);
+    run("fstrim", &[&place.directory]);
+    assert!(mounted.shared.trimmed_bytes.load(Ordering::SeqCst) > 30 * MIB);
+}
+
+#[test]
+fn whoever_unmounts_ends_it() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    fs::write(place.directory.join("file"), "content").unwrap();
+    assert!(!mounted.mount.wait_until_unmounted(Duration::from_millis(50)));
+    run("umount", &[&place.directory]);
+    assert!(mounted.mount.wait_until_unmounted(PATIENCE));
+    mounted.mount.unmount().unwrap();
+    assert_eq!(place.leftovers(), [""; 0]);
+    check_image(&mounted.shared.image());
+}
+
+#[test]
+fn a_file_system_in_use_stays_until_it_is_not() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    let path = place.directory.join("file");
+    let file = File::create(&path).unwrap();
+    let error = mounted.mount.unmount().unwrap_err();
+    assert!(matches!(error, MountError::Busy(_)), "{error}");
+    fs::write(&path, "still served").unwrap();
+    drop(file);
+    mounted.mount.unmount().unwrap();
+    assert_eq!(place.leftovers(), [""; 0]);
+}
+
+#[test]
+fn what_is_mounted_over_it_is_not_ours_to_unmount() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    run("umount", &["--lazy".as_ref(), &place.directory]);
+    assert!(mounted.mount.wait_until_unmounted(PATIENCE));
+    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "tmpfs".as_ref(), &place.directory]);
+    mounted.mount.unmount().unwrap();
+    assert_eq!(place.leftovers().len(), 1, "the tmpfs stays");
+}
+
+#[test]
+fn what_is_mounted_over_one_in_use_is_not_ours_to_unmount() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    let file = File::create(place.directory.join("file")).unwrap();
+    run("umount", &["--lazy".as_ref(), &place.directory]);
+    run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "tmpfs".as_ref(), &place.directory]);
+    let error = mounted.mount.unmount().unwrap_err();
+    assert!(matches!(error, MountError::Busy(_)), "{error}");
+    fs::write(place.directory.join("on tmpfs"), "").unwrap();
+    run("umount", &[&place.directory]);
+    drop(file);
+    mounted.mount.unmount().unwrap();
+    assert_eq!(place.leftovers(), [""; 0]);
+}
+
+#[test]
+fn only_empty_disks_are_formatted() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let bytes = 32 * MIB;
+    // At the start, where btrfs has its mark, and where partition tables have their copy.
+    for offset in [0, 64 << 10, bytes - 512] {
+        let mut data = vec![0; bytes as usize];
+        data[offset as usize] = 1;
+        let disk = MemoryDisk::holding(data.clone());
+        let shared = disk.shared();
+        let error = place.mount(disk, &MAKE).err().unwrap();
+        assert!(matches!(error, MountError::NotThisFilesystem("ext4")), "{offset}: {error}");
+        assert!(shared.image() == data, "{offset}: left as it was");
+    }
+    let disk = MemoryDisk::new(bytes);
+    let shared = disk.shared();
+    let never = MountOptions { make: MakeFilesystem::Never, ..MAKE };
+    let error = place.mount(disk, &never).err().unwrap();
+    assert!(matches!(error, MountError::Empty), "{error}");
+    // Zeros where it is looked at; nobody knows about the rest.
+    let unknown = MountOptions { is_known_empty: false, ..MAKE };
+    let error = place.mount(MemoryDisk::new(bytes), &unknown).err().unwrap();
+    assert!(matches!(error, MountError::MayHoldData), "{error}");
+    let error = place.mount(MemoryDisk::new(bytes), &MountOptions { read_only: true, ..MAKE });
+    assert!(matches!(error.err().unwrap(), MountError::Empty));
+    assert!(shared.image().iter().all(|byte| *byte == 0));
+    assert_eq!(place.leftovers(), [""; 0]);
+}
+
+#[test]
+fn what_is_read_only_is_not_written() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    fs::write(place.directory.join("file"), "content").unwrap();
+    mounted.mount.unmount().unwrap();
+    let image = mounted.shared.image();
+    drop(mounted);
+
+    let options = MountOptions { read_only: true, ..MountOptions::default() };
+    let mut mounted = place.mount(MemoryDisk::holding(image.clone()), &options).unwrap();
+    assert_eq!(fs::read_to_string(place.directory.join("file")).unwrap(), "content");
+    assert!(fs::write(place.directory.join("file"), "other").is_err());
+    mounted.mount.unmount().unwrap();
+    assert!(mounted.shared.image() == image);
+}
+
+#[test]
+fn steps_are_undone_when_a_later_one_fails() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let full = MemoryDisk::new(32 * MIB);
+    full.shared().is_full.store(true, Ordering::SeqCst);
+    let error = place.mount(full, &MAKE).err().unwrap();
+    assert!(matches!(error, MountError::Program { program: "mkfs.ext4", .. }), "{error}");
+    assert_eq!(place.leftovers(), [""; 0], "after mkfs failed");
+
+    let mut broken = vec![0; 32 * MIB as usize];
+    broken[1080..1082].copy_from_slice(&[0x53, 0xef]);
+    let error = place.mount(MemoryDisk::holding(broken), &MAKE).err().unwrap();
+    assert!(matches!(error, MountError::Program { program: "mount", .. }), "{error}");
+    assert_eq!(place.leftovers(), [""; 0], "after mount failed");
+
+    let unreadable = MemoryDisk::new(32 * MIB);
+    unreadable.shared().is_broken.store(true, Ordering::SeqCst);
+    let error = place.mount(unreadable, &MAKE).err().unwrap();
+    assert!(matches!(error, MountError::Disk(_)), "{error}");
+
+    place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+    assert_eq!(place.leftovers(), [""; 0], "after all went well");
+}
+
+#[test]
+fn a_panic_leaves_nothing_behind() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _mounted = place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
+        assert_ne!(place.leftovers(), [""; 0]);
+        panic!("planted");
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(place.leftovers(), [""; 0]);
+}
+
+#[test]
+fn one_process_serves_a_directory() {
+    let place = Place::new();
+    assert!(place.registry.find(&place.directory).unwrap().is_none());
+    let registration = place.registry.register(&place.directory).unwrap();
+    let error = place.registry.register(&place.directory.join(".")).unwrap_err();
+    let own = std::process::id();
+    assert!(matches!(error, MountError::AlreadyServed { pid, .. } if pid == own), "{error}");
+    let served = place.registry.find(&place.directory).unwrap().unwrap();
+    assert_eq!((served.pid(), served.is_alive()), (own, true));
+    // It has mounted nothing yet, and perhaps never will: nobody waits for that for ever.
+    let moment = Duration::from_millis(200);
+    let error = unmount_served(&place.directory, &place.registry, moment).unwrap_err();
+    assert!(matches!(error, MountError::NotMountedYet { pid, .. } if pid == own), "{error}");
+    drop(registration);
+    assert!(place.registry.find(&place.directory).unwrap().is_none());
+    let error = unmount(&place).unwrap_err();
+    assert!(matches!(error, MountError::NotServed(_)), "{error}");
+    place.registry.register(&place.directory).unwrap();
+}
+
+/// With these in the environment, this test program is a server: the directory to serve, and the
+/// registry.
+const SERVE: &str = "OBLIVIO_TEST_SERVE";
+const REGISTRY: &str = "OBLIVIO_TEST_REGISTRY";
+const DIE_HALF_WAY: &str = "OBLIVIO_TEST_DIE_HALF_WAY";
+
+/// Not a test, but what the servers below do.
+#[test]
+fn serve_when_asked_to() {
+    let (Some(directory), Some(registry)) = (env::var_os(SERVE), env::var_os(REGISTRY)) else {
+        return;
+    };
+    let registry_directory = registry;
+    let registry = Registry::at(Path::new(&registry_directory)).unwrap();
+    let registration = registry.register(Path::new(&directory)).unwrap();
+    let disk = Arc::new(MemoryDisk::new(32 * MIB));
+    if env::var_os(DIE_HALF_WAY).is_some() {
+        die_between_loop_device_and_mount(disk, Path::new(&registry_directory));
+    }
+    let mut mount = mount_filesystem(disk, &registration, &MAKE).unwrap();
+    assert!(mount.wait_until_unmounted(3 * PATIENCE));
+    mount.unmount().unwrap();
+    // Closing a volume takes a while.
+    thread::sleep(Duration::from_millis(300));
+    fs::write(registration.directory().join("closed"), "").unwrap();
+}
+
+/// As a killed process would, at the moment when the loop device does not detach itself yet.
+fn die_between_loop_device_and_mount(disk: Arc<MemoryDisk>, registry: &Path) -> ! {
+    let private = registry.join(format!("{}-0/raw", std::process::id()));
+    fs::create_dir(&private).unwrap();
+    let raw = mount_raw(disk, &private, &FuseOptions::default()).unwrap();
+    run("losetup", &["--find".as_ref(), &raw.disk()]);
+    std::process::abort();
+}
+
+#[test]
+fn what_a_process_left_that_died_half_way_is_taken_down() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut server = Server(server_command(&place).env(DIE_HALF_WAY, "1").spawn().unwrap());
+    assert!(!server.0.wait().unwrap().success());
+    assert_eq!(place.leftovers().len(), 2, "the raw disk and the loop device");
+    let watched = loop_devices();
+    let ours = watched.lines().find(|line| line.contains(place.home.path().to_str().unwrap()));
+    let device = ours.and_then(|line| line.split_whitespace().next()).unwrap();
+    unmount(&place).unwrap();
+    assert_eq!(place.leftovers(), [""; 0]);
+    // Its file has lost its path, so only its number tells it. One that leaked keeps it for ever; that of
+    // another test may have the number, and be without a path for the moment in which it is taken down.
+    wait_until(|| {
+        let devices = loop_devices();
+        let mut devices = devices.lines().map(|line| line.split_once(' '));
+        !devices.any(|line| line == Some((device, "/disk")))
+    });
+}
+
+/// Another process that serves `place`.
+fn server(place: &Place) -> Server {
+    let server = Server(server_command(place).spawn().unwrap());
+    wait_until(|| place.directory.join("lost+found").exists());
+    server
+}
+
+fn server_command(place: &Place) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args(["--exact", "filesystem::serve_when_asked_to", "--nocapture"])
+        .stdout(Stdio::null());
+    command.env(SERVE, &place.directory).env(REGISTRY, place.home.path().join("run"));
+    command
+}
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn another_process_unmounts_and_waits_until_the_volume_is_closed() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let mut server = server(&place);
+    let file = File::create(place.directory.join("file")).unwrap();
+    let error = unmount(&place).unwrap_err();
+    assert!(matches!(error, MountError::Busy(_)), "{error}");
+    drop(file);
+    unmount(&place).unwrap();
+    assert!(place.directory.join("closed").exists(), "it waited for the server to close");
+    assert!(server.0.wait().unwrap().success());
+    assert_eq!(place.leftovers(), [""; 0]);
+}
+
+#[test]
+fn what_a_killed_process_left_is_taken_down() {
+    if !can_mount() {
+        return;
+    }
+    for by_next_mount in [false, true] {
+        let place = Place::new();
+        drop(server(&place));
+        assert_ne!(place.leftovers(), [""; 0]);
+        // A child that it was just starting holds its lock for a moment longer.
+        wait_until(|| !place.registry.find(&place.directory).unwrap().unwrap().is_alive());
+        if by_next_mount {
+            drop(place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap());
+        } else {
+            unmount(&place).unwrap();
+        }
+        assert_eq!(place.leftovers(), [""; 0]);
+        assert!(place.registry.find(&place.directory).unwrap().is_none());
+    }
+}
+
+/// Not a test, but what the process below does.
+#[test]
+fn mount_without_root_when_asked_to() {
+    let Some(directory) = env::var_os(WITHOUT_ROOT) else {
+        return;
+    };
+    let directory = Path::new(&directory);
+    let mount_point = directory.join("mnt");
+    fs::create_dir(&mount_point).unwrap();
+    let registry = Registry::at(&directory.join("registry")).unwrap();
+    let registration = registry.register(&mount_point).unwrap();
+    let disk = Arc::new(MemoryDisk::new(32 * MIB));
+    let error = mount_filesystem(disk, &registration, &MAKE).err().unwrap().to_string();
+    assert!(error.contains("the raw disk") && error.contains("NBD"), "{error}");
+    println!("told");
+}
+
+const WITHOUT_ROOT: &str = "OBLIVIO_TEST_WITHOUT_ROOT";
+const NOBODY: u32 = 65534;
+
+#[test]
+fn who_is_not_root_is_told_what_works_without() {
+    if !can_mount() {
+        return;
+    }
+    // A copy, as the build directory may be out of reach for others.
+    let home = tempfile::tempdir().unwrap();
+    let copy = home.path().join("test");
+    // Not by this process: a program that is open for writing, here or in a child of another test,
+    // cannot be run.
+    run("cp", &[&env::current_exe().unwrap(), &copy]);
+    for path in [home.path(), &copy] {
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    let mut command = Command::new(&copy);
+    command.args(["--exact", "filesystem::mount_without_root_when_asked_to", "--nocapture"]);
+    command.env(WITHOUT_ROOT, home.path()).uid(NOBODY).gid(NOBODY).current_dir("/");
+    let output = command.output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("told"), "{output:?}");
+}

@@ -1,0 +1,6 @@
+//! Disks mounted as files and as file systems, used by foreign programs.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
+
+mod filesystem;
+mod raw_file;

@@ -1,0 +1,204 @@
+//! Who gets in when there are many: strangers who only connect keep nobody out, and clients who do not read
+//! cannot make the server hold more than it may.
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+use oblivio_nbd::{Limits, NbdOptions, NotLetIn, TlsMode};
+
+use super::client::{Client, GO, READ, Reply, export_wish, request};
+use super::disk::MemoryDisk;
+use super::tls::Certificates;
+use super::{DISK_BYTES, TestServer};
+use oblivio_testkit::memory_disk::{PATIENCE, wait_until};
+
+/// Long enough that no deadline lets anybody in while a test runs.
+const PATIENT: Limits = Limits { handshake_seconds_max: 600, ..Limits::DEFAULT };
+
+fn server(limits: Limits) -> TestServer {
+    let options = NbdOptions { limits, ..NbdOptions::default() };
+    TestServer::start(MemoryDisk::new(DISK_BYTES, 1), options)
+}
+
+fn strangers(server: &TestServer, count: usize) -> Vec<Client> {
+    (0..count).map(|_| Client::connect_silently(&server.socket())).collect()
+}
+
+/// A client that has been answered: it has its seat.
+fn seated(server: &TestServer) -> Client {
+    let mut client = Client::ready(&server.socket());
+    assert_eq!(client.read(0, 3), [0; 3]);
+    client
+}
+
+#[test]
+fn strangers_who_say_nothing_keep_no_client_out() {
+    let server = server(PATIENT);
+    let mut first = Client::ready(&server.socket());
+    let silent = strangers(&server, 200);
+    let mut owner = Client::ready(&server.socket());
+    assert_eq!(owner.write(0, 10, b"owner"), 0);
+    assert_eq!(first.read(10, 5), b"owner", "clients in use are not displaced");
+    let NotLetIn { turned_away, displaced } = server.handle.not_let_in();
+    assert_eq!(turned_away, 0);
+    assert!(displaced >= 200 - Limits::DEFAULT.handshakes_max as u64, "{displaced}");
+    drop(silent);
+}
+
+/// Whoever knew who is displaced could aim at the owner.
+#[test]
+fn chance_alone_says_which_stranger_makes_room() {
+    const ROUNDS: usize = 64;
+    let mut displaced = [0; 2];
+    for _ in 0..ROUNDS {
+        let server = server(Limits { handshakes_max: 2, ..PATIENT });
+        let mut strangers = strangers(&server, 3);
+        displaced[who_is_left(&strangers)] += 1;
+        // The last one has come in, and the one who was not displaced can go on.
+        strangers.retain(|stranger| !is_left(stranger));
+        assert_eq!(strangers.len(), 2);
+        for mut still_there in strangers {
+            still_there.stream.set_nonblocking(false).unwrap();
+            still_there.say(&3_u32.to_be_bytes());
+            still_there.go();
+            assert_eq!(still_there.read(0, 3), [0; 3]);
+        }
+        assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 0, displaced: 1 });
+    }
+    // Chance fails this once in 10^10 runs.
+    assert!(displaced.iter().all(|times| *times >= ROUNDS / 8), "{displaced:?}");
+}
+
+/// The place of the first stranger that the server leaves.
+fn who_is_left(strangers: &[Client]) -> usize {
+    let mut place = None;
+    wait_until(|| {
+        place = strangers.iter().position(is_left);
+        place.is_some()
+    });
+    place.unwrap()
+}
+
+/// Whether the server has left a stranger to whom it has nothing to say.
+fn is_left(stranger: &Client) -> bool {
+    stranger.stream.set_nonblocking(true).unwrap();
+    matches!((&stranger.stream).read(&mut [0; 1]), Ok(0))
+}
+
+/// There is one seat, and nobody who chooses an export: whoever finds no seat was kept out by a stranger.
+#[test]
+fn strangers_take_no_seats() {
+    let server = server(Limits { connections_max: 1, ..PATIENT });
+    let socket = &server.socket();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(move || {
+                for _ in 0..5000 {
+                    drop(UnixStream::connect(socket).unwrap());
+                }
+            });
+        }
+    });
+    wait_until(|| server.handle.connections() == 0);
+    assert_eq!(server.handle.not_let_in().turned_away, 0);
+}
+
+#[test]
+fn a_client_who_has_shown_a_certificate_is_not_displaced_by_those_who_have_not() {
+    let certificates = Certificates::new();
+    for handshakes_max in [1, 2] {
+        let options = NbdOptions {
+            tls: TlsMode::Required(certificates.files_for_known_clients()),
+            limits: Limits { handshakes_max, ..PATIENT },
+            ..NbdOptions::default()
+        };
+        let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 1), options);
+        let mut known = certificates.known_client(&server.socket());
+        let strangers: Vec<_> =
+            (0..50).map(|_| UnixStream::connect(server.socket()).unwrap()).collect();
+        wait_until(|| server.handle.not_let_in().displaced == 51 - handshakes_max as u64);
+        known.go();
+        assert_eq!(known.read(0, 3), [0; 3]);
+        drop(strangers);
+    }
+}
+
+#[test]
+fn clients_beyond_the_bound_are_turned_away_and_counted() {
+    let server = server(Limits { connections_max: 2, ..PATIENT });
+    let clients = [(); 2].map(|()| seated(&server));
+    let turned_away = UnixStream::connect(server.socket()).unwrap();
+    turned_away.set_read_timeout(Some(PATIENCE)).unwrap();
+    Client { stream: turned_away }.assert_left();
+    assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
+    drop(clients);
+    wait_until(|| server.handle.connections() == 0);
+    assert_eq!(Client::ready(&server.socket()).read(0, 3), [0; 3]);
+}
+
+/// Who was talked to while there was a seat, and chose an export when there was none.
+#[test]
+fn a_client_who_took_too_long_finds_no_seat() {
+    let server = server(Limits { connections_max: 1, ..PATIENT });
+    let mut slow = Client::connect(&server.socket());
+    let mut fast = seated(&server);
+    slow.say_option(GO, &export_wish(b"", &[]));
+    while slow.hear_option_reply(GO).0 != 1 {}
+    slow.assert_left();
+    assert_eq!(fast.read(0, 3), [0; 3]);
+    assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
+}
+
+/// All clients share a thread. It would wait if it brought the disk more than that has room for.
+#[test]
+fn a_client_who_keeps_the_disk_busy_keeps_no_other_out() {
+    const ROOM: usize = 4;
+    let options = NbdOptions { limits: PATIENT, ..NbdOptions::default() };
+    let disk = MemoryDisk::new(DISK_BYTES, 1).with_room_for(ROOM);
+    let server = TestServer::start(disk, options);
+    server.disk.hold();
+    let mut busy = Client::ready(&server.socket());
+    (0..3 * ROOM).for_each(|_| busy.say(&request(0, READ, 77, 0, 1)));
+    wait_until(|| server.disk.taken() == ROOM);
+    let mut other = Client::ready(&server.socket());
+    other.say(&request(0, READ, 78, 0, 1));
+    assert_eq!(server.disk.asked(), ROOM);
+    server.disk.release();
+    for (client, cookie, requests) in [(&mut other, 78, 1), (&mut busy, 77, 3 * ROOM)] {
+        for _ in 0..requests {
+            assert_eq!(client.hear_reply(), Reply::Simple { error: 0, cookie });
+            assert_eq!(client.hear(1), [0]);
+        }
+    }
+}
+
+#[test]
+fn clients_who_do_not_read_make_the_server_hold_no_more_than_it_may() {
+    const READ_BYTES: u32 = 2 << 20;
+    const AT_ONCE: usize = 3;
+    let request_bytes_max = READ_BYTES * AT_ONCE as u32;
+    let server = server(Limits { request_bytes_max, ..PATIENT });
+    let mut clients: Vec<_> = (0..6).map(|_| Client::ready(&server.socket())).collect();
+    for client in &mut clients {
+        for _ in 0..2 {
+            client.say(&request(0, READ, 77, 0, READ_BYTES));
+        }
+    }
+    wait_until(|| server.disk.taken() == AT_ONCE);
+    // A reply is longer than the socket takes, so none of them makes room.
+    sleep(Duration::from_millis(300));
+    assert_eq!(server.disk.taken(), AT_ONCE);
+    // Whoever reads makes room for all others.
+    let reading = clients.into_iter().map(|mut client| {
+        std::thread::Builder::new().spawn(move || {
+            for _ in 0..2 {
+                assert_eq!(client.hear_reply(), Reply::Simple { error: 0, cookie: 77 });
+                assert_eq!(client.hear(READ_BYTES as usize), vec![0; READ_BYTES as usize]);
+            }
+        })
+    });
+    let reading: Vec<_> = reading.collect();
+    reading.into_iter().for_each(|client| client.unwrap().join().unwrap());
+}

@@ -1,0 +1,35 @@
+//! What nobody asks for is not done: without a rate, storage sees each request that reaches the disk.
+
+use super::TestServer;
+use super::client::{Client, DISC, FLUSH, LIST, READ, request};
+use oblivio_testkit::memory_disk::wait_until;
+
+#[test]
+fn clients_that_come_and_go_ask_the_disk_for_nothing() {
+    let server = TestServer::new();
+    for says_goodbye in [true, false] {
+        let mut client = Client::ready_structured(&server.socket());
+        if says_goodbye {
+            client.say(&request(0, DISC, 0, 0, 0));
+            client.assert_left();
+        }
+    }
+    let mut client = Client::connect(&server.socket());
+    client.say_option(LIST, b"");
+    drop(client);
+    wait_until(|| server.handle.connections() == 0);
+    assert_eq!(server.disk.asked(), 0);
+}
+
+#[test]
+fn each_request_reaches_the_disk_once() {
+    let server = TestServer::new();
+    let mut client = Client::ready(&server.socket());
+    client.read(0, 4096);
+    client.read(0, 4096);
+    assert_eq!(client.write(0, 4096, b"data"), 0);
+    assert_eq!(client.call(0, FLUSH, 0, 0), 0);
+    // One that is refused does not.
+    assert_ne!(client.call(0, READ, u64::MAX, 1), 0);
+    assert_eq!(server.disk.asked(), 4);
+}

@@ -1,0 +1,37 @@
+//! What the tests that mount need of the machine.
+
+use std::env;
+use std::path::Path;
+
+/// Whether the tests that mount can run.
+///
+/// # Panics
+/// When they cannot, and `OBLIVIO_WITHOUT_FUSE` does not leave them out.
+pub fn can_mount() -> bool {
+    if env::var_os("OBLIVIO_WITHOUT_FUSE").is_some() {
+        eprintln!("LEFT OUT: a test that needs root and /dev/fuse (OBLIVIO_WITHOUT_FUSE is set)");
+        return false;
+    }
+    let missing: Vec<_> = [
+        ("root", rustix::process::geteuid().is_root()),
+        ("/dev/fuse (modprobe fuse)", Path::new("/dev/fuse").exists()),
+        ("/dev/loop-control (modprobe loop)", Path::new("/dev/loop-control").exists()),
+        ("e2fsck (apt install e2fsprogs)", on_path("e2fsck")),
+        ("losetup (apt install mount)", on_path("losetup")),
+    ]
+    .into_iter()
+    .filter_map(|(what, is_there)| (!is_there).then_some(what))
+    .collect();
+    assert!(
+        missing.is_empty(),
+        "needs root and /dev/fuse: missing {}. Set OBLIVIO_WITHOUT_FUSE=1 to leave it out",
+        missing.join(", ")
+    );
+    true
+}
+
+fn on_path(program: &str) -> bool {
+    ["/usr/sbin", "/usr/bin", "/sbin", "/bin"]
+        .iter()
+        .any(|directory| Path::new(directory).join(program).exists())
+}

@@ -1,0 +1,82 @@
+//! The page that watches a disk: who sees it, what is in it, and that nobody waits for it.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
+
+mod limits;
+mod privacy;
+mod reader;
+mod strangers;
+mod unchanged;
+
+use std::sync::Arc;
+
+use oblivio_core::BucketId;
+use oblivio_core::store::{Part, Piece, TreeId};
+use oblivio_core::view::{Event, EventSink, Operation};
+use oblivio_volume::device::BlockDevice;
+use oblivio_volume::insight::Insight;
+use oblivio_watch::{DrawnTree, OwnerSide, Shown, StorageSide, WatchLimits, WatchServer, bind};
+
+use serde_json::Value;
+
+use self::reader::{Address, Reader};
+use oblivio_testkit::memory_disk::{BLOCK_BYTES, MIB, MemoryDisk};
+
+/// Frames come soon, so that no test waits.
+const LIMITS: WatchLimits = WatchLimits { frame_millis: 5, ..WatchLimits::DEFAULT };
+
+const TREE: TreeId = TreeId(2);
+
+/// A page of a disk in memory, whose storage is played by the test.
+struct Watched {
+    server: WatchServer,
+    /// Where the page is.
+    page: Address,
+    storage: StorageSide,
+    disk: Arc<dyn BlockDevice>,
+}
+
+impl Watched {
+    fn start(limits: WatchLimits, shows_secrets: bool) -> Self {
+        let tree = DrawnTree { tree: TREE, buckets: vec![0, 3, 5, 9] };
+        let storage = StorageSide::new(vec![tree], &limits);
+        let owner = shows_secrets.then(|| OwnerSide::new(Insight::default(), &limits));
+        let memory: Arc<dyn BlockDevice> = Arc::new(MemoryDisk::new(4 * MIB));
+        let disk = owner.as_ref().map_or_else(|| memory.clone(), |it| it.watched(memory.clone()));
+        let bound = bind("127.0.0.1:0".parse().unwrap(), limits).unwrap();
+        let shown = Shown {
+            storage: storage.clone(),
+            owner,
+            levels_on_client: 1,
+            disk_bytes: 4 * MIB,
+            block_bytes: BLOCK_BYTES,
+        };
+        let server = bound.serve(shown).unwrap();
+        Self { page: Address::enter(server.url()), server, storage, disk }
+    }
+
+    fn address(&self) -> Address {
+        self.page.clone()
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::connect(&self.address())
+    }
+
+    /// Storage sees a bucket being read in trip `trip`.
+    fn storage_sees(&mut self, trip: u64) {
+        let bucket = BucketId::new(3, trip % 9);
+        let piece = Some(Piece { tree: TREE, bucket, part: Part::Whole });
+        self.storage.record(&Event { trip, operation: Operation::Read, piece, bytes: 4096 }, &[]);
+    }
+}
+
+/// Waits for `trips` reads of storage to be told of.
+fn until_trips(reader: &mut Reader, trips: u64) -> Value {
+    reader.until(|name, said| name == "frame" && trips_read(said) >= trips).1
+}
+
+/// Reads that storage has seen by a frame.
+fn trips_read(frame: &Value) -> u64 {
+    frame["storage"]["operations"][1]["trips"].as_u64().unwrap()
+}
