@@ -58,8 +58,6 @@ mod trips;
 mod volume;
 mod working;
 
-use std::error::Error as StdError;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -167,58 +165,37 @@ impl BucketLimits {
 }
 
 /// Why there is no server.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BucketServerError {
     /// The folder cannot be used.
+    #[error("cannot keep stores in {path}: {1}; name a folder that is there", path = .0.display())]
     Folder(PathBuf, io::Error),
     /// Another server has it.
+    #[error("another server keeps its stores in {}: stop it first", .0.display())]
     InUse(PathBuf),
     /// A client is named or known as another is, or has a name that is none.
+    #[error(
+        "the client {0:?} cannot be let in: it has a name that is none, the name or the key of \
+         another one, or the server's key; give it its own"
+    )]
     Client(String),
     /// Another server has a key that is one of a client, or of another server.
+    #[error(
+        "the server that has {0} cannot be let in: a client or another server has this key; \
+         each has its own"
+    )]
     Peer(PublicKey),
     /// The key cannot be used.
+    #[error("the key of the server cannot be used: {0}")]
     Key(io::Error),
     /// A limit that lets nothing through.
+    #[error("the limits cannot be used: {0}")]
     Limits(&'static str),
     /// It is not possible to listen there.
+    #[error("cannot listen on {0}: {1}; choose another address")]
     Listen(SocketAddr, io::Error),
     /// The system gives no threads, or no random numbers.
+    #[error("the system does not give what a server needs: {0}")]
     System(io::Error),
 }
-
-impl fmt::Display for BucketServerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Folder(path, error) => {
-                write!(
-                    f,
-                    "cannot keep stores in {}: {error}; name a folder that is there",
-                    path.display()
-                )
-            }
-            Self::InUse(path) => {
-                write!(f, "another server keeps its stores in {}: stop it first", path.display())
-            }
-            Self::Client(name) => write!(
-                f,
-                "the client {name:?} cannot be let in: it has a name that is none, the name or the key of another one, or the server's key; give it its own"
-            ),
-            Self::Peer(key) => write!(
-                f,
-                "the server that has {key} cannot be let in: a client or another server has this key; each has its own"
-            ),
-            Self::Key(error) => write!(f, "the key of the server cannot be used: {error}"),
-            Self::Limits(problem) => write!(f, "the limits cannot be used: {problem}"),
-            Self::Listen(address, error) => {
-                write!(f, "cannot listen on {address}: {error}; choose another address")
-            }
-            Self::System(error) => {
-                write!(f, "the system does not give what a server needs: {error}")
-            }
-        }
-    }
-}
-
-impl StdError for BucketServerError {}

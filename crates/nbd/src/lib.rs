@@ -42,7 +42,6 @@ mod tls;
 mod wiped_reader;
 pub mod wire;
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -158,105 +157,73 @@ impl Default for Limits {
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// Why there is no server, or it did not end well.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// Another server listens on the socket file.
+    #[error("a server already listens on {}: stop it, or choose another socket file", .0.display())]
     InUse(PathBuf),
     /// Something that is no socket lies where the socket file should be.
+    #[error("{} is not a socket: move it away, or choose another socket file", .0.display())]
     NotASocket(PathBuf),
     /// The address can be reached from other machines.
+    #[error(
+        "other machines can reach {0}: listen on 127.0.0.1 or [::1], or allow addresses beyond \
+         loopback"
+    )]
     NotLoopback(SocketAddr),
     /// The address can be reached from other machines, and clients need not prove who they are.
+    #[error(
+        "other machines can reach {0}, and whoever does could read and write the whole disk: \
+         let clients prove who they are, or serve any of them on purpose"
+    )]
     AnyClient(SocketAddr),
     /// The path of the socket file is longer than the system takes.
+    #[error(
+        "the path of a socket is at most {max} bytes long, and {path} is longer: choose a \
+         shorter one",
+        max = SOCKET_PATH_BYTES_MAX,
+        path = .0.display()
+    )]
     PathTooLong(PathBuf),
     /// There is no folder for the socket file.
+    #[error(
+        "there is no folder for the socket {}: make the folder, or choose another socket file",
+        .0.display()
+    )]
     NoFolder(PathBuf),
     /// The file that keeps other servers away while the socket is made is somebody else's.
+    #[error(
+        "{} is no file of yours: remove it, or choose a socket file in a folder of your own",
+        .0.display()
+    )]
     ForeignLock(PathBuf),
     /// A text is longer than the protocol allows.
+    #[error("{0} is too long: use at most {max} bytes", max = wire::STRING_BYTES_MAX)]
     TooLong(&'static str),
     /// A limit that lets nothing through.
+    #[error("{0} lets no request through: raise it")]
     NoRoom(&'static str),
     /// It is not possible to listen there.
+    #[error("cannot listen on {0}: {1}; choose another socket file or address")]
     Listen(String, io::Error),
     /// The certificates or the key cannot be used.
+    #[error("cannot use {path} for TLS: {1}", path = .0.display())]
     Tls(PathBuf, String),
     /// The system gives no threads.
+    #[error("cannot start the threads of the server: {0}")]
     Threads(io::Error),
     /// The system gives no randomness.
+    #[error("the system gives no randomness: {0}")]
     Randomness(rand::rngs::SysError),
     /// When the time was over, clients still had requests in flight.
+    #[error(
+        "{connections} {} still had requests in flight when the time was over; these were \
+         dropped: of writes among them, any may be on the disk",
+        if *.connections == 1 { "client" } else { "clients" }
+    )]
     Unfinished {
         /// How many clients.
         connections: usize,
     },
 }
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::InUse(path) => write!(
-                f,
-                "a server already listens on {}: stop it, or choose another socket file",
-                path.display()
-            ),
-            Self::NotASocket(path) => write!(
-                f,
-                "{} is not a socket: move it away, or choose another socket file",
-                path.display()
-            ),
-            Self::NotLoopback(address) => write!(
-                f,
-                "other machines can reach {address}: listen on 127.0.0.1 or [::1], or allow \
-                 addresses beyond loopback"
-            ),
-            Self::AnyClient(address) => write!(
-                f,
-                "other machines can reach {address}, and whoever does could read and write the whole \
-                 disk: let clients prove who they are, or serve \
-                 any of them on purpose"
-            ),
-            Self::PathTooLong(path) => write!(
-                f,
-                "the path of a socket is at most {SOCKET_PATH_BYTES_MAX} bytes long, and {} is longer: \
-                 choose a shorter one",
-                path.display()
-            ),
-            Self::NoFolder(path) => write!(
-                f,
-                "there is no folder for the socket {}: make the folder, or choose another socket file",
-                path.display()
-            ),
-            Self::ForeignLock(path) => write!(
-                f,
-                "{} is no file of yours: remove it, or choose a socket file in a folder of your own",
-                path.display()
-            ),
-            Self::TooLong(what) => {
-                write!(f, "{what} is too long: use at most {} bytes", wire::STRING_BYTES_MAX)
-            }
-            Self::NoRoom(limit) => write!(f, "{limit} lets no request through: raise it"),
-            Self::Listen(place, error) => {
-                write!(
-                    f,
-                    "cannot listen on {place}: {error}; choose another socket file or address"
-                )
-            }
-            Self::Tls(path, problem) => {
-                write!(f, "cannot use {} for TLS: {problem}", path.display())
-            }
-            Self::Threads(error) => write!(f, "cannot start the threads of the server: {error}"),
-            Self::Randomness(error) => write!(f, "the system gives no randomness: {error}"),
-            Self::Unfinished { connections } => write!(
-                f,
-                "{connections} {} still had requests in flight when the time was over; these were dropped: of \
-                 writes among them, any may be on the disk",
-                if *connections == 1 { "client" } else { "clients" }
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ServeError {}

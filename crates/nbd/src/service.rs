@@ -1,6 +1,5 @@
 //! One client after the other: from its first byte to its last.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,21 +80,28 @@ impl Checked {
 }
 
 /// Why a client was left. Holds nothing that the client asked of the disk.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Disconnect {
     /// It does not speak NBD.
+    #[error("the client does not speak NBD: {0}")]
     Malformed(&'static str),
     /// It took too long to choose an export.
+    #[error("the client took too long to choose an export")]
     TooSlow,
     /// So many others came before it had chosen an export that it had to make room.
+    #[error("the client had not chosen an export when too many others came to do so")]
     Displaced,
     /// Too many clients use the disk.
+    #[error("too many clients use the disk: this one is turned away")]
     NoSeat,
     /// It went away in the middle of something.
+    #[error("the client went away in the middle of something")]
     Vanished,
     /// It cannot prove who it is, or does not speak TLS.
+    #[error("no TLS with the client: {0}")]
     Tls(io::Error),
     /// The connection broke.
+    #[error("the connection broke: {0}")]
     Io(io::Error),
 }
 
@@ -324,24 +330,6 @@ impl Stream for DuplexStream {
         tokio::io::split(self)
     }
 }
-
-impl fmt::Display for Disconnect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed(what) => write!(f, "the client does not speak NBD: {what}"),
-            Self::TooSlow => f.write_str("the client took too long to choose an export"),
-            Self::Displaced => f.write_str(
-                "the client had not chosen an export when too many others came to do so",
-            ),
-            Self::NoSeat => f.write_str("too many clients use the disk: this one is turned away"),
-            Self::Vanished => f.write_str("the client went away in the middle of something"),
-            Self::Tls(error) => write!(f, "no TLS with the client: {error}"),
-            Self::Io(error) => write!(f, "the connection broke: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Disconnect {}
 
 impl From<Malformed> for Disconnect {
     fn from(Malformed(what): Malformed) -> Self {

@@ -22,8 +22,6 @@ mod order;
 mod progress;
 mod source;
 
-use std::error::Error as StdError;
-use std::fmt;
 use std::io;
 
 use oblivio_core::StoreError;
@@ -284,65 +282,45 @@ impl Copying<'_> {
 }
 
 /// Why a copy ended.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
     /// There is no volume to copy.
-    NoVolume(SuperblockError),
+    #[error("there is no volume to copy: {0}")]
+    NoVolume(#[source] SuperblockError),
     /// The old place failed.
-    From(StoreError),
+    #[error("the old place failed: {0}")]
+    From(#[source] StoreError),
     /// The new place failed.
-    To(StoreError),
+    #[error("the new place failed: {0}")]
+    To(#[source] StoreError),
     /// The progress could not be kept.
-    Progress(io::Error),
+    #[error("the progress of the copy cannot be kept: {0}")]
+    Progress(#[source] io::Error),
     /// The new place, or the progress, is of a volume of another form.
+    #[error("the new place is not that of this copy: name the two places with which it was begun")]
     OtherShapes,
     /// The volume was opened since its copy was begun.
+    #[error(
+        "the volume has been opened since its copy was begun, so the copy is neither the old \
+         one nor the new: remove what was copied, and begin again"
+    )]
     Changed,
     /// The new place holds a volume: the copy was opened, or it is another one.
+    #[error(
+        "the new place holds a volume that is not as it was copied: the copy was finished and \
+         has been opened, or it is another volume"
+    )]
     InUse,
     /// The two places differ in this bucket.
+    #[error(
+        "bucket {} of tree {} is not the same at both places: one of them does not hold what \
+         was written. Remove the copy and begin again, to other media if it comes back",
+        .0.bucket,
+        .0.tree.0
+    )]
     Different(Piece),
     /// It was asked to end, and can be resumed.
+    #[error("the copy was asked to end before it was whole")]
     Interrupted,
-}
-
-impl fmt::Display for CopyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoVolume(error) => write!(f, "there is no volume to copy: {error}"),
-            Self::From(error) => write!(f, "the old place failed: {error}"),
-            Self::To(error) => write!(f, "the new place failed: {error}"),
-            Self::Progress(error) => write!(f, "the progress of the copy cannot be kept: {error}"),
-            Self::OtherShapes => f.write_str(
-                "the new place is not that of this copy: name the two places with which it was begun",
-            ),
-            Self::Changed => f.write_str(
-                "the volume has been opened since its copy was begun, so the copy is neither the old one nor the \
-                 new: remove what was copied, and begin again",
-            ),
-            Self::InUse => f.write_str(
-                "the new place holds a volume that is not as it was copied: the copy was finished and has been \
-                 opened, or it is another volume",
-            ),
-            Self::Different(piece) => write!(
-                f,
-                "bucket {} of tree {} is not the same at both places: one of them does not hold what was \
-                 written. Remove the copy and begin again, to other media if it comes back",
-                piece.bucket, piece.tree.0
-            ),
-            Self::Interrupted => f.write_str("the copy was asked to end before it was whole"),
-        }
-    }
-}
-
-impl StdError for CopyError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self {
-            Self::NoVolume(error) => Some(error),
-            Self::From(error) | Self::To(error) => Some(error),
-            Self::Progress(error) => Some(error),
-            _ => None,
-        }
-    }
 }

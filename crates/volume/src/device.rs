@@ -4,7 +4,6 @@ pub(crate) mod ops;
 pub(crate) mod span;
 mod watched;
 
-use std::fmt;
 use std::sync::mpsc;
 
 pub use oblivio_core::wiped::WipedBytes;
@@ -108,7 +107,8 @@ pub enum DiskOp {
 }
 
 /// Why a request failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct DiskError {
     /// What a program should know.
     pub kind: DiskErrorKind,
@@ -135,14 +135,6 @@ pub enum DiskErrorKind {
     /// What was asked for is lost. The rest of the disk is not.
     Lost,
 }
-
-impl fmt::Display for DiskError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for DiskError {}
 
 impl DiskError {
     /// An error of this kind.

@@ -1,7 +1,6 @@
 //! What can go wrong with a volume, and whose fault it is.
 
 use std::error::Error as StdError;
-use std::fmt;
 use std::io;
 
 use oblivio_core::StoreErrorKind;
@@ -68,7 +67,8 @@ pub(crate) fn room_advice(error: &io::Error) -> &'static str {
 }
 
 /// An error of a volume. Messages hold no address and no data: they may be logged.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct VolumeError {
     kind: VolumeErrorKind,
     message: String,
@@ -110,18 +110,6 @@ impl VolumeError {
     /// What kind of error it is.
     pub fn kind(&self) -> VolumeErrorKind {
         self.kind
-    }
-}
-
-impl fmt::Display for VolumeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl StdError for VolumeError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 

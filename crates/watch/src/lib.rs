@@ -28,7 +28,6 @@ mod server;
 mod storage_side;
 mod token;
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
@@ -93,38 +92,26 @@ impl Default for WatchLimits {
 }
 
 /// Why there is no page.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
     /// The address can be reached from other machines.
+    #[error(
+        "other machines can reach {0}, and the page that watches a disk goes over the network \
+         unsealed: name an address of 127.0.0.1 or [::1]. To look from another machine, forward \
+         the port by `ssh -L`, with the same number on both sides"
+    )]
     NotLoopback(SocketAddr),
     /// It is not possible to listen there.
+    #[error(
+        "cannot serve the page that watches the disk at {0}: {1}; choose another port, or 0 for \
+         any free one"
+    )]
     Listen(SocketAddr, io::Error),
     /// The system gives no thread.
+    #[error("cannot start the thread of the page that watches the disk: {0}")]
     Threads(io::Error),
     /// The system gives no randomness.
+    #[error("the system gives no randomness: {0}")]
     Randomness(rand::rngs::SysError),
 }
-
-impl fmt::Display for WatchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotLoopback(address) => write!(
-                f,
-                "other machines can reach {address}, and the page that watches a disk goes over the network unsealed: name an \
-                 address of 127.0.0.1 or [::1]. To look from another machine, forward the port by `ssh -L`, with the same \
-                 number on both sides"
-            ),
-            Self::Listen(address, error) => write!(
-                f,
-                "cannot serve the page that watches the disk at {address}: {error}; choose another port, or 0 for any free one"
-            ),
-            Self::Threads(error) => {
-                write!(f, "cannot start the thread of the page that watches the disk: {error}")
-            }
-            Self::Randomness(error) => write!(f, "the system gives no randomness: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for WatchError {}

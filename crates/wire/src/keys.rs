@@ -8,7 +8,6 @@
 //!
 //! A public key is written `oblivio-key-1 BASE64`, and may have a word behind it that says whose it is.
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -43,16 +42,9 @@ const SPKI_PREFIX: [u8; 12] =
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a key or a file of keys is of no use. The message holds nothing secret.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct KeyError(String);
-
-impl fmt::Display for KeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl StdError for KeyError {}
 
 /// Of a server or a client. Public.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

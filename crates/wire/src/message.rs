@@ -3,9 +3,6 @@
 //! A connection is for one volume. The client begins with [`Request::Hello`]; once it was answered, it opens, and then asks as
 //! much as it likes without waiting for answers. Requests are done one after the other, in their order, and each is answered.
 
-use std::error::Error as StdError;
-use std::fmt;
-
 use bytes::Bytes;
 use oblivio_core::StoreErrorKind;
 use oblivio_core::geometry::BucketId;
@@ -273,7 +270,8 @@ impl From<StoreErrorKind> for FailureKind {
 }
 
 /// Why bytes are no message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is no message of the protocol: {0}")]
 pub struct Invalid(pub(crate) &'static str);
 
 impl Invalid {
@@ -282,14 +280,6 @@ impl Invalid {
         self.0
     }
 }
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "this is no message of the protocol: {}", self.0)
-    }
-}
-
-impl StdError for Invalid {}
 
 /// Whether a volume may be called so: 1 to 64 letters, digits, `-`, `_` and `.`, the first of them a letter or a digit. So a
 /// name is one of a file, whatever the system.

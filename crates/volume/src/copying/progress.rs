@@ -1,8 +1,5 @@
 //! How far a copy has come, as bytes. `docs/format.md` of the repository lists them.
 
-use std::error::Error as StdError;
-use std::fmt;
-
 use ring::digest::{SHA256, digest};
 
 use super::source::Source;
@@ -99,35 +96,22 @@ impl Fields<'_> {
 }
 
 /// Why bytes are no progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProgressError {
     /// They are something else.
+    #[error(
+        "this is not a progress file of a copy: check the path; if the file was damaged, remove \
+         it and the unfinished copy, and begin the copy again"
+    )]
     NotOurs,
     /// A program of another version wrote them.
+    #[error("it has format {0}, known is {VERSION}: use a program as new as it")]
     UnknownVersion(u32),
     /// They are not what was written.
+    #[error("it is damaged: remove it and the unfinished copy, and begin the copy again")]
     Damaged,
 }
-
-impl fmt::Display for ProgressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotOurs => f.write_str(
-                "this is not a progress file of a copy: check the path; if the file was damaged, \
-                 remove it and the unfinished copy, and begin the copy again",
-            ),
-            Self::UnknownVersion(version) => {
-                write!(f, "it has format {version}, known is {VERSION}: use a program as new as it")
-            }
-            Self::Damaged => f.write_str(
-                "it is damaged: remove it and the unfinished copy, and begin the copy again",
-            ),
-        }
-    }
-}
-
-impl StdError for ProgressError {}
 
 #[cfg(test)]
 mod tests {

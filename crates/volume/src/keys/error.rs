@@ -1,8 +1,5 @@
 //! Why a key could not be had, or a slot not be changed.
 
-use std::error::Error as StdError;
-use std::fmt;
-
 /// What a program should know of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -20,7 +17,8 @@ pub enum KeyErrorKind {
 }
 
 /// An error about keys. Its message holds no secret: it may be logged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct KeyError {
     kind: KeyErrorKind,
     message: String,
@@ -40,11 +38,3 @@ impl KeyError {
         self.kind
     }
 }
-
-impl fmt::Display for KeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl StdError for KeyError {}

@@ -1,7 +1,5 @@
 //! Why a superblock cannot be had.
 
-use std::error::Error as StdError;
-use std::fmt;
 use std::sync::Arc;
 
 use oblivio_core::{StoreError, StoreErrorKind};
@@ -36,7 +34,8 @@ pub enum SuperblockErrorKind {
 
 /// An error about superblocks. Its message holds no secret: it may be logged. A clone keeps the
 /// store's error.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct SuperblockError {
     kind: SuperblockErrorKind,
     message: String,
@@ -56,18 +55,6 @@ impl SuperblockError {
     /// What kind of error of the store caused it, if one did.
     pub fn store_kind(&self) -> Option<StoreErrorKind> {
         self.source.as_deref().map(StoreError::kind)
-    }
-}
-
-impl fmt::Display for SuperblockError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl StdError for SuperblockError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 
