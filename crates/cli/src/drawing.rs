@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::ops::Range;
 
-use oblivio_lab::pen::{EVICTION, FONT, INK, SEEN};
+use oblivio_pen::{EVICTION, FONT, INK, SEEN};
 use plotters::coord::Shift;
 use plotters::coord::types::{RangedCoordf64, RangedCoordu64};
 use plotters::prelude::*;

@@ -234,13 +234,21 @@ impl From<oblivio_core::Error> for CliError {
     }
 }
 
+impl From<oblivio_models::Error> for CliError {
+    fn from(error: oblivio_models::Error) -> Self {
+        match error {
+            oblivio_models::Error::Engine(_) => Self::Engine(error.to_string()),
+            _ => Self::Input(error.to_string()),
+        }
+    }
+}
+
 impl From<LabError> for CliError {
     fn from(error: LabError) -> Self {
         match error {
-            LabError::Plan(_)
-            | LabError::Results(_)
-            | LabError::Allocation(_)
-            | LabError::Input(_) => Self::Input(error.to_string()),
+            LabError::Plan(_) | LabError::Results(_) | LabError::Input(_) => {
+                Self::Input(error.to_string())
+            }
             LabError::Output(_) => Self::Output(error.to_string()),
             LabError::Simulation(error) => error.into(),
             LabError::Engine(_) | LabError::Plot(_) => Self::Engine(error.to_string()),

@@ -17,8 +17,6 @@ pub enum LabError {
     Engine(oblivio_core::Error),
     /// A results file is not one.
     Results(serde_json::Error),
-    /// A results file holds no profile that this volume can have. The message says why.
-    Allocation(String),
     /// A plot could not be drawn.
     Plot(String),
 }
@@ -26,10 +24,9 @@ pub enum LabError {
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Plan(message)
-            | Self::Allocation(message)
-            | Self::Input(message)
-            | Self::Output(message) => f.write_str(message),
+            Self::Plan(message) | Self::Input(message) | Self::Output(message) => {
+                f.write_str(message)
+            }
             Self::Simulation(error) => error.fmt(f),
             Self::Engine(error) => write!(f, "the engine refused: {error}"),
             Self::Results(error) => write!(f, "this is no results file of this lab: {error}"),
@@ -39,6 +36,17 @@ impl fmt::Display for LabError {
 }
 
 impl std::error::Error for LabError {}
+
+impl From<oblivio_models::Error> for LabError {
+    fn from(error: oblivio_models::Error) -> Self {
+        match error {
+            oblivio_models::Error::Plan(message) => Self::Plan(message),
+            oblivio_models::Error::Allocation(message) => Self::Input(message),
+            oblivio_models::Error::Engine(error) => Self::Engine(error),
+            oblivio_models::Error::Results(error) => Self::Results(error),
+        }
+    }
+}
 
 impl From<oblivio_core::Error> for LabError {
     fn from(error: oblivio_core::Error) -> Self {

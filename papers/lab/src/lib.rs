@@ -15,11 +15,8 @@ mod drawer;
 mod error;
 pub mod evaluation;
 mod kept_studies;
-pub mod link;
 pub mod links;
 mod markdown;
-pub mod paper;
-pub mod pen;
 pub mod range_media;
 pub mod range_stash;
 pub mod raw_traffic;
@@ -31,12 +28,12 @@ pub mod s3oram;
 pub mod share_overflow;
 pub mod stash_study;
 pub mod techniques;
-mod workers;
 
 pub use choice::chosen;
 pub use error::LabError;
+use oblivio_models::workers;
+pub use oblivio_models::workload::Workload;
 pub use oblivio_sim::trace::Trace;
-pub use oblivio_sim::workload::Workload;
 pub use records::{Host, Kept, Trees, counted_runs, line_of};
 
 /// What the command line lists.

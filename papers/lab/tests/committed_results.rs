@@ -3,8 +3,8 @@
 
 use oblivio_lab::Kept;
 use oblivio_lab::alloc_search::{
-    self, Allocation, Profile, SEARCHED_LEAF_LEVEL, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS,
-    Search, TimeJudge, VolumeTree, profile_beside_ir_stash, sized_profile,
+    self, Allocation, Judge, Profile, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS, Search,
+    SearchTables, TimeJudge, profile_beside_ir_stash, sized_profile,
 };
 use oblivio_lab::blocks::{self, BlocksRecord};
 use oblivio_lab::evaluation::{self, Manifest, Programs, RunRecord, Scale, Switches, kept_runs};
@@ -13,6 +13,7 @@ use oblivio_lab::raw_traffic;
 use oblivio_lab::report::{self, ChangeKind, Figure, Plot, Verdict};
 use oblivio_lab::stash_study::{Plan, StashRecord, Study};
 use oblivio_lab::techniques::{self, Results};
+use oblivio_models::alloc_search::{BySlots, SEARCHED_LEAF_LEVEL, VolumeTree};
 use serde::de::DeserializeOwned;
 
 #[test]
@@ -39,7 +40,7 @@ fn the_table_of_links_in_the_documentation_is_that_of_the_lab() {
 #[test]
 fn the_alloc_search_in_the_documentation_is_the_committed_one() {
     let search = Search::from_json(include_str!("../results/alloc-search.json")).unwrap();
-    assert_eq!(search.plan, alloc_search::Plan::full());
+    assert_eq!(search.plan, alloc_search::full_plan());
     let documentation = include_str!("../../../docs/alloc-search.md");
     for table in [search.table(), search.paper_table()] {
         assert!(documentation.contains(&table), "expected this table:\n{table}");
@@ -72,7 +73,8 @@ fn the_searches_by_time_in_the_documentation_are_the_committed_ones() {
         (include_str!("../results/alloc-time/ir-stash-L20.json"), 20, beside),
     ] {
         let search = Search::from_json(file).unwrap();
-        let plan = alloc_search::Plan::full().on_tree(leaf_level).by_time(judge, 20_000);
+        let plan =
+            alloc_search::full_plan().on_tree(leaf_level).by_time(Judge::Time(judge), 20_000);
         assert_eq!(search.plan, plan);
         let table = search.paper_table();
         assert!(documentation.contains(&table), "expected this table:\n{table}");
@@ -102,7 +104,8 @@ fn the_profile_for_volumes_is_the_one_of_the_documentation_and_fits_them() {
         leaf_level: 17,
         tree_top_levels: 10,
     };
-    assert_eq!(search.plan, volume.search(SEARCHED_LEAF_LEVEL));
+    let by_slots = oblivio_models::alloc_search::Search::<BySlots>::from_json(file).unwrap();
+    assert_eq!(by_slots.plan, volume.search(SEARCHED_LEAF_LEVEL));
     let documentation = include_str!("../../../docs/alloc-search.md");
     assert!(documentation.contains(&search.table()), "expected this table:\n{}", search.table());
 

@@ -19,8 +19,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oblivio_lab::link::Link;
 use oblivio_lab::relay::Relay;
+use oblivio_models::link::Link;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use tempfile::TempDir;
 

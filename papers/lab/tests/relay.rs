@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{panic, thread};
 
-use oblivio_lab::link::Link;
 use oblivio_lab::relay::{Counts, Cuts, Relay};
+use oblivio_models::link::Link;
 
 const ANY_PORT: &str = "127.0.0.1:0";
 

@@ -17,7 +17,6 @@ pub mod recording;
 pub mod samples;
 pub mod system;
 pub mod trace;
-pub mod workload;
 
 pub use error::SimError;
 pub use excerpt::cut_lines;

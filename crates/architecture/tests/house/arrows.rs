@@ -10,7 +10,7 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// Each crate, and the crates of ours that it may use. A crate not listed here does not exist.
-const HOUSE: [(&str, &[&str]); 22] = [
+const HOUSE: [(&str, &[&str]); 24] = [
     ("oblivio-core", &[]),
     (CONFORMANCE, &["oblivio-core"]),
     // What is said between a store that is far away and its server.
@@ -19,7 +19,11 @@ const HOUSE: [(&str, &[&str]); 22] = [
     ("oblivio-shares", &["oblivio-core"]),
     // Storage is handed to a volume, as core's trait: it knows no store. S³ORAM is a scheme like those of core, with a crate of its own.
     ("oblivio-volume", &["oblivio-core", "oblivio-shares"]),
-    ("oblivio-sim", &["oblivio-core"]),
+    // What a volume would cost before it exists: for `oblivio plan`, and for the papers.
+    ("oblivio-models", &["oblivio-core"]),
+    // Font and colours of pictures.
+    ("oblivio-pen", &[]),
+    ("oblivio-sim", &["oblivio-core", "oblivio-models"]),
     ("oblivio-nbd", &["oblivio-wire", "oblivio-volume"]),
     ("oblivio-mount", &["oblivio-wire", "oblivio-volume"]),
     ("oblivio-watch", &["oblivio-core", "oblivio-volume"]),
@@ -29,7 +33,15 @@ const HOUSE: [(&str, &[&str]); 22] = [
     ("oblivio", &["oblivio-core", "oblivio-store", "oblivio-volume"]),
     (
         "oblivio-lab",
-        &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume", "oblivio-sim"],
+        &[
+            "oblivio-core",
+            "oblivio-store",
+            "oblivio-shares",
+            "oblivio-volume",
+            "oblivio-models",
+            "oblivio-pen",
+            "oblivio-sim",
+        ],
     ),
     (
         "oblivio-cli",
@@ -40,6 +52,8 @@ const HOUSE: [(&str, &[&str]); 22] = [
             "oblivio-store",
             "oblivio-shares",
             "oblivio-volume",
+            "oblivio-models",
+            "oblivio-pen",
             "oblivio-sim",
             "oblivio-nbd",
             "oblivio-mount",

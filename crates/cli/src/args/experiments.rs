@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use oblivio_lab::Workload;
 use oblivio_lab::links::PAPER_DISK_BYTES;
 use oblivio_lab::stash_study::Scheme;
+use oblivio_models::workload::Workload;
 use oblivio_sim::controller::Pace;
 
 use super::switches::pace;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{DurableScheme, RangePolicy};
-use oblivio_lab::alloc_search::SEARCHED_LEAF_LEVEL;
-use oblivio_lab::link::Link;
-use oblivio_lab::roram::Medium;
+use oblivio_models::alloc_search::SEARCHED_LEAF_LEVEL;
+use oblivio_models::link::Link;
+use oblivio_models::medium::Medium;
 use oblivio_store::StoreKind;
 use oblivio_volume::schemes::{self, SCHEMES};
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use clap::Args;
-use oblivio_lab::link::{LINKS, Link};
+use oblivio_models::link::{LINKS, Link};
 
 use super::values::parse_size;
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 
-use oblivio_lab::pen::{FONT, PALETTE};
+use oblivio_pen::{FONT, PALETTE};
 use plotters::prelude::*;
 
 use super::session::Session;

@@ -3,7 +3,9 @@
 use std::num::NonZeroUsize;
 
 use indicatif::ProgressBar;
-use oblivio_lab::alloc_search::{Judge, Plan, Search, TimeJudge, TimedRecord, run};
+use oblivio_lab::alloc_search::{
+    Judge, Plan, Search, SearchTables, TimeJudge, TimedRecord, full_plan, quick_plan, run, svg,
+};
 use oblivio_lab::{Host, LabError};
 
 use super::runs::{Here, RunsFile, VERSION};
@@ -53,7 +55,7 @@ pub(crate) fn run_alloc_search(args: &AllocSearchArgs) -> Result<(), CliError> {
 }
 
 /// Searches under a progress bar.
-pub(crate) fn search(plan: &Plan, threads: NonZeroUsize) -> Result<Search, CliError> {
+fn search(plan: &Plan, threads: NonZeroUsize) -> Result<Search, CliError> {
     let host = Watched(progress::bar(0));
     let search = run(plan, &[], threads, &host)?;
     host.0.finish_and_clear();
@@ -86,7 +88,7 @@ fn plan(args: &AllocSearchArgs) -> Result<Plan, CliError> {
                 .to_owned(),
         ));
     }
-    let plan = if args.quick { Plan::quick() } else { Plan::full() };
+    let plan = if args.quick { quick_plan() } else { full_plan() };
     let default_level = if by_time && !args.quick { TIMED_LEAF_LEVEL } else { plan.leaf_level };
     let mut plan = plan.on_tree(args.levels.unwrap_or(default_level));
     if by_time {
@@ -96,7 +98,7 @@ fn plan(args: &AllocSearchArgs) -> Result<Plan, CliError> {
             pace: args.pace.unwrap_or(TimeJudge::PAPER.pace),
             ..TimeJudge::PAPER
         };
-        plan = plan.by_time(judge, RECORDS[usize::from(args.quick)]);
+        plan = plan.by_time(Judge::Time(judge), RECORDS[usize::from(args.quick)]);
     }
     let plan = Plan {
         tree_top_levels: args.tree_top.unwrap_or(plan.tree_top_levels),
@@ -121,7 +123,7 @@ fn plot(search: &Search, output_dir: &OutputDir) -> Result<String, CliError> {
     if search.plan.judge != Judge::Slots {
         return Ok(String::new());
     }
-    let path = output_dir.write("alloc-search.svg", &search.svg()?)?;
+    let path = output_dir.write("alloc-search.svg", &svg(search)?)?;
     Ok(format!("\nplot     {}", path.display()))
 }
 

@@ -20,7 +20,7 @@ mod stash_study;
 mod trees;
 
 pub(crate) use all::run_all;
-pub(crate) use alloc_search::{run_alloc_search, search};
+pub(crate) use alloc_search::run_alloc_search;
 pub(crate) use blocks::run_blocks;
 pub(crate) use dram::run_dram;
 pub(crate) use evaluation::run_evaluation;

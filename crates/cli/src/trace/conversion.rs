@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use oblivio_models::workload::Workload;
 use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
 use oblivio_sim::trace::{Format, Placing, Trace};
-use oblivio_sim::workload::Workload;
 
 use super::{report, writing};
 use crate::args::{

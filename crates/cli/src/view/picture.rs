@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 
 use oblivio_core::view::Operation;
-use oblivio_lab::pen::{FONT, INK, PALETTE};
+use oblivio_pen::{FONT, INK, PALETTE};
 use plotters::prelude::*;
 
 use super::look::Look;

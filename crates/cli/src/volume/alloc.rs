@@ -1,11 +1,14 @@
 //! Slots for each level of a volume (IR-Alloc): searched, saved, and taken from a file.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread;
 
+use indicatif::ProgressBar;
 use oblivio_core::durable::rotating::{DurableRaw, RawParams};
 use oblivio_core::durable::{DurableScheme, Slots};
-use oblivio_lab::LabError;
-use oblivio_lab::alloc_search::{self, Allocation, Profile, VolumeTree};
+use oblivio_models::Error;
+use oblivio_models::alloc_search::{self, Allocation, Bench, BySlots, Profile, Run, VolumeTree};
 use oblivio_volume::VolumeError;
 use oblivio_volume::superblock::VolumeParams;
 use serde_json::{Value, json};
@@ -14,7 +17,7 @@ use super::plan::Plan;
 use crate::args::AllocArgs;
 use crate::error::CliError;
 use crate::files::{self, Kind};
-use crate::lab;
+use crate::progress;
 
 /// More than any search writes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -44,7 +47,10 @@ pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> 
         seed: args.seed,
         ..volume_tree(&tree).search(args.alloc_level)
     };
-    let search = lab::search(&plan, lab::threads(None))?;
+    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let bench = WatchedBench(progress::bar(0));
+    let search = alloc_search::run(&plan, Vec::new(), threads, &bench)?;
+    bench.0.finish_and_clear();
     if let Some(path) = &args.alloc_output {
         files::replace(path, Kind::Slots, &search.to_json()?)?;
     }
@@ -53,10 +59,31 @@ pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> 
     Allocated::plan(uniform, tree, found, profile)
 }
 
+/// Runs profiles on the engine, under a progress bar.
+struct WatchedBench(ProgressBar);
+
+impl Bench<BySlots> for WatchedBench {
+    type Error = Error;
+
+    fn planned(&self, steps: u64) {
+        self.0.inc_length(steps);
+    }
+
+    fn run(
+        &self,
+        plan: &alloc_search::Plan,
+        profile: &Profile,
+        accesses: u64,
+        seed: u64,
+    ) -> Result<Run, Error> {
+        alloc_search::measure(plan, profile, accesses, seed, &|made| self.0.inc(made))
+    }
+}
+
 /// `--alloc-from`: what an earlier search found.
 pub(super) fn from_file(uniform: Plan, path: &Path) -> Result<Plan, CliError> {
     let cannot_use =
-        |error: LabError| CliError::Input(format!("{} cannot be used: {error}", path.display()));
+        |error: Error| CliError::Input(format!("{} cannot be used: {error}", path.display()));
     let tree = tree_of(&uniform.params)?;
     let text = files::read_text(path, FILE_BYTES_MAX)?;
     let found = Allocation::from_json(&text).map_err(cannot_use)?;

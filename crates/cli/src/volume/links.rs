@@ -1,6 +1,6 @@
 //! `oblivio plan --link`: how fast a volume would be with its storage behind a link, by a model.
 
-use oblivio_lab::link::{FRAME_BYTES, Link, REQUEST_BYTES, VolumeOnLink};
+use oblivio_models::link::{FRAME_BYTES, Link, REQUEST_BYTES, VolumeOnLink};
 use oblivio_store::StoreKind;
 use oblivio_volume::VolumeError;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! `oblivio plan --medium`: how long schemes take on a medium, by a model.
 
-use oblivio_lab::roram::{Medium, Tally, VolumeModel};
+use oblivio_models::medium::{Medium, Tally, VolumeModel};
 use oblivio_store::StoreKind;
 use oblivio_volume::VolumeError;
 use rand::rngs::StdRng;

@@ -5,7 +5,7 @@ use std::error::Error;
 
 use oblivio_core::geometry::evictions_of_bucket;
 use oblivio_core::{BucketId, Leaf};
-use oblivio_lab::pen::{EVICTION, SEEN};
+use oblivio_pen::{EVICTION, SEEN};
 
 use super::raw::{Visit, Watched};
 use super::sheet::{Area, FAINT, PAPER, Sheet, Style, tint};

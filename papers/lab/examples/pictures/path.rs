@@ -8,7 +8,7 @@ use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{
     BucketId, Front, Geometry, Key, Leaf, MemoryStore, Oram, PathOram, Sealer, TreeConfig,
 };
-use oblivio_lab::pen::PALETTE;
+use oblivio_pen::PALETTE;
 use plotters::style::RGBColor;
 use rand::SeedableRng;
 use rand::rngs::StdRng;

@@ -1,6 +1,6 @@
 //! A picture that is being drawn: shapes and words on white, in pixels.
 
-use oblivio_lab::pen::{FONT, INK};
+use oblivio_pen::{FONT, INK};
 use plotters::style::{RGBColor, WHITE};
 use svg::Document;
 use svg::node::Node;

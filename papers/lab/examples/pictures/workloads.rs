@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use oblivio_lab::pen::{EVICTION, PALETTE, SEEN};
+use oblivio_pen::{EVICTION, PALETTE, SEEN};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

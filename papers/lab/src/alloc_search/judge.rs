@@ -1,5 +1,6 @@
 //! Who judges a profile, and by what.
 
+use oblivio_models::alloc_search as search;
 use oblivio_sim::controller::{Initial, Pace};
 use oblivio_sim::system::SystemSpec;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,15 @@ pub enum Judge {
     Slots,
     /// A simulated processor, by the time that it takes: the *performance improvement* of IR-ORAM, section IV-B.
     Time(TimeJudge),
+}
+
+impl search::Judge for Judge {
+    fn channels(&self) -> Option<u32> {
+        match self {
+            Self::Slots => None,
+            Self::Time(judge) => Some(judge.channels),
+        }
+    }
 }
 
 /// Table I.

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{Allocation, Profile};
-use crate::paper::PAPER_SLOTS;
+use oblivio_models::paper::PAPER_SLOTS;
 
 /// `oblivio lab run alloc-search --judge time --levels L`, a file for each L: the three sizes of Fig. 16, and three some levels higher.
 const BY_SIZE: [&str; 6] = [

@@ -25,11 +25,22 @@ const TIMED_PAPER_HEAD: &str = "\
 |------------|---:|-----------:|-----------:|---------|-----------------:|---------------|--------------:|-------:|
 ";
 
-impl Search {
+/// A search as tables and a summary.
+pub trait SearchTables {
     /// A row for the uniform tree and each profile of the search.
-    pub fn table(&self) -> String {
+    fn table(&self) -> String;
+
+    /// The profiles of the paper and the one found, beside what the paper states.
+    fn paper_table(&self) -> String;
+
+    /// What the profile found gains, and what it endured, in three lines.
+    fn summary(&self) -> String;
+}
+
+impl SearchTables for Search {
+    fn table(&self) -> String {
         let rows = std::iter::once(&self.baseline).chain(&self.tried);
-        rows.fold(self.head(HEAD, TIMED_HEAD), |mut table, candidate| {
+        rows.fold(head(self, HEAD, TIMED_HEAD), |mut table, candidate| {
             let shown = Shown::new(candidate, self);
             // Writing to a string cannot fail.
             let _ = writeln!(
@@ -55,11 +66,10 @@ impl Search {
         })
     }
 
-    /// The profiles of the paper and the one found, beside what the paper states.
-    pub fn paper_table(&self) -> String {
+    fn paper_table(&self) -> String {
         let stated = PAPER_PROFILES.map(|paper| Some(paper.stated_path_slots));
         let rows = self.paper.iter().zip(stated).chain([(self.found(), None)]);
-        rows.fold(self.head(PAPER_HEAD, TIMED_PAPER_HEAD), |mut table, (candidate, stated)| {
+        rows.fold(head(self, PAPER_HEAD, TIMED_PAPER_HEAD), |mut table, (candidate, stated)| {
             let shown = Shown::new(candidate, self);
             let (name, path_slots, space_loss, evictions) = match stated {
                 Some(stated) => (
@@ -80,15 +90,7 @@ impl Search {
         })
     }
 
-    fn head(&self, by_slots: &str, by_time: &str) -> String {
-        match self.plan.judge {
-            Judge::Slots => by_slots.to_owned(),
-            Judge::Time(_) => by_time.to_owned(),
-        }
-    }
-
-    /// What the profile found gains, and what it endured, in three lines.
-    pub fn summary(&self) -> String {
+    fn summary(&self) -> String {
         let (found, baseline, endurance) = (self.found(), &self.baseline, &self.endurance);
         let top = self.plan.tree_top_levels;
         let less = match self.plan.judge {
@@ -104,25 +106,31 @@ impl Search {
             found.profile,
             found.profile.path_slots(top),
             baseline.profile.path_slots(top),
-            self.endured(endurance),
+            endured(endurance),
         )
     }
+}
 
-    fn endured(&self, Run { accesses, evictions, ran_away, time, .. }: &Run) -> String {
-        if *ran_away {
-            return "the last run had too many background evictions to go on".to_owned();
-        }
-        match time {
-            None => format!(
-                "{accesses} accesses in the last run: no failure, {evictions} background evictions, {} at once at most",
-                self.endurance.evictions_at_once_max
-            ),
-            Some(Time { cycles, records }) => format!(
-                "the last run, with other coins: {:.0} cycles/record, {:.4} background evictions an access",
-                *cycles as f64 / *records as f64,
-                *evictions as f64 / *accesses as f64
-            ),
-        }
+fn head(search: &Search, by_slots: &str, by_time: &str) -> String {
+    match search.plan.judge {
+        Judge::Slots => by_slots.to_owned(),
+        Judge::Time(_) => by_time.to_owned(),
+    }
+}
+
+fn endured(Run { accesses, evictions, evictions_at_once_max, ran_away, time, .. }: &Run) -> String {
+    if *ran_away {
+        return "the last run had too many background evictions to go on".to_owned();
+    }
+    match time {
+        None => format!(
+            "{accesses} accesses in the last run: no failure, {evictions} background evictions, {evictions_at_once_max} at once at most"
+        ),
+        Some(Time { cycles, records }) => format!(
+            "the last run, with other coins: {:.0} cycles/record, {:.4} background evictions an access",
+            *cycles as f64 / *records as f64,
+            *evictions as f64 / *accesses as f64
+        ),
     }
 }
 

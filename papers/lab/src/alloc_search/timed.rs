@@ -3,27 +3,18 @@
 #[cfg(test)]
 mod tests;
 
+use oblivio_models::alloc_search::all_records;
 use oblivio_sim::MODEL;
 use oblivio_sim::system::{self, Outcome, SystemSpec, WarmUp};
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, Profile, Run, TimeJudge};
+use super::{Plan, Profile, Run, Time, TimeJudge};
 use crate::evaluation::make;
 use crate::records::first_model;
 use crate::{Host, LabError};
 
 /// Records that fill the LLC and take no time: three times the lines of Table I's.
 const LLC_RECORDS: u64 = 100_000;
-
-/// How long a processor took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Time {
-    /// Cycles of the processor.
-    pub cycles: u64,
-    /// For so many records.
-    pub records: u64,
-}
 
 /// A run that took time, and everything to make it again: a line of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,11 +41,6 @@ impl TimedRecord {
     fn is_of(&self, spec: &SystemSpec, records: u64, seed: u64) -> bool {
         (&self.spec, self.records, self.run.seed, self.model) == (spec, records, seed, MODEL)
     }
-}
-
-/// How many records a run of `records` has with those before they count.
-pub(super) fn all_records(records: u64) -> u64 {
-    records + records / 4
 }
 
 /// Runs `records` records on `profile`, unless that is among `kept`.

@@ -7,8 +7,8 @@ use super::record::BlocksRecord;
 use crate::LabError;
 use crate::choice::chosen;
 use crate::evaluation::{PROGRAMS, Programs, initial_words};
-use crate::paper::PAPER_LEAF_LEVEL;
 use crate::report::{Figure, Plot, Stated};
+use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
 /// A figure to be made.
 #[derive(Debug)]

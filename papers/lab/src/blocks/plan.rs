@@ -10,7 +10,7 @@ use super::figure::BlocksFigure;
 use super::setting::Setting;
 use crate::LabError;
 use crate::evaluation::{Programs, Switches, Variant};
-use crate::paper::PAPER_LEAF_LEVEL;
+use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
 /// The parameters of the experiment. With the traces they determine every record but for the time it took.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::setting::Setting;
 use super::switches::Switches;
 use super::variants::{Kind, Variant};
 use crate::LabError;
-use crate::paper::PAPER_LEAF_LEVEL;
+use oblivio_models::paper::PAPER_LEAF_LEVEL;
 
 /// More than any manifest needs.
 const MACHINES_MAX: usize = 64;

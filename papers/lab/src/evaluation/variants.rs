@@ -14,7 +14,7 @@ use crate::LabError;
 use crate::alloc_search::{
     PAPER_PROFILES, profile_beside_ir_stash, searched_profile, sized_profile,
 };
-use crate::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, PAPER_TREE_TOP_LEVELS};
+use oblivio_models::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, PAPER_TREE_TOP_LEVELS};
 
 /// A machine.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@
 //! Every trace is moved into the protected space, page by page, as [`Pages`] says. One that is shorter than
 //! the records asked for begins again.
 
+use oblivio_models::workload::Workload;
 use oblivio_sim::samples::SAMPLES;
 use oblivio_sim::trace::synthetic::{Gap, Pattern, Synthetic};
 use oblivio_sim::trace::{Placing, Record, Trace};
-use oblivio_sim::workload::Workload;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -2,8 +2,8 @@
 //! the steps from the paper's figure to a volume.
 
 use super::{Cell, Form, Results, Step, all_links, id};
-use crate::link::{FRAME_BYTES, Link, REQUEST_BYTES};
 use crate::report::{Bars, Curves, Figure, Plot, Series, Stated};
+use oblivio_models::link::{FRAME_BYTES, Link, REQUEST_BYTES};
 
 /// What S³ORAM states for Path ORAM in its Table 1, in seconds.
 const STATED_SECONDS: f64 = 20.3;

@@ -8,7 +8,7 @@ use oblivio_shares::tree::{NoTree, Preset, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::link::{REQUEST_BYTES, Traffic, VolumeOnLink};
+use oblivio_models::link::{REQUEST_BYTES, Traffic, VolumeOnLink};
 
 /// An ORAM with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,8 +180,8 @@ fn volume(wish: &Wish) -> Result<Option<Traffic>, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::Link;
     use crate::links::{PAPER_BLOCK_BYTES, PAPER_DISK_BYTES};
+    use oblivio_models::link::Link;
 
     /// Of 128 KiB in a tree of 40 GiB, with H = 11 as published: by hand.
     #[test]

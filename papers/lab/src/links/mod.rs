@@ -17,7 +17,7 @@ pub use results::{Cell, Results};
 pub use steps::{Step, StepCell};
 
 use crate::LabError;
-use crate::link::{LINKS, Link};
+use oblivio_models::link::{LINKS, Link};
 
 /// How the command line calls this experiment.
 pub const NAME: &str = "links";

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Form, NAME, StepCell};
 use crate::LabError;
-use crate::link::{Link, Traffic};
+use oblivio_models::link::{Link, Traffic};
 
 /// One ORAM with blocks of one size on one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::forms::path;
 use super::{Form, PAPER_BLOCK_BYTES, PAPER_DISK_BYTES, TABLE1_LINK};
 use crate::LabError;
-use crate::link::{LINKS, Link, Traffic};
+use oblivio_models::link::{LINKS, Link, Traffic};
 
 /// What is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

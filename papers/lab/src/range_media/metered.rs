@@ -9,7 +9,7 @@ use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, LevelShape, Piece, TreeId, TreeShape, shapes_of,
 };
 
-use crate::roram::{Request, Tally};
+use oblivio_models::medium::{Request, Tally};
 
 /// Whether whoever uses the store waits for the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ mod tests {
     use oblivio_core::store::{MemoryStore, Part};
 
     use super::*;
-    use crate::roram::Medium;
+    use oblivio_models::medium::Medium;
 
     fn store(pace: Pace) -> MeteredStore<MemoryStore> {
         let level = |buckets| LevelShape {

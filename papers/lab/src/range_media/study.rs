@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::NAME;
 use super::metered::{MeteredStore, Pace};
 use crate::LabError;
-use crate::roram::{Medium, Tally, VolumeModel};
+use oblivio_models::medium::{Medium, Tally, VolumeModel};
 
 /// Bytes of a block, and of the longest range.
 const BLOCK_BYTES: usize = 4096;

@@ -8,7 +8,7 @@ use oblivio_core::view::{Event, EventSink, Operation, Recorder};
 use oblivio_core::{
     Access, Geometry, Key, MemoryStore, Op, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
 };
-use oblivio_sim::workload::Addresses;
+use oblivio_models::workload::Addresses;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};

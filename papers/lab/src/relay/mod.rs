@@ -31,7 +31,7 @@ use connection::Connection;
 use lane::Lane;
 
 use crate::LabError;
-use crate::link::Link;
+use oblivio_models::link::Link;
 
 /// The time since some moment. It never goes back.
 pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);

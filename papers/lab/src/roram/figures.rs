@@ -1,8 +1,8 @@
 //! What is shown, and the three parts of rORAM's Fig. 6, that of the disk twice.
 
-use super::media::Medium;
 use super::{Form, Results, mix_figures, seek_figures};
 use crate::report::{Curves, Figure, Plot, Series, Stated};
+use oblivio_models::medium::Medium;
 
 /// From ranges of two to this number of blocks on, the paper says how much faster rORAM is.
 const STATED_FROM: u8 = 10;

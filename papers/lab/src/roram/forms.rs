@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
-use super::media::Request;
+use oblivio_models::medium::Request;
 
 /// An ORAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! rORAM's Fig. 7: what mixes of programs reach on each medium.
 
 use super::figures::{origin, reason};
-use super::media::Medium;
 use super::recordings::Mix;
 use super::{Form, Results};
 use crate::report::{Bars, Figure, Plot, Series, Stated};
+use oblivio_models::medium::Medium;
 
 pub(super) fn figure(results: &Results, medium: Medium) -> Figure {
     let series = Form::ALL.map(|form| Series {

@@ -6,21 +6,18 @@
 
 mod figures;
 mod forms;
-mod media;
 mod mix_figures;
 mod parallel;
 mod recordings;
 mod results;
 mod seek_figures;
-mod volume;
 
 pub use figures::figures;
 pub use forms::Form;
-pub use media::{Medium, Request, Tally};
 pub use recordings::{Asked, Mix};
 pub use results::{Cell, MixCell, Results, SeekCell};
-pub use volume::VolumeModel;
 
+use oblivio_models::medium::{Medium, Tally};
 use parallel::ParallelSeeks;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

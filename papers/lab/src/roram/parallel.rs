@@ -1,6 +1,6 @@
 //! Storage in parts that seek at the same time (rORAM, section VIII-A): levels of trees are dealt to them in turn.
 
-use super::media::Request;
+use oblivio_models::medium::Request;
 
 /// Seeks of storage in so many parts, where those of different parts that belong to one run of paths are made at once.
 pub(super) struct ParallelSeeks {

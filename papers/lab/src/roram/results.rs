@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::media::{Medium, Tally};
 use super::recordings::Mix;
 use super::{Form, NAME};
 use crate::LabError;
+use oblivio_models::medium::{Medium, Tally};
 
 /// One ORAM on one medium, with ranges of one length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,8 +16,8 @@ use super::points::{Servers, Shape};
 use super::spread::Spread;
 use super::{Clock, Clocks};
 use crate::LabError;
-use crate::link::{Link, Traffic, VolumeOnLink};
 use crate::links::path;
+use oblivio_models::link::{Link, Traffic, VolumeOnLink};
 
 /// An ORAM without servers that compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

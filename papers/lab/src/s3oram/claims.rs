@@ -12,8 +12,8 @@ use super::place::{Disk, Parts, Place};
 use super::recursion;
 use super::work::{Scheme, ring};
 use crate::LabError;
-use crate::link::Link;
 use crate::links::{Shares, TABLE1_LINK};
+use oblivio_models::link::Link;
 
 /// What "around" and "approximately" leave open.
 const AROUND: f64 = 0.1;

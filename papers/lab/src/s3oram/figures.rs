@@ -6,7 +6,7 @@ use super::model::{DATABASE, HOME, KIB, LTE, Model};
 use super::place::{Disk, Parts};
 use super::work::Scheme;
 use crate::LabError;
-use crate::link::Link;
+use oblivio_models::link::Link;
 
 /// A point of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use super::rates::Rates;
 use super::spread::Spread;
 use super::work::Work;
 use crate::LabError;
-use crate::link::Link;
+use oblivio_models::link::Link;
 
 /// Measured before anything that is compared with it, with the servers of the tree that comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

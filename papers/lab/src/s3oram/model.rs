@@ -4,7 +4,7 @@ use super::place::{Disk, Parts, Place};
 use super::rates::{Machine, Rates};
 use super::work::Scheme;
 use crate::LabError;
-use crate::link::Link;
+use oblivio_models::link::Link;
 
 /// The database of most of the paper's numbers.
 pub(super) const DATABASE: u64 = 40 << 30;

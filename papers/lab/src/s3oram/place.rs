@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::Rates;
 use super::work::Work;
-use crate::link::Link;
+use oblivio_models::link::Link;
 
 /// A disk of a server. What has no time takes none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -23,7 +23,7 @@ use super::spread::Spread;
 use super::work::{Sizes, THREE, Works, shares};
 use super::{Clock, Clocks};
 use crate::LabError;
-use crate::link::Link;
+use oblivio_models::link::Link;
 
 /// Share servers on this machine: whoever runs the lab brings them.
 pub trait Servers {

@@ -13,7 +13,7 @@ use super::model::{DATABASE, HOME, KIB, Model};
 use super::place::{Disk, Place};
 use super::work::{Scheme, THREE, Work, Works, shares};
 use crate::LabError;
-use crate::link::FRAME_BYTES;
+use oblivio_models::link::FRAME_BYTES;
 
 /// Of one server more than may collude, metadata come.
 const METADATA_SERVERS: f64 = 2.0;

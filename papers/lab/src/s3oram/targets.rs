@@ -98,7 +98,7 @@ mod tests {
         // Of the other trees nothing was measured.
         assert_eq!(verdicts(&[of(0.002, None)]), [Verdict::Agrees, Verdict::Differs]);
         assert_eq!(verdicts(&[of(0.004, None)])[0], Verdict::Differs);
-        let home = crate::link::LINKS[0].link;
+        let home = oblivio_models::link::LINKS[0].link;
         assert_eq!(verdicts(&[of(0.002, Some(home))]), []);
         // An access of 2 ms with a 176th of 0.7 s.
         let large = Measured { shape: Shape::LARGE, ..of(0.002, Some(home)) };

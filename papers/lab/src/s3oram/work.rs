@@ -9,8 +9,8 @@ use statrs::distribution::{DiscreteCDF, Poisson};
 
 use super::rates::Rates;
 use crate::LabError;
-use crate::link::{FRAME_BYTES, Traffic};
 use crate::links::{SERVERS, Shares, matrix_elements, path};
+use oblivio_models::link::{FRAME_BYTES, Traffic};
 
 /// A scheme with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -333,8 +333,8 @@ pub(super) fn shares((servers, colluding): Sizes, tree: Tree, block_bytes: f64) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::Link;
     use crate::links;
+    use oblivio_models::link::Link;
 
     const BLOCK: u32 = 128 << 10;
     const DATABASE: u64 = 40 << 30;

@@ -2,7 +2,7 @@
 
 use oblivio_core::scheme::{PathScheme, RawScheme, Scheme as Engine, WINDOW_ACCESSES_MAX};
 use oblivio_core::{Access, Error, ErrorKind, FlatOram, Front, Op, Oram, RawConfig};
-use oblivio_sim::workload::Addresses;
+use oblivio_models::workload::Addresses;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};

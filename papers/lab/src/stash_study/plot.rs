@@ -5,7 +5,7 @@ use plotters::prelude::*;
 
 use super::{SECURITY_BITS, Scheme, SetupResult, Study};
 use crate::LabError;
-use crate::pen::{FONT, INK, PALETTE};
+use oblivio_pen::{FONT, INK, PALETTE};
 
 const SIZE: (u32, u32) = (1240, 620);
 

@@ -13,7 +13,7 @@ use super::subject::{Meter, Store, Subject};
 use super::technique::{Front, Map, Scheme, Setup, Top};
 use crate::LabError;
 use crate::alloc_search::{PAPER_PROFILES, Profile};
-use crate::paper::{PAPER_SLOTS, paper_tree_top_levels};
+use oblivio_models::paper::{PAPER_SLOTS, paper_tree_top_levels};
 
 /// Bytes of a block: a line of memory, as in the papers.
 pub(super) const BLOCK_BYTES: usize = 64;

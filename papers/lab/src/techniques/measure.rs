@@ -5,8 +5,8 @@ use std::iter::Cycle;
 use std::slice::Iter;
 
 use oblivio_core::{Access, ErrorKind, Op};
+use oblivio_models::workload::Addresses;
 use oblivio_sim::trace::{Kind, Record};
-use oblivio_sim::workload::Addresses;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::paper::{PAPER_SLOTS, PAPER_TREE_TOP_LEVELS, paper_tree_top_levels};
+use oblivio_models::paper::{PAPER_SLOTS, PAPER_TREE_TOP_LEVELS, paper_tree_top_levels};
 
 /// What to measure. With the traces it determines the results to the last bit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use oblivio_lab::pen::PALETTE;
+use oblivio_pen::PALETTE;
 use oblivio_testkit::crash::small_volume::BLOCK_BYTES;
 use plotters::style::RGBColor;
 

@@ -6,7 +6,7 @@ mod rings;
 
 use std::error::Error;
 
-use oblivio_lab::pen::{EVICTION, INK, PALETTE};
+use oblivio_pen::{EVICTION, INK, PALETTE};
 use plotters::style::{RGBColor, WHITE};
 
 use self::diary::{Step, TREE_TOP_LEVELS};

@@ -2,16 +2,19 @@
 
 use std::num::NonZeroUsize;
 
+use oblivio_models::alloc_search::steps_down;
 use oblivio_sim::controller::Initial;
 
-use super::super::search::steps_down;
-use super::super::{Candidate, Plan, Scheme, Search, TimeJudge, TimedRecord, Verdict, run};
+use super::super::{
+    Candidate, Judge, Plan, Scheme, Search, SearchTables, TimeJudge, TimedRecord, Verdict, run,
+};
 use crate::counting::Counting;
 use crate::{Kept, LabError, Workload};
 
 /// A search on a tree of 1024 leaves, whose stash small buckets soon fill.
 fn timed_plan(judge: TimeJudge) -> Plan {
-    let plan = Plan::like_the_paper(10).by_time(TimeJudge { aging: 300, ..judge }, 2000);
+    let plan =
+        Plan::like_the_paper(10).by_time(Judge::Time(TimeJudge { aging: 300, ..judge }), 2000);
     Plan { stash_blocks_max: 30, space_loss_max: 0.1, ..plan }
 }
 

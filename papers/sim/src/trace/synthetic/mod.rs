@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::{LINES_MAX, RECORDS_MAX, Record, Trace};
 use crate::SimError;
-use crate::workload::Workload;
+use oblivio_models::workload::Workload;
 use requests::{Request, Requests};
 
 /// Which lines are asked for, and how.

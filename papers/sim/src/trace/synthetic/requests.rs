@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::{Pattern, Synthetic};
 use crate::trace::Kind;
-use crate::workload::{Addresses, Workload};
+use oblivio_models::workload::{Addresses, Workload};
 
 /// One line asked for.
 pub(super) struct Request {

@@ -1,0 +1,35 @@
+//! A bench for tests that counts the steps of a search.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Bench, BySlots, Plan, Profile, Run, Search, measure, run};
+use crate::Error;
+
+/// Steps that were announced, and steps that were made.
+#[derive(Default)]
+pub(super) struct Counting {
+    pub(super) planned: AtomicU64,
+    pub(super) made: AtomicU64,
+}
+
+impl Counting {
+    /// Searches on `threads` threads.
+    pub(super) fn search(&self, plan: &Plan, threads: usize) -> Result<Search, Error> {
+        run(plan, Vec::new(), NonZeroUsize::new(threads).unwrap(), self)
+    }
+}
+
+impl Bench<BySlots> for Counting {
+    type Error = Error;
+
+    fn planned(&self, steps: u64) {
+        self.planned.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    fn run(&self, plan: &Plan, profile: &Profile, accesses: u64, seed: u64) -> Result<Run, Error> {
+        measure(plan, profile, accesses, seed, &|made| {
+            self.made.fetch_add(made, Ordering::Relaxed);
+        })
+    }
+}

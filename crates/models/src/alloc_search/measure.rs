@@ -1,0 +1,191 @@
+//! One run: a profile in the engine, under a workload, with background evictions.
+
+use oblivio_core::scheme;
+use oblivio_core::{
+    Access, FlatOram, Front, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram,
+    Sealer, TreeConfig,
+};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+
+use super::{Judge, Plan, Profile, Scheme};
+use crate::Error;
+use crate::workload::Addresses;
+
+/// Bytes of a block. The stash counts blocks: their size changes nothing but the time it takes.
+const BLOCK_BYTES: usize = 16;
+
+/// A tree that needs so many background evictions for each access is too full to be used.
+const EVICTIONS_PER_ACCESS_MAX: u64 = 8;
+
+/// Accesses whose background evictions are compared with that.
+const ACCESSES_AT_ONCE: u64 = 1 << 12;
+
+/// How long a processor took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Time {
+    /// Cycles of the processor.
+    pub cycles: u64,
+    /// For so many records.
+    pub records: u64,
+}
+
+/// What one run saw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// All of its randomness.
+    pub seed: u64,
+    /// The accesses that were counted; where time was, the paths of requests.
+    pub accesses: u64,
+    /// The background evictions that came with them.
+    pub evictions: u64,
+    /// The most background evictions that came before one access; 0 where time was taken.
+    pub evictions_at_once_max: u64,
+    /// The most blocks that were left in the stash after an eviction.
+    pub stash_blocks_peak: usize,
+    /// How many blocks each level held in the end, from the root to the leaves; nothing where time was taken.
+    pub blocks_on_levels: Vec<u64>,
+    /// There were more background evictions than make sense, and the run stopped.
+    pub ran_away: bool,
+    /// How long it took, if time was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
+}
+
+impl Run {
+    /// Background evictions for each access. `None` when there were too many to go on.
+    pub fn evictions_per_access(&self) -> Option<f64> {
+        (self.accesses > 0 && !self.ran_away).then(|| self.evictions as f64 / self.accesses as f64)
+    }
+}
+
+/// Runs `accesses` accesses on `profile`. In the end every block must be where it belongs.
+///
+/// # Errors
+/// [`Error::Engine`] if the engine refuses the plan or fails.
+pub fn measure<J: Judge>(
+    plan: &Plan<J>,
+    profile: &Profile,
+    accesses: u64,
+    seed: u64,
+    progress: &dyn Fn(u64),
+) -> Result<Run, Error> {
+    let geometry = profile.geometry()?;
+    let mut tree = TreeConfig::new(plan.capacity, BLOCK_BYTES, geometry, plan.stash_blocks_max);
+    tree.tree_top_levels = plan.tree_top_levels;
+    let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
+    let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
+    let mut coins = StdRng::seed_from_u64(seed);
+    let addresses = Addresses::new(plan.workload, plan.capacity, StdRng::from_rng(&mut coins));
+    let asked = Asked { plan, addresses, accesses, seed };
+    match plan.scheme {
+        Scheme::Path => count(PathOram::path(&tree, sealer, store, coins)?, asked, progress),
+        Scheme::Raw { evict_period } => {
+            let raw = RawConfig::of_tree(tree, evict_period);
+            count(RawOram::raw(&raw, sealer, store, coins)?, asked, progress)
+        }
+    }
+}
+
+/// What is asked of an ORAM.
+struct Asked<'a, J> {
+    plan: &'a Plan<J>,
+    addresses: Addresses,
+    accesses: u64,
+    seed: u64,
+}
+
+fn count<B: scheme::Scheme, J: Judge>(
+    oram: FlatOram<B, StdRng>,
+    asked: Asked<'_, J>,
+    progress: &dyn Fn(u64),
+) -> Result<Run, Error> {
+    let Asked { plan, mut addresses, accesses, seed } = asked;
+    let mut client = Client {
+        oram,
+        scheme: plan.scheme,
+        accesses: 0,
+        evictions: 0,
+        evictions_at_once_max: 0,
+        ran_away: false,
+    };
+    // The first pass is a scan for every workload, so that all blocks exist.
+    client.access_all(&mut Addresses::scan(plan.capacity), plan.capacity, progress)?;
+    client.access_all(&mut addresses, plan.warm_up_accesses() - plan.capacity, progress)?;
+    client.start_counting();
+    client.access_all(&mut addresses, accesses, progress)?;
+    client.oram.check_invariants()?;
+    Ok(Run {
+        seed,
+        accesses,
+        evictions: client.evictions,
+        evictions_at_once_max: client.evictions_at_once_max,
+        stash_blocks_peak: client.oram.stash().occupancy().peak_blocks(),
+        blocks_on_levels: client.oram.blocks_on_levels()?,
+        ran_away: client.ran_away,
+        time: None,
+    })
+}
+
+/// An ORAM, and who makes room in its stash.
+struct Client<B> {
+    oram: FlatOram<B, StdRng>,
+    scheme: Scheme,
+    accesses: u64,
+    evictions: u64,
+    evictions_at_once_max: u64,
+    ran_away: bool,
+}
+
+impl<B: scheme::Scheme> Client<B> {
+    fn start_counting(&mut self) {
+        self.evictions = 0;
+        self.evictions_at_once_max = 0;
+    }
+
+    /// Asks for `count` addresses, until the tree turns out to be too full. Reads and writes leave
+    /// the same stash behind, once all blocks exist.
+    fn access_all(
+        &mut self,
+        addresses: &mut Addresses,
+        count: u64,
+        progress: &dyn Fn(u64),
+    ) -> Result<(), Error> {
+        let data = [0; BLOCK_BYTES];
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(ACCESSES_AT_ONCE);
+            let evictions_max = self.evictions + EVICTIONS_PER_ACCESS_MAX * ACCESSES_AT_ONCE;
+            for _ in 0..now {
+                self.make_room(evictions_max)?;
+                if self.ran_away {
+                    progress(left);
+                    return Ok(());
+                }
+                let access = Access { address: addresses.next_address(), op: Op::Write(&data) };
+                self.oram.access(&mut [access])?;
+                self.accesses += 1;
+            }
+            progress(now);
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// Background evictions until the stash is within its bound, or there have been
+    /// `evictions_max`.
+    fn make_room(&mut self, evictions_max: u64) -> Result<(), Error> {
+        let before = self.evictions;
+        let allowance = self.scheme.stash_allowance(self.accesses);
+        let stash_blocks_max = self.oram.config().stash_blocks_max + allowance;
+        while !self.ran_away && self.oram.stash().blocks() > stash_blocks_max {
+            self.oram.evict()?;
+            self.evictions += 1;
+            self.ran_away = self.evictions == evictions_max;
+        }
+        self.evictions_at_once_max = self.evictions_at_once_max.max(self.evictions - before);
+        Ok(())
+    }
+}

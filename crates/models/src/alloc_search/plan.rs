@@ -1,0 +1,282 @@
+//! The parameters of a search.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::{BySlots, Judge, Profile, Scheme};
+use crate::Error;
+use crate::paper::{PAPER_SLOTS, PAPER_TREE_TOP_LEVELS, paper_tree_top_levels};
+use crate::workload::Workload;
+
+/// What to search. It determines the results to the last bit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "J: Judge")]
+pub struct Plan<J = BySlots> {
+    /// Who judges.
+    #[serde(default, skip_serializing_if = "is_by_slots")]
+    pub judge: J,
+    /// The ORAM that judges.
+    pub scheme: Scheme,
+    /// The level of the leaves (L).
+    pub leaf_level: u8,
+    /// Slots of a bucket of the uniform tree (Z).
+    pub slots: u16,
+    /// Levels from the root on that the client keeps. Their buckets stay as they are.
+    pub tree_top_levels: u8,
+    /// Slots of a path in storage on levels that are not searched. An access moves them too.
+    pub path_slots_beside: u64,
+    /// How many blocks (N).
+    pub capacity: u64,
+    /// Past so many blocks in the stash, background evictions come before the next access.
+    pub stash_blocks_max: usize,
+    /// Which addresses are asked for.
+    pub workload: Workload,
+    /// The part of all slots that a profile may do without.
+    pub space_loss_max: f64,
+    /// What background evictions may add beyond those of the uniform tree, as a part of the paths that
+    /// accesses read and write anyway: see [`Scheme::extra_paths`].
+    pub extra_evictions_max: f64,
+    /// Passes over all addresses before counting starts. The first fills the tree. A judge by time
+    /// fills it otherwise.
+    pub warm_up_passes: u64,
+    /// Accesses counted for each profile, over all of its runs; where time is taken, records of a trace.
+    pub accesses: u64,
+    /// Independent runs of each profile.
+    pub runs: u32,
+    /// The level of the leaves of the last tree, which the profile found must endure. It has as many
+    /// levels more on the client as it has levels more.
+    pub endurance_leaf_level: u8,
+    /// Accesses of the last run.
+    pub endurance_accesses: u64,
+    /// Where all randomness comes from.
+    pub seed: u64,
+}
+
+/// The deepest tree that a search builds in memory, with some gigabytes.
+const LEAF_LEVEL_MAX: u8 = 24;
+
+/// The same, of trees without contents: one level more than the paper's.
+const TIMED_LEAF_LEVELS: std::ops::RangeInclusive<u8> = 8..=25;
+
+/// With fewer levels on the client, IR-Stash has nothing to do.
+const TREE_TOP_LEVELS_MIN: u8 = 4;
+
+/// As many levels as the engine keeps on a client.
+const TREE_TOP_LEVELS_MAX: u8 = 16;
+
+/// As many accesses as the engine makes between evictions.
+const EVICT_PERIOD_MAX: u32 = 1 << 16;
+
+/// A search with more slots takes too long.
+const SLOTS_MAX: u16 = 16;
+
+/// Below this, a run says nothing.
+const ACCESSES_PER_RUN_MIN: u64 = 1000;
+
+/// What the profiles of the paper lose at most, by its own words and by the test of them.
+const PAPER_SPACE_LOSS_MAX: f64 = 0.01;
+
+/// Enough runs for any error.
+const RUNS_MAX: u32 = 10_000;
+
+fn is_by_slots<J: Judge>(judge: &J) -> bool {
+    judge.channels().is_none()
+}
+
+/// The number of records of a run by time that counts `records`, with those before them.
+pub fn all_records(records: u64) -> u64 {
+    records + records / 4
+}
+
+impl<J: Judge> Plan<J> {
+    /// A search like the paper's on a tree with leaves on `leaf_level`: Z = 4, half of all slots in
+    /// use, and a stash of 200 entries, of which 100 are for a path in flight.
+    pub fn like_the_paper(leaf_level: u8) -> Self {
+        let plan = Self {
+            judge: J::default(),
+            scheme: Scheme::Path,
+            leaf_level,
+            slots: PAPER_SLOTS,
+            tree_top_levels: 0,
+            path_slots_beside: 0,
+            capacity: 0,
+            stash_blocks_max: 100,
+            workload: Workload::Uniform,
+            space_loss_max: 0.01,
+            extra_evictions_max: 0.15,
+            warm_up_passes: 3,
+            accesses: 500_000,
+            runs: 2,
+            endurance_leaf_level: leaf_level,
+            endurance_accesses: 1_000_000,
+            seed: 1,
+        };
+        plan.on_tree(leaf_level)
+    }
+
+    /// The same search on another tree, half of whose slots are in use.
+    pub fn on_tree(self, leaf_level: u8) -> Self {
+        let tree_top_levels = paper_tree_top_levels(leaf_level);
+        let endurance_leaf_level = leaf_level;
+        Self { leaf_level, tree_top_levels, endurance_leaf_level, ..self }.with_load(4.0)
+    }
+
+    /// The same search by the time that a simulated processor takes for so many records, in one run of a profile. The client keeps
+    /// as many levels as the machines of an evaluation do.
+    pub fn by_time(self, judge: J, records: u64) -> Self {
+        let most = PAPER_TREE_TOP_LEVELS.min(self.leaf_level / 2);
+        Self {
+            judge,
+            tree_top_levels: self.tree_top_levels.clamp(TREE_TOP_LEVELS_MIN.min(most), most),
+            accesses: records,
+            runs: 1,
+            endurance_accesses: records,
+            ..self
+        }
+    }
+
+    /// The same search with so many blocks for each leaf.
+    pub fn with_load(self, blocks_per_leaf: f64) -> Self {
+        // A float that is no such number becomes 0 or the largest integer, and is refused later.
+        let capacity = (blocks_per_leaf * 2f64.powi(self.leaf_level.into())).round() as u64;
+        Self { capacity, ..self }
+    }
+
+    /// The same search on the last tree, which has as many blocks a leaf.
+    pub(super) fn on_last_tree(&self) -> Self {
+        let deeper = self.endurance_leaf_level - self.leaf_level;
+        Self {
+            leaf_level: self.endurance_leaf_level,
+            tree_top_levels: self.tree_top_levels + deeper,
+            capacity: self.capacity << deeper,
+            ..self.clone()
+        }
+    }
+
+    /// The tree that the search starts from.
+    pub fn uniform(&self) -> Profile {
+        Profile::uniform(self.leaf_level, self.slots)
+    }
+
+    /// The slots in storage that an access reads and writes on `profile`, when there are so many
+    /// background evictions for each.
+    pub(super) fn slots_moved(&self, profile: &Profile, evictions_per_access: f64) -> f64 {
+        let path_slots = (profile
+            .path_slots(self.tree_top_levels)
+            .saturating_add(self.path_slots_beside)) as f64;
+        let extra = self.scheme.extra_paths(evictions_per_access);
+        path_slots * self.scheme.paths_per_access() * (1.0 + extra)
+    }
+
+    /// Accesses for each profile, those before counting starts included.
+    pub(super) fn accesses_per_profile(&self) -> u64 {
+        self.steps_of_run(self.accesses_per_run()) * u64::from(self.runs)
+    }
+
+    /// Accesses of a run that counts `accesses`, those before counting starts included; records if
+    /// time is taken.
+    pub(super) fn steps_of_run(&self, accesses: u64) -> u64 {
+        match self.judge.channels() {
+            None => accesses + self.warm_up_accesses(),
+            Some(_) => all_records(accesses),
+        }
+    }
+
+    /// Accesses of each run before counting starts.
+    pub(super) fn warm_up_accesses(&self) -> u64 {
+        self.capacity * self.warm_up_passes
+    }
+
+    pub(super) fn accesses_per_run(&self) -> u64 {
+        self.accesses.div_ceil(u64::from(self.runs.max(1)))
+    }
+
+    /// The part of all slots that any profile that is run does without.
+    fn space_loss_most(&self) -> f64 {
+        self.space_loss_max.max(PAPER_SPACE_LOSS_MAX)
+    }
+
+    /// `N / 2^L`: how full the tree is.
+    pub fn blocks_per_leaf(&self) -> f64 {
+        self.capacity as f64 / 2f64.powi(self.leaf_level.into())
+    }
+
+    /// A seed for each run of a profile, the same for all profiles; and one for the last run.
+    pub(super) fn seeds(&self) -> (Vec<u64>, u64) {
+        let mut seeds = StdRng::seed_from_u64(self.seed);
+        let last = seeds.next_u64();
+        ((0..self.runs).map(|_| seeds.next_u64()).collect(), last)
+    }
+
+    /// What a search by time leaves no choice of.
+    fn check_by_time(&self) -> Result<(), Error> {
+        let refuse = |message: &str| Err(Error::Plan(message.to_owned()));
+        if (self.scheme, self.workload) != (Scheme::Path, Workload::Uniform) {
+            return refuse(
+                "a search by time is of Path ORAM under uniformly random requests: leave --workload out, or judge by \
+                 slots",
+            );
+        }
+        if self.endurance_leaf_level != self.leaf_level || self.path_slots_beside > 0 {
+            return refuse("a search by time is of a whole tree, and ends on it");
+        }
+        Ok(())
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let refuse = |message: String| Err(Error::Plan(message));
+        let is_by_time = self.judge.channels().is_some();
+        let levels = if is_by_time { TIMED_LEAF_LEVELS } else { 1..=LEAF_LEVEL_MAX };
+        if !levels.contains(&self.leaf_level) {
+            let (least, most) = (levels.start(), levels.end());
+            return refuse(format!("a tree to search has its leaves on level {least} to {most}"));
+        }
+        if is_by_time {
+            self.check_by_time()?;
+        } else if !(self.leaf_level..=LEAF_LEVEL_MAX).contains(&self.endurance_leaf_level) {
+            return refuse(format!(
+                "the last tree has its leaves where the searched one has them or deeper, and on \
+                 level {LEAF_LEVEL_MAX} at most"
+            ));
+        }
+        if let Scheme::Raw { evict_period } = self.scheme
+            && !(1..=EVICT_PERIOD_MAX).contains(&evict_period)
+        {
+            return refuse(format!("an eviction comes after 1 to {EVICT_PERIOD_MAX} accesses"));
+        }
+        let deeper = self.endurance_leaf_level - self.leaf_level;
+        let top_max = (TREE_TOP_LEVELS_MAX - deeper.min(TREE_TOP_LEVELS_MAX)).min(self.leaf_level);
+        if self.tree_top_levels > top_max {
+            return refuse(format!("the client can keep {top_max} levels of this tree at most"));
+        }
+        if !(2..=SLOTS_MAX).contains(&self.slots) {
+            return refuse(format!("buckets to make smaller have 2 to {SLOTS_MAX} slots"));
+        }
+        if self.warm_up_passes == 0 || self.warm_up_passes > 1000 {
+            return refuse("1 pass to 1000 passes fill the tree before counting starts".into());
+        }
+        if !(1..=RUNS_MAX).contains(&self.runs) {
+            return refuse(format!("a profile needs 1 to {RUNS_MAX} runs"));
+        }
+        if self.accesses_per_run() < ACCESSES_PER_RUN_MIN {
+            return refuse(format!("a run needs {ACCESSES_PER_RUN_MIN} accesses or more"));
+        }
+        if !(0.0..1.0).contains(&self.space_loss_max) {
+            return refuse("the space that may be lost is a part of 1, such as 0.01".into());
+        }
+        let slots_least = self.uniform().tree_slots() * (1.0 - self.space_loss_most());
+        if self.capacity == 0 || self.capacity as f64 > slots_least {
+            return refuse(format!(
+                "a load is more than 0 blocks a leaf, and fits the {slots_least:.0} slots that are \
+                 left when space is lost"
+            ));
+        }
+        if !(0.0..=100.0).contains(&self.extra_evictions_max) {
+            return refuse(
+                "extra evictions are a part of the paths of accesses, such as 0.15".into(),
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! What a search found, and the file that keeps it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{BySlots, Candidate, FORMAT_VERSION, Judge, NAME, Plan, Run, Verdict};
+use crate::Error;
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(bound = "J: Judge")]
+pub struct Search<J = BySlots> {
+    /// What was asked for.
+    pub plan: Plan<J>,
+    /// The uniform tree.
+    pub baseline: Candidate,
+    /// Every profile of the search, in order.
+    pub tried: Vec<Candidate>,
+    /// Profiles to compare with.
+    pub paper: Vec<Candidate>,
+    /// The run that the profile found had to endure.
+    pub endurance: Run,
+}
+
+impl<J: Judge> Search<J> {
+    /// What the search ended with: the uniform tree if nothing was better.
+    pub fn found(&self) -> &Candidate {
+        let taken = self.tried.iter().rev().find(|tried| tried.verdict == Verdict::Taken);
+        taken.unwrap_or(&self.baseline)
+    }
+
+    /// The results file: JSON, one line for each profile that was tried.
+    ///
+    /// # Errors
+    /// [`Error::Results`] when a figure is not a number.
+    pub fn to_json(&self) -> Result<String, Error> {
+        let record = |candidate: &Candidate| serde_json::to_string(&Record::new(candidate, self));
+        let records = |candidates: &[Candidate]| {
+            let lines = candidates.iter().map(record).collect::<Result<Vec<_>, _>>();
+            lines.map(|lines| lines.join(",\n"))
+        };
+        Ok(format!(
+            "{{\n\"experiment\": \"{NAME}\",\n\"version\": {FORMAT_VERSION},\n\"plan\": {},\n\"profile\": {},\n\"baseline\": {},\n\
+             \"tried\": [\n{}\n],\n\"paper\": [\n{}\n],\n\"endurance\": {}\n}}\n",
+            serde_json::to_string(&self.plan)?,
+            serde_json::to_string(&self.found().profile)?,
+            record(&self.baseline)?,
+            records(&self.tried)?,
+            records(&self.paper)?,
+            serde_json::to_string(&self.endurance)?,
+        ))
+    }
+
+    /// What a results file says.
+    ///
+    /// # Errors
+    /// [`Error::Results`] when it is none.
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+/// A candidate in the file: what was measured, and for readers without this program what follows
+/// from it.
+#[derive(Serialize)]
+struct Record<'a> {
+    #[serde(flatten)]
+    candidate: &'a Candidate,
+    path_slots: u64,
+    space_loss: f64,
+    evictions_per_access: Option<f64>,
+    slots_per_access: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cycles_per_record: Option<f64>,
+}
+
+impl<'a> Record<'a> {
+    fn new<J: Judge>(candidate: &'a Candidate, search: &Search<J>) -> Self {
+        Self {
+            candidate,
+            path_slots: candidate.profile.path_slots(search.plan.tree_top_levels),
+            space_loss: candidate.profile.space_loss(&search.baseline.profile),
+            evictions_per_access: candidate.evictions_per_access(),
+            slots_per_access: candidate.slots_per_access(&search.plan),
+            cycles_per_record: candidate.cycles_per_record(),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The greedy search of IR-ORAM, section IV-B.
+
+use std::num::NonZeroUsize;
+
+use super::{Candidate, Judge, Plan, Profile, Run, Search, Verdict};
+use crate::{Error, workers};
+
+/// Runs the profiles of a search. Steps are accesses, or records if time is taken.
+pub trait Bench<J>: Sync {
+    /// What a run fails with.
+    type Error: From<Error> + Send;
+
+    /// Announces `steps` more steps.
+    fn planned(&self, steps: u64);
+
+    /// Runs `accesses` accesses on `profile`, with all randomness from `seed`.
+    ///
+    /// # Errors
+    /// What the run failed with.
+    fn run(
+        &self,
+        plan: &Plan<J>,
+        profile: &Profile,
+        accesses: u64,
+        seed: u64,
+    ) -> Result<Run, Self::Error>;
+
+    /// The first `profiles` profiles, which are there to compare with, have been run.
+    fn has_compared(&self, profiles: usize) {
+        let _ = profiles;
+    }
+}
+
+/// Searches as `plan` asks, on `threads` threads. The profiles of `compared` are run as well, by their names.
+///
+/// # Errors
+/// [`Error::Plan`] if the plan cannot be followed, and what a run fails with.
+pub fn run<J: Judge, B: Bench<J>>(
+    plan: &Plan<J>,
+    compared: Vec<(String, Profile)>,
+    threads: NonZeroUsize,
+    bench: &B,
+) -> Result<Search<J>, B::Error> {
+    plan.check()?;
+    let runner = Runner { plan, threads, bench };
+
+    let uniform = plan.uniform();
+    let compared = std::iter::once(("uniform".to_owned(), uniform.clone())).chain(compared);
+    let mut compared = runner.run(compared.collect())?.into_iter();
+    bench.has_compared(compared.len());
+    let baseline = compared.next().expect("the first is the uniform tree");
+    let paper = compared.collect();
+
+    let mut tried = Vec::new();
+    let mut best = baseline.clone();
+    let mut proposals = vec![start(plan)];
+    for round in 0.. {
+        let mut candidates = runner.round(round, proposals, &baseline, &best)?;
+        let taken = take_best(&mut candidates, plan);
+        tried.append(&mut candidates);
+        proposals = match taken {
+            Some(taken) => {
+                best = taken;
+                steps_down(plan, &best.profile)
+            }
+            // The paper's start was too bold for this tree: take smaller steps.
+            None if round == 0 => steps_down(plan, &uniform),
+            None => break,
+        };
+    }
+
+    let endurance = runner.endure(&baseline, &mut tried)?;
+    Ok(Search { plan: plan.clone(), baseline, tried, paper, endurance })
+}
+
+/// The next steps. A path takes as long as the channel that has most of it, so that one slot less saves no time on several
+/// channels, and one on as many levels does.
+pub fn steps_down<J: Judge>(plan: &Plan<J>, profile: &Profile) -> Vec<Profile> {
+    let at_once = match plan.judge.channels() {
+        None => vec![1],
+        Some(channels) => vec![1, channels as usize],
+    };
+    profile.steps_down(plan.tree_top_levels, &at_once)
+}
+
+/// Where the paper starts: a slot less on all levels in storage from the deepest on that the space
+/// allows. (Its text names that level alone; those above it are the first to follow.)
+fn start<J: Judge>(plan: &Plan<J>) -> Profile {
+    let uniform = plan.uniform();
+    let top = usize::from(plan.tree_top_levels);
+    let less_down_to = |end| uniform.with_one_less(top..end);
+    (top + 1..=uniform.slots().len())
+        .map(less_down_to)
+        .take_while(|profile| profile.space_loss(&uniform) <= plan.space_loss_max)
+        .last()
+        .unwrap_or_else(|| less_down_to(top + 1))
+}
+
+/// Marks the best candidate of the round as taken.
+fn take_best<J: Judge>(candidates: &mut [Candidate], plan: &Plan<J>) -> Option<Candidate> {
+    let cost = |candidate: &Candidate| candidate.cost(plan).unwrap_or(f64::INFINITY);
+    let best = candidates
+        .iter_mut()
+        .filter(|candidate| candidate.verdict == Verdict::Passed)
+        .min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    best.verdict = Verdict::Taken;
+    Some(best.clone())
+}
+
+/// Runs profiles, and judges them.
+struct Runner<'a, J, B> {
+    plan: &'a Plan<J>,
+    threads: NonZeroUsize,
+    bench: &'a B,
+}
+
+impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
+    /// Runs the proposals that do not lose too much space, and judges all.
+    fn round(
+        &self,
+        round: u32,
+        proposals: Vec<Profile>,
+        baseline: &Candidate,
+        best: &Candidate,
+    ) -> Result<Vec<Candidate>, B::Error> {
+        let (fitting, too_small) = proposals.into_iter().partition::<Vec<_>, _>(|profile| {
+            profile.space_loss(&baseline.profile) <= self.plan.space_loss_max
+        });
+        let name = format!("round {round}");
+        let fitting = fitting.into_iter().map(|profile| (name.clone(), profile)).collect();
+        let mut candidates = self.run(fitting)?;
+        for candidate in &mut candidates {
+            candidate.verdict = self.verdict(candidate, baseline, best);
+        }
+        candidates.extend(too_small.into_iter().map(|profile| Candidate {
+            name: name.clone(),
+            profile,
+            verdict: Verdict::TooMuchSpace,
+            runs: Vec::new(),
+        }));
+        Ok(candidates)
+    }
+
+    fn verdict(&self, candidate: &Candidate, baseline: &Candidate, best: &Candidate) -> Verdict {
+        let evictions = candidate.evictions_per_access();
+        if !evictions.is_some_and(|evictions| self.allows(evictions, baseline)) {
+            Verdict::TooManyEvictions
+        } else if candidate.cost(self.plan) >= best.cost(self.plan) {
+            Verdict::NoGain
+        } else {
+            Verdict::Passed
+        }
+    }
+
+    /// Whether so many background evictions are within the limit. A uniform tree that is itself too
+    /// full allows for none.
+    fn allows(&self, evictions_per_access: f64, baseline: &Candidate) -> bool {
+        let Some(least) = baseline.evictions_per_access() else { return false };
+        let extra = |evictions| self.plan.scheme.extra_paths(evictions);
+        extra(evictions_per_access) <= extra(least) + self.plan.extra_evictions_max
+    }
+
+    /// The last run: what was taken last, on the last tree, or what was taken before it where that
+    /// does better there. Where time is taken there is no other tree, but other coins.
+    fn endure(&self, baseline: &Candidate, tried: &mut [Candidate]) -> Result<Run, B::Error> {
+        if self.plan.judge.channels().is_some() {
+            let taken = tried.iter().rev().find(|tried| tried.verdict == Verdict::Taken);
+            return self.last_run(&taken.unwrap_or(baseline).profile);
+        }
+        let mut held: Option<(usize, Run, f64)> = None;
+        for at in (0..tried.len()).rev() {
+            let Candidate { profile, verdict: Verdict::Taken, .. } = &tried[at] else { continue };
+            // It can do no better there than without a background eviction.
+            let at_best = self.plan.slots_moved(profile, 0.0);
+            if held.as_ref().is_some_and(|(_, _, slots)| *slots <= at_best) {
+                break;
+            }
+            let run = self.last_run(profile)?;
+            match (self.slots_if_held(profile, &run, baseline), &held) {
+                (None, None) => tried[at].verdict = Verdict::NotOnLastTree,
+                (Some(slots), held_now)
+                    if held_now.as_ref().is_none_or(|(_, _, least)| slots < *least) =>
+                {
+                    if let Some((bolder, ..)) = held.replace((at, run, slots)) {
+                        tried[bolder].verdict = Verdict::NotOnLastTree;
+                    }
+                }
+                _ => break,
+            }
+        }
+        held.map_or_else(|| self.last_run(&baseline.profile), |(_, run, _)| Ok(run))
+    }
+
+    /// The slots that an access moves by its last run, when that keeps to the limit and gains.
+    fn slots_if_held(&self, profile: &Profile, run: &Run, baseline: &Candidate) -> Option<f64> {
+        let evictions =
+            run.evictions_per_access().filter(|evictions| self.allows(*evictions, baseline))?;
+        let slots = self.plan.slots_moved(profile, evictions);
+        let uniform = self.plan.slots_moved(&baseline.profile, 0.0);
+        (slots < uniform).then_some(slots)
+    }
+
+    /// A run of `profile` on the last tree.
+    fn last_run(&self, profile: &Profile) -> Result<Run, B::Error> {
+        let Self { plan, bench, .. } = self;
+        let there = plan.on_last_tree();
+        let (_, seed) = plan.seeds();
+        let profile = profile.carried(
+            plan.tree_top_levels,
+            plan.slots,
+            there.leaf_level,
+            there.tree_top_levels,
+        );
+        let accesses = plan.endurance_accesses;
+        bench.planned(there.steps_of_run(accesses));
+        bench.run(&there, &profile, accesses, seed)
+    }
+
+    /// All runs of all profiles.
+    fn run(&self, profiles: Vec<(String, Profile)>) -> Result<Vec<Candidate>, B::Error> {
+        let Self { plan, threads, bench } = self;
+        bench.planned(plan.accesses_per_profile() * profiles.len() as u64);
+        let (seeds, _) = plan.seeds();
+        let tasks: Vec<_> = profiles
+            .iter()
+            .flat_map(|(_, profile)| seeds.iter().map(move |seed| (profile, *seed)))
+            .collect();
+        let mut runs = workers::run_all(&tasks, *threads, |(profile, seed)| {
+            bench.run(plan, profile, plan.accesses_per_run(), *seed)
+        })?
+        .into_iter();
+        let candidates = profiles.into_iter().map(|(name, profile)| Candidate {
+            name,
+            profile,
+            verdict: Verdict::Compared,
+            runs: runs.by_ref().take(seeds.len()).collect(),
+        });
+        Ok(candidates.collect())
+    }
+}

@@ -1,0 +1,113 @@
+//! From a volume to a search, and from what it found back to the volume.
+
+use super::{Plan, Profile, Scheme};
+
+/// The tree of a volume, as far as a search must know it. Public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeTree {
+    /// Slots of a bucket (Z).
+    pub slots: u16,
+    /// Accesses between evictions (A).
+    pub evict_period: u32,
+    /// Blocks that may be left in the stash (C).
+    pub stash_blocks_max: usize,
+    /// The level of the leaves (L).
+    pub leaf_level: u8,
+    /// Levels from the root on that the client keeps.
+    pub tree_top_levels: u8,
+}
+
+/// The level of the leaves of the deepest tree that is searched unless more is wished: minutes.
+pub const SEARCHED_LEAF_LEVEL: u8 = 17;
+
+/// How much deeper the last tree is than the searched one, where the volume is that deep.
+const DEEPER: u8 = 2;
+
+/// Levels above those searched, when the volume's tree is cut at the root. Where they are fewer, the
+/// stash has room for more blocks of each subtree than it has in the volume.
+const LEVELS_ABOVE: u8 = 8;
+
+impl VolumeTree {
+    /// How its blocks are hidden.
+    pub fn scheme(&self) -> Scheme {
+        Scheme::Raw { evict_period: self.evict_period }
+    }
+
+    /// As many blocks a leaf as a volume has at most, A/2.
+    pub fn blocks_per_leaf_max(&self) -> f64 {
+        f64::from(self.evict_period) / 2.0
+    }
+
+    /// A search for this volume, as full as one can be, on a tree whose leaves are on
+    /// `leaf_level_max` at the deepest.
+    ///
+    /// A deeper volume is cut at the root: its searched levels are those nearest the leaves, below
+    /// some that stay as they are. What is found must hold on a tree two levels deeper.
+    pub fn search(&self, leaf_level_max: u8) -> Plan {
+        let leaf_level = self.leaf_level.min(leaf_level_max);
+        let cut = self.leaf_level - leaf_level;
+        let least = if cut == 0 { 0 } else { LEVELS_ABOVE.min(leaf_level / 2) };
+        let tree_top_levels = self.tree_top_levels.saturating_sub(cut).max(least);
+        // Where the searched levels begin in the volume.
+        let first = tree_top_levels + cut;
+        let beside = u64::from(first.saturating_sub(self.tree_top_levels));
+        let plan = Plan {
+            scheme: self.scheme(),
+            leaf_level,
+            slots: self.slots,
+            tree_top_levels,
+            path_slots_beside: beside * u64::from(self.slots),
+            stash_blocks_max: self.stash_blocks_max,
+            endurance_leaf_level: leaf_level + cut.min(DEEPER),
+            endurance_accesses: 2_000_000,
+            ..Plan::like_the_paper(leaf_level)
+        };
+        plan.with_load(self.blocks_per_leaf_max())
+    }
+
+    /// `profile`, which a search as `plan` found, on this volume.
+    pub(super) fn carry<J>(&self, profile: &Profile, plan: &Plan<J>) -> Profile {
+        profile.carried(plan.tree_top_levels, self.slots, self.leaf_level, self.tree_top_levels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(leaf_level: u8, tree_top_levels: u8) -> VolumeTree {
+        VolumeTree { slots: 5, evict_period: 5, stash_blocks_max: 64, leaf_level, tree_top_levels }
+    }
+
+    #[test]
+    fn a_small_volume_is_searched_as_it_is_and_a_deep_one_cut_at_the_root() {
+        let levels = |leaf_level: u8, top: u8, max| {
+            let plan = tree(leaf_level, top).search(max);
+            plan.check().unwrap();
+            assert_eq!(plan.capacity, 5 << (plan.leaf_level - 1));
+            // All levels of the volume in storage, searched or not.
+            let searched = plan.uniform().path_slots(plan.tree_top_levels);
+            let in_storage = u64::from(leaf_level + 1 - top) * 5;
+            assert_eq!(searched + plan.path_slots_beside, in_storage);
+            (plan.leaf_level, plan.tree_top_levels, plan.endurance_leaf_level)
+        };
+        assert_eq!(levels(17, 10, 17), (17, 10, 17));
+        assert_eq!(levels(11, 10, 17), (11, 10, 11));
+        assert_eq!(levels(18, 10, 17), (17, 9, 18));
+        assert_eq!(levels(27, 10, 17), (17, 8, 19));
+        assert_eq!(levels(27, 10, 6), (6, 3, 8));
+        assert_eq!(levels(17, 0, 17), (17, 0, 17));
+    }
+
+    #[test]
+    fn what_is_found_keeps_its_distance_from_the_leaves_and_what_was_not_searched_its_slots() {
+        let plan = tree(7, 2).search(7);
+        let found = Profile::uniform(7, 5).with_one_less(2..4).with_one_less(2..3);
+        let carried = |leaf_level, top| tree(leaf_level, top).carry(&found, &plan);
+        assert_eq!(carried(7, 2), found);
+        assert_eq!(carried(9, 2).slots(), [5, 5, 5, 5, 3, 4, 5, 5, 5, 5]);
+        assert_eq!(carried(7, 3).slots(), [5, 5, 5, 4, 5, 5, 5, 5]);
+        assert_eq!(carried(4, 0).slots(), [4, 5, 5, 5, 5]);
+        assert_eq!(carried(5, 0).slots(), [3, 4, 5, 5, 5, 5]);
+    }
+}

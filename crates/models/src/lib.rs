@@ -1,0 +1,14 @@
+//! What a volume would cost before it exists.
+//!
+//! `oblivio plan` and the experiments of the lab share these models. They need the parameters of a
+//! volume and no storage.
+
+pub mod alloc_search;
+mod error;
+pub mod link;
+pub mod medium;
+pub mod paper;
+pub mod workers;
+pub mod workload;
+
+pub use error::Error;

@@ -1,0 +1,97 @@
+//! The profiles of the paper, and the one that a search found.
+
+use super::Profile;
+use oblivio_models::paper::{PAPER_LEAF_LEVEL, PAPER_SLOTS, paper_tree_top_levels};
+
+/// A configuration that IR-ORAM gives (section VI-B), for its tree with leaves on level 24, Z = 4,
+/// and ten levels on the client.
+#[derive(Clone, Copy, Debug)]
+pub struct PaperProfile {
+    /// Its number there: IR-Alloc 1 to 4.
+    pub number: u8,
+    /// First level, last level, and slots of their buckets. All others have four.
+    ranges: [(u8, u8, u16); 2],
+    /// The slots of a path in storage that the paper states (PL).
+    pub stated_path_slots: u64,
+}
+
+/// IR-Alloc 1 to 4.
+pub const PAPER_PROFILES: [PaperProfile; 4] = [
+    PaperProfile { number: 1, ranges: [(10, 16, 2), (17, 19, 3)], stated_path_slots: 43 },
+    PaperProfile { number: 2, ranges: [(10, 16, 2), (17, 18, 2)], stated_path_slots: 42 },
+    PaperProfile { number: 3, ranges: [(10, 14, 1), (15, 18, 2)], stated_path_slots: 37 },
+    PaperProfile { number: 4, ranges: [(10, 15, 1), (16, 18, 2)], stated_path_slots: 36 },
+];
+
+impl PaperProfile {
+    /// The same buckets at the same distance from the leaves of another tree. A smaller tree lacks
+    /// levels at the root, a larger one has more of them.
+    ///
+    /// Space is lost near the leaves alone, so the loss stays what it was; and so does PL, as long as
+    /// [`paper_tree_top_levels`] are on the client and `leaf_level` is 14 or more.
+    pub fn scaled_to(&self, leaf_level: u8) -> Profile {
+        let slots = (0..=leaf_level).map(|level| {
+            let on_paper = i16::from(level) + i16::from(PAPER_LEAF_LEVEL) - i16::from(leaf_level);
+            let range = self.ranges.iter().find(|(first, last, _)| {
+                (i16::from(*first)..=i16::from(*last)).contains(&on_paper)
+            });
+            range.map_or(PAPER_SLOTS, |(_, _, slots)| *slots)
+        });
+        Profile::from_slots(slots.collect())
+    }
+}
+
+/// What a search found on a tree like the evaluation's (`results/alloc-search-evaluation.json`): as the
+/// paper's, but for the first six levels, which only make room on the client.
+pub const SEARCHED_SLOTS: [u16; 19] = [4, 4, 4, 4, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4];
+
+/// Levels that the client kept in that search.
+pub const SEARCHED_TREE_TOP_LEVELS: u8 = paper_tree_top_levels(SEARCHED_SLOTS.len() as u8 - 1);
+
+/// The profile of [`SEARCHED_SLOTS`], at the same distance from the leaves of another tree.
+pub fn searched_profile(leaf_level: u8, tree_top_levels: u8) -> Profile {
+    let searched = Profile::from_slots(SEARCHED_SLOTS.to_vec());
+    searched.carried(SEARCHED_TREE_TOP_LEVELS, PAPER_SLOTS, leaf_level, tree_top_levels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oblivio_models::paper::PAPER_TREE_TOP_LEVELS;
+
+    #[test]
+    fn the_profiles_of_the_paper_have_its_path_lengths_and_lose_under_one_percent() {
+        for leaf_level in [14, 17, 24] {
+            let whole = Profile::uniform(leaf_level, PAPER_SLOTS);
+            let top = paper_tree_top_levels(leaf_level);
+            assert_eq!(whole.path_slots(top), 60);
+            for paper in PAPER_PROFILES {
+                let profile = paper.scaled_to(leaf_level);
+                assert_eq!(profile.path_slots(top), paper.stated_path_slots, "{paper:?}");
+                assert!((0.0..0.01).contains(&profile.space_loss(&whole)), "{paper:?}");
+            }
+        }
+        let loss = PAPER_PROFILES[0].scaled_to(24).space_loss(&Profile::uniform(24, 4));
+        assert!((loss - 0.009).abs() < 0.0005, "the paper says around 0.9 %, this is {loss}");
+    }
+
+    #[test]
+    fn the_profile_found_is_carried_to_the_tree_of_the_paper() {
+        let profile = searched_profile(24, PAPER_TREE_TOP_LEVELS);
+        assert_eq!(profile.to_string(), "0–9: 4, 10–12: 1, 13: 2, 14–19: 3, 20–24: 4");
+        assert_eq!(profile.path_slots(PAPER_TREE_TOP_LEVELS), 43);
+    }
+
+    #[test]
+    fn a_tree_without_levels_on_the_client_is_cut_at_the_root() {
+        let profile = PAPER_PROFILES[0].scaled_to(8);
+        assert_eq!(profile.slots(), [2, 3, 3, 3, 4, 4, 4, 4, 4]);
+        assert_eq!(paper_tree_top_levels(8), 0);
+    }
+
+    #[test]
+    fn a_profile_is_shown_by_its_stretches() {
+        let shown = PAPER_PROFILES[0].scaled_to(24).to_string();
+        assert_eq!(shown, "0–9: 4, 10–16: 2, 17–19: 3, 20–24: 4");
+    }
+}
