@@ -178,7 +178,7 @@ no-std: ## build the engine for a machine without an operating system; installs 
 .PHONY: semver
 semver: tools ## compare the public items of all libraries with those of a revision: SINCE=main
 	@$(CARGO) semver-checks --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-semver-checks
-	$(CARGO) semver-checks $(PUBLISHED) --exclude oblivio-cli --baseline-rev $(SINCE)
+	$(CARGO) semver-checks $(PUBLISHED) --exclude oblivio-cli --exclude oblivio-lab-program --baseline-rev $(SINCE)
 
 .PHONY: planted-leaks
 planted-leaks: tools test-tools ## change the engine, volumes and servers so that they leak; tests must notice each (ONLY=NAME)
@@ -223,7 +223,7 @@ bench-engine: tools ## the engine beside its floors and peers, to target/bench/e
 
 .PHONY: bench-volume
 bench-volume: tools bench-tools ## a volume beside other disks under fio, to target/bench/volume.json (half an hour)
-	$(CARGO) build --release --package oblivio-cli
+	$(CARGO) build --release --package oblivio-cli --package oblivio-lab-program
 	@[ -x target/bench/peers/bin/oramfs ] \
 	  || $(CARGO) install oramfs --version 1.0.0 --locked --root target/bench/peers
 	$(CARGO) run --release --manifest-path bench/Cargo.toml --package bench-volume -- $(BENCH)
@@ -234,15 +234,15 @@ bench-parts: tools ## parts of the engine alone, for a quick look
 
 .PHONY: stash-study
 stash-study: tools ## the stash over ACCESSES=10^8 accesses, and the bound it needs
-	$(CARGO) build --release --package oblivio-cli
-	target/release/oblivio lab run stash-study --accesses $(ACCESSES) --output target/stash-study
+	$(CARGO) build --release --package oblivio-lab-program
+	target/release/oblivio-lab run stash-study --accesses $(ACCESSES) --output target/stash-study
 
 .PHONY: pictures
 pictures: tools ## draw the pictures of docs/how-it-works.md again, from what the engine does
 	$(CARGO) run --quiet --profile test --package oblivio-lab --example pictures -- docs/img
 
 .PHONY: trace-plugin
-trace-plugin: tools ## what `oblivio trace record` needs beside it
+trace-plugin: tools ## what `oblivio-lab trace record` needs beside it
 	$(CARGO) build --release --package oblivio-trace-plugin
 
 .PHONY: fs-requests
@@ -260,8 +260,8 @@ watch-picture: tools ## a volume in use and the page that watches it, in a brows
 .PHONY: traces
 traces: tools trace-plugin ## record programs like those of IR-ORAM's Table II, to target/traces (3 minutes)
 	$(call install,qemu-$(shell uname -m):qemu-user)
-	$(CARGO) build --release --package oblivio-cli --package oblivio-kernels
-	target/release/oblivio trace record-set --output target/traces
+	$(CARGO) build --release --package oblivio-lab-program --package oblivio-kernels
+	target/release/oblivio-lab trace record-set --output target/traces
 
 .PHONY: fuzz
 fuzz: tools ## fuzz every reader of untrusted bytes, FUZZ_SECONDS=60 each

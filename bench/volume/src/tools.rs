@@ -176,6 +176,8 @@ fn read_from_start(file: &mut std::fs::File) -> std::io::Result<String> {
 /// The programs that are measured, by absolute paths.
 pub struct Programs {
     pub oblivio: PathBuf,
+    /// Beside `oblivio`.
+    pub lab: PathBuf,
     pub oramfs: PathBuf,
 }
 
@@ -187,11 +189,14 @@ impl Programs {
         subjects: &[Description],
         more: &[&str],
     ) -> Result<Self, String> {
-        if !oblivio.is_file() {
-            let path = oblivio.display();
-            return Err(format!(
-                "there is no {path}: run cargo build --release --package oblivio-cli"
-            ));
+        let lab = oblivio.with_file_name("oblivio-lab");
+        for (program, package) in [(&oblivio, "oblivio-cli"), (&lab, "oblivio-lab-program")] {
+            if !program.is_file() {
+                let path = program.display();
+                return Err(format!(
+                    "there is no {path}: run cargo build --release --package {package}"
+                ));
+            }
         }
         let needed = subjects.iter().flat_map(|subject| subject.programs);
         for program in needed.chain(more).chain(&["fio"]) {
@@ -209,7 +214,7 @@ impl Programs {
                 peers.display()
             ));
         }
-        Ok(Self { oblivio: absolute(oblivio), oramfs: absolute(oramfs) })
+        Ok(Self { oblivio: absolute(oblivio), lab: absolute(lab), oramfs: absolute(oramfs) })
     }
 }
 

@@ -137,7 +137,7 @@ pub(crate) fn ready(log: Option<File>, text: &str, logged: &str) -> Result<(), C
 
 /// A pipe that nobody reads is refused, and not waited for.
 fn open_log(path: &Path) -> Result<File, CliError> {
-    files::refuse_other(path, Kind::Log)?;
+    files::refuse_other(path, Kind::LOG)?;
     let mut options = private::file_options();
     options.append(true).create(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
     options.open(path).map_err(|error| files::cannot_write(path, &error))

@@ -5,26 +5,28 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Time since it was started.
-pub(crate) struct Stopwatch(Instant);
+pub struct Stopwatch(Instant);
 
 impl Stopwatch {
+    /// Starts at zero.
     #[expect(clippy::disallowed_methods, reason = "the command line tells people how long it took")]
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    pub(crate) fn elapsed(&self) -> Duration {
+    /// The time since [`start`](Self::start).
+    pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
 }
 
 /// What the calling thread has used of a processor.
-pub(crate) fn processor_time_of_thread() -> Duration {
+pub fn processor_time_of_thread() -> Duration {
     of_clock(ClockId::ThreadCPUTime)
 }
 
 /// What all threads of this process have used of processors.
-pub(crate) fn processor_time_of_process() -> Duration {
+pub fn processor_time_of_process() -> Duration {
     of_clock(ClockId::ProcessCPUTime)
 }
 

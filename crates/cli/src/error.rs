@@ -6,10 +6,8 @@ use std::process::{ExitCode, ExitStatus};
 
 use oblivio::{Error, ErrorKind};
 use oblivio_bucket_server::BucketServerError;
-use oblivio_lab::LabError;
 use oblivio_mount::fuse::MountError;
 use oblivio_nbd::ServeError;
-use oblivio_sim::SimError;
 use oblivio_store::OpenError;
 use oblivio_volume::VolumeError;
 use oblivio_volume::device::DiskErrorKind;
@@ -20,7 +18,7 @@ const SIGNALLED: i32 = 128;
 
 /// An error that ends the program. The exit codes are API: the help text lists them.
 #[derive(Debug)]
-pub(crate) enum CliError {
+pub enum CliError {
     /// What was typed contradicts itself, in a way that the parser of command lines does not know.
     Usage(String),
     /// Something failed: a disk, the system, the engine.
@@ -60,12 +58,13 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    /// What the process ends with.
+    pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code())
     }
 
     /// The exit code as a number.
-    pub(crate) fn code(&self) -> u8 {
+    pub fn code(&self) -> u8 {
         match self {
             Self::Engine(_) => 1,
             // Of a command line that is not understood, clap leaves with it.
@@ -94,7 +93,7 @@ impl CliError {
 
 impl CliError {
     /// Whether the user knows of it. A process that a signal has ended could say nothing.
-    pub(crate) fn is_said(&self) -> bool {
+    pub fn is_said(&self) -> bool {
         matches!(self, Self::Said(status) if status.code().is_some())
     }
 }
@@ -239,37 +238,6 @@ impl From<oblivio_models::Error> for CliError {
         match error {
             oblivio_models::Error::Engine(_) => Self::Engine(error.to_string()),
             _ => Self::Input(error.to_string()),
-        }
-    }
-}
-
-impl From<LabError> for CliError {
-    fn from(error: LabError) -> Self {
-        match error {
-            LabError::Plan(_) | LabError::Results(_) | LabError::Input(_) => {
-                Self::Input(error.to_string())
-            }
-            LabError::Output(_) => Self::Output(error.to_string()),
-            LabError::Simulation(error) => error.into(),
-            LabError::Engine(_) | LabError::Plot(_) => Self::Engine(error.to_string()),
-        }
-    }
-}
-
-impl From<SimError> for CliError {
-    fn from(error: SimError) -> Self {
-        match error {
-            SimError::Trace(_) | SimError::Spec(_) | SimError::Saved(_) => {
-                Self::Input(error.to_string())
-            }
-            // A number that the engine cannot have is a matter of the input.
-            SimError::Engine(refused)
-                if refused.kind() == oblivio_core::ErrorKind::InvalidConfig =>
-            {
-                Self::Input(refused.to_string())
-            }
-            SimError::Engine(_) | SimError::Command(_) => Self::Engine(error.to_string()),
-            SimError::Output(_) => Self::Output(error.to_string()),
         }
     }
 }

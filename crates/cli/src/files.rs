@@ -13,12 +13,12 @@ use crate::error::CliError;
 use crate::output;
 
 /// Opens a file to read.
-pub(crate) fn open(path: &Path) -> Result<File, CliError> {
+pub fn open(path: &Path) -> Result<File, CliError> {
     File::open(path).map_err(|error| cannot_read(path, &error))
 }
 
 /// Opens a regular file to read. What is none is refused: a pipe may never begin, and a device never end.
-pub(crate) fn open_regular(path: &Path) -> Result<File, CliError> {
+pub fn open_regular(path: &Path) -> Result<File, CliError> {
     // To open a pipe would wait for somebody who writes to it.
     let opened = OpenOptions::new().read(true).custom_flags(NO_WAITING).open(path);
     let file = opened.map_err(|error| cannot_read(path, &error))?;
@@ -37,12 +37,12 @@ pub(crate) fn open_regular(path: &Path) -> Result<File, CliError> {
 const NO_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
 /// A small file of text, of `bytes_max` bytes at most.
-pub(crate) fn read_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
     text_of(open(path)?, path, bytes_max)
 }
 
 /// The same, of a regular file.
-pub(crate) fn read_regular_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
+pub fn read_regular_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
     text_of(open_regular(path)?, path, bytes_max)
 }
 
@@ -60,12 +60,12 @@ fn text_of(file: File, path: &Path, bytes_max: u64) -> Result<String, CliError> 
 }
 
 /// Writes a whole file, or nothing of it.
-pub(crate) fn write(path: &Path, contents: &str) -> Result<(), CliError> {
+pub fn write(path: &Path, contents: &str) -> Result<(), CliError> {
     Output::in_place_of_any(path)?.holding(contents)?.finish()
 }
 
 /// Why a file cannot be read.
-pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> CliError {
+pub fn cannot_read(path: &Path, error: &io::Error) -> CliError {
     let advice = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file; check the path",
         io::ErrorKind::PermissionDenied => "you may not read it; change its permissions",
@@ -77,11 +77,11 @@ pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> CliError {
 }
 
 /// A directory to write to.
-pub(crate) struct OutputDir(PathBuf);
+pub struct OutputDir(PathBuf);
 
 impl OutputDir {
     /// Makes the directory if there is none.
-    pub(crate) fn prepare(path: &Path) -> Result<Self, CliError> {
+    pub fn prepare(path: &Path) -> Result<Self, CliError> {
         match fs::create_dir_all(path) {
             Ok(()) => Ok(Self(path.to_owned())),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(CliError::Output(
@@ -92,12 +92,12 @@ impl OutputDir {
     }
 
     /// The path of a file in it.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
     /// Refuses what would keep a file of this name from being written in the end, hours after it began.
-    pub(crate) fn refuse_directory(&self, name: &str) -> Result<(), CliError> {
+    pub fn refuse_directory(&self, name: &str) -> Result<(), CliError> {
         let path = self.path(name);
         if path.is_dir() {
             return Err(CliError::Output(format!(
@@ -109,66 +109,62 @@ impl OutputDir {
     }
 
     /// Writes a whole file. Anyone who opens it meanwhile, or after an interruption, finds the one before as a whole.
-    pub(crate) fn write(&self, name: &str, contents: &str) -> Result<PathBuf, CliError> {
+    pub fn write(&self, name: &str, contents: &str) -> Result<PathBuf, CliError> {
         let path = self.path(name);
         Unnamed::with(&path, contents)?.name()?;
         Ok(path)
     }
 }
 
-/// What an output is. A file of another kind is not replaced: it may be a volume, a key, or the state of a client.
+/// What an output is. A file of another kind is not replaced: it may be a volume, a key, or the
+/// state of a client.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
-    /// `view record`, `--record-view`.
-    View,
-    /// `view export`.
-    Csv,
-    /// `view show --svg`.
-    Picture,
-    /// `plan --alloc-output`.
-    Slots,
-    /// `--log`, which is appended to.
-    Log,
-    /// `lab report --output`.
-    Page,
-    /// `lab report --markdown`.
-    Markdown,
-    /// `trace record`, `trace make`.
-    Trace,
+pub struct Kind {
+    /// Its name, with an article.
+    name: &'static str,
+    /// Whether a file that begins with these bytes may be of this kind.
+    begins_with: fn(&[u8]) -> bool,
+    /// Whether only the owner may read a new one.
+    is_private: bool,
 }
 
 impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::View => "a view file",
-            Self::Csv => "an exported view",
-            Self::Picture => "a picture",
-            Self::Slots => "a file of slots",
-            Self::Log => "a log of this program",
-            Self::Page => "a report",
-            Self::Markdown => "a report in Markdown",
-            Self::Trace => "a trace of a program",
-        }
+    /// `view record`, `--record-view`. Recorded shares of t + 1 servers reveal the blocks.
+    pub(crate) const VIEW: Self =
+        Self::private("a view file", |start| start.starts_with(b"OBLVIEW"));
+
+    /// `view export`.
+    pub(crate) const CSV: Self =
+        Self::private("an exported view", |start| start.starts_with(b"order,"));
+
+    /// `view show --svg`. It shows which buckets storage saw, and when.
+    pub(crate) const PICTURE: Self = Self::private("a picture", |start| start.starts_with(b"<svg"));
+
+    /// `plan --alloc-output`.
+    pub(crate) const SLOTS: Self =
+        Self::public("a file of slots", |start| is_text(start) && start.starts_with(b"{"));
+
+    /// `--log`, which is appended to.
+    pub(crate) const LOG: Self =
+        Self::public("a log of this program", |start| is_text(start) && start.starts_with(b"20"));
+
+    /// One that others may read, as the user's mask says.
+    pub const fn public(name: &'static str, begins_with: fn(&[u8]) -> bool) -> Self {
+        Self { name, begins_with, is_private: false }
     }
 
-    /// Whether a file that begins so may be one.
-    fn begins_with(self, start: &[u8]) -> bool {
-        let is_text = start.iter().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~'));
-        match self {
-            Self::View => start.starts_with(b"OBLVIEW"),
-            Self::Csv => start.starts_with(b"order,"),
-            Self::Picture => start.starts_with(b"<svg"),
-            Self::Slots => is_text && start.starts_with(b"{"),
-            Self::Log => is_text && start.starts_with(b"20"),
-            Self::Page => start.starts_with(b"<!DOCTYPE html>"),
-            Self::Markdown => is_text && start.starts_with(b"# "),
-            Self::Trace => is_text || start.starts_with(&[0x1f, 0x8b]),
-        }
+    const fn private(name: &'static str, begins_with: fn(&[u8]) -> bool) -> Self {
+        Self { name, begins_with, is_private: true }
     }
 }
 
+/// Whether the start of a file is printable ASCII.
+pub fn is_text(start: &[u8]) -> bool {
+    start.iter().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~'))
+}
+
 /// Refuses to replace a file that is there and is of another kind. One that is empty is of any, and so is what is no file.
-pub(crate) fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
+pub fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     if !found.is_file() || found.len() == 0 {
         return Ok(());
@@ -178,10 +174,10 @@ pub(crate) fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
         .take(START_BYTES)
         .read_to_end(&mut start)
         .map_err(|error| cannot_read(path, &error))?;
-    if kind.begins_with(&start) {
+    if (kind.begins_with)(&start) {
         return Ok(());
     }
-    let (path, kind) = (path.display(), kind.name());
+    let (path, kind) = (path.display(), kind.name);
     Err(CliError::Output(format!(
         "{path} exists, and is not {kind}: choose another name, or remove it first"
     )))
@@ -191,7 +187,7 @@ pub(crate) fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
 const START_BYTES: u64 = 24;
 
 /// An output under way. It gets its name when it is whole; unless that goes well, nothing of it is left, and what had the name before stays.
-pub(crate) struct Output(Begun);
+pub struct Output(Begun);
 
 enum Begun {
     File(Unnamed),
@@ -201,12 +197,11 @@ enum Begun {
 
 impl Output {
     /// Begins one in place of a file of the same kind at most.
-    pub(crate) fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
+    pub fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
-        // Only the owner may read recorded shares: those of t + 1 servers reveal the blocks. A
-        // picture of a view shows which buckets storage saw, and when.
-        if let (Kind::View | Kind::Csv | Kind::Picture, Begun::File(unnamed)) = (kind, &output.0)
+        if kind.is_private
+            && let Begun::File(unnamed) = &output.0
             && path.symlink_metadata().is_err()
         {
             let private = unnamed.file().set_permissions(Permissions::from_mode(0o600));
@@ -216,7 +211,7 @@ impl Output {
     }
 
     /// One with this in it.
-    pub(crate) fn with(path: &Path, kind: Kind, text: &str) -> Result<Self, CliError> {
+    pub fn with(path: &Path, kind: Kind, text: &str) -> Result<Self, CliError> {
         Self::begin(path, kind)?.holding(text)
     }
 
@@ -245,7 +240,7 @@ impl Output {
     }
 
     /// To write to.
-    pub(crate) fn file(&self) -> &File {
+    pub fn file(&self) -> &File {
         match &self.0 {
             Begun::File(unnamed) => unnamed.file(),
             Begun::Device(_, file) => file,
@@ -253,7 +248,7 @@ impl Output {
     }
 
     /// Why it cannot be written.
-    pub(crate) fn failed(&self, error: &io::Error) -> CliError {
+    pub fn failed(&self, error: &io::Error) -> CliError {
         match &self.0 {
             Begun::File(unnamed) => cannot_write(unnamed.path(), error),
             Begun::Device(path, _) => cannot_write(path, error),
@@ -261,7 +256,7 @@ impl Output {
     }
 
     /// It is whole.
-    pub(crate) fn finish(self) -> Result<(), CliError> {
+    pub fn finish(self) -> Result<(), CliError> {
         match self.0 {
             Begun::File(unnamed) => unnamed.name(),
             Begun::Device(..) => Ok(()),
@@ -270,13 +265,13 @@ impl Output {
 }
 
 /// Writes a whole file, in place of one of the same kind at most.
-pub(crate) fn replace(path: &Path, kind: Kind, contents: &str) -> Result<(), CliError> {
+pub fn replace(path: &Path, kind: Kind, contents: &str) -> Result<(), CliError> {
     refuse_other(path, kind)?;
     write(path, contents)
 }
 
 /// A file that is gone when it is dropped, on the same disk as `path`.
-pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
+pub fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
     Builder::new()
         .permissions(Permissions::from_mode(0o666)) // Less what the user's mask takes away.
         .tempfile_in(folder_of(path))
@@ -285,7 +280,7 @@ pub(crate) fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
 
 /// Creates a folder with mode 0700. Uses an existing one as it is, and warns if other users may
 /// enter it.
-pub(crate) fn make_private_folder(path: &Path) -> Result<(), CliError> {
+pub fn make_private_folder(path: &Path) -> Result<(), CliError> {
     if let Ok(found) = fs::metadata(path)
         && found.is_dir()
     {
@@ -309,7 +304,7 @@ fn warning_about(path: &Path, found: &Metadata) -> Option<String> {
 }
 
 /// Why a file cannot be written.
-pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
+pub fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     let said = format!("{} cannot be written ({error})", path.display());
     match error.kind() {
         io::ErrorKind::FileTooLarge => {
@@ -324,7 +319,7 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> CliError {
 
 /// A file that gets its name when it is whole. Before that nothing is left of it, not even if this program is killed, where the file system
 /// knows files without a name.
-pub(crate) struct Unnamed {
+pub struct Unnamed {
     path: PathBuf,
     holding: Holding,
 }
@@ -338,7 +333,7 @@ enum Holding {
 
 impl Unnamed {
     /// Begins a file, beside where it will be.
-    pub(crate) fn begin(path: &Path) -> Result<Self, CliError> {
+    pub fn begin(path: &Path) -> Result<Self, CliError> {
         use rustix::fs::{Mode, OFlags};
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666); // Less what the user's mask takes away.
@@ -350,7 +345,7 @@ impl Unnamed {
     }
 
     /// A file with this in it.
-    pub(crate) fn with(path: &Path, text: &str) -> Result<Self, CliError> {
+    pub fn with(path: &Path, text: &str) -> Result<Self, CliError> {
         let unnamed = Self::begin(path)?;
         match unnamed.file().write_all(text.as_bytes()) {
             Ok(()) => Ok(unnamed),
@@ -359,12 +354,12 @@ impl Unnamed {
     }
 
     /// Begins one for a name that no file has yet.
-    pub(crate) fn begin_new(path: &Path) -> Result<Self, CliError> {
+    pub fn begin_new(path: &Path) -> Result<Self, CliError> {
         if path.symlink_metadata().is_ok() { Err(exists(path)) } else { Self::begin(path) }
     }
 
     /// To write to.
-    pub(crate) fn file(&self) -> &File {
+    pub fn file(&self) -> &File {
         match &self.holding {
             Holding::Nameless(file) => file,
             Holding::Named(file) => file.as_file(),
@@ -372,13 +367,13 @@ impl Unnamed {
     }
 
     /// Where it will be.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Gives it its name. A file that has the name is replaced. If that cannot be done, what was written stays under another name, which the
     /// error tells: it may have taken hours.
-    pub(crate) fn name(self) -> Result<(), CliError> {
+    pub fn name(self) -> Result<(), CliError> {
         let failed = |error: io::Error| cannot_write(&self.path, &error);
         // What was there before goes: what comes in its place has to be there after a power loss, too.
         self.file().sync_all().map_err(failed)?;
@@ -404,7 +399,7 @@ impl Unnamed {
     }
 
     /// Gives it its name, unless a file has it by now.
-    pub(crate) fn name_new(self) -> Result<(), CliError> {
+    pub fn name_new(self) -> Result<(), CliError> {
         let named = match self.holding {
             Holding::Named(file) => {
                 file.persist_noclobber(&self.path).map(drop).map_err(|it| it.error)
@@ -465,11 +460,11 @@ mod tests {
         fs::write(&path, "order,old").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        let given_up = Output::begin(&link, Kind::Csv).unwrap();
+        let given_up = Output::begin(&link, Kind::CSV).unwrap();
         given_up.file().write_all(b"order,half").unwrap();
         drop(given_up);
         assert_eq!(fs::read(&path).unwrap(), b"order,old");
-        let output = Output::begin(&link, Kind::Csv).unwrap();
+        let output = Output::begin(&link, Kind::CSV).unwrap();
         output.file().write_all(b"order,new").unwrap();
         output.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"order,new");
@@ -485,7 +480,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         let path = folder.path().join("it.view");
-        for kind in [Kind::View, Kind::Csv, Kind::Picture] {
+        for kind in [Kind::VIEW, Kind::CSV, Kind::PICTURE] {
             Output::begin(&path, kind).unwrap().finish().unwrap();
             assert_eq!(mode(&path), 0o600);
             fs::remove_file(&path).unwrap();
@@ -510,7 +505,7 @@ mod tests {
     fn what_cannot_get_its_name_is_kept_under_another() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("view.csv");
-        let output = Output::begin(&path, Kind::Csv).unwrap();
+        let output = Output::begin(&path, Kind::CSV).unwrap();
         output.file().write_all(b"order,whole").unwrap();
         fs::create_dir(&path).unwrap();
         let error = output.finish().unwrap_err().to_string();
@@ -527,12 +522,12 @@ mod tests {
         if is_root {
             std::os::unix::fs::chown(&path, Some(1234), Some(2345)).unwrap();
             fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
-            replace(&path, Kind::Csv, "order,new").unwrap();
+            replace(&path, Kind::CSV, "order,new").unwrap();
             let found = fs::metadata(&path).unwrap();
             assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (1234, 2345, 0o640));
         } else {
             fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
-            assert!(replace(&path, Kind::Csv, "order,new").is_err());
+            assert!(replace(&path, Kind::CSV, "order,new").is_err());
         }
     }
 

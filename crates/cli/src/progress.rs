@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Says on a terminal what is being done, while it is.
-pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     const TICK: Duration = Duration::from_millis(200);
     let spinner = ProgressBar::new_spinner();
     let spinner = match ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
@@ -21,11 +21,11 @@ pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
 }
 
 /// Says on a terminal from time to time how far something is that nobody knows the end of.
-pub(crate) struct Counter(ProgressBar);
+pub struct Counter(ProgressBar);
 
 impl Counter {
     /// Of things that are counted.
-    pub(crate) fn of(things: &str) -> Self {
+    pub fn of(things: &str) -> Self {
         let counter = ProgressBar::new_spinner();
         let style = format!("{{spinner}} {{human_pos}} {things} ({{elapsed}})");
         // What a command prints goes to the same terminal: this is written anew seldom.
@@ -36,7 +36,8 @@ impl Counter {
         })
     }
 
-    pub(crate) fn is_at(&self, count: u64) {
+    /// Shows `count`.
+    pub fn is_at(&self, count: u64) {
         self.0.set_position(count);
     }
 }
@@ -50,7 +51,7 @@ impl Drop for Counter {
 const COUNTS_PER_SECOND: u8 = 2;
 
 /// A bar of `accesses` accesses, on standard error.
-pub(crate) fn bar(accesses: u64) -> ProgressBar {
+pub fn bar(accesses: u64) -> ProgressBar {
     bar_of(accesses, "accesses")
 }
 
@@ -58,7 +59,7 @@ pub(crate) fn bar(accesses: u64) -> ProgressBar {
 const STEPS_PER_PART: u64 = 1000;
 
 /// A bar of things that go on for some time each, and are named by its message.
-pub(crate) fn bar_of_parts(parts: u64) -> ProgressBar {
+pub fn bar_of_parts(parts: u64) -> ProgressBar {
     let bar = ProgressBar::new(parts * STEPS_PER_PART);
     match ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}") {
         Ok(style) => bar.with_style(style),
@@ -67,12 +68,12 @@ pub(crate) fn bar_of_parts(parts: u64) -> ProgressBar {
 }
 
 /// The position of a bar of parts, when some parts are done, and so much of the next.
-pub(crate) fn position(parts_done: u64, part: f64) -> u64 {
+pub fn position(parts_done: u64, part: f64) -> u64 {
     parts_done * STEPS_PER_PART + (part.clamp(0.0, 1.0) * STEPS_PER_PART as f64) as u64
 }
 
 /// A bar of `count` things, on standard error.
-pub(crate) fn bar_of(count: u64, things: &str) -> ProgressBar {
+pub fn bar_of(count: u64, things: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!(
         "{{bar:40}} {{human_pos}} of {{human_len}} {things}, {{rate}}, {{eta}} left"
     ));

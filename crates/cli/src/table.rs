@@ -1,7 +1,7 @@
 //! Tables for people.
 
 /// Lines of columns of equal width.
-pub(crate) fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+pub fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] =
         std::array::from_fn(|i| rows.iter().map(|row| row[i].len()).max().unwrap_or(0));
     let line = |row: &[String; COLUMNS]| {

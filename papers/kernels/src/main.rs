@@ -2,7 +2,7 @@
 //!
 //! Each kernel is one habit: chasing pointers, sorting in place, storing without reading. Sizes and the
 //! work between accesses are arguments, and there is no chance: the same arguments make the same
-//! accesses. `oblivio trace record` makes traces of them.
+//! accesses. `oblivio-lab trace record` makes traces of them.
 
 mod chase;
 mod hash;

@@ -1,5 +1,5 @@
 //! The documentation shows what the committed results say, and those are of the plan that
-//! `oblivio lab run` follows.
+//! `oblivio-lab run` follows.
 
 use oblivio_lab::Kept;
 use oblivio_lab::alloc_search::{

@@ -4,7 +4,7 @@
 //! addition, of the block's instructions to a counter, and a call for each load and store. The call
 //! knows how many instructions of its block are still to come, and so which instruction it stands for.
 //! It goes through [`oblivio_sim::recording::FirstLevel`]; what misses is written to a
-//! [raw file](oblivio_sim::recording::raw). `oblivio trace record` starts it, and reads that file.
+//! [raw file](oblivio_sim::recording::raw). `oblivio-lab trace record` starts it, and reads that file.
 //!
 //! It speaks version 1 of the emulator's interface for plugins: that of QEMU 4.2 to 8.2.
 

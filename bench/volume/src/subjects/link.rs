@@ -1,4 +1,4 @@
-//! Links between a client and a server: `oblivio lab relay`, which is as slow as one.
+//! Links between a client and a server: `oblivio-lab relay`, which is as slow as one.
 
 use std::process::Command;
 
@@ -36,8 +36,8 @@ pub struct Relay {
 impl Relay {
     pub fn start(link: &Link, to: &str, ground: &Ground, end: &End) -> Result<Self, String> {
         let Link { down, up, delay, .. } = link;
-        let mut command = Command::new(&ground.programs.oblivio);
-        command.args(["lab", "relay", "--json", "--listen", "127.0.0.1:0", "--to", to, "--link"]);
+        let mut command = Command::new(&ground.programs.lab);
+        command.args(["relay", "--json", "--listen", "127.0.0.1:0", "--to", to, "--link"]);
         let (relay, said) =
             Running::start_and_hear(command.arg(format!("{down}/{up}/{delay}")), end)?;
         let address = said["listens"].as_str().ok_or("the relay does not say where it is")?;

@@ -10,7 +10,7 @@ use crate::workspace;
 use crate::workspace::source::{code, rust_files};
 
 /// Each crate, and the crates of ours that it may use. A crate not listed here does not exist.
-const HOUSE: [(&str, &[&str]); 24] = [
+const HOUSE: [(&str, &[&str]); 25] = [
     ("oblivio-core", &[]),
     (CONFORMANCE, &["oblivio-core"]),
     // What is said between a store that is far away and its server.
@@ -54,18 +54,28 @@ const HOUSE: [(&str, &[&str]); 24] = [
             "oblivio-volume",
             "oblivio-models",
             "oblivio-pen",
-            "oblivio-sim",
             "oblivio-nbd",
             "oblivio-mount",
             "oblivio-watch",
             "oblivio-bucket-server",
-            "oblivio-lab",
         ],
     ),
+    // The program of the papers prints, writes files and fails as the product's does.
     (
-        "oblivio-python",
-        &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume", "oblivio-sim"],
+        "oblivio-lab-program",
+        &[
+            "oblivio-core",
+            "oblivio-wire",
+            "oblivio-store",
+            "oblivio-shares",
+            "oblivio-models",
+            "oblivio-sim",
+            "oblivio-bucket-server",
+            "oblivio-lab",
+            "oblivio-cli",
+        ],
     ),
+    ("oblivio-python", &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume"]),
     // A library that the emulator loads, and programs that run in it: nobody links them.
     ("oblivio-trace-plugin", &["oblivio-core", "oblivio-sim"]),
     ("oblivio-kernels", &[]),
@@ -90,6 +100,15 @@ const HOUSE: [(&str, &[&str]); 24] = [
     ("oblivio-architecture", &[]),
 ];
 
+/// Research on the product. No crate of the product may know it, not even in tests.
+const PAPERS: [&str; 5] = [
+    "oblivio-kernels",
+    "oblivio-lab",
+    "oblivio-lab-program",
+    "oblivio-sim",
+    "oblivio-trace-plugin",
+];
+
 /// The tests of every crate may use it, and a tool that is a test; nothing else.
 const TESTKIT: &str = "oblivio-testkit";
 
@@ -107,6 +126,24 @@ fn every_arrow_points_the_right_way() {
     });
     let wrong: Vec<_> = arrows.filter_map(Result::err).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_papers_are_the_crates_in_their_folder() {
+    let metadata = workspace::cargo_metadata().no_deps().exec().unwrap();
+    let folder = workspace::root().join("papers");
+    let packages = metadata.workspace_packages().into_iter();
+    let mut papers: Vec<_> = packages
+        .filter(|package| package.manifest_path.starts_with(&folder))
+        .map(|package| package.name.to_string())
+        .collect();
+    papers.sort_unstable();
+    assert_eq!(papers, PAPERS);
+    for (name, may_know) in HOUSE {
+        for other in may_know {
+            assert_eq!(knows_papers(name, other), Ok(()));
+        }
+    }
 }
 
 /// With `Blanks::relay` anything can be stored unsealed.
@@ -185,6 +222,8 @@ fn planted_arrows_are_found() {
         ("oblivio-core", "oblivio-lab", Development),
         ("oblivio-volume", "oblivio-store", Normal),
         ("oblivio-lab", "oblivio-cli", Normal),
+        ("oblivio-cli", "oblivio-lab", Normal),
+        ("oblivio-crash-suite", "oblivio-sim", Normal),
         ("oblivio-cli", "oblivio-python", Normal),
         ("oblivio-sim", TESTKIT, Normal),
         ("oblivio-sim", TESTKIT, Build),
@@ -198,6 +237,11 @@ fn planted_arrows_are_found() {
     ] {
         assert!(check(from, to, kind).is_err(), "{from} -> {to} ({kind:?})");
     }
+    // Not even an entry in HOUSE would allow it.
+    assert!(knows_papers("oblivio-cli", "oblivio-lab").is_err());
+    assert!(knows_papers(TESTKIT, "oblivio-kernels").is_err());
+    assert_eq!(knows_papers("oblivio-lab", "oblivio-sim"), Ok(()));
+    assert_eq!(knows_papers("oblivio-lab-program", "oblivio-cli"), Ok(()));
     for (from, to, kind) in [
         ("oblivio-lab", "oblivio-core", Normal),
         ("oblivio-core", TESTKIT, Development),
@@ -216,12 +260,23 @@ fn is_ours(dependency: &Dependency) -> bool {
 fn check(from: &str, to: &str, kind: DependencyKind) -> Result<(), String> {
     let may_know = room(from)?;
     room(to)?;
+    knows_papers(from, to)?;
     let for_its_tests = [TESTKIT, CONFORMANCE].contains(&to) && kind == DependencyKind::Development;
     if may_know.contains(&to) || for_its_tests {
         Ok(())
     } else {
         Err(format!("{from} must not know {to} ({kind:?} dependency): see HOUSE in this test"))
     }
+}
+
+/// Refuses a crate of the product that knows one of the papers.
+fn knows_papers(from: &str, to: &str) -> Result<(), String> {
+    if PAPERS.contains(&to) && !PAPERS.contains(&from) {
+        return Err(format!(
+            "{from} is a part of the product and must not know {to} of the papers"
+        ));
+    }
+    Ok(())
 }
 
 /// Whom the crate `name` may know.

@@ -1,67 +1,43 @@
 //! What can be typed.
 
-mod all;
 mod background;
 mod bench;
-mod blocks;
 mod copy;
 mod demo;
-mod evaluation;
-mod experiments;
-mod help;
 mod key;
-mod lab;
+mod models;
 mod opening;
 mod plan;
-mod relay;
 mod removal;
-mod report;
 mod running;
-mod runs;
 mod serving;
 mod shares;
-mod simulate;
-mod switches;
-mod trace;
-mod trace_record;
-mod typed;
 mod values;
 mod view;
 mod volume;
 mod watching;
 
-pub(crate) use all::*;
 pub(crate) use background::*;
 pub(crate) use bench::*;
-pub(crate) use blocks::*;
 pub(crate) use copy::*;
 pub(crate) use demo::*;
-pub(crate) use evaluation::*;
-pub(crate) use experiments::*;
-pub(crate) use help::command;
 pub(crate) use key::*;
-pub(crate) use lab::*;
+pub use models::*;
 pub(crate) use opening::*;
 pub(crate) use plan::*;
-pub(crate) use relay::*;
 pub(crate) use removal::*;
-pub(crate) use report::*;
 pub(crate) use running::*;
-pub(crate) use runs::*;
 pub(crate) use serving::*;
 pub(crate) use shares::*;
-pub(crate) use simulate::*;
-pub(crate) use switches::*;
-pub(crate) use trace::*;
-pub(crate) use trace_record::*;
-pub(crate) use typed::{in_switches, without_effect};
 pub(crate) use view::*;
 pub(crate) use volume::*;
 pub(crate) use watching::*;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::help;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -82,7 +58,7 @@ Exit codes:
   14  the volume was not closed and needs recovery (`info --require-clean` only)
   15  storage does not answer
 
-A command that was run (`serve nbd --run`, `view record --run`, `trace record`) and did not end well hands on \
+A command that was run (`serve nbd --run`, `view record --run`) and did not end well hands on \
 its exit code; 128 and the number of the signal if one ended it.";
 
 /// Oblivious storage: a disk on storage you do not trust, which does not learn which blocks you use.
@@ -91,6 +67,11 @@ its exit code; 128 and the number of the signal if one ended it.";
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The command line, as it is understood and described.
+pub(crate) fn command() -> clap::Command {
+    help::flowing(Cli::command())
 }
 
 #[derive(Subcommand)]
@@ -174,20 +155,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ViewCommand,
     },
-    /// Work with memory traces: what programs asked memory for.
-    #[command(after_help = TRACE_FORMATS)]
-    Trace {
-        #[command(subcommand)]
-        command: TraceCommand,
-    },
-    /// Run a trace on a simulated processor with ORAM, and say how long it takes and why.
-    #[command(after_help = SIMULATE_EXAMPLES)]
-    Simulate(Box<SimulateArgs>),
-    /// Rerun the measurements behind the documentation.
-    Lab {
-        #[command(subcommand)]
-        command: LabCommand,
-    },
     /// Write man pages to a directory, one for each command.
     Man {
         /// The directory. Made if missing.
@@ -225,9 +192,6 @@ impl Command {
             | Self::View { .. }
             | Self::Bench(_)
             | Self::Man { .. }
-            | Self::Trace { .. }
-            | Self::Simulate(_)
-            | Self::Lab { .. }
             | Self::Completions { .. } => false,
         }
     }

@@ -11,9 +11,8 @@ use oblivio_models::medium::Medium;
 use oblivio_store::StoreKind;
 use oblivio_volume::schemes::{self, SCHEMES};
 
-use super::WorkloadName;
-use super::relay::link_help;
 use super::values::{parse_percent, parse_range_policy, parse_size};
+use super::{WorkloadName, link_help};
 
 #[derive(Args, Clone)]
 pub(crate) struct WishArgs {

@@ -47,7 +47,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
     if args.csv == Path::new("-") {
         return output::print_with(|out| input.write_csv(parties.as_ref(), out));
     }
-    let output = Output::begin(&args.csv, Kind::Csv)?;
+    let output = Output::begin(&args.csv, Kind::CSV)?;
     let mut out = BufWriter::new(output.file());
     input
         .write_csv(parties.as_ref(), &mut out)

@@ -35,7 +35,7 @@ pub(super) fn draw(look: &Look, named: Option<u16>, path: &Path) -> Result<(), C
     let mut svg = String::new();
     draw_panels(&mut svg, look, seen, tree)
         .map_err(|error| CliError::Engine(format!("the picture could not be drawn: {error}")))?;
-    Output::with(path, Kind::Picture, &svg)?.finish()
+    Output::with(path, Kind::PICTURE, &svg)?.finish()
 }
 
 /// Why there is no picture of the tree that is `named`, or of none.

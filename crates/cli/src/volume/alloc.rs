@@ -52,7 +52,7 @@ pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> 
     let search = alloc_search::run(&plan, Vec::new(), threads, &bench)?;
     bench.0.finish_and_clear();
     if let Some(path) = &args.alloc_output {
-        files::replace(path, Kind::Slots, &search.to_json()?)?;
+        files::replace(path, Kind::SLOTS, &search.to_json()?)?;
     }
     let found = Allocation::of(&search);
     let profile = found.profile_for(&volume_tree(&tree))?;

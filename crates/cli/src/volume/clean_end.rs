@@ -5,9 +5,9 @@ use std::thread;
 
 use signal_hook::iterator::Signals;
 
-use super::signals::{no_signals, take_ending_signals};
 use crate::error::CliError;
 use crate::output;
+use crate::signals::{no_signals, take_ending_signals};
 
 /// What the end of a process waits for that has a volume open.
 pub(super) const CLOSING: &str = "the volume is about to be closed";

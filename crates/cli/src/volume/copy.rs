@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 
 use super::kept_progress::KeptProgress;
 use super::plan::size;
-use super::{EndAsked, room};
+use super::room;
 use crate::args::CopyArgs;
 use crate::error::CliError;
+use crate::signals::EndAsked;
 use crate::{output, progress};
 
 /// `oblivio copy`.

@@ -14,11 +14,11 @@ use serde_json::json;
 
 use super::image::{Image, interrupted};
 use super::plan::{Plan, opening_line};
-use super::signals::EndAsked;
 use super::{opening, room, secret};
 use crate::args::{CreateArgs, VolumeArgs};
 use crate::error::CliError;
 use crate::output::{self, shell_word};
+use crate::signals::EndAsked;
 
 /// `oblivio create`.
 pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {

@@ -9,10 +9,10 @@ use indicatif::ProgressBar;
 use oblivio_core::durable::Contents;
 use oblivio_core::{Error, ErrorKind};
 
-use super::signals::EndAsked;
 use crate::error::CliError;
 use crate::files;
 use crate::progress;
+use crate::signals::EndAsked;
 
 /// A file or a device that can be read anywhere.
 pub(super) struct Image {

@@ -10,9 +10,9 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use signal_hook::consts::SIGTSTP;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
-use zeroize::Zeroizing;
 
-use super::signals::{are_taken, ending_signals};
+use crate::signals::{are_taken, ending_signals};
+use zeroize::Zeroizing;
 
 /// The most bytes of a line that a terminal hands over, without the line end. It drops what is
 /// typed after them.

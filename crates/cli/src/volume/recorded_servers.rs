@@ -56,7 +56,7 @@ impl Recorded {
         let setup = computed.trees.first();
         let number = setup.map_or(0, |setup| setup.number);
         let path = unused(folder, &format!("{client}-{}-server{number}", computed.name));
-        let output = Output::begin(&path, Kind::View)?;
+        let output = Output::begin(&path, Kind::VIEW)?;
         let servers = setup.and_then(|setup| servers_seen_by(setup));
         let sink = Sink::begin(&output, Capabilities::NONE, servers)?.with_room(room.bytes());
         let recorder = WireRecorder::new(sink, computed.trees.iter().copied());

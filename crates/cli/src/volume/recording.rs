@@ -96,7 +96,7 @@ impl Recording {
         facts: &[Fact],
     ) -> Result<(BoxedStore, Option<Self>), CliError> {
         let Some(path) = path else { return Ok((store, None)) };
-        let output = Output::begin(path, Kind::View)?;
+        let output = Output::begin(path, Kind::VIEW)?;
         let sink = Sink::begin(&output, store.capabilities(), servers_of(facts))?;
         let sink = Arc::new(Mutex::new(sink));
         let recorder = recorded(store, sink.clone(), facts);

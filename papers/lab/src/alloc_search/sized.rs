@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use super::{Allocation, Profile};
 use oblivio_models::paper::PAPER_SLOTS;
 
-/// `oblivio lab run alloc-search --judge time --levels L`, a file for each L: the three sizes of Fig. 16, and three some levels higher.
+/// `oblivio-lab run alloc-search --judge time --levels L`, a file for each L: the three sizes of Fig. 16, and three some levels higher.
 const BY_SIZE: [&str; 6] = [
     include_str!("../../results/alloc-time/L18.json"),
     include_str!("../../results/alloc-time/L19.json"),

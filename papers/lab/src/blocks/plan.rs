@@ -98,7 +98,7 @@ impl Plan {
         }
         if runs.is_empty() {
             let message = "there is no trace of any program of these figures: name files as \
-                           `oblivio trace record-set` does, or leave --traces out to use the samples";
+                           `oblivio-lab trace record-set` does, or leave --traces out to use the samples";
             return Err(LabError::Plan(message.to_owned()));
         }
         Ok(runs)

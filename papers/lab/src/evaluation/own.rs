@@ -28,7 +28,7 @@ pub type ReadBeside<'a> = dyn Fn(&str) -> Result<String, LabError> + 'a;
 pub(super) struct OwnMachine {
     /// What figures call it.
     title: Spanned<String>,
-    /// The file that describes it, as `oblivio simulate --print-spec` writes one.
+    /// The file that describes it, as `oblivio-lab simulate --print-spec` writes one.
     spec: Option<Spanned<String>>,
     /// The built-in machine that it is made of.
     of: Option<Spanned<String>>,

@@ -321,7 +321,7 @@ fn seeds(seed: u64) -> (u64, u64) {
 
 fn missing(name: &str) -> LabError {
     LabError::Plan(format!(
-        "there is no trace of {name}: record it with `oblivio trace record-set`, or leave --traces out to \
+        "there is no trace of {name}: record it with `oblivio-lab trace record-set`, or leave --traces out to \
          use the samples"
     ))
 }

@@ -328,7 +328,7 @@ impl List<'_> {
             Some(slots(16, 41.0)),
             remark,
         );
-        let remark = "Not computed here: `lab run stash-study` measures stashes.";
+        let remark = "Not computed here: `oblivio-lab run stash-study` measures stashes.";
         self.add(
             PLACE,
             "Stash of Path and Ring ORAM, 512 KiB",

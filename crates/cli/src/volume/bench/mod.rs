@@ -26,10 +26,10 @@ use self::drive::drive;
 use self::load::Load;
 use self::report::{Figures, Traffic};
 use self::subject::Subject;
-use super::signals::EndAsked;
 use crate::args::BenchArgs;
 use crate::clock::{self, Stopwatch};
 use crate::error::CliError;
+use crate::signals::EndAsked;
 use crate::{files, output, progress};
 
 /// `oblivio bench`.

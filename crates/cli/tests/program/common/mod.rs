@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 /// The program, in `dir`, with a place of its own for its state. `'…'` keeps words together.
 pub(crate) fn command(dir: &Path, command_line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_oblivio"));
+    let mut command = Command::new(crate::PROGRAM);
     command
         .current_dir(dir)
         .env("XDG_STATE_HOME", dir.join("state-home"))

@@ -6,21 +6,29 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Public keys, as good as any.
+const KEYS: [(&str, &str); 3] = [
+    ("ONE", "PUVF4tJpzkQyZ2cBS0cD0Bk0y3Wr3LwRkbk4d5m4T2E="),
+    ("TWO", "KrNjdHuQUyf3Chh3/ABrhgBFl3xB3djOryRj4dTvuYE="),
+    ("THREE", "D5mtpP+yOVd1MTyi1GWg9fTV023ZeWOWRiup4sTcS54="),
+];
 
 /// A command, and what the page says that it prints.
 #[derive(Debug)]
-pub(super) struct Step {
-    pub(super) command: String,
-    pub(super) prints: Option<String>,
+pub(crate) struct Step {
+    pub(crate) command: String,
+    pub(crate) prints: Option<String>,
 }
 
 /// The root of the repository, of which pages are named.
-pub(super) fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The pages at the root that show commands, and every page below `docs`.
-pub(super) fn pages() -> Vec<String> {
+pub(crate) fn pages() -> Vec<String> {
     let mut pages = ["CONTRIBUTING.md", "README.md"].map(str::to_owned).to_vec();
     let mut folders = vec![PathBuf::from("docs")];
     while let Some(folder) = folders.pop() {
@@ -39,7 +47,7 @@ pub(super) fn pages() -> Vec<String> {
 }
 
 /// The blocks of a page, each with what its fence says.
-pub(super) fn blocks(page: &str) -> Vec<(String, String)> {
+pub(crate) fn blocks(page: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let mut blocks = Vec::new();
     let mut open: Option<(String, String)> = None;
@@ -64,7 +72,7 @@ pub(super) fn blocks(page: &str) -> Vec<(String, String)> {
 }
 
 /// What is run of a page, in its order.
-pub(super) fn steps(page: &str) -> Vec<Step> {
+pub(crate) fn steps(page: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     for (kind, block) in blocks(page) {
         match kind.as_str() {
@@ -77,7 +85,7 @@ pub(super) fn steps(page: &str) -> Vec<Step> {
 }
 
 /// The commands that need only be understood, each on one line.
-pub(super) fn understood(page: &str) -> Vec<String> {
+pub(crate) fn understood(page: &str) -> Vec<String> {
     let of_kind = blocks(page).into_iter().filter(|(kind, _)| kind == "sh understood");
     of_kind
         .flat_map(|(_, block)| {
@@ -106,4 +114,24 @@ fn transcript(page: &str, block: &str) -> Vec<Step> {
         }
     }
     steps
+}
+
+/// Checks that the tested program knows a command, whose first word is the program's name, and each of its options.
+pub(crate) fn assert_understood(page: &str, command: &str) {
+    let words = command.split(" #").next().unwrap();
+    // Before anything else would be run by it.
+    let end = [" -- ", " > ", " | ", " && ", " &"].iter().filter_map(|end| words.find(end)).min();
+    let arguments = words[..end.unwrap_or(words.len())].split_once(' ').unwrap_or_default().1;
+    let output = Command::new("bash")
+        .args(["-c", &format!("{} {arguments} --help", crate::PROGRAM)])
+        // What a page names that its reader has.
+        .envs(KEYS)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{page}: {command}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -312,6 +312,5 @@ fn paths_that_are_not_utf_8_are_urls_in_json() {
     let mut record = common::command(&world.path(""), "view record --run true --output");
     assert!(record.arg(file("view")).args(at()).output().unwrap().status.success());
     run("view show --json", &[file("view")]);
-    run("trace make scan --records 10 --json --output", &[file("trace")]);
     run("remove --yes --json", &[file("copy")]);
 }

@@ -176,9 +176,6 @@ fn no_output_replaces_what_is_of_another_kind() {
     std::os::unix::fs::symlink("disk.obl", world.path("link")).unwrap();
     let held = || ["key", "data"].map(|name| fs::read(world.path(name)).unwrap());
     let (before, state_before) = (held(), fs::read(&state).unwrap());
-    let figures =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/lab/results/blocks/figures.json");
-    std::os::unix::fs::symlink(figures, world.path("figures.json")).unwrap();
     record(&world, VOLUME);
     let view = fs::read(world.path("disk.view")).unwrap();
     for target in ["disk.obl", "./link", "key", "data", state.to_str().unwrap()] {
@@ -188,8 +185,6 @@ fn no_output_replaces_what_is_of_another_kind() {
             format!("view show disk.view --svg {target}"),
             format!("view export disk.view --csv {target}"),
             format!("serve nbd {VOLUME} --background --log {target}"),
-            format!("lab report figures.json --output {target}"),
-            format!("lab report figures.json --output report.html --markdown {target}"),
             format!(
                 "plan --size 64M --alloc --alloc-level 6 --alloc-accesses 2000 --alloc-output {target}"
             ),

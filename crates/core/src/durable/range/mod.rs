@@ -19,7 +19,7 @@
 //!   below an older one, because an eviction takes in every copy on its part of the path before it places one. So there are
 //!   no versions in storage, and no labels of other trees beside a block.
 //! - **A path is evicted after A blocks**, and not after each, to trees of `A / 2` blocks a leaf (Ring ORAM's analysis, as
-//!   in RAW ORAM). `oblivio lab run range-stash` counts what is left on the client.
+//!   in RAW ORAM). `oblivio-lab run range-stash` counts what is left on the client.
 //! - **Evictions rotate** ([`Places`](crate::scheme::RotatingScheme)): `W` spare places a level, and the first levels on the
 //!   client, so many that no batch writes a bucket twice.
 //! - All sub-ORAMs have made the same number of evictions. Everything about a bucket follows from that one count.

@@ -1,7 +1,7 @@
 //! Records what ext4 asks of a disk while programs read and write files: the mixes of rORAM's Fig. 7.
 //!
 //! It makes a sparse disk of 16 GiB behind a loop device, puts an ext4 on it, and runs each mix on files there. What the kernel hands to
-//! the disk comes from its own trace of block requests. `oblivio lab run roram` replays the recordings on models of media.
+//! the disk comes from its own trace of block requests. `oblivio-lab run roram` replays the recordings on models of media.
 //! It needs root, a kernel with loop devices, ext4 and tracefs, and some gigabytes in the temporary directory.
 
 mod block_trace;

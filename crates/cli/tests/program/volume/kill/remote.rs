@@ -1,14 +1,16 @@
 //! A volume on a real server that is killed, behind a real line that is cut, under fio, which verifies: whoever uses the disk
 //! notices neither. Then the client is killed as well, while it writes elsewhere on the disk, and what was flushed is there.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use serde_json::Value;
 
 use super::Guard;
 use crate::common;
@@ -24,7 +26,7 @@ const SIZE: &str = "4M";
 const VERIFIED: &str = "3M";
 
 /// Each connection is cut after so many bytes: enough to win something, and few enough that it happens.
-const CUT_AFTER: [&str; 3] = ["4M", "12M", "40M"];
+const CUT_AFTER: [usize; 3] = [4 << 20, 12 << 20, 40 << 20];
 
 const ROUNDS: u64 = 1;
 
@@ -38,7 +40,7 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
     let mut kills = 0;
     for round in 0..rounds {
         let cut_after = CUT_AFTER[coins.random_range(0..CUT_AFTER.len())];
-        let (_relay, address) = relay(&world, &server, cut_after);
+        let address = cutting_relay(server.address().to_owned(), cut_after);
         let volume = format!("{} --state state", server.volume_at(&address, "disk"));
         let cache = ["0", "64K", "4M"][coins.random_range(0..3)];
         let randseed: u32 = coins.random();
@@ -88,15 +90,37 @@ fn nobody_notices_that_a_server_is_killed_and_a_line_is_cut() {
     println!("{rounds} rounds: the server was killed {kills} times under fio, nothing was lost");
 }
 
-/// One that cuts each connection, and where it listens.
-fn relay(world: &World, server: &StoreServer, cut_after: &str) -> (Guard, String) {
-    let line = format!(
-        "lab relay --listen 127.0.0.1:0 --to {} --link 1000/1000/1 --cut-after {cut_after} --cut-each --json",
-        server.address()
-    );
-    let mut child = common::command(&world.path(""), &line).stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let said: Value = serde_json::from_str(&said).unwrap();
-    (Guard(child), said["listens"].as_str().unwrap().to_owned())
+/// Relays between clients and the server at `to`, until the process ends. Cuts each connection that
+/// has carried `bytes_max` bytes, in both directions together. Returns where it listens.
+#[expect(clippy::disallowed_methods, reason = "it serves until the test process ends")]
+fn cutting_relay(to: String, bytes_max: usize) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            // A server that was killed refuses: the client finds its connection closed.
+            let (client, Ok(server)) = (client.unwrap(), TcpStream::connect(&to)) else { continue };
+            let carried = Arc::new(AtomicUsize::new(0));
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let ends = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                let carried = carried.clone();
+                thread::spawn(move || carry(ends, &carried, bytes_max));
+            }
+        }
+    });
+    address
+}
+
+/// Carries one direction of a connection until its end or its cut, and then ends both directions.
+fn carry((mut from, mut to): (TcpStream, TcpStream), carried: &AtomicUsize, bytes_max: usize) {
+    let mut buffer = vec![0; 1 << 16];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if carried.fetch_add(read, Ordering::Relaxed) + read > bytes_max
+            || to.write_all(&buffer[..read]).is_err()
+        {
+            break;
+        }
+    }
+    // The other side may have ended it already.
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }

@@ -1,0 +1,131 @@
+//! What can be typed.
+
+mod all;
+mod blocks;
+mod evaluation;
+mod experiments;
+mod relay;
+mod report;
+mod run;
+mod runs;
+mod simulate;
+mod switches;
+mod trace;
+mod trace_record;
+mod typed;
+
+pub(crate) use all::*;
+pub(crate) use blocks::*;
+pub(crate) use evaluation::*;
+pub(crate) use experiments::*;
+pub(crate) use relay::*;
+pub(crate) use report::*;
+pub(crate) use run::*;
+pub(crate) use runs::*;
+pub(crate) use simulate::*;
+pub(crate) use switches::*;
+pub(crate) use trace::*;
+pub(crate) use trace_record::*;
+pub(crate) use typed::{in_switches, without_effect};
+
+use std::path::PathBuf;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use oblivio_cli::help;
+
+const EXIT_CODES: &str = "\
+Exit codes, which mean the same as those of `oblivio`:
+  0   all went well
+  1   something failed: a disk, the system, the engine
+  2   the command line is not understood
+  3   the input cannot be used: missing, empty, too large, not what it should be
+  4   the output cannot be written
+  9   locked: another process uses the folder of results
+  10  no space left
+
+A command that `trace record` ran and that failed hands on its exit code; 128 and the number of the signal if one ended it.";
+
+/// Rerun the measurements behind the documentation, record memory traces, and simulate a processor with ORAM.
+#[derive(Parser)]
+#[command(name = "oblivio-lab", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The command line, as it is understood and described.
+pub(crate) fn command() -> clap::Command {
+    help::flowing(Cli::command())
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Name the experiments.
+    List,
+    /// Run an experiment, or all that make figures.
+    ///
+    /// With --quick or another option and no name: evaluation, blocks, dram, roram and links, one after the other, and
+    /// the report of all their figures. What was interrupted goes on with the next run.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        arg_required_else_help = true,
+        after_help = "Examples:\n  oblivio-lab run --quick\n  oblivio-lab run --traces traces --output results\n  oblivio-lab run dram"
+    )]
+    Run {
+        #[command(flatten)]
+        all: AllArgs,
+        #[command(subcommand)]
+        experiment: Option<RunCommand>,
+    },
+    /// Draw the table and the plot, if it has one, of a results file again, without measuring.
+    #[command(
+        after_help = "Examples:\n  oblivio-lab draw lab-results/stash-study.json --output pictures\n  oblivio-lab draw lab-results/alloc-search.json"
+    )]
+    Draw(DrawArgs),
+    /// Put figures beside what the papers state, on one page with plots and tables.
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportArgs),
+    /// Stand between a client and a server on this machine, and be as slow as a link.
+    ///
+    /// Each direction has a rate, which all connections share, and half of the delay. What is read ahead is bounded: a slow reader
+    /// slows its writer.
+    #[command(after_help = RELAY_EXAMPLES)]
+    Relay(RelayArgs),
+    /// Work with memory traces: what programs asked memory for.
+    #[command(after_help = TRACE_FORMATS)]
+    Trace {
+        #[command(subcommand)]
+        command: TraceCommand,
+    },
+    /// Run a trace on a simulated processor with ORAM, and say how long it takes and why.
+    #[command(after_help = SIMULATE_EXAMPLES)]
+    Simulate(Box<SimulateArgs>),
+    /// Write man pages to a directory, one for each command.
+    Man {
+        /// The directory. Made if missing.
+        directory: PathBuf,
+    },
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example:\n  oblivio-lab completions bash > ~/.local/share/bash-completion/completions/oblivio-lab"
+    )]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_help_has_a_line_that_ends_before_it_must() {
+        lines::assert_are_full(command(), 500);
+    }
+}
+
+// The program `oblivio` checks its help texts in the same way.
+#[cfg(test)]
+#[path = "../../../../crates/cli/src/help/lines.rs"]
+mod lines;

@@ -1,0 +1,39 @@
+//! What can be typed after `oblivio-lab report`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+pub(crate) const REPORT_EXAMPLES: &str = "\
+Examples:
+  oblivio-lab report figures.json
+  oblivio-lab report fig*.json --output report.html --markdown report.md --when 'May 2026'
+
+A file holds a list of figures as JSON. The page has its plots, style and script in it: it loads
+nothing, and shows all plots and tables without JavaScript too. The same files and words make the same
+page.";
+
+/// The title of a page.
+pub(crate) const TITLE: &str = "Oblivio beside the papers";
+
+#[derive(Args)]
+pub(crate) struct ReportArgs {
+    /// The figures, in the order of the page.
+    #[arg(required = true, value_name = "FIGURES")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The page. One that is there is replaced, and nothing else is.
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    pub(crate) output: PathBuf,
+    /// The same as Markdown, without plots. One that is there is replaced, and nothing else is.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// The title of the page.
+    #[arg(long, value_name = "TEXT", default_value = TITLE)]
+    pub(crate) title: String,
+    /// The machine that measured, to be told on the page.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) machine: String,
+    /// When it was measured, to be told on the page.
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub(crate) when: String,
+}

@@ -1,0 +1,134 @@
+//! What `oblivio-lab trace record` and `record-set` take.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use oblivio_sim::recording::StoreMisses;
+
+pub(crate) const TRACE_RECORD_EXAMPLES: &str = "\
+Examples:
+  oblivio-lab trace record --output sort.trace.gz -- sort words.txt
+  oblivio-lab trace record --warm-up 0 --misses 10k --json -- /usr/bin/python3 -c 'print(1)'
+
+One record a line: the instructions before it that asked for nothing, R or W, the address in hexadecimal;
+compressed when the name ends in .gz. It needs QEMU 4.2 to 8.2 (Debian: qemu-user)
+and its plugin (cargo build --release -p oblivio-trace-plugin).
+
+The summary goes to standard error, after what the program prints. With --json it goes to standard output,
+and the program's output to standard error. A program that fails before enough is recorded ends this with
+its own exit code; what was recorded is written.";
+
+#[derive(Args)]
+pub(crate) struct TraceRecordArgs {
+    /// The trace; replaced if there is one [default: the command's name and .trace.gz].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: RecordingArgs,
+    /// Instructions before the first record; they fill the cache. With unit, such as 100M.
+    #[arg(long, value_name = "N", value_parser = parse_count, default_value = "100M")]
+    pub(crate) warm_up: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub(crate) struct TraceRecordSetArgs {
+    /// Where the traces go. Made if missing; those of an earlier run are replaced.
+    #[arg(long, value_name = "DIR", default_value = "traces")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) how: RecordingArgs,
+    /// Record these alone, such as mcf lbm.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub(crate) only: Vec<String>,
+    /// The programs that stand for those one cannot have [default: oblivio-kernels, beside this program].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kernels: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// With what to record.
+#[derive(Args)]
+pub(crate) struct RecordingArgs {
+    /// Records of the trace, with unit, such as 2M.
+    #[arg(long, value_name = "N", value_parser = parse_misses, default_value = "2M")]
+    pub(crate) misses: u64,
+    /// KiB of the first-level data cache.
+    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20), default_value_t = 256)]
+    pub(crate) l1_kib: u32,
+    /// Its ways.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), default_value_t = 2)]
+    pub(crate) l1_ways: u32,
+    /// What a store asks for whose line is not in the cache.
+    #[arg(long, value_enum, default_value_t = StoreMissesName::Write)]
+    pub(crate) store_misses: StoreMissesName,
+    /// The emulator [default: qemu- and the architecture of this machine].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qemu: Option<PathBuf>,
+    /// The plugin [default: `liboblivio_trace_plugin.so`, beside this program].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plugin: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum StoreMissesName {
+    /// Nothing until the line goes: a read is what a program waits for (as Table II counts).
+    Write,
+    /// The line, like a load.
+    Fetch,
+}
+
+impl From<StoreMissesName> for StoreMisses {
+    fn from(name: StoreMissesName) -> Self {
+        match name {
+            StoreMissesName::Write => Self::Write,
+            StoreMissesName::Fetch => Self::Fetch,
+        }
+    }
+}
+
+/// A number, with a unit of 1000: `2M`, `500k`, `4096`.
+fn parse_count(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| "not a number".to_owned())?;
+    let unit = match unit {
+        "" => 1,
+        "k" | "K" => 1000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        _ => return Err("the unit is none of k, M, G".into()),
+    };
+    number.checked_mul(unit).ok_or_else(|| "more than 2^64".into())
+}
+
+fn parse_misses(text: &str) -> Result<u64, String> {
+    match parse_count(text)? {
+        0 => Err("a trace of no record is none".into()),
+        misses => Ok(misses),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_units_of_thousands() {
+        assert_eq!(parse_count("100M"), Ok(100_000_000));
+        assert_eq!(parse_count("7"), Ok(7));
+        assert_eq!(parse_count("3k"), Ok(3000));
+        for wrong in ["", "M", "1T", "-1", "99999999999G", "1.5M"] {
+            assert!(parse_count(wrong).is_err(), "{wrong}");
+        }
+        assert!(parse_misses("0").is_err());
+    }
+}

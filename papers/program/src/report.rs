@@ -1,0 +1,74 @@
+//! `oblivio-lab report`: figures of files on one page.
+
+use std::path::Path;
+
+use oblivio_cli::error::CliError;
+use oblivio_cli::files::{self, Kind, Output};
+use oblivio_cli::output;
+use oblivio_lab::report::{self, About, Figure};
+
+use crate::args::ReportArgs;
+use crate::error::ProgramError;
+
+/// `--output`.
+const PAGE: Kind = Kind::public("a report", |start| start.starts_with(b"<!DOCTYPE html>"));
+
+/// `--markdown`.
+const MARKDOWN: Kind =
+    Kind::public("a report in Markdown", |start| files::is_text(start) && start.starts_with(b"# "));
+
+/// `oblivio-lab report`.
+pub(crate) fn run(args: &ReportArgs) -> Result<(), ProgramError> {
+    let outputs = || [Some(&args.output), args.markdown.as_ref()].into_iter().flatten();
+    if let Some(twice) = outputs().find(|path| args.files.contains(path)) {
+        return Err(CliError::Input(format!(
+            "{} holds figures, and the report would replace it: choose another place",
+            twice.display()
+        ))
+        .into());
+    }
+    if args.markdown.as_ref() == Some(&args.output) {
+        return Err(CliError::Input(format!(
+            "the page and its Markdown cannot both be {}: choose two places",
+            args.output.display()
+        ))
+        .into());
+    }
+    let mut figures = Vec::new();
+    for path in &args.files {
+        figures.extend(read(path)?);
+    }
+    // What explains a number of one file may be in another.
+    report::look_up(&mut figures)
+        .map_err(|error| CliError::Input(format!("these figures cannot be one report: {error}")))?;
+    let about = About {
+        title: args.title.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: args.machine.clone(),
+        when: args.when.clone(),
+    };
+
+    // Both are whole before either has its name.
+    let page = Output::with(&args.output, PAGE, &report::html(&figures, &about))?;
+    let markdown = args
+        .markdown
+        .as_ref()
+        .map(|path| Output::with(path, MARKDOWN, &report::markdown(&figures, &about)));
+    let markdown = markdown.transpose()?;
+    page.finish()?;
+    markdown.map(Output::finish).transpose()?;
+
+    let places = outputs().zip(["report  ", "markdown"]);
+    let places = places.map(|(path, what)| format!("{what} {}", path.display()));
+    Ok(output::print(&format!(
+        "{}\n{}",
+        report::summary(&figures),
+        places.collect::<Vec<_>>().join("\n")
+    ))?)
+}
+
+fn read(path: &Path) -> Result<Vec<Figure>, CliError> {
+    let text = files::read_regular_text(path, report::BYTES_MAX)?;
+    let read = report::read(&text);
+    read.map_err(|error| CliError::Input(format!("{} cannot be used: {error}", path.display())))
+}

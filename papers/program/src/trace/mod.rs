@@ -1,0 +1,14 @@
+//! `oblivio-lab trace`: memory traces, of real programs and made ones.
+
+mod conversion;
+mod emulator;
+mod record;
+mod report;
+mod set;
+mod summary;
+mod workloads;
+mod writing;
+
+pub(crate) use conversion::{convert, info, make, mix, read, read_all};
+pub(crate) use record::record;
+pub(crate) use set::record_set;

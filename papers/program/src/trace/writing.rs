@@ -1,0 +1,41 @@
+//! Traces are written whole or not at all.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use oblivio_cli::files::{self, Kind, Output};
+use oblivio_sim::SimError;
+use oblivio_sim::trace::{Compression, Format, Trace};
+
+use crate::error::ProgramError;
+
+/// `trace record`, `trace make`.
+const TRACE: Kind = Kind::public("a trace of a program", |start| {
+    files::is_text(start) || start.starts_with(&[0x1f, 0x8b])
+});
+
+/// Writes `trace` to `path` as USIMM reads it, compressed if the name ends so. A file that exists is
+/// replaced once the new one is whole.
+pub(super) fn write_recorded(trace: &Trace, path: &Path) -> Result<(), ProgramError> {
+    let output = Output::begin(path, TRACE)?;
+    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
+    let compression = if is_gzip { Compression::Gzip } else { Compression::None };
+    write(trace, output.file(), path, Format::Usimm, compression)?;
+    Ok(output.finish()?)
+}
+
+/// Writes `trace` to a file that will be at `path`.
+pub(super) fn write(
+    trace: &Trace,
+    file: &File,
+    path: &Path,
+    format: Format,
+    compression: Compression,
+) -> Result<(), ProgramError> {
+    let out = BufWriter::new(file);
+    trace.write(format, compression, out).map_err(|error| match error {
+        SimError::Output(error) => files::cannot_write(path, &error).into(),
+        refused => refused.into(),
+    })
+}

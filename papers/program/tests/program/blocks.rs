@@ -1,0 +1,107 @@
+//! The study of where blocks are as users meet it: runs that are kept, figures, a report.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{bad, command, good, oblivio};
+
+const SMALL: &str =
+    "run blocks --quick --initial placed --paths 10000 --reuse-paths 1000 --output out";
+
+#[test]
+fn figures_runs_that_are_kept_and_a_report() {
+    let dir = TempDir::new().unwrap();
+    let table = good(&dir, SMALL);
+    let titles =
+        ["Utilisation of the levels under programs", "Where blocks are found", "reuse past"];
+    for part in titles.into_iter().chain(["last level after chance", "15 runs"]) {
+        assert!(table.contains(part), "no {part:?} in {table}");
+    }
+    let file = |name: &str| fs::read_to_string(dir.path().join("out").join(name)).unwrap();
+    let runs = file("results.jsonl");
+    assert_eq!(runs.lines().count(), 15);
+    let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
+    assert_eq!(run["spec"]["initial"], "placed");
+    let figures: Value = serde_json::from_str(&file("figures.json")).unwrap();
+    assert_eq!(figures.as_array().unwrap().len(), 15);
+
+    // Once more, as JSON: nothing is run again.
+    let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
+    assert_eq!(again, figures);
+    assert_eq!(file("results.jsonl"), runs);
+
+    good(&dir, "report out/figures.json --output report.html");
+    let page = fs::read_to_string(dir.path().join("report.html")).unwrap();
+    assert!(page.contains("IR-ORAM, Fig. 13"));
+}
+
+#[test]
+fn figures_are_listed_and_what_cannot_be_made_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let list = good(&dir, "list");
+    for part in ["blocks", "fig03", "fig13", "fig13-evictions"] {
+        assert!(list.contains(part), "{list}");
+    }
+    assert!(bad(&dir, "run blocks --quick --figure fig7", 3).contains("choose from fig03"));
+    let too_small = bad(&dir, "run blocks --quick --levels 10 --initial placed", 3);
+    assert!(too_small.contains("lines or more"), "{too_small}");
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    let empty = bad(&dir, &format!("{SMALL} --figure fig03 --traces empty"), 3);
+    assert!(empty.contains("no trace of any program"), "{empty}");
+}
+
+/// Records without what differs from one time to the next.
+fn untimed(runs: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(runs).unwrap();
+    let record = |line: &str| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record["seconds"] = Value::Null;
+        record
+    };
+    text.lines().map(record).collect()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn what_was_killed_goes_on_and_initial_trees_are_used_again() {
+    const REUSE: &str =
+        "run blocks --quick --levels 12 --figure reuse --reuse-paths 30000 --jobs 1";
+    let dir = TempDir::new().unwrap();
+    let (trees, at) = (dir.path().join("trees"), |name: &str| dir.path().join(name));
+    let with_trees = format!("{REUSE} --trees trees --output out");
+    let mut killed = command(dir.path(), &with_trees).spawn().unwrap();
+    let is_run = |name: &String| name.starts_with("run-");
+    while !names(&trees).iter().any(is_run) {
+        assert!(killed.try_wait().unwrap().is_none(), "it ended before a run was kept");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(names(&trees).iter().any(is_run));
+
+    let (code, _, remarks) = oblivio(&dir, &with_trees);
+    assert_eq!((code, remarks.as_str()), (0, ""));
+    let initial = names(&trees);
+    assert!(!initial.iter().any(is_run), "{initial:?}");
+    good(&dir, &format!("{REUSE} --output without"));
+    let expected = untimed(&at("without/results.jsonl"));
+    assert_eq!(expected.len(), 4);
+    assert_eq!(untimed(&at("out/results.jsonl")), expected);
+
+    // What lies there may be anything.
+    let name = initial.iter().find(|name| name.starts_with("initial-L12-seed1-")).unwrap();
+    fs::write(trees.join(name), "a tree?").unwrap();
+    let (code, _, remarks) = oblivio(&dir, &format!("{REUSE} --trees trees --output again"));
+    assert_eq!(code, 0, "{remarks}");
+    assert!(remarks.contains(&format!("{name} is not used, and made again")), "{remarks}");
+    assert_eq!(untimed(&at("again/results.jsonl")), expected);
+    bad(&dir, &format!("{REUSE} --trees out/results.jsonl"), 4);
+}

@@ -1,0 +1,270 @@
+//! The lab as users meet it: what they type, and what comes back.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{bad, good, oblivio};
+
+fn size(dir: &TempDir, path: impl AsRef<Path>) -> u64 {
+    fs::metadata(dir.path().join(path)).unwrap().len()
+}
+
+#[test]
+fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("figures.json"), "[]").unwrap();
+    fs::write(dir.path().join("other.json"), "{}").unwrap();
+    fs::write(dir.path().join("bytes"), [0xff; 100]).unwrap();
+    fs::write(dir.path().join("small"), "x").unwrap();
+    let cases = [
+        ("draw figures.json", "oblivio-lab report figures.json"),
+        ("draw other.json", "other.json: this is no results file"),
+        ("draw bytes", "give a file that this program wrote"),
+        ("run stash-study --accesses 5", "too few"),
+        ("run alloc-search --levels 6 --load 9", "a load is"),
+        ("run techniques --requests 5", "a run has 1000"),
+        ("run techniques --trace nowhere", "check the path"),
+        ("run techniques --trace small", "small, line 1: this is no record"),
+    ];
+    for (command_line, advice) in cases {
+        let message = bad(&dir, command_line, 3);
+        assert!(message.starts_with("oblivio-lab: "), "{message}");
+        assert!(message.contains(advice), "{command_line}: {message}");
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_code_4() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("file"), [0xff; 100]).unwrap();
+    bad(&dir, "run stash-study --quick --output file", 4);
+    // Its input is looked at first.
+    bad(&dir, "draw file --output file", 3);
+}
+
+#[test]
+fn a_command_line_not_understood_is_code_2() {
+    let dir = TempDir::new().unwrap();
+    for command_line in [
+        "",
+        "run",
+        "run stash-study --seeds 1",
+        "run techniques --levels 7",
+        "run techniques --levels 21",
+        "run techniques --trace",
+    ] {
+        let message = bad(&dir, command_line, 2);
+        assert!(message.contains("Usage") || message.contains("--help"), "{message}");
+    }
+    assert!(good(&dir, "--help").contains("Exit codes"));
+}
+
+#[test]
+fn completions_and_man_pages_are_those_of_this_program() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "completions bash").contains("oblivio-lab"));
+    good(&dir, "man pages");
+    assert!(size(&dir, "pages/oblivio-lab-run-evaluation.1") > 0);
+}
+
+#[test]
+fn the_lab_lists_runs_and_draws_again() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "list").contains("stash-study"));
+    let table = good(&dir, "run stash-study --quick --accesses 8000 --threads 2 --output results");
+    assert!(table.contains("RAW Z5A5"), "{table}");
+    let again = good(&dir, "draw results/stash-study.json --output pictures");
+    assert_eq!(table.lines().next(), again.lines().next());
+    let picture = |dir_name| {
+        fs::read_to_string(dir.path().join(format!("{dir_name}/stash-study.svg"))).unwrap()
+    };
+    assert_eq!(picture("results"), picture("pictures"));
+    // Runs that are recorded are not made again, and those of another seed are.
+    let runs = || fs::read_to_string(dir.path().join("results/stash-study.jsonl")).unwrap();
+    let once = runs();
+    let command_line = "run stash-study --quick --accesses 8000 --output results";
+    assert_eq!(good(&dir, command_line).lines().next(), table.lines().next());
+    assert_eq!(runs(), once);
+    good(&dir, &format!("{command_line} --seed 2"));
+    assert_eq!(runs().lines().count(), 2 * once.lines().count());
+    let of_raw = good(&dir, "run stash-study --quick --accesses 8000 --scheme raw --output raw");
+    assert!(of_raw.contains("RAW Z5A5") && !of_raw.contains("Path Z4"), "{of_raw}");
+    let json = good(&dir, "run stash-study --quick --accesses 8000 --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["experiment"], "stash-study");
+}
+
+#[test]
+fn the_lab_searches_bucket_sizes_and_draws_again() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "list").contains("alloc-search"));
+    let search = "run alloc-search --quick --levels 6 --accesses 4000 --output results";
+    let text = good(&dir, search);
+    assert!(text.contains("IR-Alloc 4") && text.contains("found: "), "{text}");
+    let again = good(&dir, "draw results/alloc-search.json --output pictures");
+    assert_eq!(text.lines().next(), again.lines().next());
+    let json = good(&dir, &format!("{search} --json"));
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["experiment"], "alloc-search");
+    assert_eq!(results["profile"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn the_lab_searches_bucket_sizes_by_time_and_goes_on_where_it_was() {
+    let dir = TempDir::new().unwrap();
+    let search = "run alloc-search --judge time --ir-stash --quick --levels 10 --accesses 1000 --output results";
+    let (code, text, remarks) = oblivio(&dir, search);
+    assert!(code == 0 && remarks.contains("profiles to compare with"), "{remarks}");
+    assert!(text.contains("cycles/record") && text.contains("% less time"), "{text}");
+    assert!(!text.contains("plot"), "{text}");
+    let runs = || std::fs::read_to_string(dir.path().join("results/alloc-search.jsonl")).unwrap();
+    let made = runs();
+    assert!(made.lines().count() > 6 && made.contains("\"tree_top_ways\":4"), "{made}");
+    let json = good(&dir, &format!("{search} --json"));
+    assert_eq!(runs(), made, "nothing is run again");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["plan"]["judge"]["time"]["ir_stash"], true);
+    assert!(results["baseline"]["cycles_per_record"].as_f64().unwrap() > 1.0);
+    let again = good(&dir, "draw results/alloc-search.json --output pictures");
+    assert_eq!(text.lines().next(), again.lines().next());
+    let of_slots = bad(&dir, "run alloc-search --quick --ir-stash", 2);
+    assert!(of_slots.contains("add --judge time"), "{of_slots}");
+    assert!(bad(&dir, "run alloc-search --judge time --levels 5", 3).contains("level 8 to 25"));
+}
+
+#[test]
+fn the_lab_compares_its_model_of_media_with_arrays_that_hold_data() {
+    let dir = TempDir::new().unwrap();
+    let table = good(&dir, "run range-media --blocks 1024 --output out");
+    assert!(table.contains("range     1024 KiB") && table.contains("off by"), "{table}");
+    let again = good(&dir, "draw out/range-media.json");
+    assert!(table.starts_with(again.trim_end()), "{again}");
+    assert!(bad(&dir, "run range-media --blocks 100 --output out", 3).contains("ask for more"));
+}
+
+#[test]
+fn the_lab_counts_what_is_left_on_the_client_of_an_oram_of_ranges() {
+    let dir = TempDir::new().unwrap();
+    let table = good(&dir, "run range-stash --blocks 20000 --seeds 2 --output out");
+    assert!(table.contains("published Z4 A1") && table.contains("volume Z5 A5"), "{table}");
+    let again = good(&dir, "draw out/range-stash.json");
+    assert!(table.starts_with(again.trim_end()), "{again}");
+    assert!(bad(&dir, "run range-stash --blocks 100 --output out", 3).contains("ask for more"));
+}
+
+#[test]
+fn the_lab_puts_ranges_on_models_of_media() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "list").contains("\nroram "));
+    let tables = good(&dir, "run roram --quick --output out");
+    for what in ["a hard disk", "an SSD", "a link", "rORAM", "Batched Eviction"] {
+        assert!(tables.contains(what), "{tables}");
+    }
+    let again = good(&dir, "draw out/results.json");
+    assert!(tables.starts_with(again.trim_end()), "{again}");
+    let report = good(&dir, "report out/figures.json --output page.html");
+    assert!(report.contains("page.html") && size(&dir, "page.html") > 0, "{report}");
+    let json = good(&dir, "run roram --level 8 --ell 3 --seed 2 --output out --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&results["experiment"], &results["level"]), (&"roram".into(), &8.into()));
+    let refused = bad(&dir, "run roram --level 4 --ell 5 --output out", 3);
+    assert!(refused.contains("--ell"), "{refused}");
+}
+
+#[test]
+fn the_lab_puts_orams_on_links() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "list").contains("\nlinks "));
+    let tables = good(&dir, "run links --output out");
+    for what in ["S³ORAM, Table 1", "20.3", "29/5 Mbit/s", "Path ORAM Z4", "default volume"] {
+        assert!(tables.contains(what), "{tables}");
+    }
+    let again = good(&dir, "draw out/results.json");
+    assert!(tables.starts_with(again.trim_end()), "{again}");
+    let report = good(&dir, "report out/figures.json --output page.html");
+    assert!(report.contains("page.html") && size(&dir, "page.html") > 0, "{report}");
+    let json = good(&dir, "run links --size 1G --output out --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&results["experiment"], &results["disk_bytes"]),
+        (&"links".into(), &(1 << 30).into())
+    );
+    // Five links, eight sizes of blocks, seven forms.
+    assert_eq!(results["cells"].as_array().unwrap().len(), 280);
+}
+
+#[test]
+fn the_lab_puts_what_s3oram_states_beside_a_model() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "list").contains("\ns3oram "));
+    let tables = good(&dir, "run s3oram --quick --output out");
+    for what in ["20.3 s", "PoissCDF 0.888", "not stated in the text", "Fig. 8", "numbers agree"] {
+        assert!(tables.contains(what), "no {what:?} in {tables}");
+    }
+    let again = good(&dir, "draw out/s3oram.json");
+    assert!(tables.starts_with(again.trim_end()), "{again}");
+    let json = good(&dir, "run s3oram --quick --output out --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["experiment"], "s3oram");
+    // Sixty-nine places of six figures, six schemes.
+    assert_eq!(results["cells"].as_array().unwrap().len(), 69 * 6);
+    assert!(results["measured"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn the_lab_counts_what_raw_oram_moves_beside_the_formulas() {
+    let dir = TempDir::new().unwrap();
+    let command_line = "run raw-traffic --quick --accesses 20000 --output out";
+    let tables = good(&dir, command_line);
+    for part in ["Memory traffic of RAW ORAM", "Z5 A5, memory traffic", "Z16 A20", "analysis holds"]
+    {
+        assert!(tables.contains(part), "no {part:?} in {tables}");
+    }
+    let again = good(&dir, "draw out/results.json");
+    assert!(
+        again.contains("Encryption of RAW ORAM") && tables.contains(again.trim_end()),
+        "{again}"
+    );
+    let json: Value = serde_json::from_str(&good(&dir, &format!("{command_line} --json"))).unwrap();
+    assert_eq!(json["experiment"], "raw-traffic");
+    good(&dir, "report out/figures.json --output report.html");
+    bad(&dir, "run raw-traffic --seeds 1", 2);
+}
+
+#[test]
+fn the_lab_puts_its_dram_beside_others_and_the_report_draws_it() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "list").contains("\ndram "));
+    let tables = good(&dir, "run dram --seed 2 --output out");
+    for part in ["| path-like, 4 channels ", "| read anywhere, 1 channel ", "out/figures.json"] {
+        assert!(tables.contains(part), "no {part:?} in {tables}");
+    }
+    assert!(!tables.contains("differs"), "{tables}");
+    let again = good(&dir, "draw out/results.json");
+    assert!(tables.starts_with(again.trim_end()), "{again}");
+    let report = good(&dir, "report out/figures.json --output page.html");
+    assert!(report.contains("page.html") && size(&dir, "page.html") > 0, "{report}");
+    let json = good(&dir, "run dram --seed 2 --output out --json");
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&results["experiment"], &results["seed"]), (&"dram".into(), &2.into()));
+}
+
+#[test]
+fn the_lab_compares_techniques_and_shows_the_table_again() {
+    let dir = TempDir::new().unwrap();
+    assert!(good(&dir, "list").contains("techniques"));
+    let lines: Vec<_> = (0..500).map(|i| format!("1 {} {}", i * 64, i * 6400)).collect();
+    fs::write(dir.path().join("own.trace"), lines.join("\n")).unwrap();
+    let run = "run techniques --quick --levels 8 --requests 1000 --trace own.trace";
+    let text = good(&dir, &format!("{run} --threads 2 --output results"));
+    assert!(text.contains("| IR-Stash ") && text.contains("own.trace, per request"), "{text}");
+    let again = good(&dir, "draw results/techniques.json");
+    assert!(text.starts_with(again.trim_end()), "{again}");
+    let json = good(&dir, &format!("{run} --json"));
+    let results: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(results["experiment"], "techniques");
+    assert_eq!(results["plan"]["seed"], 1);
+}

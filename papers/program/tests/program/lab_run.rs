@@ -1,0 +1,40 @@
+//! `oblivio-lab run` as users meet it: figures of several experiments, and one report of all.
+
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{bad, good};
+
+#[test]
+fn figures_of_all_experiments_are_made_and_reported() {
+    let dir = TempDir::new().unwrap();
+    let run = "run --quick --figure tiny07 fig06 dram roram links";
+    let said = good(&dir, run);
+    for part in ["stated numbers agree", "9 runs", "1 run,", "lab-results/report.html"] {
+        assert!(said.contains(part), "no {part:?} in {said}");
+    }
+    let text = |name: &str| fs::read_to_string(dir.path().join("lab-results").join(name)).unwrap();
+    let page = text("report.html");
+    for part in ["Tiny ORAM, Fig. 7", "IR-ORAM, Fig. 6", "USIMM", "S³ORAM, Table 1"] {
+        assert!(page.contains(part), "no {part:?} in the page");
+    }
+    let runs = text("evaluation/results.jsonl");
+    assert_eq!(runs.lines().count(), 9);
+    assert_eq!(text("blocks/results.jsonl").lines().count(), 1);
+
+    // Once more, as JSON: nothing is run again, and all figures are in one list.
+    let figures: Vec<Value> = serde_json::from_str(&good(&dir, &format!("{run} --json"))).unwrap();
+    let ids: Vec<_> = figures.iter().map(|figure| figure["id"].as_str().unwrap()).collect();
+    assert_eq!(ids[..2], ["tiny07", "fig06"]);
+    assert_eq!(text("evaluation/results.jsonl"), runs);
+}
+
+#[test]
+fn a_figure_that_there_is_not_and_options_of_no_experiment_are_refused() {
+    let dir = TempDir::new().unwrap();
+    assert!(bad(&dir, "run --quick --figure fig7", 3).contains("no figure fig7"));
+    assert!(bad(&dir, "run --quick dram", 2).contains("cannot be used with"));
+    assert!(!dir.path().join("lab-results").exists());
+}

@@ -1,0 +1,140 @@
+//! A report as users meet it: figures in, a page out.
+
+use std::fs;
+
+use oblivio_lab::report::{Bars, Figure, Plot, Series, Stated};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::common::{bad, good};
+
+fn figure(title: &str, ours: f64) -> Figure {
+    Figure {
+        id: "fig10".into(),
+        title: title.into(),
+        paper: "IR-ORAM, Fig. 10".into(),
+        plot: Plot::Bars(Bars {
+            labels: vec!["mean".into()],
+            value: "speed".into(),
+            stacked: false,
+            series: vec![Series { name: "IR-Alloc".into(), values: vec![Some(ours)] }],
+        }),
+        stated: vec![Stated::new("mean", 1.4, 0.1, Some(ours))],
+        remarks: vec![],
+        origin: "a test".into(),
+    }
+}
+
+fn dir_with_figures() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    for (name, figure) in [("a.json", figure("Good <b>", 1.4)), ("b.json", figure("Bad", 2.0))] {
+        fs::write(dir.path().join(name), serde_json::to_string(&[figure]).unwrap()).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn figures_of_all_files_come_on_one_page() {
+    let dir = dir_with_figures();
+    let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    let said =
+        good(&dir, "report b.json a.json --output out.html --markdown out.md --when 'May <1>'");
+    assert_eq!(
+        said,
+        "1 of 2 stated numbers agree (not explained: 1)\nreport   out.html\nmarkdown out.md\n"
+    );
+    let page = read("out.html");
+    let places =
+        ["<h2 id=\"figure-1-head\">Bad</h2>", "<h2 id=\"figure-2-head\">Good &lt;b&gt;</h2>"];
+    assert!(places.iter().all(|place| page.contains(place)), "{page}");
+    assert!(page.contains("<dt>When</dt><dd>May &lt;1&gt;</dd>") && page.ends_with("</html>\n"));
+    assert!(read("out.md").contains("## Good &lt;b&gt;\n"));
+
+    // Once more over it: the same, and nothing is left behind.
+    good(&dir, "report b.json a.json --output out.html --when 'May <1>'");
+    assert_eq!(read("out.html"), page);
+    let mut names: Vec<_> = fs::read_dir(dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a.json", "b.json", "out.html", "out.md"]);
+}
+
+#[test]
+fn what_explains_a_number_is_looked_up_in_all_files() {
+    let dir = dir_with_figures();
+    let write = |name: &str, figures: &serde_json::Value| {
+        fs::write(dir.path().join(name), figures.to_string()).unwrap();
+    };
+    let bar = |label: &str| json!({"series": "IR-Alloc", "label": label});
+    let mut number = json!([figure("Bad", 2.0)]);
+    number[0]["stated"][0]["change"] = json!({
+        "figure": "why", "from": bar("before"), "to": bar("after"), "differs-in": ["oram.remap"]
+    });
+    write("number.json", &number);
+    let mut why = json!([figure("Why", 1.4)]);
+    why[0]["id"] = json!("why");
+    why[0]["stated"] = json!([]);
+    why[0]["plot"]["bars"]["labels"] = json!(["before", "after"]);
+    why[0]["plot"]["bars"]["series"][0]["values"] = json!([2.0, 1.4]);
+    write("why.json", &why);
+
+    for (files, count) in [
+        ("number.json why.json", "0 of 1 stated numbers agree (explained by one setting: 1)\n"),
+        ("number.json", "0 of 1 stated numbers agree (not explained: 1)\n"),
+    ] {
+        let said = good(&dir, &format!("report {files} --output out.html"));
+        assert!(said.starts_with(count), "{said}");
+    }
+    why[0]["plot"]["bars"]["labels"][1] = json!("later");
+    write("why.json", &why);
+    let message = bad(&dir, "report number.json why.json --output other.html", 3);
+    assert!(message.contains("the figure why has no bar \"after\""), "{message}");
+    assert!(!dir.path().join("other.html").exists());
+}
+
+/// A report takes the place of nothing but another report: least of all of a volume or a key.
+#[test]
+fn no_report_replaces_what_is_of_another_kind() {
+    let dir = dir_with_figures();
+    fs::write(dir.path().join("key"), [7; 32]).unwrap();
+    std::os::unix::fs::symlink("key", dir.path().join("link")).unwrap();
+    for target in ["key", "./link"] {
+        for options in ["--output", "--output report.html --markdown"] {
+            let message = bad(&dir, &format!("report a.json {options} {target}"), 4);
+            assert!(message.contains("choose another name"), "{message}");
+        }
+    }
+    assert_eq!(fs::read(dir.path().join("key")).unwrap(), [7; 32]);
+}
+
+#[test]
+fn what_is_no_figure_is_refused_and_leaves_no_page() {
+    let dir = dir_with_figures();
+    fs::write(dir.path().join("broken"), "[{\"id\": 1}]").unwrap();
+    fs::write(dir.path().join("bytes"), [0xff, 0xfe]).unwrap();
+    fs::File::create(dir.path().join("huge")).unwrap().set_len((16 << 20) + 1).unwrap();
+    for (arguments, code, advice) in [
+        ("nowhere.json", 3, "nowhere.json cannot be read: there is no such file"),
+        ("a.json broken", 3, "broken cannot be used: it is no list of figures: invalid type"),
+        ("broken", 3, "line 1 column 9"),
+        ("bytes", 3, "bytes cannot be read: it is not text"),
+        ("huge", 3, "huge has more than 16777216 bytes"),
+        ("a.json --output a.json", 3, "a.json holds figures, and the report would replace it"),
+        ("a.json --markdown report.html", 3, "cannot both be report.html"),
+        ("a.json --output nowhere/page.html", 4, "choose another place"),
+        ("a.json --markdown nowhere/page.md", 4, "choose another place"),
+        ("", 2, "FIGURES"),
+    ] {
+        let message = bad(&dir, &format!("report {arguments}"), code);
+        assert!(message.contains(advice), "{arguments}: {message}");
+        assert!(!dir.path().join("report.html").exists(), "{arguments}");
+    }
+    assert_eq!(
+        serde_json::from_slice::<Vec<Figure>>(&fs::read(dir.path().join("a.json")).unwrap())
+            .unwrap()
+            .len(),
+        1
+    );
+}

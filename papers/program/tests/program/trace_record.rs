@@ -1,0 +1,266 @@
+//! Programs recorded for real, where the emulator is installed; and what is said where it is not.
+
+use std::env::{self, consts::ARCH};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{bad, command, good, oblivio};
+
+/// Lines of the first-level cache that the tests use: 16 KiB.
+const L1_LINES: usize = 256;
+
+/// Misses, at most, of a program that is loaded and reads its arguments.
+const OF_THE_START: usize = 8000;
+
+/// Says that the plugin and the kernels lie beside the program already.
+const ARE_BUILT: &str = "OBLIVIO_RECORDING_IS_BUILT";
+
+/// The folder of the plugin and the kernels, which cargo does not build for tests of this crate.
+static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = Path::new(crate::PROGRAM).parent().unwrap();
+    if env::var_os(ARE_BUILT).is_none() {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "oblivio-trace-plugin", "--package"])
+            .args(["oblivio-kernels", "--target-dir"])
+            .arg(folder.parent().unwrap())
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status();
+        assert!(built.unwrap().success());
+    }
+    folder.to_owned()
+});
+
+fn emulator_is_missing() -> bool {
+    let missing = Command::new(format!("qemu-{ARCH}"))
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err();
+    if missing {
+        eprintln!("no qemu-{ARCH}: not tested");
+    }
+    missing
+}
+
+fn with_plugin() -> String {
+    format!("--plugin {}", BUILT.join("liboblivio_trace_plugin.so").display())
+}
+
+fn kernels() -> String {
+    BUILT.join("oblivio-kernels").display().to_string()
+}
+
+/// The records of a kernel: gap, whether it is a write, line.
+fn records(dir: &TempDir, options: &str, kernel: &str) -> Vec<(u64, bool, u64)> {
+    records_of(dir, options, &format!("{} {kernel}", kernels()))
+}
+
+fn records_of(dir: &TempDir, options: &str, command: &str) -> Vec<(u64, bool, u64)> {
+    let record = format!("trace record {} --output t --l1-kib 16 {options}", with_plugin());
+    good(dir, &format!("{record} -- {command}"));
+    let text = fs::read_to_string(dir.path().join("t")).unwrap();
+    let record = |line: &str| {
+        let words: Vec<_> = line.split(' ').collect();
+        let address = u64::from_str_radix(words[2].strip_prefix("0x").unwrap(), 16).unwrap();
+        assert_eq!(address % 64, 0, "{line}");
+        match words[1..] {
+            ["R", _] => (words[0].parse().unwrap(), false, address / 64),
+            ["W", _] => (words[0].parse().unwrap(), true, address / 64),
+            _ => panic!("{line}"),
+        }
+    };
+    text.lines().map(record).collect()
+}
+
+/// How many of `records` are of the line after that of the record before.
+fn steps_of_one(records: &[(u64, bool, u64)]) -> usize {
+    records.windows(2).filter(|pair| pair[1].2 == pair[0].2 + 1).count()
+}
+
+#[test]
+fn a_scan_reads_line_after_line() {
+    if emulator_is_missing() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let scan = "scan --kib 1024 --rounds 2 --work 1";
+    let told = records(&dir, "--warm-up 0", scan);
+    let reads: Vec<_> = told.iter().copied().filter(|(_, writes, _)| !writes).collect();
+    let lines = 2 * 1024 * 16;
+    assert!((lines..lines + OF_THE_START).contains(&reads.len()), "{}", reads.len());
+    assert!(steps_of_one(&reads) >= lines - 100, "{}", steps_of_one(&reads));
+    // From one line to the next it is the same way, eight words long.
+    let gap = told[told.len() / 2].0;
+    let same = told.iter().filter(|record| record.0 == gap).count();
+    assert!(gap >= 8 && same > lines * 9 / 10, "{same} of {gap}");
+    assert_eq!(records(&dir, "--warm-up 0", scan), told, "the same run gives the same trace");
+}
+
+/// Sixteen loads in one block of code, each of a line of its own, and ten instructions after each.
+#[cfg(target_arch = "x86_64")]
+const ONE_BLOCK: &str = r#"
+    static char lines[16 * 64 + 4096];
+    int main(void) {
+        __asm__ volatile(
+            ".set place, 0\n"
+            ".rept 16\n movb place(%0), %%al\n .rept 10\n nop\n .endr\n .set place, place + 64\n .endr"
+            : : "r"(lines) : "al");
+        return 0;
+    }"#;
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn gaps_are_right_within_a_block() {
+    if emulator_is_missing() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("block.c"), ONE_BLOCK).unwrap();
+    let compiled =
+        Command::new("cc").args(["-O0", "-o", "block", "block.c"]).current_dir(&dir).status();
+    assert!(compiled.unwrap().success());
+    let told = records_of(&dir, "--warm-up 0", "./block");
+    let reads: Vec<_> = told.iter().filter(|(_, writes, _)| !writes).collect();
+    let steps = reads.windows(2).filter(|pair| pair[1].2 == pair[0].2 + 1 && pair[1].0 == 10);
+    // A line that has to go between two of them takes one of the ten.
+    assert!(steps.count() >= 8, "{reads:?}");
+}
+
+#[test]
+fn stores_give_lines_back_and_fetch_them_only_if_asked() {
+    if emulator_is_missing() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let stream = "stream --kib 1024 --rounds 2";
+    let lines = 2 * 1024 * 16;
+    let writes = |told: &[(u64, bool, u64)]| -> Vec<_> {
+        told.iter().copied().filter(|(_, writes, _)| *writes).collect()
+    };
+    let told = records(&dir, "--warm-up 0", stream);
+    let given_back = writes(&told);
+    // What is in the cache at the end stays there.
+    assert!(
+        (lines - L1_LINES..lines + OF_THE_START).contains(&given_back.len()),
+        "{}",
+        given_back.len()
+    );
+    // Where the stack holds one of two ways, lines of the stream go before their turn.
+    assert!(steps_of_one(&given_back) > lines / 2, "{}", steps_of_one(&given_back));
+    assert!(
+        told.len() - given_back.len() < OF_THE_START,
+        "{} reads",
+        told.len() - given_back.len()
+    );
+
+    let fetched = records(&dir, "--warm-up 0 --store-misses fetch", stream);
+    assert_eq!(writes(&fetched).len(), given_back.len());
+    assert!(fetched.len() - given_back.len() >= lines, "each line is fetched");
+}
+
+#[test]
+fn a_loop_in_the_cache_misses_nothing_once_warm() {
+    if emulator_is_missing() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let (plugin, kernels) = (with_plugin(), kernels());
+    let scan = "scan --kib 64 --rounds 1000";
+    let output = dir.path().join("x.gz");
+    let json = |warm_up| {
+        let options = format!("--output x.gz --warm-up {warm_up} --json");
+        let text = good(&dir, &format!("trace record {plugin} {options} -- {kernels} {scan}"));
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let figures = json("5M");
+    assert!(figures["reads"].as_u64().unwrap() < 100, "{figures}");
+    assert!(figures["instructions_emulated"].as_u64().unwrap() > 8_000_000, "{figures}");
+    assert!(fs::read(&output).unwrap().starts_with(&[0x1f, 0x8b]), "it is compressed");
+    fs::remove_file(&output).unwrap();
+
+    let nothing =
+        format!("trace record {plugin} --output x.gz -- {kernels} scan --kib 1 --rounds 1");
+    let message = bad(&dir, &nothing, 3);
+    assert!(message.contains("no miss was recorded") && message.contains("--warm-up"), "{message}");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0, "nothing is left");
+}
+
+#[test]
+fn enough_is_enough_and_too_little_is_said() {
+    if emulator_is_missing() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let long = "scan --kib 1024 --rounds 4000000000";
+    assert_eq!(records(&dir, "--warm-up 1M --misses 5k", long).len(), 5000);
+    let (plugin, kernels) = (with_plugin(), kernels());
+    let record = format!("trace record {plugin} --warm-up 0");
+    let (code, stdout, stderr) =
+        oblivio(&dir, &format!("{record} -- {kernels} source --functions 1"));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.starts_with("static long cells") && !stdout.contains("records"), "{stdout}");
+    assert!(stderr.contains("pages") && stderr.contains("give it more to do"), "{stderr}");
+    assert!(dir.path().join("oblivio-kernels.trace.gz").is_file());
+
+    // A program that fails: its trace is there, and its exit code is ours.
+    let message = bad(&dir, &format!("{record} --output failed -- {kernels} no-kernel"), 2);
+    assert!(message.contains("ended with exit code 2"), "{message}");
+    assert!(dir.path().join("failed").is_file());
+}
+
+#[test]
+fn a_recording_that_is_stopped_leaves_nothing() {
+    if emulator_is_missing() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let (plugin, kernels) = (with_plugin(), kernels());
+    let line = format!("trace record {plugin} --misses 1G -- {kernels} scan --rounds 4000000000");
+    let mut child = command(dir.path(), &line).stderr(Stdio::piped()).spawn().unwrap();
+    while fs::read_dir(&dir).unwrap().count() == 0 {
+        sleep(Duration::from_millis(10));
+    }
+    let stopped = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(stopped.success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let message = std::io::read_to_string(child.stderr.take().unwrap()).unwrap();
+    assert!(message.contains("stopped before the end"), "{message}");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let dir = TempDir::new().unwrap();
+    let message = bad(&dir, "trace record --qemu qemu-nothing -- true", 1);
+    assert!(message.contains("apt install qemu-user"), "{message}");
+    // Anything that is there passes for an emulator until it is run.
+    let exe = crate::PROGRAM;
+    let message = bad(&dir, &format!("trace record --qemu {exe} --plugin nowhere.so -- true"), 1);
+    assert!(message.contains("-p oblivio-trace-plugin"), "{message}");
+    fs::write(dir.path().join("script"), "#!/bin/sh\n").unwrap();
+    for (command, advice) in [
+        ("no-such-program", "there is no such program"),
+        ("./nowhere", "there is no such program"),
+        ("./script", "give the interpreter"),
+    ] {
+        let line = format!("trace record --qemu {exe} --plugin {exe} -- {command}");
+        let message = bad(&dir, &line, 3);
+        assert!(message.contains(advice), "{message}");
+    }
+    let not_one = format!("trace record --output x --qemu {exe} --plugin {exe} -- {exe}");
+    let message = bad(&dir, &not_one, 1);
+    assert!(message.contains("before it recorded anything"), "{message}");
+    let message = bad(&dir, "trace record-set --only doom", 3);
+    assert!(message.contains("choose among gcc, mcf"), "{message}");
+    for wrong in ["", "--misses 0 -- true", "--warm-up 1Q -- true", "--l1-kib 0 -- true"] {
+        bad(&dir, &format!("trace record {wrong}"), 2);
+    }
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "nothing was made but the script");
+}

@@ -1,0 +1,219 @@
+//! Traces as users meet them: files in, files and tables out.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{bad, command, good};
+
+/// A directory with small traces.
+struct Traces(TempDir);
+
+impl Traces {
+    fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        for (name, text) in [
+            ("ramulator", "3 640\n0 140736594543744 64\n7 0\n"),
+            ("usimm", "3 R 0x280\n0 R 0x7fffc9a0c880 0x400a12\n0 W 0x40\n7 R 0x0\n"),
+            ("writes", "3 W 0x280\n"),
+            ("bad", "3 R 0x280\n3 X 0x280\n"),
+            ("nothing", ""),
+        ] {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        Self(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn good(&self, command_line: &str) -> String {
+        good(&self.0, &format!("trace {command_line}"))
+    }
+
+    fn bad(&self, command_line: &str, code: i32, advice: &str) {
+        let message = bad(&self.0, &format!("trace {command_line}"), code);
+        assert!(message.contains(advice), "{command_line}: {message:?} does not say {advice:?}");
+    }
+
+    fn json(&self, command_line: &str) -> Value {
+        serde_json::from_str(&self.good(&format!("{command_line} --json"))).unwrap()
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The names of all files.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.0.path()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+#[test]
+fn what_a_trace_is_like_is_told_to_people_and_programs() {
+    let traces = Traces::new();
+    let table = traces.good("info ramulator usimm");
+    let rows: Vec<Vec<&str>> =
+        table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    let figures = ["4", "3", "1", "13", "230.77", "76.92", "4", "2"];
+    assert_eq!((rows[0][0], &rows[0][1..9]), ("ramulator", &figures[..]));
+    assert_eq!((rows[1][0], &rows[1][1..9]), ("usimm", &figures[..]));
+
+    let json = traces.json("info usimm");
+    let entry = &json[0];
+    for (key, value) in [("records", 4), ("reads", 3), ("writes", 1), ("instructions", 13)] {
+        assert_eq!(entry[key], value, "{key}");
+    }
+    assert_eq!((&entry["name"], &entry["footprint_bytes"]), (&"usimm".into(), &256.into()));
+    assert_eq!(entry["reuse"][0]["share"], 0.0);
+    let writes = traces.json("info writes");
+    assert_eq!(writes[0]["reads_per_1000_instructions"], 0.0);
+}
+
+#[test]
+fn a_trace_is_the_same_in_every_format() {
+    let traces = Traces::new();
+    traces.good("convert usimm own");
+    traces.good("convert own own.gz --compress gzip");
+    traces.good("convert own.gz back.gz --to usimm --compress gzip");
+    traces.good("convert back.gz back --to ramulator --from usimm");
+    assert_eq!(traces.text("back"), "3 640\n0 140736576145536 64\n7 0\n");
+    traces.good("convert back back.usimm --to usimm");
+    assert_eq!(traces.text("back.usimm"), traces.text("usimm").replace(" 0x400a12", ""));
+    assert_eq!(traces.json("info own")[0]["name"], "usimm", "the binary format keeps the name");
+    assert!(fs::read(traces.path("own.gz")).unwrap().starts_with(&[0x1f, 0x8b]));
+    let mode = |name| fs::metadata(traces.path(name)).unwrap().permissions().mode();
+    assert_eq!(mode("own"), mode("usimm"), "as other files");
+}
+
+#[test]
+fn a_trace_is_moved_into_a_small_memory() {
+    let traces = Traces::new();
+    traces.good("convert usimm moved --to usimm --remap 128");
+    assert_eq!(traces.text("moved"), "3 R 0x280\n0 R 0x1880\n0 W 0x40\n7 R 0x0\n");
+    traces.good("convert usimm far --to usimm --remap 1000000 --scatter 1");
+    traces.good("convert usimm again --to usimm --remap 1000000 --scatter 1");
+    assert_eq!(traces.text("far"), traces.text("again"));
+    assert_ne!(traces.text("far"), traces.text("moved"));
+    traces.bad("convert usimm none --remap 127", 3, "give it 128 lines or more");
+    traces.bad("convert usimm none --scatter 1", 2, "--remap");
+}
+
+#[test]
+fn programs_are_mixed_turn_by_turn() {
+    let traces = Traces::new();
+    traces.good("mix ramulator usimm --output mixed --to usimm --slice 5 --remap 4096");
+    let gaps: Vec<_> = traces
+        .text("mixed")
+        .lines()
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(gaps, ["3", "0", "3", "0", "0", "7", "0", "7"]);
+    assert_eq!(traces.json("mix usimm usimm --output both --slice 1000")[0]["pages"], 4);
+    assert_eq!(traces.json("info both")[0]["name"], "both");
+    traces.bad("mix usimm --output never --slice 0", 2, "--slice");
+}
+
+#[test]
+fn traces_of_all_kinds_are_made() {
+    let traces = Traces::new();
+    for (kind, reads) in [
+        ("scan", 1000),
+        ("uniform", 1000),
+        ("zipf", 1000),
+        ("stride", 1000),
+        ("pointer-chase", 1000),
+        ("store-stream", 0),
+        ("hash-updates", 500),
+    ] {
+        let make = format!("make {kind} --lines 100 --records 1000 --gap 9 --seed 7 --output");
+        let made = &traces.json(&format!("{make} {kind}"))[0];
+        assert_eq!((&made["name"], &made["reads"]), (&kind.into(), &reads.into()), "{made}");
+        assert_eq!(
+            (&made["records"], &traces.json(&format!("info {kind}"))[0]),
+            (&1000.into(), made)
+        );
+        traces.good(&format!("{make} again"));
+        assert_eq!(fs::read(traces.path(kind)).unwrap(), fs::read(traces.path("again")).unwrap());
+        fs::remove_file(traces.path("again")).unwrap();
+    }
+    traces
+        .good("make stride --stride 3 --records 3 --writes 1 --gap 1 --to usimm --output strided");
+    assert_eq!(traces.text("strided"), "1 W 0x0\n1 W 0xc0\n1 W 0x180\n");
+    let coins = &traces.json("make uniform --gap-mean 9 --output coins")[0];
+    let rate = coins["reads_per_1000_instructions"].as_f64().unwrap();
+    assert!((98.0..102.0).contains(&rate), "{rate}");
+    traces.bad("make zipf --gap 1 --gap-mean 1 --output x", 2, "--gap");
+}
+
+#[test]
+fn what_cannot_be_used_is_code_3_and_says_what_to_do() {
+    let traces = Traces::new();
+    let before = traces.names();
+    for (command_line, advice) in [
+        ("info nowhere", "check the path"),
+        ("info .", "cannot be read"),
+        ("info nothing", "nothing, line 1: the trace is empty"),
+        ("info usimm bad", "bad, line 2: this is no record of a trace; one is `<gap> R"),
+        ("convert usimm out --from ramulator", "usimm, line 1: this is no record"),
+        ("convert usimm out --from binary", "this is no binary trace"),
+        ("convert writes out --to ramulator", "writes, record 1: this write does not come right"),
+        ("make scan --writes 2 --output out", "from 0 to 1"),
+        ("make scan --records 0 --output out", "from 1 to 67108864 records"),
+        ("make store-stream --writes 0.5 --output out", "store-stream has no use for --writes"),
+        ("make scan --stride 2 --output out", "scan has no use for --stride"),
+        ("mix usimm bad --output out", "bad, line 2"),
+    ] {
+        traces.bad(command_line, 3, advice);
+    }
+    assert_eq!(traces.names(), before, "and nothing is left");
+}
+
+#[test]
+fn a_damaged_trace_is_told_with_its_place() {
+    let traces = Traces::new();
+    traces.good("convert usimm own");
+    let own = fs::read(traces.path("own")).unwrap();
+    let mut damaged = own.clone();
+    damaged[20] ^= 1;
+    fs::write(traces.path("damaged"), damaged).unwrap();
+    traces.bad("info damaged", 3, "the checksum does not fit");
+    fs::write(traces.path("cut"), &own[..20]).unwrap();
+    traces.bad("info cut", 3, "cut, record 2, byte 20: the file ends too early");
+}
+
+#[test]
+fn a_file_that_exists_is_left_alone() {
+    let traces = Traces::new();
+    let before = traces.names();
+    for command_line in
+        ["convert usimm ramulator", "mix usimm --output ramulator", "make scan --output ramulator"]
+    {
+        traces.bad(command_line, 4, "ramulator exists already");
+    }
+    traces.bad("make scan --output nowhere/out", 4, "choose another place");
+    traces.bad("make scan --output /dev/full", 4, "is a device, a pipe or a socket");
+    assert_eq!(traces.names(), before);
+    assert!(traces.text("ramulator").starts_with("3 640\n"));
+}
+
+/// A path that is not UTF-8 is a `file://` URL in JSON, and panics nowhere.
+#[test]
+fn paths_that_are_not_utf_8_are_urls_in_json() {
+    let dir = TempDir::new().unwrap();
+    let mut command = command(dir.path(), "trace make scan --records 10 --json --output");
+    let made = command.arg(OsStr::from_bytes(b"n\xff")).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    serde_json::from_slice::<Value>(&made.stdout).unwrap();
+}
