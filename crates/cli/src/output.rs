@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oblivio_store::{Location, path_text};
+use oblivio::Location;
+use oblivio_store::path_text;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
@@ -20,7 +21,9 @@ pub fn print(text: &str) -> Result<(), CliError> {
 /// UTF-8.
 pub fn location_text(location: &Location) -> String {
     match location {
-        Location::File(path) if path.to_str().is_none() => path_text(path),
+        Location::Store(oblivio_store::Location::File(path)) if path.to_str().is_none() => {
+            path_text(path)
+        }
         other => other.to_string(),
     }
 }

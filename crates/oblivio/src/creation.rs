@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use oblivio_core::durable::Contents;
-use oblivio_store::{Location, StoreOptions};
+use oblivio_store::StoreOptions;
 use oblivio_volume::keys::{Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::state_dir::StateDir;
 use oblivio_volume::superblock::{Superblock, Unlocked, VolumeParams};
@@ -17,6 +17,7 @@ use oblivio_volume::{Coins, Volume, VolumeError, VolumeOptions};
 
 use crate::error::{Error, ErrorKind};
 use crate::home;
+use crate::location::Location;
 
 /// The owner of a new volume, who opens it with `secret`. To try a passphrase costs what `cost` says.
 ///
@@ -131,8 +132,16 @@ type FileId = Option<(u64, u64)>;
 /// The files that there are at a location. A server knows by itself who may remove what.
 fn files(location: &Location) -> Vec<FileId> {
     match location {
-        Location::File(path) => vec![path.metadata().ok().map(|it| (it.dev(), it.ino()))],
-        Location::Stripe(members) => members.list().iter().flat_map(files).collect(),
+        Location::Store(store) => files_of_store(store),
+        Location::Shares(_) => Vec::new(),
+    }
+}
+
+fn files_of_store(store: &oblivio_store::Location) -> Vec<FileId> {
+    use oblivio_store::Location::{File, Stripe};
+    match store {
+        File(path) => vec![path.metadata().ok().map(|it| (it.dev(), it.ino()))],
+        Stripe(members) => members.list().iter().flat_map(files_of_store).collect(),
         _ => Vec::new(),
     }
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use oblivio_core::durable::number_of;
 use oblivio_core::store::BucketStore;
+use oblivio_shares::remote::SharedStore;
 use oblivio_store::{
-    BoxedStore, Condition, Location, OpenErrorKind, OpenedStore, SharedStore, StoreKind,
-    StoreOptions,
+    BoxedStore, Condition, OpenErrorKind, OpenedStore, RemoteMode, StoreKind, StoreOptions,
 };
 use oblivio_volume::keys::{Attempt, Secret, SecretKind};
 use oblivio_volume::state_dir::{FsStateDir, StateDir};
@@ -19,6 +19,7 @@ use oblivio_volume::{Volume, VolumeError};
 
 use crate::error::{Error, ErrorKind};
 use crate::home;
+use crate::location::Location;
 
 /// A store that has been unlocked, and the directory that belongs to it.
 pub struct Unlocking {
@@ -63,7 +64,7 @@ fn look_beside_writer(location: &Location) -> Result<(LockedSuperblock, Conditio
     Ok((superblock, condition))
 }
 
-/// Share servers, of which the one at this place may have to be made anew, to see whether it has to: see [`Location::look_to_repair`].
+/// Share servers, of which the one at this place may have to be made anew, to see whether it has to: see [`Location::open_to_repair`].
 ///
 /// # Errors
 /// Those of it; [`Locked`](ErrorKind::Locked) where somebody is making the volume.
@@ -72,7 +73,7 @@ pub fn look_to_repair(
     server: usize,
     options: &StoreOptions,
 ) -> Result<SharedStore, Error> {
-    once_made(location, || Ok(location.look_to_repair(server, options)?))
+    once_made(location, || Ok(location.open_to_repair(server, RemoteMode::Look, options)?))
 }
 
 /// What there is of a volume that cannot be opened, or shows no superblock.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use oblivio_store::{Location, StoreOptions};
+use oblivio_store::StoreOptions;
 use oblivio_volume::keys::{Attempt, Cost, Secret};
 use oblivio_volume::plan::Wish;
 use oblivio_volume::superblock::VolumeParams;
@@ -14,6 +14,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::creation::{self, Creation};
 use crate::error::{Error, ErrorKind};
+use crate::location::Location;
 use crate::opening::{self, Locked, Unlocking};
 use crate::volume::Volume;
 use crate::wish::wish;

@@ -31,10 +31,12 @@
 //! | [`recursive`] | the same with the position map in smaller trees | 3.3 |
 //! | [`server`] | what one server does with its shares, in memory | Subroutines 1 and 3 |
 //! | [`host`] | the same over files, part by part of every block | Subroutines 1 and 3 |
+//! | [`servers`] | the servers, as a client reaches them | |
+//! | [`remote`] | servers at the end of a link | |
 //! | [`durable`] | the scheme of volumes: what a client keeps, and how it comes back | |
 //! | [`view`] | what each server sees, recorded | |
 //!
-//! Nothing here opens files or sockets or takes chance from the system: who uses it brings files, and carries messages from the client to servers and between servers.
+//! [`remote`] alone opens sockets and waits. Nothing here opens files, but the key of a client, or takes chance from the system: callers bring files, and carry messages between servers.
 //!
 //! # What it does not do yet
 //! Servers that do not do what they are told are noticed by answers that contradict each other, or are not what was written ([`durable`]). How evictions count on all servers or on none is in ADR 16.
@@ -48,7 +50,9 @@ pub mod host;
 pub mod message;
 pub mod multiplication;
 pub mod recursive;
+pub mod remote;
 pub mod server;
+pub mod servers;
 pub mod sharing;
 pub mod tree;
 pub mod view;

@@ -66,11 +66,13 @@ pub struct OpenError {
 }
 
 impl OpenError {
-    pub(crate) fn new(kind: OpenErrorKind, message: impl Into<String>) -> Self {
+    /// An error of this kind.
+    pub fn new(kind: OpenErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 
-    pub(crate) fn caused_by(
+    /// An error with a cause.
+    pub fn caused_by(
         kind: OpenErrorKind,
         message: impl Into<String>,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
@@ -79,7 +81,7 @@ impl OpenError {
     }
 
     /// The system failed to `act`.
-    pub(crate) fn io(act: &str, cause: io::Error) -> Self {
+    pub fn io(act: &str, cause: io::Error) -> Self {
         use io::ErrorKind::{
             AlreadyExists, FileTooLarge, IsADirectory, NotFound, QuotaExceeded, ReadOnlyFilesystem,
             StorageFull,
@@ -98,18 +100,21 @@ impl OpenError {
         Self::caused_by(kind, format!("cannot {act} ({cause}){advice}"), cause)
     }
 
-    /// The same, of the store that is called so.
-    pub(crate) fn of(self, name: &str) -> Self {
+    /// The same error, of the store with this name.
+    #[must_use]
+    pub fn of(self, name: &str) -> Self {
         Self { message: format!("{name}: {}", self.message), ..self }
     }
 
     /// The same error with another message.
-    pub(crate) fn saying(self, message: String) -> Self {
+    #[must_use]
+    pub fn saying(self, message: String) -> Self {
         Self { message, ..self }
     }
 
     /// The same, and more of what to do.
-    pub(crate) fn with(self, advice: &str) -> Self {
+    #[must_use]
+    pub fn with(self, advice: &str) -> Self {
         Self { message: self.message + advice, ..self }
     }
 

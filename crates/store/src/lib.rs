@@ -50,14 +50,14 @@
 //! | `look_ahead` | the thread that reads what was announced |
 //! | `striped` | [`StripedStore`]: a trip over several stores at once |
 //! | [`dealing`] | which of them holds what, and whether they belong together |
+//! | [`remote_place`], [`calling`] | where a server is, and how it is reached |
 //! | [`remote`] | [`RemoteStore`]: a store on a server |
-//! | [`shares`] | [`SharedStore`]: several servers that each hold a share of the same data |
 //! | `worker` | the thread of each of them |
 //! | `buffer` | memory that a direct request may use |
 //! | `syncer` | the thread that has the medium write ahead of a flush |
 
 mod buffer;
-mod calling;
+pub mod calling;
 pub mod container;
 pub mod dealing;
 mod error;
@@ -70,9 +70,7 @@ pub mod opener;
 mod pending;
 mod places;
 pub mod remote;
-mod remote_place;
-pub mod shares;
-mod shares_place;
+pub mod remote_place;
 mod store;
 mod striped;
 mod syncer;
@@ -81,9 +79,8 @@ mod worker;
 pub use error::{OpenError, OpenErrorKind};
 pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remains, StoreOptions};
+pub use places::absent;
 pub use remote::{Asking, Dial, RemoteMode, RemoteOptions, RemoteStore};
 pub use remote_place::{PORT, RemotePlace};
-pub use shares::SharedStore;
-pub use shares_place::SharesPlace;
 pub use store::{FileOptions, FileStore};
 pub use striped::StripedStore;

@@ -6,9 +6,10 @@
 //! | `file:disk.obl` | the same: what follows `file:` is a path as it is |
 //! | `file:///srv/my%20disk.obl` | the file of that absolute path, with its escapes undone |
 //! | `oblivio+tls://host/disk?server=KEY&key=FILE` | a volume on a bucket server: see [`RemotePlace`] |
-//! | `shares://host,host,host/disk?server=KEY,KEY,KEY&key=FILE` | a volume on share servers: see [`SharesPlace`] |
 //! | `stripe:a.obl,file:///srv/b.obl` | a store striped over those there, its members, in that order |
 //! | any other `scheme://…` | nothing: it is refused, and never a file of that name |
+//!
+//! `shares://…`, a volume on share servers, is a location of `oblivio` and of `oblivio_shares`.
 //!
 //! A colon alone makes no URL. What looks like a URL and is a path is written with `./` before it, or with
 //! `file:`.
@@ -29,7 +30,6 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode, per
 
 use crate::dealing::{MEMBERS_MAX, MEMBERS_MIN};
 use crate::remote_place::{self, RemotePlace};
-use crate::shares_place::{self, SharesPlace};
 
 /// Where storage is.
 ///
@@ -43,8 +43,6 @@ pub enum Location {
     Remote(Box<RemotePlace>),
     /// Several stores, over which one is striped.
     Stripe(Members),
-    /// A volume on share servers.
-    Shares(Box<SharesPlace>),
 }
 
 /// The places over which a store is striped, in their order: from [`MEMBERS_MIN`] to [`MEMBERS_MAX`], all of them
@@ -67,9 +65,6 @@ impl Members {
         }
         if members.iter().any(|member| matches!(member, Location::Stripe(_))) {
             return Err(nested());
-        }
-        if members.iter().any(|member| matches!(member, Location::Shares(_))) {
-            return Err(shares_in_a_stripe());
         }
         if (1..count).any(|i| members[..i].contains(&members[i])) {
             return Err(InvalidLocation(
@@ -142,7 +137,7 @@ impl StoreKind {
             Self::File => "file",
             Self::Remote => remote_place::SCHEME,
             Self::Stripe { .. } => "stripe",
-            Self::Shares { .. } => shares_place::SCHEME,
+            Self::Shares { .. } => SHARES,
         }
     }
 
@@ -173,7 +168,6 @@ impl Location {
             Self::File(path) => vec![path],
             Self::Remote(place) => vec![place.key()],
             Self::Stripe(Members(members)) => members.iter().flat_map(Self::local_files).collect(),
-            Self::Shares(place) => vec![place.key()],
         }
     }
 
@@ -183,10 +177,6 @@ impl Location {
             Self::File(_) => StoreKind::File,
             Self::Remote(_) => StoreKind::Remote,
             Self::Stripe(members) => StoreKind::Stripe { members: members.0.len() },
-            Self::Shares(place) => {
-                let (servers, colluding) = (place.servers().len(), place.colluding());
-                StoreKind::Shares { servers, colluding }
-            }
         }
     }
 }
@@ -209,7 +199,6 @@ impl fmt::Display for Location {
                 path.display().fmt(f)
             }
             Self::Remote(place) => place.fmt(f),
-            Self::Shares(place) => place.fmt(f),
             Self::Stripe(members) => write!(f, "stripe:{}", members.names().join(",")),
         }
     }
@@ -258,6 +247,13 @@ impl fmt::Display for InList<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidLocation(String);
 
+impl InvalidLocation {
+    /// With a sentence that says what is wrong.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
 impl fmt::Display for InvalidLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -275,10 +271,9 @@ const STRIPE_PREFIX: &[u8] = b"stripe:";
 /// A URL of one place, or a path, of which `unescape` undoes what escapes there are.
 fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location, InvalidLocation> {
     match split_url(written) {
-        Some((scheme, rest)) if is_of_shares(scheme) => {
-            let place = SharesPlace::parse(rest).map_err(InvalidLocation)?;
-            Ok(Location::Shares(Box::new(place)))
-        }
+        Some((scheme, _)) if is_of_shares(scheme) => Err(InvalidLocation(format!(
+            "{SHARES}:// names share servers, which are no store by themselves: name a volume"
+        ))),
         Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
             Some(StoreKind::File) => file_of_url(rest),
             Some(StoreKind::Remote) => {
@@ -332,18 +327,27 @@ fn unknown_scheme(scheme: &str) -> String {
     format!(
         "{scheme}:// names no store: there is {known}, {}:// with several servers behind it, and stripe: with several places. A file of \
          such a name is written ./{scheme}://…",
-        shares_place::SCHEME
+        SHARES
     )
 }
 
+/// What stands before `://` where a volume is on share servers.
+const SHARES: &str = "shares";
+
+/// What follows `shares://`, if that is what was written.
+pub fn shares_url(written: &OsStr) -> Option<&[u8]> {
+    let (scheme, rest) = split_url(written.as_bytes())?;
+    is_of_shares(scheme).then_some(rest)
+}
+
 fn is_of_shares(scheme: &str) -> bool {
-    scheme.eq_ignore_ascii_case(shares_place::SCHEME)
+    scheme.eq_ignore_ascii_case(SHARES)
 }
 
 fn shares_in_a_stripe() -> InvalidLocation {
     InvalidLocation(format!(
         "stripe: cannot name share servers: they hold a volume by themselves, as {}://…",
-        shares_place::SCHEME
+        SHARES
     ))
 }
 

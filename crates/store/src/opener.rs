@@ -3,7 +3,7 @@
 //! # To add a store
 //! | step | where | what |
 //! |---:|---|---|
-//! | 1 | `crates/store/src/NAME.rs` | the store: it implements [`BucketStore`] with every method, and says what a failure is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). A `mod` and a `pub use` in `lib.rs`, and a line in its table. Begin with `MemoryStore` of the engine, the shortest one; for files, `medium` opens, locks and syncs, and `container` keeps the shapes as bytes |
+//! | 1 | `crates/store/src/NAME.rs` | the store: it implements [`BucketStore`](oblivio_core::store::BucketStore) with every method, and says what a failure is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). A `mod` and a `pub use` in `lib.rs`, and a line in its table. Begin with `MemoryStore` of the engine, the shortest one; for files, `medium` opens, locks and syncs, and `container` keeps the shapes as bytes |
 //! | 2 | [`StoreKind`] in `location.rs` | a variant, also in [`StoreKind::ALL`], whose length grows by one, and its name in [`StoreKind::scheme`]. Messages then name it |
 //! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included |
 //! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`], [`Location::in_common`]. A stripe over such stores needs nothing more |
@@ -15,7 +15,7 @@
 //!
 //! # What a store has to get right
 //! - **A URL holds no secret**: name a file or a variable that holds one.
-//! - **It says what it can do**, in [`capabilities`](BucketStore::capabilities): parts of buckets, or whole buckets alone.
+//! - **It says what it can do**, in [`capabilities`](oblivio_core::store::BucketStore::capabilities): parts of buckets, or whole buckets alone.
 //!   What it lacks it refuses, and does not make up for: a scheme that needs more is refused when it is made (ADR 1).
 //!   A store over others can do what all of them can.
 //! - **The store keeps its shapes.** [`Location::open`] is not told them: what it answers as shapes is what was
@@ -48,7 +48,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use oblivio_core::store::{BucketStore, TreeShape, shapes_of};
+use oblivio_core::durable::AnyStore;
+use oblivio_core::store::{TreeShape, shapes_of};
 
 use crate::calling;
 use crate::container::HEADER_COPIES;
@@ -59,8 +60,6 @@ use crate::look_ahead::READ_AHEAD_BYTES_MAX;
 use crate::medium;
 use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
 use crate::remote_place::RemotePlace;
-use crate::shares::SharedStore;
-use crate::shares_place::SharesPlace;
 use crate::store::{FileOptions, FileStore};
 use crate::striped::StripedStore;
 
@@ -68,7 +67,7 @@ use crate::striped::StripedStore;
 const HALF_MADE_BYTES_MAX: u64 = 1 << 20;
 
 /// Storage, whatever it is.
-pub type BoxedStore = Box<dyn BucketStore + Send>;
+pub type BoxedStore = AnyStore;
 
 /// How storage is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,7 +176,7 @@ pub struct Remains {
 
 impl Condition {
     /// Counts in what was found of one of several stores, which is called so.
-    pub(crate) fn add(&mut self, name: &str, found: Self) {
+    pub fn add(&mut self, name: &str, found: Self) {
         let of_it = |sentences: Vec<String>| {
             let name = name.to_owned();
             sentences.into_iter().map(move |sentence| format!("{name}: {sentence}"))
@@ -247,14 +246,6 @@ impl Location {
                 )?))
             }
             Self::Stripe(members) => create_stripe(members, shapes, options),
-            Self::Shares(place) => {
-                if options.direct {
-                    return Err(no_direct());
-                }
-                let servers = calling::share_servers(place)?;
-                let options = remote_options(place.name(), options);
-                Ok(Box::new(SharedStore::create(servers, shapes, place.colluding(), options)?))
-            }
         }
     }
 
@@ -287,7 +278,6 @@ impl Location {
                 Ok(OpenedStore { store: Box::new(store), condition })
             }
             Self::Remote(place) => open_remote(place, remote_mode(options)?, options),
-            Self::Shares(place) => open_shares(place, remote_mode(options)?, options),
             Self::Stripe(members) => {
                 open_stripe(members, options.read_only, |member| member.open_as_it_is(options))
             }
@@ -327,7 +317,7 @@ impl Location {
     fn can_be_taken_over(&self) -> bool {
         match self {
             Self::File(_) => false,
-            Self::Remote(_) | Self::Shares(_) => true,
+            Self::Remote(_) => true,
             Self::Stripe(members) => members.list().iter().any(Self::can_be_taken_over),
         }
     }
@@ -337,7 +327,6 @@ impl Location {
             // Whoever has it open is found out by the lock.
             Self::File(_) => self.open_as_it_is(options),
             Self::Remote(place) => open_remote(place, RemoteMode::Look, options),
-            Self::Shares(place) => open_shares(place, RemoteMode::Look, options),
             Self::Stripe(members) => {
                 open_stripe(members, true, |member| member.look_at_it(options))
             }
@@ -363,18 +352,6 @@ impl Location {
                 false => Ok(()),
             },
             Self::Stripe(members) => check_all_vacant(members),
-            Self::Shares(place) => {
-                let name = place.name();
-                match SharedStore::look(&calling::share_servers(place)?, name)? {
-                    Some(server) => {
-                        let message = format!(
-                            "{server} has a volume {name} of this client: choose another name, or remove what a creation that was interrupted has left (oblivio remove)"
-                        );
-                        Err(OpenError::new(OpenErrorKind::Exists, message))
-                    }
-                    None => Ok(()),
-                }
-            }
         }
     }
 
@@ -384,10 +361,6 @@ impl Location {
     /// When there is nothing, or no storage; when somebody has it open to write, or a server cannot be reached.
     pub fn remains(&self) -> Result<Remains, OpenError> {
         let options = StoreOptions { read_only: true, may_be_cut_off: true, ..Default::default() };
-        if let Self::Shares(place) = self {
-            let servers = calling::share_servers(place)?;
-            return SharedStore::remains(&servers, &remote_options(place.name(), &options));
-        }
         match self.open_as_it_is(&options) {
             Ok(OpenedStore { store, condition }) => Ok(Remains {
                 stores: vec![store],
@@ -410,53 +383,11 @@ impl Location {
                 fs::remove_file(path).map_err(|cause| OpenError::io("remove the file", cause))
             }
             Self::Remote(place) => RemoteStore::remove(calling::dial(place)?, place.name()),
-            Self::Shares(place) => {
-                SharedStore::remove(&calling::share_servers(place)?, place.name())
-            }
             // All that can be removed are, whatever comes of others.
             Self::Stripe(members) => {
                 members.list().iter().map(Self::remove).fold(Ok(()), Result::and)
             }
         }
-    }
-
-    /// Share servers, of which the one at this place is to be made anew: see [`SharedStore::open_to_repair`].
-    ///
-    /// # Errors
-    /// Those of it, and [`OpenErrorKind::WrongMembers`] where there are no share servers.
-    pub fn open_to_repair(
-        &self,
-        server: usize,
-        options: &StoreOptions,
-    ) -> Result<SharedStore, OpenError> {
-        self.to_repair(server, RemoteMode::Write, options)
-    }
-
-    /// The same, to see whether that is needed: nothing is taken from anybody, and nothing can be changed.
-    ///
-    /// # Errors
-    /// Those of [`Self::open_to_repair`].
-    pub fn look_to_repair(
-        &self,
-        server: usize,
-        options: &StoreOptions,
-    ) -> Result<SharedStore, OpenError> {
-        self.to_repair(server, RemoteMode::Look, options)
-    }
-
-    fn to_repair(
-        &self,
-        server: usize,
-        mode: RemoteMode,
-        options: &StoreOptions,
-    ) -> Result<SharedStore, OpenError> {
-        let Self::Shares(place) = self else {
-            let message = "only share servers hold shares: name a volume shares://…";
-            return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
-        };
-        let servers = calling::share_servers(place)?;
-        let options = remote_options(place.name(), options);
-        SharedStore::open_to_repair(servers, server, mode, place.colluding(), options)
     }
 
     /// The files that [`Self::create`] would make for trees of these shapes, and the bytes that each would take up in the
@@ -467,7 +398,7 @@ impl Location {
     pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
         match self {
             Self::File(path) => Ok(vec![(path, FileStore::bytes_needed(shapes)?)]),
-            Self::Remote(_) | Self::Shares(_) => Ok(Vec::new()),
+            Self::Remote(_) => Ok(Vec::new()),
             Self::Stripe(members) => {
                 let mut files = Vec::new();
                 let dealt = dealing::deal(shapes, members.list().len(), StripeName::default())?;
@@ -506,7 +437,7 @@ impl Location {
     fn files(&self) -> Vec<&Path> {
         match self {
             Self::File(path) => vec![path],
-            Self::Remote(_) | Self::Shares(_) => Vec::new(),
+            Self::Remote(_) => Vec::new(),
             Self::Stripe(members) => members.list().iter().flat_map(Self::files).collect(),
         }
     }
@@ -623,20 +554,11 @@ fn open_remote(
     Ok(OpenedStore { store: Box::new(store), condition })
 }
 
-fn open_shares(
-    place: &SharesPlace,
-    mode: RemoteMode,
-    options: &StoreOptions,
-) -> Result<OpenedStore, OpenError> {
-    let servers = calling::share_servers(place)?;
-    let may_be_cut_off = options.may_be_cut_off;
-    let options = remote_options(place.name(), options);
-    let open = if may_be_cut_off { SharedStore::open_what_is_left } else { SharedStore::open };
-    let (store, condition) = open(servers, mode, place.colluding(), options)?;
-    Ok(OpenedStore { store: Box::new(store), condition })
-}
-
-fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
+/// How storage on a server is opened with these options.
+///
+/// # Errors
+/// When they ask for direct requests.
+pub fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
     let StoreOptions { direct, read_only, may_be_cut_off, .. } = *options;
     match (direct, read_only) {
         (true, _) => Err(no_direct()),
@@ -645,7 +567,8 @@ fn remote_mode(options: &StoreOptions) -> Result<RemoteMode, OpenError> {
     }
 }
 
-fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
+/// How a volume with this name on a server is used with these options.
+pub fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
     RemoteOptions {
         retry_for: options.retry_for,
         retry_opening_for: options.retry_opening_for,
@@ -653,7 +576,8 @@ fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
     }
 }
 
-fn no_direct() -> OpenError {
+/// The error of storage on a server that is asked for direct requests.
+pub fn no_direct() -> OpenError {
     let message = "only files of this machine can be passed direct requests: leave out that requests are direct";
     OpenError::new(OpenErrorKind::DirectRefused, message)
 }

@@ -74,9 +74,9 @@ impl Places {
     }
 }
 
-/// There is no such piece.
+/// The error of a store without such a piece.
 #[cold]
-pub(crate) fn absent(piece: &Piece) -> StoreError {
+pub fn absent(piece: &Piece) -> StoreError {
     let message = format!(
         "there is no {:?} of bucket {} in tree {} of this store",
         piece.part, piece.bucket, piece.tree.0

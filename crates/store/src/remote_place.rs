@@ -98,14 +98,14 @@ impl fmt::Display for RemotePlace {
 }
 
 /// Why there is no key.
-pub(crate) const NO_KEY: &str =
+pub const NO_KEY: &str =
     "the file of the client's key is missing: &key=FILE, which `oblivio key client` makes";
 
 /// The values of these parameters, which stand between `&`, each once at most. A value may have a `=` itself.
 ///
 /// # Errors
 /// A sentence that says which parameter is strange, by its number: what nobody knows may be a password, and is not repeated.
-pub(crate) fn parameters<'q, const COUNT: usize>(
+pub fn parameters<'q, const COUNT: usize>(
     query: &'q str,
     known: [&str; COUNT],
 ) -> Result<[Option<&'q str>; COUNT], String> {
@@ -129,34 +129,34 @@ pub(crate) fn parameters<'q, const COUNT: usize>(
 }
 
 /// A key as it is written in a URL.
-pub(crate) fn public_key(value: &str) -> Result<PublicKey, String> {
+pub fn public_key(value: &str) -> Result<PublicKey, String> {
     let value: Vec<u8> = percent_decode(value.as_bytes()).collect();
     let value = String::from_utf8(value).unwrap_or_default();
     value.parse().map_err(|error: KeyError| error.to_string())
 }
 
 /// A path as it is written in a URL.
-pub(crate) fn path(value: &str) -> PathBuf {
+pub fn path(value: &str) -> PathBuf {
     OsString::from_vec(percent_decode(value.as_bytes()).collect()).into()
 }
 
 /// As [`public_key`] reads it.
-pub(crate) fn shown_key(key: &PublicKey) -> String {
+pub fn shown_key(key: &PublicKey) -> String {
     key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
 }
 
 /// As [`path`] reads it.
-pub(crate) fn shown_path(path: &Path) -> impl fmt::Display {
+pub fn shown_path(path: &Path) -> impl fmt::Display {
     percent_encode(path.as_os_str().as_bytes(), PATH)
 }
 
 /// As [`host_and_port`] reads it.
-pub(crate) fn shown_address(host: &str, port: u16) -> String {
+pub fn shown_address(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Where a server is: [`PORT`] if it is left out.
-pub(crate) fn host_and_port(authority: &str) -> Option<(String, u16)> {
+pub fn host_and_port(authority: &str) -> Option<(String, u16)> {
     let (host, port) = keys::host_and_port(authority)?;
     Some((host.to_owned(), port.unwrap_or(PORT)))
 }

@@ -16,6 +16,7 @@ fn check(pieces: &[Piece]) -> Result<(), StoreError> {
     Err(StoreError::new(StoreErrorKind::Refused, message))
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<S: BucketStore> BucketStore for WholeBuckets<S> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.0.shape(tree)
@@ -34,6 +35,15 @@ impl<S: BucketStore> BucketStore for WholeBuckets<S> {
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         check(pieces)?;
         self.0.read(pieces)
+    }
+
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        check(pieces)?;
+        self.0.read_candidates(pieces, each)
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

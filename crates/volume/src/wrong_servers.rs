@@ -3,7 +3,7 @@
 
 use std::io;
 
-use oblivio_core::store::WrongServers;
+use oblivio_core::durable::WrongServers;
 use oblivio_core::{Error, StoreError};
 
 use crate::error::VolumeError;

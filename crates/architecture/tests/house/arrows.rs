@@ -16,7 +16,8 @@ const HOUSE: [(&str, &[&str]); 25] = [
     // What is said between a store that is far away and its server.
     ("oblivio-wire", &["oblivio-core"]),
     ("oblivio-store", &["oblivio-core", "oblivio-wire"]),
-    ("oblivio-shares", &["oblivio-core"]),
+    // Its client reaches each share server as a store reaches a bucket server.
+    ("oblivio-shares", &["oblivio-core", "oblivio-wire", "oblivio-store"]),
     // Storage is handed to a volume, as core's trait: it knows no store. S³ORAM is a scheme like those of core, with a crate of its own.
     ("oblivio-volume", &["oblivio-core", "oblivio-shares"]),
     // What a volume would cost before it exists: for `oblivio plan`, and for the papers.
@@ -30,7 +31,7 @@ const HOUSE: [(&str, &[&str]); 25] = [
     // It has no key of any volume, and does not know what a volume is.
     ("oblivio-bucket-server", &["oblivio-core", "oblivio-wire", "oblivio-store", "oblivio-shares"]),
     // The front door of the library: storage and volume behind one type. The program is built on it.
-    ("oblivio", &["oblivio-core", "oblivio-store", "oblivio-volume"]),
+    ("oblivio", &["oblivio-core", "oblivio-store", "oblivio-shares", "oblivio-volume"]),
     (
         "oblivio-lab",
         &[
@@ -64,6 +65,7 @@ const HOUSE: [(&str, &[&str]); 25] = [
     (
         "oblivio-lab-program",
         &[
+            "oblivio",
             "oblivio-core",
             "oblivio-wire",
             "oblivio-store",

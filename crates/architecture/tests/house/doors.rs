@@ -8,6 +8,9 @@ use crate::workspace::source::{code, rust_files};
 /// What knows each store by its name, and opens it for a location.
 const OPENER: &str = "oblivio-store";
 
+/// Each share server is reached as a bucket server.
+const SHARES: &str = "oblivio-shares";
+
 /// It lets machines die that a location cannot name.
 const WORLD: &str = "oblivio-crash-suite";
 
@@ -20,7 +23,7 @@ fn stores_are_made_and_opened_by_their_location_alone() {
     let others = metadata
         .workspace_packages()
         .into_iter()
-        .filter(|it| ![OPENER, WORLD].contains(&&**it.name));
+        .filter(|it| ![OPENER, SHARES, WORLD].contains(&&**it.name));
     let sources = others.flat_map(|package| {
         let folder = package.manifest_path.parent().expect("a manifest lies in a folder");
         rust_files(&folder.join("src").into_std_path_buf())

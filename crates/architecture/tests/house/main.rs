@@ -14,3 +14,4 @@ mod rooms;
 mod schemes;
 mod tree;
 mod workspace;
+mod wrappers;

@@ -8,16 +8,14 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_core::durable::{Durable, DurableConfig, EraStart, Want};
-use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, ShareServers, TreeId,
-    TreeShape,
-};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{MasterKey, Op, StoreError, StoreErrorKind};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::message::{Answer, HostEpoch, Request};
+use oblivio_shares::remote::{ShareServer, SharedStore};
+use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers, store_of};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
-use oblivio_store::shares::{ShareServer, SharedStore};
 use oblivio_store::{Dial, RemoteOptions};
 use oblivio_wire::keys::PeerServer;
 use oblivio_wire::link::Link;
@@ -67,12 +65,13 @@ impl Shared {
 
     /// How far each is.
     fn epochs(&mut self) -> Vec<HostEpoch> {
-        let epoch = |answered: Option<Answered>| match Answer::decode(&answered.unwrap().unwrap())
-            .unwrap()
-        {
-            Answer::Epoch(epoch) => epoch,
-            other => panic!("no epoch: {other:?}"),
-        };
+        let epoch =
+            |answered: Option<ServerAnswer>| match Answer::decode(&answered.unwrap().unwrap())
+                .unwrap()
+            {
+                Answer::Epoch(epoch) => epoch,
+                other => panic!("no epoch: {other:?}"),
+            };
         let asked = vec![Some(Request::Epoch.encode()); self.count()];
         self.ask(asked, Patience::Long).into_iter().map(epoch).collect()
     }
@@ -83,12 +82,16 @@ impl ShareServers for Shared {
         self.store().count()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
+    fn ask(
+        &mut self,
+        messages: Vec<Option<Vec<u8>>>,
+        patience: Patience,
+    ) -> Vec<Option<ServerAnswer>> {
         self.store().ask(messages, patience)
     }
 
-    fn begin_to_try(&mut self) {
-        self.store().begin_to_try();
+    fn begin_retries(&mut self) {
+        self.store().begin_retries();
     }
 
     fn wait_for_missing(&mut self) {
@@ -130,10 +133,6 @@ impl BucketStore for Shared {
     fn flush(&mut self) -> Result<(), StoreError> {
         self.store().flush()
     }
-
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        Some(self)
-    }
 }
 
 fn access(array: &mut dyn Durable, address: u64, op: Op<'_>, coins: &mut StdRng) {
@@ -155,7 +154,7 @@ impl Disk {
         let parties = Parties::new(shared.count() as u8, 1).unwrap();
         let params = S3OramParams::new(20, block_bytes as u32, parties, PRESET).unwrap();
         let key = MasterKey::from_bytes([9; 32]);
-        let mut array = params.create(key, &[], Box::new(shared.clone()), &mut coins).unwrap();
+        let mut array = params.create(key, &[], store_of(shared.clone()), &mut coins).unwrap();
         array.begin_era(EraStart::Opening, &mut coins);
         Self { array, shared, coins }
     }

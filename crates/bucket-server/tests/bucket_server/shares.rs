@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use oblivio_bucket_server::{BucketLimits, WatchVolumes};
 use oblivio_core::StoreErrorKind;
-use oblivio_core::store::{Answered, Patience};
 use oblivio_shares::client::Client as ShareClient;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::host::Host;
 use oblivio_shares::message::{
     Answer as ShareAnswer, Evict, HostEpoch, Point, Request as ShareRequest, Setup,
 };
+use oblivio_shares::remote::SharesPlace;
+use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, share_servers};
 use oblivio_shares::sharing::{Parties, Share};
 use oblivio_shares::tree::{Preset, Tree};
-use oblivio_store::{BoxedStore, Location, StoreKind, StoreOptions};
+use oblivio_store::{BoxedStore, StoreKind, StoreOptions};
 use oblivio_wire::keys::{PeerServer, PublicKey, SecretKey};
 use oblivio_wire::link::Moment;
 use oblivio_wire::{Answer, FailureKind, OpenMode, Request, frame};
@@ -235,7 +236,7 @@ impl Circle {
     }
 
     /// Where a volume on all three is.
-    fn location(&self, name: &str) -> Location {
+    fn location(&self, name: &str) -> SharesPlace {
         let key = self.folders[0].path().join("alice.key");
         if !key.exists() {
             self.alice.key.write(&key).unwrap();
@@ -245,8 +246,8 @@ impl Circle {
         };
         let addresses = list(|peer| peer.address.clone());
         let keys = list(|peer| peer.key.to_string().split_once(' ').unwrap().1.to_owned());
-        let url = format!("shares://{addresses}/{name}?server={keys}&key={}", key.display());
-        url.parse().unwrap()
+        let url = format!("{addresses}/{name}?server={keys}&key={}", key.display());
+        SharesPlace::parse(url.as_bytes()).unwrap()
     }
 }
 
@@ -381,17 +382,22 @@ fn whoever_cannot_watch_is_asked_once_while_a_volume_is_in_use() {
     assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
 
+fn servers_in(store: BoxedStore) -> AnyServers {
+    share_servers(store).ok().expect("it is on servers")
+}
+
 /// Asks all servers of a store at once. All have to do it.
-fn ask_all(store: &mut BoxedStore, requests: Vec<ShareRequest>) -> Vec<Option<Vec<u8>>> {
+fn ask_all(store: &mut AnyServers, requests: Vec<ShareRequest>) -> Vec<Option<Vec<u8>>> {
     let messages = requests.iter().map(|request| Some(request.encode())).collect();
-    let answered = store.servers().unwrap().ask(messages, Patience::Long);
-    let share = |answered: Option<Answered>| match ShareAnswer::decode(&answered.unwrap().unwrap())
-        .unwrap()
-    {
-        ShareAnswer::Share(share) => Some(share),
-        ShareAnswer::Done => None,
-        other => panic!("not done: {other:?}"),
-    };
+    let answered = store.ask(messages, Patience::Long);
+    let share =
+        |answered: Option<ServerAnswer>| match ShareAnswer::decode(&answered.unwrap().unwrap())
+            .unwrap()
+        {
+            ShareAnswer::Share(share) => Some(share),
+            ShareAnswer::Done => None,
+            other => panic!("not done: {other:?}"),
+        };
     answered.into_iter().map(share).collect()
 }
 
@@ -399,13 +405,14 @@ fn ask_all(store: &mut BoxedStore, requests: Vec<ShareRequest>) -> Vec<Option<Ve
 struct Blocks {
     client: ShareClient<Gf256>,
     coins: StdRng,
-    store: BoxedStore,
+    store: AnyServers,
     at: Point,
 }
 
 impl Blocks {
     /// Of a volume that was just made.
-    fn set_up(circle: &Circle, mut store: BoxedStore) -> Self {
+    fn set_up(circle: &Circle, store: BoxedStore) -> Self {
+        let mut store = servers_in(store);
         let setups = (1..=3).map(|number| Setup { number, ..circle.setup() });
         ask_all(&mut store, setups.map(ShareRequest::Setup).collect());
         let Setup { parties, tree, .. } = circle.setup();
@@ -457,7 +464,7 @@ fn three_servers_evict_together_also_after_one_was_started_anew() {
     // Whoever opens it anew finds the servers as they are.
     drop(blocks.store);
     assert!(location.check_vacant().is_err());
-    blocks.store = location.open(&StoreOptions::default()).unwrap().store;
+    blocks.store = servers_in(location.open(&StoreOptions::default()).unwrap().store);
     assert_eq!(blocks.exchange(3, 0), [holds[3]; BLOCK_BYTES]);
     drop(blocks);
     location.remove().unwrap();
@@ -487,7 +494,7 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     let stopped = circle.stop(2);
     let in_time = Moment::now().after(Duration::from_secs(30));
     let messages = evict(evicts[0].attempt).iter().map(|it| Some(it.encode())).collect();
-    let mut answered = blocks.store.servers().unwrap().ask(messages, Patience::Long);
+    let mut answered = blocks.store.ask(messages, Patience::Long);
     let unreached = answered.pop().flatten().unwrap().unwrap_err();
     assert_eq!(unreached.kind(), StoreErrorKind::Unreachable);
     assert!(unreached.to_string().contains("could not be reached"), "{unreached}");
@@ -499,7 +506,7 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     circle.start_again(stopped);
     wait_until(|| {
         let asked = vec![None, None, Some(ShareRequest::Epoch.encode())];
-        let answered = blocks.store.servers().unwrap().ask(asked, Patience::Short);
+        let answered = blocks.store.ask(asked, Patience::Short);
         answered[2].as_ref().is_some_and(Result::is_ok)
     });
     let attempt = blocks.client.next_attempt();

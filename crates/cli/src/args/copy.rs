@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use oblivio_store::Location;
+use oblivio::Location;
 
 use super::opening::LocationParser;
 use super::values::parse_size;

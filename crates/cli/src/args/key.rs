@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use oblivio_store::Location;
+use oblivio::Location;
 use oblivio_wire::keys::is_host_and_port;
 use oblivio_wire::message::check_name;
 

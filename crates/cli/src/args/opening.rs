@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command, ValueHint};
-use oblivio_store::Location;
+use oblivio::Location;
 use oblivio_volume::keys::Attempt;
 
 use super::values::parse_size;

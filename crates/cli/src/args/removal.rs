@@ -1,7 +1,7 @@
 //! What can be typed to remove a volume.
 
 use clap::{Args, ValueHint};
-use oblivio_store::Location;
+use oblivio::Location;
 
 use super::opening::LocationParser;
 

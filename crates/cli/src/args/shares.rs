@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use oblivio_store::Location;
+use oblivio::Location;
 
 use super::opening::{LocationParser, SecretArgs, UnlockArgs};
 use super::values::parse_seconds;

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_store::Location;
+use oblivio::Location;
 use oblivio_wire::keys::{KeyError, SecretKey};
 use serde_json::Value;
 

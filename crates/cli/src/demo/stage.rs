@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+use oblivio::Location;
 use oblivio_core::store::TreeId;
 use oblivio_shares::view::tree_of_server;
-use oblivio_store::Location;
 use oblivio_volume::volume::FIRST_TREE;
 use oblivio_wire::private;
 use rand::Rng;
@@ -47,7 +47,7 @@ impl Stage {
         let failed = |error| files::cannot_write(path, &error);
         private::dir_builder().recursive(true).create(path).map_err(failed)?;
         let folder = fs::canonicalize(path).map_err(failed)?;
-        let volume = Location::File(folder.join("volume.obl"));
+        let volume = Location::from(oblivio_store::Location::File(folder.join("volume.obl")));
         let mut stage = Self { folder, volume, store, keepers: None };
         stage.leave_mount()?;
         for name in MADE_AGAIN.map(str::to_owned).into_iter().chain(Keepers::made()) {

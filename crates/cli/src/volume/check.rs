@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use oblivio_store::Location;
+use oblivio::Location;
 use serde_json::json;
 
 use super::opening;

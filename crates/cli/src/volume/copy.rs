@@ -3,10 +3,11 @@
 use std::io;
 
 use indicatif::ProgressBar;
+use oblivio::Location;
 use oblivio::opening::{check_parties, no_superblock};
 use oblivio_core::StoreError;
 use oblivio_core::store::{TreeShape, shapes_of};
-use oblivio_store::{BoxedStore, Location, OpenError, OpenErrorKind, OpenedStore, StoreOptions};
+use oblivio_store::{BoxedStore, OpenError, OpenErrorKind, OpenedStore, StoreOptions};
 use oblivio_volume::VolumeError;
 use oblivio_volume::copying::{
     self, Copied, CopyError, CopyOptions, CopyWatch, Progress, Source, Step,

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use oblivio::Location;
 use oblivio::creation::{self, Creation};
 use oblivio::opening::state_of;
 use oblivio_core::durable::Contents;
-use oblivio_store::{Location, StoreOptions, path_text};
+use oblivio_store::{StoreOptions, path_text};
 use oblivio_volume::keys::{Cost, Secret};
 use oblivio_volume::superblock::Unlocked;
 use oblivio_volume::{Coins, VolumeOptions};

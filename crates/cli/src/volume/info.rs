@@ -1,7 +1,8 @@
 //! `oblivio info`: what a volume is.
 
+use oblivio::Location;
 use oblivio::opening::{Unlocking, look};
-use oblivio_store::{Location, StoreKind, StoreOptions};
+use oblivio_store::{StoreKind, StoreOptions};
 use oblivio_volume::keys::{Cost, SecretKind, SlotInfo};
 use oblivio_volume::superblock::{VolumeId, VolumeParams};
 use oblivio_volume::unlock::NewerCopies;

@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use oblivio::Location;
 use oblivio_core::store::TreeShape;
-use oblivio_store::Location;
 use oblivio_volume::copying::{PROGRESS_BYTES, Progress, ProgressError};
 use oblivio_wire::private;
 
@@ -25,7 +25,7 @@ impl KeptProgress {
             None => beside(&args.to, shapes)?,
         };
         // It is replaced again and again.
-        let file = Location::File(path.clone());
+        let file = Location::from(oblivio_store::Location::File(path.clone()));
         if let Some(path) = file.in_common(&args.from).or(file.in_common(&args.to)) {
             return Err(CliError::Input(format!(
                 "{} is a part of a volume: name another file with --progress",

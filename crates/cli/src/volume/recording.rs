@@ -10,6 +10,7 @@ use oblivio_core::store::{BucketStore, Capabilities};
 use oblivio_core::view::{
     Event, EventSink, Exchange, ExchangeSink, FileSink, Recorder, ViewServers,
 };
+use oblivio_shares::servers::{share_servers, store_of};
 use oblivio_shares::view::{ShareRecorder, heights, servers_of};
 use oblivio_store::BoxedStore;
 
@@ -78,13 +79,14 @@ pub(crate) struct Recording {
 
 /// A store that tells a sink what it sees, of a volume with these facts.
 pub(super) fn recorded(
-    mut store: BoxedStore,
+    store: BoxedStore,
     sink: impl EventSink + Send + 'static,
     facts: &[Fact],
 ) -> BoxedStore {
-    match heights(facts).filter(|_| store.servers().is_some()) {
-        Some(heights) => Box::new(ShareRecorder::new(store, sink, heights)),
-        None => Box::new(Recorder::new(store, sink)),
+    let heights = heights(facts).unwrap_or_default();
+    match share_servers(store) {
+        Ok(servers) => store_of(ShareRecorder::new(servers, sink, heights)),
+        Err(store) => Box::new(Recorder::new(store, sink)),
     }
 }
 

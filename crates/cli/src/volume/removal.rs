@@ -1,8 +1,9 @@
 //! `oblivio remove`: a volume, or what an interrupted creation has left of one, is not there any more.
 
+use oblivio::Location;
 use oblivio::opening::check_parties;
 use oblivio_core::durable::number_of;
-use oblivio_store::{BoxedStore, Location, OpenErrorKind, Remains, StoreKind};
+use oblivio_store::{BoxedStore, OpenErrorKind, Remains, StoreKind};
 use oblivio_volume::unlock;
 use serde_json::json;
 

@@ -4,9 +4,11 @@ use oblivio::home;
 use oblivio::opening::{Locked, look_to_repair, state_of};
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::records::RecordPlace;
-use oblivio_core::store::{BucketStore, ShareServers};
+use oblivio_core::store::BucketStore;
 use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
-use oblivio_store::SharedStore;
+use oblivio_shares::remote::SharedStore;
+use oblivio_shares::servers::ShareServers;
+use oblivio_store::RemoteMode;
 use oblivio_volume::state_dir::FsStateDir;
 use oblivio_volume::superblock::{Unlocked, VolumeParams};
 use oblivio_volume::unlock::NewerCopies;
@@ -49,7 +51,7 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
     // A repair that is refused must not fence off the client that uses the volume.
     records_to_copy(args, &dir, &mut looked, &owner)?;
     drop(looked);
-    let mut store = volume.open_to_repair(server, &options)?;
+    let mut store = volume.open_to_repair(server, RemoteMode::Write, &options)?;
     // While somebody used the volume, it could be taken for being behind.
     check_needed(args, is_known, &mut store, &params)?;
     let records = records_to_copy(args, &dir, &mut store, &owner)?;

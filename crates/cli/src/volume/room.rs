@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use oblivio::Location;
 use oblivio_core::store::TreeShape;
-use oblivio_store::Location;
 use oblivio_volume::plan::StateRoom;
 use oblivio_volume::volume::shapes;
 use rustix::fs::{StatFs, statfs};

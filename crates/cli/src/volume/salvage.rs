@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::path::Path;
 
+use oblivio::Location;
 use oblivio::opening::Unlocking;
-use oblivio_store::{Location, StoreOptions};
+use oblivio_store::StoreOptions;
 use oblivio_volume::rescue::{Damage, RescueTarget, Rescued, rescue};
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::unlock::NewerCopies;

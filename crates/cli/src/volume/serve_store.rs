@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_bucket_server::{BucketLimits, BucketServer, BucketServerError, BucketServerOptions};
-use oblivio_store::shares::SERVERS_MIN;
+use oblivio_shares::remote::SERVERS_MIN;
 use oblivio_wire::keys::{
     AllowedClient, KeyError, PeerServer, PublicKey, SecretKey, allowed_clients, peer_servers,
 };

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use oblivio_core::durable::{Fact, number_of};
-use oblivio_core::store::BucketStore;
-use oblivio_shares::view::tree_of_server;
+use oblivio_shares::view::{servers_of, tree_of_server};
 use oblivio_store::BoxedStore;
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::insight::Insight;
@@ -55,10 +54,10 @@ impl Watching {
     }
 
     /// A store that shows what it sees, of a volume with these facts.
-    pub(super) fn record(&mut self, mut store: BoxedStore, facts: &[Fact]) -> BoxedStore {
+    pub(super) fn record(&mut self, store: BoxedStore, facts: &[Fact]) -> BoxedStore {
         let levels = number_of(facts, "levels");
         self.levels_on_client = number_of(facts, "tree_top_levels").unwrap_or(0);
-        let trees = match levels.filter(|_| store.servers().is_some()) {
+        let trees = match levels.filter(|_| servers_of(facts).is_some()) {
             // All servers see the same paths.
             Some(levels) => {
                 let buckets = (0..levels.min(u64::BITS.into())).map(|level| 1 << level).collect();

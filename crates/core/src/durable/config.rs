@@ -21,7 +21,8 @@ pub trait DurableScheme: Sync {
     /// What it is, in a line.
     fn about(&self) -> &'static str;
 
-    /// Whether its store has to consist of [servers that compute](crate::store::BucketStore::servers). On any other it cannot be made.
+    /// Whether its store has to be several servers that compute. An array on any other is refused
+    /// when it is made.
     fn needs_servers(&self) -> bool {
         false
     }

@@ -97,7 +97,9 @@ pub mod rotating;
 mod salvage;
 pub mod scan;
 pub mod section;
+mod store;
 mod wish;
+mod wrong_servers;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -113,14 +115,13 @@ pub use contents::Contents;
 pub use plan::{Plan, Want};
 pub use policy::RangePolicy;
 pub use salvage::{Fate, Salvage};
+pub use store::{AnyStore, VolumeStore};
 pub use wish::{Slots, Wish};
+pub use wrong_servers::WrongServers;
 
 use crate::error::{Error, ErrorKind};
 use crate::scheme::{Op, Sighting};
-use crate::store::{BucketStore, WrongServers};
-
-/// A store whose kind a scheme does not know.
-pub type AnyStore = Box<dyn BucketStore + Send>;
+use crate::store::BucketStore;
 
 /// Room for accesses, before whoever uses the scheme has to do something first. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

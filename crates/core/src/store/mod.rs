@@ -7,7 +7,6 @@
 mod capabilities;
 mod memory;
 mod moved;
-mod servers;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,7 +14,6 @@ use alloc::vec::Vec;
 pub use capabilities::Capabilities;
 pub use memory::{MemoryStore, Pages};
 pub use moved::{Moved, Stretch, Written};
-pub use servers::{Answered, Patience, ShareServers, WrongServers};
 
 use crate::error::StoreError;
 pub use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
@@ -35,7 +33,8 @@ pub use crate::seal::{Blanks, Sealed, SealedByClient, SealedTrip};
 /// - **Errors.** After an error the store may hold the old or the new bytes of every piece of the
 ///   failed write. The scheme above refuses further work.
 /// - **Trust.** None. Whatever a store returns is checked by the scheme before it decides anything.
-/// - **Wrappers** implement every method.
+/// - **Wrappers** implement every method: `#[deny(clippy::missing_trait_methods)]` on the `impl`
+///   makes sure of it.
 ///
 /// A store answers with `Frames`, which borrow its own buffer: memory is handed over uncopied, and
 /// a network store hands over its receive buffer.
@@ -59,8 +58,7 @@ pub trait BucketStore {
     /// piece and a value: at least one for each piece.
     ///
     /// A store over one medium has one value. A store over several servers cannot tell which of
-    /// their values is the newest, so the caller has to authenticate all of them. A store that
-    /// wraps another and forwards [`servers`](Self::servers) forwards this too.
+    /// their values is the newest, so the caller has to authenticate all of them.
     ///
     /// # Errors
     /// As of [`read`](Self::read).
@@ -86,15 +84,11 @@ pub trait BucketStore {
     /// # Errors
     /// When that cannot be promised any more.
     fn flush(&mut self) -> Result<(), StoreError>;
-
-    /// The servers that the store consists of, if they compute. A store that is none answers nothing, and a scheme that needs them is refused when it is made.
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        None
-    }
 }
 
 macro_rules! what_it_points_to_is_the_store {
     ($pointer:ty) => {
+        #[deny(clippy::missing_trait_methods)]
         impl<S: BucketStore + ?Sized> BucketStore for $pointer {
             fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
                 (**self).shape(tree)
@@ -126,10 +120,6 @@ macro_rules! what_it_points_to_is_the_store {
 
             fn flush(&mut self) -> Result<(), StoreError> {
                 (**self).flush()
-            }
-
-            fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-                (**self).servers()
             }
         }
     };

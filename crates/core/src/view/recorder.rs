@@ -35,6 +35,11 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
         &mut self.sink
     }
 
+    /// The store below.
+    pub fn store(&self) -> &S {
+        &self.store
+    }
+
     /// The store below. What is done to it directly is not recorded.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
@@ -82,6 +87,7 @@ impl<K: EventSink> Call<'_, K> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)

@@ -14,12 +14,11 @@ mod links;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use oblivio_core::store::{
-    self, Answered, BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
-};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::Host;
 use oblivio_shares::message::{Answer, Request};
+use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use oblivio_shares::sharing::Seed;
 use oblivio_testkit::crash::{CLIENT, CrashStore, Fate, Loss, World};
 use rand::rngs::StdRng;
@@ -143,9 +142,9 @@ impl Servers {
     }
 
     /// The store of the world, with the servers beside it.
-    pub(crate) fn reach(&self, records: CrashStore) -> OnServers {
+    pub(crate) fn reach(&self, records: CrashStore) -> AnyServers {
         let run = records.world().run();
-        OnServers { records, run, servers: self.clone() }
+        Box::new(OnServers { records, run, servers: self.clone() })
     }
 
     /// Whether all that was shared in all lives had chance of its own, and nobody has waited in vain.
@@ -204,7 +203,7 @@ impl Client<'_> {
     }
 
     /// A server does not answer, and that is told.
-    fn unanswered(&self) -> Answered {
+    fn unanswered(&self) -> ServerAnswer {
         self.world.notice();
         Err(StoreError::new(StoreErrorKind::Unreachable, "it does not answer"))
     }
@@ -221,7 +220,7 @@ impl Machines {
         world: &World,
         run: u64,
         messages: Vec<Option<Vec<u8>>>,
-    ) -> Vec<Option<Answered>> {
+    ) -> Vec<Option<ServerAnswer>> {
         let (on_silence, links) = (self.on_silence, self.links(world));
         let client = Client { world, run, on_silence };
         let decode = |message: &Option<Vec<u8>>| Request::decode_in(message.as_ref()?).ok();
@@ -257,7 +256,7 @@ impl Machines {
         links: &Links,
         i: usize,
         message: &[u8],
-    ) -> Answered {
+    ) -> ServerAnswer {
         let number = self.servers[i].number;
         for _ in 0..TRIES_MAX {
             let Some(arrived) = client.send(number, links) else { break };
@@ -284,7 +283,7 @@ impl Machines {
         links: &Links,
         messages: &[Option<Vec<u8>>],
         order: &[usize],
-    ) -> Vec<Option<Answered>> {
+    ) -> Vec<Option<ServerAnswer>> {
         let mut arrived: Vec<Option<Fate>> = vec![None; messages.len()];
         for i in order {
             arrived[*i] = client.send(self.servers[*i].number, links);
@@ -332,7 +331,7 @@ fn has_waited(answer: &[u8]) -> bool {
 }
 
 /// Records on the store of the world, and servers beside it: for one run.
-pub(crate) struct OnServers {
+struct OnServers {
     records: CrashStore,
     run: u64,
     servers: Servers,
@@ -344,12 +343,12 @@ impl ShareServers for OnServers {
     }
 
     /// In this world no server says that it works.
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: store::Patience) -> Vec<Option<Answered>> {
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<ServerAnswer>> {
         lock(&self.servers.0).ask(self.records.world(), self.run, messages)
     }
 
     /// In this world it is known at once who is dead.
-    fn begin_to_try(&mut self) {}
+    fn begin_retries(&mut self) {}
 
     fn wait_for_missing(&mut self) {}
 
@@ -389,10 +388,6 @@ impl BucketStore for OnServers {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.records.flush()
-    }
-
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        Some(self)
     }
 }
 

@@ -1,9 +1,7 @@
 //! One access: a block is selected, checked, sealed anew and written to the root, whatever it is for.
 
-use oblivio_core::durable::AnyStore;
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::{BlockName, BlockSealer};
-use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
 use zeroize::Zeroizing;
 
@@ -19,11 +17,12 @@ use super::trust::Trust;
 use crate::answers::{NoBlock, Recovered, correctable};
 use crate::client::ClientError;
 use crate::message::{Point, Request};
+use crate::servers::{AnyServers, ShareServers};
 
 /// An S³ORAM of a volume.
 pub(super) struct ShareArray {
     pub(super) params: S3OramParams,
-    pub(super) store: AnyStore,
+    pub(super) store: AnyServers,
     pub(super) sealer: BlockSealer,
     pub(super) known: Known,
     /// The coins for matrices.
@@ -46,14 +45,14 @@ pub(super) struct ShareArray {
 
 impl ShareArray {
     /// The servers.
-    pub(super) fn servers(&mut self) -> Result<&mut dyn ShareServers, Error> {
-        servers::of(&mut self.store, self.params.parties.servers())
+    pub(super) fn servers(&mut self) -> &mut dyn ShareServers {
+        &mut *self.store
     }
 
     /// What each server is told to be.
     fn setups(&mut self) -> Result<Vec<Request>, Error> {
         let params = self.params.clone();
-        let servers = self.servers()?;
+        let servers = self.servers();
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
         let numbers = params.parties.numbers();
         let setups = numbers.flat_map(|number| params.setup(number, keys.clone()));
@@ -64,7 +63,7 @@ impl ShareArray {
     /// companions, another tree or field, refuses.
     pub(super) fn tell(&mut self) -> Result<Vec<Told>, Error> {
         let (setups, parties) = (self.setups()?, self.params.parties);
-        standing::tell(self.servers()?, parties, setups)
+        standing::tell(self.servers(), parties, setups)
     }
 
     /// Refuses servers that are named in another order than that in which the array was made.
@@ -75,7 +74,7 @@ impl ShareArray {
     /// Makes each server one of this array. They have nothing yet.
     pub(super) fn set_up(&mut self) -> Result<(), Error> {
         let requests = self.setups()?;
-        let servers = self.servers()?;
+        let servers = self.servers();
         let said = ask(servers, requests);
         let advice = "A new volume needs all of its servers, with nothing on them";
         servers::all(servers, said.into_iter().map(servers::done), advice)?;
@@ -104,7 +103,7 @@ impl ShareArray {
         let (kept, seen_max) =
             (self.known.point_after(self.kept), self.known.point_after(self.seen_max));
         let told = self.tell()?;
-        let servers = self.servers()?;
+        let servers = self.servers();
         servers::check_not_fenced(servers, &told)?;
         if is_old(servers, parties, tree, &told, seen_max)? {
             return Err(Error::new(
@@ -159,7 +158,7 @@ impl ShareArray {
         let requests = writes.into_iter().zip(is_current).map(|(write, is_current)| {
             is_current.then_some(Request::Write { at, block: write.block })
         });
-        let said = ask_some(self.servers()?, requests.collect());
+        let said = ask_some(self.servers(), requests.collect());
         for (server, said) in said.into_iter().enumerate() {
             if let Some(Err(error)) = said.map(servers::done) {
                 self.fail(server, error)?;
@@ -170,14 +169,14 @@ impl ShareArray {
 
     /// A server has not done what it was asked: it takes no part for now.
     pub(super) fn fail(&mut self, server: usize, error: StoreError) -> Result<(), Error> {
-        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
+        let servers = &mut *self.store;
         self.parts.fail(servers, server, error)
     }
 
     /// Refuses to go on with fewer servers than an access needs.
     pub(super) fn check_enough(&mut self) -> Result<(), Error> {
         let parties = self.params.parties;
-        let servers = servers::of(&mut self.store, parties.servers())?;
+        let servers = &mut *self.store;
         self.parts.check_enough(servers, parties)
     }
 
@@ -196,7 +195,7 @@ impl ShareArray {
             .into_iter()
             .zip(is_current)
             .map(|(select, is_current)| is_current.then_some(Request::Select { at, select }));
-        let said = ask_some(self.servers()?, requests.collect());
+        let said = ask_some(self.servers(), requests.collect());
         let (mut numbers, mut answers) = (Vec::new(), Vec::new());
         for ((server, number), said) in (1..).enumerate().zip(said) {
             match said.map(|said| servers::share(said, slot_bytes)) {
@@ -284,7 +283,7 @@ impl ShareArray {
 
     /// The servers of these numbers have answered wrong: they deal no more.
     pub(super) fn found_wrong(&mut self, numbers: &[u8]) -> Result<(), Error> {
-        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
+        let servers = &mut *self.store;
         self.trust.found_wrong(servers, numbers)
     }
 

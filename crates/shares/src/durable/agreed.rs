@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
 
 use super::left::OTHERS_ARE_READ;
@@ -17,6 +16,7 @@ use super::standing::{
     IS_FURTHER, SET_BACK, SET_BACK_BEHIND_KEPT, Told, before, claim, sound, steps,
 };
 use crate::message::{Point, Slots};
+use crate::servers::ShareServers;
 use crate::sharing::Parties;
 use crate::tree::Tree;
 

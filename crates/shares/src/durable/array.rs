@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use oblivio_core::durable::section::{check_range, strange};
 use oblivio_core::durable::{
-    AnyStore, Contents, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want,
+    AnyStore, Contents, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want, WrongServers,
 };
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
 use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
 use oblivio_core::seal::BlockSealer;
-use oblivio_core::store::{BucketStore, WrongServers};
+use oblivio_core::store::BucketStore;
 use oblivio_core::{Error, Leaf, MasterKey};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -56,14 +56,14 @@ impl ShareArray {
         params: S3OramParams,
         key: &MasterKey,
         trees: &[TreeId],
-        mut store: AnyStore,
+        store: AnyStore,
         known: Known,
     ) -> Result<Self, Error> {
         if !trees.is_empty() {
             return Err(impossible("the scheme has no trees"));
         }
         let count = params.parties.servers();
-        servers::of(&mut store, count)?;
+        let store = servers::of(store, count)?;
         let (sealer, accesses) = (BlockSealer::new(key), known.accesses());
         Ok(Self {
             params,
@@ -113,7 +113,7 @@ impl Durable for ShareArray {
     }
 
     fn into_store(self: Box<Self>) -> AnyStore {
-        self.store
+        Box::new(self.store)
     }
 
     fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
@@ -145,7 +145,7 @@ impl Durable for ShareArray {
         check_sound(self.broken)?;
         let (kept, tree) = (self.known.point_after(self.kept), self.params.tree);
         let parties = self.params.parties;
-        standing::check_not_set_back(self.servers()?, parties, tree, kept)
+        standing::check_not_set_back(self.servers(), parties, tree, kept)
     }
 
     fn window_accesses_max(&self) -> usize {
@@ -254,7 +254,7 @@ impl Durable for ShareArray {
         check_sound(self.broken)?;
         let known = self.known.accesses() + accesses;
         let (parties, tree) = (self.params.parties, self.params.tree);
-        let servers = self.servers()?;
+        let servers = self.servers();
         // No more than that: whoever only looks may ask nothing else.
         let told = servers::epochs(servers);
         servers::check_not_fenced(servers, &told)?;
@@ -264,7 +264,7 @@ impl Durable for ShareArray {
         }
         self.seen_max = self.seen_max.max(known);
         let seen_max = self.known.point_after(known);
-        let servers = self.servers()?;
+        let servers = self.servers();
         let is_old = is_old(servers, parties, tree, &told, seen_max)?;
         Ok(if is_old { Sighting::Seen } else { Sighting::NotYet })
     }

@@ -56,7 +56,7 @@ impl ShareArray {
         }
         let tree = self.params.tree;
         let requests = is_asked.iter().map(|is_asked| is_asked.then_some(Request::Epoch));
-        let said = ask_some(self.servers()?, requests.collect());
+        let said = ask_some(self.servers(), requests.collect());
         for (server, said) in said.into_iter().enumerate() {
             let epoch = match said.map(servers::epoch) {
                 None => continue,
@@ -78,7 +78,7 @@ impl ShareArray {
 
     fn fetch_from_current(&mut self, at: Point, slots: Slots) -> Result<Fetched, Error> {
         let (is_asked, slot_bytes) = (self.parts.current(), self.params.slot_bytes());
-        let mut fetched = fetch(self.servers()?, &is_asked, at, slots, slot_bytes);
+        let mut fetched = fetch(self.servers(), &is_asked, at, slots, slot_bytes);
         for (server, error) in fetched.failed.drain(..) {
             self.fail(server, error)?;
         }
@@ -109,7 +109,7 @@ impl ShareArray {
             Some(Request::Write { at, block: Share::Computed(share) })
         };
         let requests = (0..).zip(parties.numbers()).map(request).collect();
-        let said = ask_some(self.servers()?, requests);
+        let said = ask_some(self.servers(), requests);
         for (server, said) in said.into_iter().enumerate() {
             match said.map(servers::done) {
                 Some(Ok(())) => {

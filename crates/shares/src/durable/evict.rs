@@ -5,7 +5,6 @@
 //!
 //! So all servers are needed, whatever the accesses before could do without. One that is missing is waited for as long as it is tried to reach it.
 
-use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};
 
 use super::access::ShareArray;
@@ -18,6 +17,7 @@ use super::standing::{IS_FURTHER, SET_BACK, sound};
 use super::trust::Trust;
 use crate::client::Next;
 use crate::message::{Evict, HostEpoch, Point, Request};
+use crate::servers::ShareServers;
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
@@ -34,12 +34,12 @@ pub(super) trait Evicts {
     fn tree(&self) -> Tree;
 
     /// The servers, of this tree.
-    fn servers(&mut self) -> Result<InTree<'_>, Error>;
+    fn servers(&mut self) -> InTree<'_>;
 
     fn parts(&mut self) -> &mut Parts;
 
     /// All servers, and which of them deal.
-    fn trust(&mut self) -> Result<(&dyn ShareServers, &mut Trust), Error>;
+    fn trust(&mut self) -> (&dyn ShareServers, &mut Trust);
 
     /// Whether servers have made links to each other since the array was opened.
     fn has_met(&mut self) -> &mut bool;
@@ -66,17 +66,17 @@ impl Evicts for OfKnown<'_> {
         self.array.params.tree
     }
 
-    fn servers(&mut self) -> Result<InTree<'_>, Error> {
-        Ok(InTree { servers: self.array.servers()?, tree: 0 })
+    fn servers(&mut self) -> InTree<'_> {
+        InTree { servers: self.array.servers(), tree: 0 }
     }
 
     fn parts(&mut self) -> &mut Parts {
         &mut self.array.parts
     }
 
-    fn trust(&mut self) -> Result<(&dyn ShareServers, &mut Trust), Error> {
-        let ShareArray { store, trust, params, .. } = &mut *self.array;
-        Ok((servers::of(store, params.parties.servers())?, trust))
+    fn trust(&mut self) -> (&dyn ShareServers, &mut Trust) {
+        let ShareArray { store, trust, .. } = &mut *self.array;
+        (&**store, trust)
     }
 
     fn has_met(&mut self) -> &mut bool {
@@ -122,9 +122,9 @@ impl ShareArray {
 impl dyn Evicts + '_ {
     /// Evicts the next path on all servers. It begins at this point.
     pub(super) fn evict(&mut self, begins_at: Point) -> Result<(), Error> {
-        self.servers()?.begin_to_try();
+        self.servers().begin_retries();
         if !self.parts().are_all_current() {
-            self.servers()?.wait_for_missing();
+            self.servers().wait_for_missing();
         }
         // Before the first one, links are made.
         let mut hope = if *self.has_met() { Hope::Left } else { Hope::Links };
@@ -148,7 +148,7 @@ impl dyn Evicts + '_ {
                 }
                 Hope::Links => {
                     over_links += 1;
-                    self.servers()?.wait_for_links(over_links) || over_links < TRIES_OVER_LINKS_MIN
+                    self.servers().wait_for_links(over_links) || over_links < TRIES_OVER_LINKS_MIN
                 }
             };
             if !is_worth_it {
@@ -175,7 +175,7 @@ impl dyn Evicts + '_ {
         }
         let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
         let requests = is_through.iter().map(go_back).collect();
-        let failed = servers::failures(&mut self.servers()?, requests);
+        let failed = servers::failures(&mut self.servers(), requests);
         if !failed.is_empty() {
             return Ok(Attempted::Failed(failed));
         }
@@ -187,7 +187,7 @@ impl dyn Evicts + '_ {
         let parties = self.parties();
         if makes_links {
             let meet = vec![Some(Request::Meet); parties.servers()];
-            let failed = servers::failures(&mut self.servers()?, meet);
+            let failed = servers::failures(&mut self.servers(), meet);
             if !failed.is_empty() {
                 return Ok(Attempted::Failed(failed));
             }
@@ -198,12 +198,12 @@ impl dyn Evicts + '_ {
             Ok(evictions) => evictions,
             Err(failed) => return Ok(Attempted::Failed(failed)),
         };
-        let (servers, trust) = self.trust()?;
+        let (servers, trust) = self.trust();
         let dealers = trust.dealers(servers, parties)?;
         let requests = evictions
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
-        let failed = servers::failures(&mut self.servers()?, requests.collect());
+        let failed = servers::failures(&mut self.servers(), requests.collect());
         Ok(if failed.is_empty() { Attempted::Through } else { Attempted::NotEvicted(failed) })
     }
 
@@ -212,7 +212,7 @@ impl dyn Evicts + '_ {
     /// are right. Answers whether any others deal.
     fn replace_dealers(&mut self, failed: &Failed) -> Result<bool, Error> {
         let parties = self.parties();
-        let (servers, trust) = self.trust()?;
+        let (servers, trust) = self.trust();
         let mut is_any = false;
         for (server, _) in failed.iter().filter(|(_, it)| it.kind() == StoreErrorKind::Damaged) {
             is_any |= trust.replace_dealer(servers, parties, *server)?;
@@ -224,10 +224,7 @@ impl dyn Evicts + '_ {
     fn evicts_not(&mut self, attempted: Attempted) -> Error {
         let nobody = Parts::all(self.parties().servers());
         let parts = std::mem::replace(self.parts(), nobody);
-        let servers = match self.servers() {
-            Ok(servers) => servers,
-            Err(error) => return error,
-        };
+        let servers = self.servers();
         let (Attempted::Failed(failed) | Attempted::NotEvicted(failed)) = attempted else {
             return parts.error(&servers, EVICTIONS_WAIT);
         };
@@ -248,7 +245,7 @@ impl dyn Evicts + '_ {
     /// How far servers are, and whether all say so and are where they can be before this eviction or after it. Which of them lack blocks is known then.
     fn epochs_at(&mut self, begins_at: Point) -> Result<(Vec<HostEpoch>, bool), Error> {
         let (tree, parties) = (self.tree(), self.parties());
-        let mut servers = self.servers()?;
+        let mut servers = self.servers();
         let told = servers::epochs(&mut servers);
         servers::check_not_fenced(&servers, &told)?;
         let (mut epochs, mut parts) = (Vec::new(), Vec::new());

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use oblivio_core::StoreError;
-use oblivio_core::store::ShareServers;
 use zeroize::Zeroizing;
 
 use super::servers::{self, ask_some};
 use crate::answers::{NoBlock, Recovered, choices, decode_from};
 use crate::field::Gf256;
 use crate::message::{Point, Request, Slots};
+use crate::servers::ShareServers;
 use crate::sharing::{Parties, recover, share_of_another};
 
 /// Shares of slots that some servers have answered.

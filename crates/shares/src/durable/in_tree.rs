@@ -1,8 +1,7 @@
 //! Servers, of one of the trees that they keep for a volume.
 
-use oblivio_core::store::{Answered, Patience, ShareServers};
-
 use crate::message::bytes::in_tree;
+use crate::servers::{Patience, ServerAnswer, ShareServers};
 
 /// Servers all of whose messages are for the tree of this number.
 pub(super) struct InTree<'s> {
@@ -15,14 +14,18 @@ impl ShareServers for InTree<'_> {
         self.servers.count()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
+    fn ask(
+        &mut self,
+        messages: Vec<Option<Vec<u8>>>,
+        patience: Patience,
+    ) -> Vec<Option<ServerAnswer>> {
         let to_tree = |message: Option<Vec<u8>>| Some(in_tree(self.tree, message?));
         let messages = messages.into_iter().map(to_tree).collect();
         self.servers.ask(messages, patience)
     }
 
-    fn begin_to_try(&mut self) {
-        self.servers.begin_to_try();
+    fn begin_retries(&mut self) {
+        self.servers.begin_retries();
     }
 
     fn wait_for_missing(&mut self) {

@@ -1,6 +1,5 @@
 //! What is left of a tree whose shares may be damaged, or missing: each slot, from those servers that answer.
 
-use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind};
 
 use super::agreed::Agreed;
@@ -10,6 +9,7 @@ use super::walk::{DO_NOT_FIT, buckets_with_slots, slots};
 use crate::answers::choices;
 use crate::field::Gf256;
 use crate::message::Slots;
+use crate::servers::ShareServers;
 use crate::sharing::{Parties, recover};
 use crate::tree::Tree;
 

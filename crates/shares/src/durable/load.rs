@@ -27,7 +27,7 @@ impl ShareArray {
     ) -> Result<(), Error> {
         let Self { params, store, sealer, known, .. } = self;
         let at = Point { evictions: params.tree.leaves(), written: 0 };
-        let servers = servers::of(store, params.parties.servers())?;
+        let servers = &mut **store;
         let mut data = Zeroizing::new(vec![0; params.block_bytes as usize]);
         let block = |name: BlockName, slot: &mut [u8]| {
             data.fill(0);

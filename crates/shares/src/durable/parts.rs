@@ -1,10 +1,10 @@
 //! Which servers take part in accesses, and why others do not.
 
 use oblivio_core::error::join_failures;
-use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
 use super::servers;
+use crate::servers::ShareServers;
 use crate::sharing::Parties;
 
 /// What part one server takes.

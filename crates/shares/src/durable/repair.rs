@@ -5,7 +5,6 @@
 
 use oblivio_core::error::join_failures;
 use oblivio_core::seal::BlockSealer;
-use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, ErrorKind, MasterKey, StoreError, StoreErrorKind};
 
 use super::fetch::{Fetched, fetch};
@@ -19,6 +18,7 @@ use super::walk::slots;
 use super::{impossible, invalid};
 use crate::message::{HostEpoch, Point, Request, Slots};
 use crate::recursive::Levels;
+use crate::servers::ShareServers;
 use crate::sharing::Share;
 
 /// What the others need to be for it.

@@ -2,30 +2,30 @@
 
 use oblivio_core::durable::AnyStore;
 use oblivio_core::error::{for_people, join_failures};
-use oblivio_core::store::{BucketStore, Patience, ShareServers};
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
 use crate::message::{Answer, HostEpoch, Refusal, Request};
+use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers, share_servers};
 
 /// What one server has answered, or why it has not, or will not do it.
 pub(super) type Said = Result<Answer, StoreError>;
 
-/// The servers that a store consists of, if it does, and if they are so many.
+/// The `count` share servers of which a store consists.
 ///
 /// # Errors
-/// [`StoreMismatch`](ErrorKind::StoreMismatch).
-pub(super) fn of(store: &mut AnyStore, count: usize) -> Result<&mut dyn ShareServers, Error> {
+/// [`StoreMismatch`](ErrorKind::StoreMismatch) if the store is something else.
+pub(super) fn of(store: AnyStore, count: usize) -> Result<AnyServers, Error> {
     let mismatch = |problem: String| Err(Error::new(ErrorKind::StoreMismatch, problem));
-    match store.servers() {
-        None => mismatch(
+    match share_servers(store) {
+        Err(_) => mismatch(
             "this scheme needs share servers, and the store has none: name a volume shares://…"
                 .into(),
         ),
-        Some(servers) if servers.count() != count => mismatch(format!(
+        Ok(servers) if servers.count() != count => mismatch(format!(
             "the volume is for {count} share servers, and the store has {}: name all of them, in their order",
             servers.count()
         )),
-        Some(servers) => Ok(servers),
+        Ok(servers) => Ok(servers),
     }
 }
 
@@ -60,13 +60,13 @@ fn ask_with(
     let messages = requests.iter().map(|request| request.as_ref().map(Request::encode)).collect();
     let mut answered = servers.ask(messages, patience);
     answered.resize_with(is_asked.len(), || None);
-    let read = |is_asked: bool, answered: Option<Result<Vec<u8>, StoreError>>| {
+    let read = |is_asked: bool, answered: Option<ServerAnswer>| {
         is_asked.then(|| said(answered.unwrap_or_else(|| Err(no_answer()))))
     };
     is_asked.into_iter().zip(answered).map(|(is_asked, it)| read(is_asked, it)).collect()
 }
 
-fn said(answered: Result<Vec<u8>, StoreError>) -> Said {
+fn said(answered: ServerAnswer) -> Said {
     match Answer::decode(&answered?) {
         Ok(Answer::Refused(Refusal { kind, why })) => Err(StoreError::new(kind, for_people(&why))),
         Ok(answer) => Ok(answer),

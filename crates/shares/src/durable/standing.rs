@@ -15,12 +15,12 @@
 //! - **The directory is old if *t* + 1 say so**, and else it is not said. While servers are missing, each of them counts as one that could say it, if another does: with *t* + 1
 //!   honest servers beyond the directory, one of which answers at least, it is not taken for the latest.
 
-use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
 use super::parts::{Part, Parts};
 use super::servers::{self, ask_some};
 use crate::message::{HostEpoch, Point, Request};
+use crate::servers::ShareServers;
 use crate::sharing::Parties;
 use crate::tree::Tree;
 

@@ -7,9 +7,10 @@
 //! Who deals shows nothing of what is accessed: a server's share of a query is uniform, so whether
 //! wrong shares of a path make its answer wrong does not depend on the slot that is asked for.
 
-use oblivio_core::store::{ShareServers, WrongServers};
+use oblivio_core::durable::WrongServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};
 
+use crate::servers::ShareServers;
 use crate::sharing::Parties;
 
 /// The servers of an array, as far as they are known to be wrong.
@@ -157,9 +158,8 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};
 
-    use oblivio_core::store::{Answered, Patience};
-
     use super::*;
+    use crate::servers::{Patience, ServerAnswer};
 
     struct Named(usize);
 
@@ -168,11 +168,11 @@ mod tests {
             self.0
         }
 
-        fn ask(&mut self, _: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<Answered>> {
+        fn ask(&mut self, _: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<ServerAnswer>> {
             unreachable!("no server is asked")
         }
 
-        fn begin_to_try(&mut self) {}
+        fn begin_retries(&mut self) {}
 
         fn wait_for_missing(&mut self) {}
 

@@ -61,7 +61,7 @@ impl ShareArray {
         let (tree, at, parties) = (self.params.tree, self.known.client.at(), self.params.parties);
         self.catch_up(at)?;
         if !self.parts.are_all_current() {
-            let servers = servers::of(&mut self.store, parties.servers())?;
+            let servers = &mut *self.store;
             return Err(self
                 .parts
                 .error(servers, &format!("All servers are checked: {BRING_BACK}")));
@@ -73,9 +73,9 @@ impl ShareArray {
         let mut found = 0;
         for (read, bucket) in (1..).zip(buckets_with_slots(tree, at)) {
             for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
-                let fetched = fetch(self.servers()?, &all, at, run, slot_bytes);
+                let fetched = fetch(self.servers(), &all, at, run, slot_bytes);
                 if !fetched.failed.is_empty() {
-                    return Err(servers::failure(self.servers()?, fetched.failed, BRING_BACK));
+                    return Err(servers::failure(self.servers(), fetched.failed, BRING_BACK));
                 }
                 for place in 0..run.count {
                     let is_here =
@@ -107,7 +107,7 @@ impl ShareArray {
             let wrong = wrong.unwrap_or_default();
             self.found_wrong(&wrong)?;
             return Err(match wrong.first() {
-                Some(wrong) => does_not_fit(&self.servers()?.name(usize::from(*wrong) - 1)),
+                Some(wrong) => does_not_fit(&self.servers().name(usize::from(*wrong) - 1)),
                 None => self.corrupt(DO_NOT_FIT),
             });
         };
@@ -137,7 +137,7 @@ impl ShareArray {
         let (parties, slot_bytes) = (self.params.parties, self.params.slot_bytes());
         let kept = self.known.point_after(self.kept);
         let points = Points { parties, tree, roots: Roots::Grow, kept };
-        let Some(agreed) = points.last(self.servers()?, None, damaged) else {
+        let Some(agreed) = points.last(self.servers(), None, damaged) else {
             return Ok(Salvage::new(blocks, found, Bits::new(blocks), live));
         };
         let left = |agreed| Left { parties, tree, slot_bytes, agreed };
@@ -163,7 +163,7 @@ impl ShareArray {
             read += 1;
             progress(read);
         };
-        let servers = servers::of(store, parties.servers())?;
+        let servers = &mut **store;
         let is_whole = left(&agreed).read(servers, &held, take, damaged, progress);
         // What is older than the client knows, or than what was found, does not count.
         if !is_whole && let Some(earlier) = points.before(&agreed, servers) {

@@ -20,15 +20,13 @@ mod wire;
 
 use oblivio_core::StoreError;
 use oblivio_core::durable::{Fact, FactValue, number_of};
-use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, ShareServers, TreeId,
-    TreeShape,
-};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::view::{EventSink, Operation, Recorder, ViewServers, tree_of_party};
 
 pub use wire::{WireRecorder, servers_seen_by};
 
 use crate::message::Request;
+use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use crate::tree::HEIGHT_MAX;
 use touched::{Touched, header_of_root, touched};
 
@@ -67,22 +65,17 @@ pub fn servers_of(facts: &[Fact]) -> Option<ViewServers> {
     ViewServers::new(number(SERVERS)?, number(COLLUDING)?)
 }
 
-/// Wraps a store over share servers, and tells a sink of every call. It changes nothing.
-pub struct ShareRecorder<S, K> {
-    recorder: Recorder<S, K>,
-    /// Of each tree, the levels below the root.
+/// Wraps share servers, and tells a sink of every call. It changes nothing.
+pub struct ShareRecorder<K> {
+    recorder: Recorder<AnyServers, K>,
+    /// The levels of each tree below its root.
     heights: Vec<u8>,
-    /// Of each server its key, and what to call it.
-    known: Vec<([u8; 32], String)>,
 }
 
-impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
-    /// Records from now on. The trees have so many levels below the root.
-    pub fn new(mut store: S, sink: K, heights: Vec<u8>) -> Self {
-        let known = store.servers().map_or_else(Vec::new, |servers| {
-            (0..servers.count()).map(|it| (servers.key(it), servers.name(it))).collect()
-        });
-        Self { recorder: Recorder::new(store, sink), heights, known }
+impl<K: EventSink> ShareRecorder<K> {
+    /// Records all calls from now on. `heights` are the levels of each tree below its root.
+    pub fn new(servers: AnyServers, sink: K, heights: Vec<u8>) -> Self {
+        Self { recorder: Recorder::new(servers, sink), heights }
     }
 
     /// What is recorded of a message to a server and of its answer.
@@ -95,15 +88,18 @@ impl<S: BucketStore, K: EventSink> ShareRecorder<S, K> {
     }
 }
 
-impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
+impl<K: EventSink> ShareServers for ShareRecorder<K> {
     fn count(&self) -> usize {
-        self.known.len()
+        self.recorder.store().count()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
+    fn ask(
+        &mut self,
+        messages: Vec<Option<Vec<u8>>>,
+        patience: Patience,
+    ) -> Vec<Option<ServerAnswer>> {
         let asked = messages.clone();
-        let Some(servers) = self.recorder.store_mut().servers() else { return Vec::new() };
-        let answers = servers.ask(messages, patience);
+        let answers = self.recorder.store_mut().ask(messages, patience);
         let [mut read, mut written] = [Vec::new(), Vec::new()];
         for (server, message) in asked.iter().enumerate() {
             let Some(message) = message else { continue };
@@ -123,32 +119,29 @@ impl<S: BucketStore, K: EventSink> ShareServers for ShareRecorder<S, K> {
         answers
     }
 
-    fn begin_to_try(&mut self) {
-        if let Some(servers) = self.recorder.store_mut().servers() {
-            servers.begin_to_try();
-        }
+    fn begin_retries(&mut self) {
+        self.recorder.store_mut().begin_retries();
     }
 
     fn wait_for_missing(&mut self) {
-        if let Some(servers) = self.recorder.store_mut().servers() {
-            servers.wait_for_missing();
-        }
+        self.recorder.store_mut().wait_for_missing();
     }
 
     fn wait_for_links(&mut self, failed: u32) -> bool {
-        self.recorder.store_mut().servers().is_some_and(|servers| servers.wait_for_links(failed))
+        self.recorder.store_mut().wait_for_links(failed)
     }
 
     fn key(&self, server: usize) -> [u8; 32] {
-        self.known[server].0
+        self.recorder.store().key(server)
     }
 
     fn name(&self, server: usize) -> String {
-        self.known[server].1.clone()
+        self.recorder.store().name(server)
     }
 }
 
-impl<S: BucketStore, K: EventSink> BucketStore for ShareRecorder<S, K> {
+#[deny(clippy::missing_trait_methods)]
+impl<K: EventSink> BucketStore for ShareRecorder<K> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.recorder.shape(tree)
     }
@@ -179,9 +172,5 @@ impl<S: BucketStore, K: EventSink> BucketStore for ShareRecorder<S, K> {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.recorder.flush()
-    }
-
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        if self.known.is_empty() { None } else { Some(self) }
     }
 }

@@ -2,7 +2,7 @@
 //! back, start again or do not deal.
 
 use oblivio_core::StoreErrorKind;
-use oblivio_core::store::WrongServers;
+use oblivio_core::durable::WrongServers;
 use oblivio_shares::message::Point;
 
 use crate::owner::{Owner, PRESET};

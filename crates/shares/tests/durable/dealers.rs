@@ -3,7 +3,7 @@
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::durable::Want;
-use oblivio_core::store::WrongServers;
+use oblivio_core::durable::WrongServers;
 use oblivio_shares::message::Request;
 
 use crate::owner::{BLOCK_BYTES, BLOCKS, KINDS, Owner, PRESET};

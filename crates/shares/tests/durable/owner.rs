@@ -3,14 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
+use oblivio_core::durable::WrongServers;
 use oblivio_core::durable::{
     Contents, Durable, DurableConfig, EraStart, Plan, Save, Want, number_of,
 };
 use oblivio_core::scheme::{Op, Sighting};
-use oblivio_core::store::WrongServers;
 use oblivio_core::{Error, MasterKey};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::recursive::MapShape;
+use oblivio_shares::servers::store_of;
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
 use rand::SeedableRng;
@@ -91,7 +92,7 @@ impl Owner {
     fn begun(params: S3OramParams, seed: u64, contents: Option<&mut dyn Contents>) -> Self {
         let servers = Servers::new(number_of(&params.facts(), "servers").unwrap() as usize);
         let mut coins = StdRng::seed_from_u64(seed);
-        let mut array = params.create(key(), &[], Box::new(servers.clone()), &mut coins).unwrap();
+        let mut array = params.create(key(), &[], store_of(servers.clone()), &mut coins).unwrap();
         let wrong = WrongList::default();
         array.keep_wrong_servers(Box::new(wrong.clone()));
         if let Some(contents) = contents {
@@ -218,7 +219,7 @@ impl Owner {
                 Record::Forget(address) => restore.forgotten(*address..address + 1).unwrap(),
             }
         }
-        let mut array = restore.finish(key(), &[], Box::new(self.servers.clone())).unwrap();
+        let mut array = restore.finish(key(), &[], store_of(self.servers.clone())).unwrap();
         array.keep_wrong_servers(Box::new(self.wrong.clone()));
         (array, self.log[latest + 1..].to_vec())
     }

@@ -5,11 +5,12 @@ use std::thread;
 use std::{io, mem};
 
 use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
-use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, Patience, ShareServers};
+use oblivio_core::store::{BucketStore, Capabilities, Fill};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, Point, Refusal, Request};
+use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers};
 use oblivio_shares::sharing::Share;
 use oblivio_shares::view::WireRecorder;
 use rand::rngs::StdRng;
@@ -162,7 +163,7 @@ fn opened(disk: &Disk, coins: &mut StdRng) -> Host {
 }
 
 impl World {
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<Answered>> {
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<ServerAnswer>> {
         assert_eq!(messages.len(), self.hosts.len());
         let count = messages.len();
         self.asked += 1;
@@ -357,14 +358,18 @@ impl ShareServers for Servers {
         self.world().hosts.len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
+    fn ask(
+        &mut self,
+        messages: Vec<Option<Vec<u8>>>,
+        patience: Patience,
+    ) -> Vec<Option<ServerAnswer>> {
         let asked = messages.iter().flatten().map(|message| Request::decode_in(message).unwrap());
         let asked: Vec<_> = asked.map(|(_, request)| (request, patience)).collect();
         self.world().patience.extend(asked);
         self.world().ask(messages)
     }
 
-    fn begin_to_try(&mut self) {
+    fn begin_retries(&mut self) {
         self.world().tried += 1;
     }
 
@@ -410,9 +415,5 @@ impl BucketStore for Servers {
 
     fn flush(&mut self) -> Result<(), StoreError> {
         Ok(())
-    }
-
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        Some(self)
     }
 }

@@ -1,10 +1,10 @@
 //! Servers that lie, are missing or are set back.
 
 use oblivio_core::durable::Want;
-use oblivio_core::store::{Patience, ShareServers};
 use oblivio_core::{ErrorKind, StoreErrorKind};
 use oblivio_shares::field::Gf256;
 use oblivio_shares::message::{Point, Refusal, Request, Setup};
+use oblivio_shares::servers::{Patience, ShareServers};
 use oblivio_shares::sharing::Share;
 use rand::SeedableRng;
 use rand::rngs::StdRng;

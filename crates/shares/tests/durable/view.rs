@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use oblivio_core::durable::Want;
-use oblivio_core::store::BucketStore;
 use oblivio_core::view::Event;
 use oblivio_shares::message::{Point, Request};
+use oblivio_shares::servers::ShareServers;
 use oblivio_shares::sharing::Share;
 use oblivio_shares::view::ShareRecorder;
 use oblivio_testkit::statistics::{Verdicts, uniformity};
@@ -63,8 +63,8 @@ fn servers_are_asked_the_same_whatever_the_owner_does() {
 fn an_owner_whose_view_is_recorded_waits_for_links_as_others_do() {
     let owner = Owner::new(parties(3, 1), 6);
     owner.servers.world().waits_for_links = 2;
-    let mut recorded = ShareRecorder::new(owner.servers.clone(), |_: &Event, _: &[u8]| {}, vec![3]);
-    let servers = recorded.servers().unwrap();
+    let servers = Box::new(owner.servers.clone());
+    let mut servers = ShareRecorder::new(servers, |_: &Event, _: &[u8]| {}, vec![3]);
     assert_eq!([1, 2, 3].map(|failed| servers.wait_for_links(failed)), [true, true, false]);
 }
 

@@ -37,7 +37,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use oblivio_core::error::for_people;
 use oblivio_core::store::{
-    BucketStore, Capabilities, Fill, Frames, Patience, Piece, Span, TreeId, TreeShape,
+    BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_wire::link::{Link, Moment};
@@ -87,9 +87,10 @@ pub struct RemoteOptions {
     pub retry_opening_for: Duration,
     /// A link is given up if an answer takes longer.
     pub answer_within: Duration,
-    /// A server that computes says so, and is waited for. The store fails if it says so for longer, of what takes a [short](Patience::Short) time.
+    /// How long a server may answer that it is still computing, before the request counts as failed,
+    /// if it computes at once.
     pub works_within: Duration,
-    /// The same, of what may take [long](Patience::Long).
+    /// The same for an eviction, and for a request that waits for one.
     pub works_long_within: Duration,
     /// How much of what was written is kept until it is durable on the server. Each time that half of it is new, the store asks for a
     /// flush by itself, and waits for the one before. A write that is longer comes on top.
@@ -179,8 +180,6 @@ pub struct RemoteStore {
     places: Places,
     is_read_only: bool,
     unflushed_bytes_max: usize,
-    works_within: Duration,
-    works_long_within: Duration,
     kept: Kept,
     prefetched: Prefetched,
     /// The frames of the latest read but for those that one answer holds, that answer, and where they all are.
@@ -291,7 +290,7 @@ impl RemoteStore {
     pub fn begin_to_compute(
         &mut self,
         message: Vec<u8>,
-        patience: Patience,
+        works_within: Duration,
     ) -> Result<Asking, StoreError> {
         self.session.begin_call()?;
         if message.len() > MESSAGE_BYTES_MAX - COMPUTE_BYTES {
@@ -300,10 +299,6 @@ impl RemoteStore {
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let request = Request::Compute { number: self.session.next_number(), message };
-        let works_within = match patience {
-            Patience::Short => self.works_within,
-            Patience::Long => self.works_long_within,
-        };
         Ok(Asking(self.session.ask(Awaited::Computed { works_within }, &Frame::of(&request))))
     }
 
@@ -319,10 +314,7 @@ impl RemoteStore {
     ///
     /// # Errors
     /// As of [`Self::wait_for_computed`].
-    pub(crate) fn wait_on_link(
-        &mut self,
-        asking: Asking,
-    ) -> Result<Result<Bytes, Asking>, StoreError> {
+    pub fn wait_on_link(&mut self, asking: Asking) -> Result<Result<Bytes, Asking>, StoreError> {
         Ok(self.session.wait_on_link(asking.0)?.ok_or(asking))
     }
 
@@ -364,7 +356,7 @@ impl RemoteStore {
         places: Places,
         reads: Option<OpenMode>,
     ) -> Result<Self, OpenError> {
-        let RemoteOptions { unflushed_bytes_max, works_within, works_long_within, .. } = options;
+        let RemoteOptions { unflushed_bytes_max, .. } = options;
         let is_read_only = reads.is_some();
         let session = Session::start(dial, options, greeted, opened, reads)
             .map_err(|cause| OpenError::io("start a thread for what the server answers", cause))?;
@@ -373,8 +365,6 @@ impl RemoteStore {
             places,
             is_read_only,
             unflushed_bytes_max,
-            works_within,
-            works_long_within,
             kept: Kept::default(),
             prefetched: Prefetched::new(PREFETCHED_BYTES_MAX),
             buffer: Vec::new(),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use oblivio_core::RawConfig;
 use oblivio_core::store::{TreeId, TreeShape};
-use oblivio_store::{Location, Members, OpenErrorKind, StoreKind, StoreOptions};
+use oblivio_store::{Location, OpenErrorKind, StoreKind, StoreOptions};
 use proptest::prelude::*;
 
 fn file(path: impl AsRef<Path>) -> Location {
@@ -101,19 +101,6 @@ fn a_url_of_a_file_is_a_path_from_the_root_of_this_machine() {
     {
         assert!(refused.parse::<Location>().is_err(), "{refused}");
     }
-}
-
-#[test]
-fn share_servers_are_one_place_and_no_members() {
-    let keys = ["AQ", "Ag", "Aw"].map(|first| format!("{first}{}=", "A".repeat(41))).join(",");
-    let url = format!("shares://one,two,three/disk?server={keys}&key=/k");
-    let location: Location = url.parse().unwrap();
-    assert_eq!(location.kind(), StoreKind::Shares { servers: 3, colluding: 1 });
-    assert_eq!(location.to_string().parse().as_ref(), Ok(&location));
-    let files = location.files_needed(&[shape()]).unwrap();
-    assert!(files.is_empty() && location.kind().scheme() == "shares");
-    assert!(Members::new(vec![file("a"), location]).is_err());
-    assert!("shares://one,two/disk".parse::<Location>().is_err());
 }
 
 #[test]

@@ -11,5 +11,4 @@ mod limits;
 mod line;
 mod opening;
 mod server;
-mod shared;
 mod tls;

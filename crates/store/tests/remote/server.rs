@@ -33,6 +33,7 @@ pub(crate) enum Deed {
     /// Does it later.
     Wait(Duration),
     /// Does it later, and says so often after so long that it works on it.
+    #[allow(dead_code, reason = "the tests of share servers use it")]
     Work(u32, Duration),
     /// Answers after the next answer, if there is one soon.
     Late,

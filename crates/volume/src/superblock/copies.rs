@@ -296,7 +296,7 @@ pub fn repair(
         found.is_ok_and(|found| found.is(superblock))
     };
     let bad: Vec<usize> = (0..COPIES).filter(|copy| !is_good(*copy)).collect();
-    if store.servers().is_some() {
+    if superblock.params().is_on_servers() {
         settle(store, superblock)?;
     } else if !bad.is_empty() {
         write(store, bad.iter().copied(), superblock)?;

@@ -31,6 +31,11 @@ impl VolumeParams {
         }
     }
 
+    /// Whether its store is several servers that compute.
+    pub(crate) fn is_on_servers(&self) -> bool {
+        schemes::find(self.scheme.as_str()).is_some_and(|scheme| scheme.needs_servers())
+    }
+
     /// The configuration of the scheme.
     ///
     /// # Errors

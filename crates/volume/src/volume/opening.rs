@@ -231,7 +231,7 @@ impl Volume {
         let opening = opening(superblock, &options, history.head.may_lose_moves);
         let mut ledger = Ledger::resume(dir, keys, opening, last, &mut live)?;
         announced::forget(&mut *ledger.dir)?;
-        if tampering::is_noted(&*ledger.dir)? && live.array.store_mut().servers().is_some() {
+        if tampering::is_noted(&*ledger.dir)? && superblock.params().is_on_servers() {
             (options.warn)(&tampering::warning_of_servers(found.as_deref()));
         }
         tampering::forget(&mut *ledger.dir)?;

@@ -2,12 +2,9 @@
 
 use std::cell::RefCell;
 
-use oblivio_core::StoreError;
 use oblivio_core::durable::{Wish, number_of};
-use oblivio_core::store::{
-    BucketStore, Capabilities, Fill, Frames, Piece, ShareServers, TreeId, TreeShape,
-};
 use oblivio_shares::field::{Field, Gf256};
+use oblivio_shares::servers::AnyServers;
 use oblivio_shares::sharing::recover;
 use oblivio_testkit::crash::{Survival, World};
 use oblivio_volume::key_change::change_slots;
@@ -75,8 +72,12 @@ impl Setup {
         }
     }
 
-    fn store(&self) -> OnServers {
-        OnServers { records: self.world.store(), hosts: self.hosts.clone() }
+    fn store(&self) -> AnyServers {
+        self.store_with(None)
+    }
+
+    fn store_with(&self, other: Option<(Vec<u8>, bool)>) -> AnyServers {
+        Box::new(OnServers { records: self.world.store(), hosts: self.hosts.clone(), other })
     }
 
     fn create(&self, options: VolumeOptions) -> Result<Volume, VolumeError> {
@@ -310,58 +311,6 @@ fn who_spoils_a_block_and_undoes_it_again_is_not_gone_on_with_unknowingly() {
     );
 }
 
-/// Servers that hold another superblock as well: it is a candidate before or after the first.
-struct TwoSuperblocks {
-    servers: OnServers,
-    other: Vec<u8>,
-    is_other_first: bool,
-}
-
-impl BucketStore for TwoSuperblocks {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.servers.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.servers.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.servers.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.servers.read(pieces)
-    }
-
-    fn read_candidates(
-        &mut self,
-        pieces: &[Piece],
-        each: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        let Self { servers, other, is_other_first } = self;
-        servers.read_candidates(pieces, &mut |i, value| {
-            let mut values = vec![value];
-            if value.len() == other.len() {
-                values.insert(usize::from(!*is_other_first), other);
-            }
-            values.iter().for_each(|value| each(i, value));
-        })
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.servers.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.servers.flush()
-    }
-
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        self.servers.servers()
-    }
-}
-
 /// A key change reached some servers and was lost, and was repeated on the others.
 #[test]
 fn of_two_superblocks_with_one_number_the_one_that_the_directory_names_counts() {
@@ -383,8 +332,7 @@ fn of_two_superblocks_with_one_number_the_one_that_the_directory_names_counts() 
     assert_eq!(lost.superblock.sequence(), repeated.superblock.sequence());
     for is_other_first in [true, false] {
         let other = lost.superblock.encode().to_vec();
-        let store =
-            || TwoSuperblocks { servers: setup.store(), other: other.clone(), is_other_first };
+        let store = || setup.store_with(Some((other.clone(), is_other_first)));
         let unlock_with = |byte, has_directory: bool| {
             let directory = |_| -> Option<Box<dyn StateDir>> {
                 has_directory.then(|| Box::new(setup.world.dir()) as _)
@@ -414,7 +362,7 @@ fn of_two_superblocks_with_one_number_the_one_that_the_directory_names_counts() 
     }
 }
 
-fn setup_opens(setup: &Setup, store: TwoSuperblocks, owner: &Unlocked) {
+fn setup_opens(setup: &Setup, store: AnyServers, owner: &Unlocked) {
     let (dir, coins) = (Box::new(setup.world.dir()), StdRng::seed_from_u64(3));
     let opened = Volume::open(store, dir, owner, VolumeOptions::default(), coins);
     opened.unwrap().0.close().unwrap();

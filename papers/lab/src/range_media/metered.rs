@@ -84,6 +84,7 @@ impl<S: BucketStore> MeteredStore<S> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<S: BucketStore> BucketStore for MeteredStore<S> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)
@@ -100,6 +101,15 @@ impl<S: BucketStore> BucketStore for MeteredStore<S> {
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.count(pieces);
         self.store.read(pieces)
+    }
+
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.count(pieces);
+        self.store.read_candidates(pieces, each)
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

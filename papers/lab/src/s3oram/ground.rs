@@ -3,8 +3,8 @@
 use std::thread;
 
 use oblivio_core::BucketId;
-use oblivio_core::store::{Patience, ShareServers};
 use oblivio_shares::message::{Answer, HostEpoch, Request, Slots};
+use oblivio_shares::servers::{Patience, ShareServers};
 use oblivio_shares::tree::Tree;
 use serde::{Deserialize, Serialize};
 

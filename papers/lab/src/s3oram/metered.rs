@@ -1,14 +1,11 @@
 //! A store of share servers that says what each question took.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oblivio_core::StoreError;
 use oblivio_core::StoreErrorKind;
-use oblivio_core::durable::AnyStore;
-use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, ShareServers, TreeId,
-    TreeShape,
-};
+use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 
 use super::Clock;
 
@@ -25,13 +22,13 @@ pub(super) struct Asked {
 
 /// Share servers, and how they are reached: that can be changed while a scheme has them.
 pub(super) struct Metered {
-    store: Arc<Mutex<AnyStore>>,
+    store: Arc<Mutex<AnyServers>>,
     asked: Arc<Mutex<Vec<Asked>>>,
     clock: Clock,
 }
 
 impl Metered {
-    pub(super) fn new(store: AnyStore, clock: Clock) -> Self {
+    pub(super) fn new(store: AnyServers, clock: Clock) -> Self {
         let (store, asked) = (Arc::new(Mutex::new(store)), Arc::default());
         Self { store, asked, clock }
     }
@@ -43,7 +40,7 @@ impl Metered {
     }
 
     /// They are reached in another way from now on.
-    pub(super) fn go_by(&self, store: AnyStore) {
+    pub(super) fn go_by(&self, store: AnyServers) {
         *lock(&self.store) = store;
     }
 
@@ -52,12 +49,12 @@ impl Metered {
         std::mem::take(&mut *lock(&self.asked))
     }
 
-    fn with_servers<T>(&self, act: impl FnOnce(&mut dyn ShareServers) -> T) -> Option<T> {
-        lock(&self.store).servers().map(act)
+    fn servers(&self) -> MutexGuard<'_, AnyServers> {
+        lock(&self.store)
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -91,22 +88,21 @@ impl BucketStore for Metered {
     fn flush(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
-
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        Some(self)
-    }
 }
 
 impl ShareServers for Metered {
     fn count(&self) -> usize {
-        self.with_servers(|servers| servers.count()).unwrap_or_default()
+        self.servers().count()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
+    fn ask(
+        &mut self,
+        messages: Vec<Option<Vec<u8>>>,
+        patience: Patience,
+    ) -> Vec<Option<ServerAnswer>> {
         let up_bytes = messages.iter().flatten().map(Vec::len).sum::<usize>() as f64;
         let start = (self.clock)();
-        let answered =
-            self.with_servers(|servers| servers.ask(messages, patience)).unwrap_or_default();
+        let answered = self.servers().ask(messages, patience);
         let seconds = (self.clock)().saturating_sub(start).as_secs_f64();
         let answers = answered.iter().flatten().flatten();
         let down_bytes = answers.map(Vec::len).sum::<usize>() as f64;
@@ -114,23 +110,23 @@ impl ShareServers for Metered {
         answered
     }
 
-    fn begin_to_try(&mut self) {
-        self.with_servers(|servers| servers.begin_to_try());
+    fn begin_retries(&mut self) {
+        self.servers().begin_retries();
     }
 
     fn wait_for_missing(&mut self) {
-        self.with_servers(|servers| servers.wait_for_missing());
+        self.servers().wait_for_missing();
     }
 
     fn wait_for_links(&mut self, failed: u32) -> bool {
-        self.with_servers(|servers| servers.wait_for_links(failed)).unwrap_or_default()
+        self.servers().wait_for_links(failed)
     }
 
     fn key(&self, server: usize) -> [u8; 32] {
-        self.with_servers(|servers| servers.key(server)).unwrap_or_default()
+        self.servers().key(server)
     }
 
     fn name(&self, server: usize) -> String {
-        self.with_servers(|servers| servers.name(server)).unwrap_or_default()
+        self.servers().name(server)
     }
 }

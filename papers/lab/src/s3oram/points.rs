@@ -8,6 +8,7 @@ use oblivio_core::store::TreeShape;
 use oblivio_core::{Error, MasterKey, Op};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::host::{TILES_AT_ONCE, part_bytes, slots_at_once};
+use oblivio_shares::servers::{AnyServers, share_servers, store_of};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
 use rand::rngs::StdRng;
@@ -280,7 +281,7 @@ pub(super) fn measure(
         let timed = [(directly, None), (behind, Some(link))];
         for (evictions, link) in timed.into_iter().filter(|(evictions, _)| *evictions > 0) {
             if let Some(link) = link {
-                timing.metered.go_by(servers.behind(link)?);
+                timing.metered.go_by(servers_in(servers.behind(link)?)?);
                 // Not those that come with an opening.
                 timing.ask_nothing()?;
             }
@@ -318,6 +319,11 @@ impl Contents for Anything {
     }
 }
 
+/// The servers of a volume.
+fn servers_in(store: AnyStore) -> Result<AnyServers, LabError> {
+    share_servers(store).map_err(|_| LabError::Plan("this store is no share servers".to_owned()))
+}
+
 /// An array under way.
 struct Timing<'p> {
     shape: Shape,
@@ -337,11 +343,11 @@ impl<'p> Timing<'p> {
         progress: &'p dyn Fn(u64),
     ) -> Result<Self, LabError> {
         let (params, tree) = shape.params()?;
-        let metered =
-            Metered::new(servers.create(shape.servers, shape.colluding)?, clocks.wall.clone());
+        let store = servers_in(servers.create(shape.servers, shape.colluding)?)?;
+        let metered = Metered::new(store, clocks.wall.clone());
         let mut coins = StdRng::seed_from_u64(1);
         let key = MasterKey::from_bytes([0; 32]);
-        let store = Box::new(metered.another());
+        let store = store_of(metered.another());
         let mut array = params.create(key, &[], store, &mut coins)?;
         if shape.is_loaded && !array.load(&mut Anything, &mut coins)? {
             return Err(LabError::Plan("nothing can be put into this tree at first".to_owned()));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use oblivio::Location;
 use oblivio_bucket_server::{BucketLimits, BucketServer, BucketServerHandle, BucketServerOptions};
 use oblivio_cli::clock::Stopwatch;
 use oblivio_core::durable::AnyStore;
@@ -14,7 +15,7 @@ use oblivio_lab::LabError;
 use oblivio_lab::relay::Relay;
 use oblivio_lab::s3oram::Servers;
 use oblivio_models::link::Link;
-use oblivio_store::{Location, StoreOptions};
+use oblivio_store::StoreOptions;
 use oblivio_wire::keys::{AllowedClient, PeerServer, PublicKey, SecretKey};
 use tempfile::TempDir;
 

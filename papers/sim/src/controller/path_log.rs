@@ -125,6 +125,7 @@ impl<S> Logged<S> {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<S: BucketStore> BucketStore for Logged<S> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)
@@ -140,6 +141,14 @@ impl<S: BucketStore> BucketStore for Logged<S> {
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.store.read(pieces)
+    }
+
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.store.read_candidates(pieces, each)
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

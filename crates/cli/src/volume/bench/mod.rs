@@ -19,8 +19,8 @@ mod subject;
 use std::env;
 use std::path::PathBuf;
 
+use oblivio::Location;
 use oblivio_core::view::Operation;
-use oblivio_store::Location;
 
 use self::drive::drive;
 use self::load::Load;
@@ -36,7 +36,8 @@ use crate::{files, output, progress};
 pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     let end = EndAsked::listen()?;
     let parent: PathBuf = args.directory.clone().unwrap_or_else(env::temp_dir);
-    if !matches!(Location::parse(parent.as_os_str()), Ok(Location::File(_))) {
+    use oblivio_store::Location::File;
+    if !matches!(Location::parse(parent.as_os_str()), Ok(Location::Store(File(_)))) {
         return Err(CliError::Input(
             "a volume is made in a directory of this machine, and measured there: name one. To measure a volume that is elsewhere, serve it with `oblivio serve nbd`, and \
              read and write that disk"

@@ -139,6 +139,7 @@ struct Metered<T> {
     meter: Meter,
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl<S: BucketStore> BucketStore for Metered<S> {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.it.shape(tree)
@@ -154,6 +155,14 @@ impl<S: BucketStore> BucketStore for Metered<S> {
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.meter.during(Doing::Read, || self.it.read(pieces))
+    }
+
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.meter.during(Doing::Read, || self.it.read_candidates(pieces, each))
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

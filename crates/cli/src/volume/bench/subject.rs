@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use oblivio::Location;
 use oblivio::creation;
 use oblivio_core::view::{Recorder, Tally};
-use oblivio_store::{Location, StoreOptions};
+use oblivio_store::StoreOptions;
 use oblivio_volume::device::BlockDevice;
 use oblivio_volume::keys::{Cost, Secret};
 use oblivio_volume::state_dir::FsStateDir;
@@ -41,7 +42,8 @@ impl Subject {
 
         let path = place.join("volume");
         let options = StoreOptions::default().with_direct(args.direct);
-        let store = Location::File(path.clone()).create(&shapes(&params)?, &options)?;
+        let store = Location::from(oblivio_store::Location::File(path.clone()))
+            .create(&shapes(&params)?, &options)?;
         // Nobody else needs its name: the system takes the room back, however the process ends.
         fs::remove_file(&path).map_err(|error| files::cannot_write(&path, &error))?;
         let seen = Arc::new(Mutex::new(Tally::new()));

@@ -3,7 +3,6 @@
 use chacha20::ChaCha20Rng;
 use oblivio_core::scheme::Op;
 use oblivio_core::seal::BlockName;
-use oblivio_core::store::ShareServers;
 use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreError, StoreErrorKind};
 use zeroize::Zeroizing;
 
@@ -20,6 +19,7 @@ use crate::field::Gf256;
 use crate::message::{Point, Request, Select};
 use crate::recursive::Answers;
 use crate::recursive::map_block::Mapped;
+use crate::servers::ShareServers;
 
 /// Numbers of writes are below, or a block of the map could not say them.
 const WRITES_MAX: u64 = 1 << 48;
@@ -136,9 +136,8 @@ impl MappedArray {
     }
 
     /// The servers, of one of the trees.
-    pub(super) fn servers(&mut self, tree: usize) -> Result<InTree<'_>, Error> {
-        let servers = servers::of(&mut self.store, self.params.parties.servers())?;
-        Ok(InTree { servers, tree: tree as u8 })
+    pub(super) fn servers(&mut self, tree: usize) -> InTree<'_> {
+        InTree { servers: &mut *self.store, tree: tree as u8 }
     }
 
     /// What all have answered. Without one of them there is no access.
@@ -148,7 +147,7 @@ impl MappedArray {
         requests: Vec<Request>,
         read: impl Fn(Said) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, Error> {
-        let mut servers = self.servers(tree)?;
+        let mut servers = self.servers(tree);
         let said: Vec<_> = ask(&mut servers, requests).into_iter().map(read).collect();
         servers::check_not_fenced(&servers, &said)?;
         servers::all(&servers, said, &all_are_needed())
@@ -244,8 +243,8 @@ impl MappedArray {
         let writes = of_tree.writes(&slot, &mut coins);
         let writes: Vec<_> =
             writes.into_iter().map(|write| Request::Write { at, block: write.block }).collect();
-        let mut servers = self.servers(tree)?;
-        servers.begin_to_try();
+        let mut servers = self.servers(tree);
+        servers.begin_retries();
         let said = ask(&mut servers, writes.clone());
         let mut said: Vec<_> = said.into_iter().map(servers::done).collect();
         // A server that was started again since the select does not know the query any more. It

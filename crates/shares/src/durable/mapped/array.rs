@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use oblivio_core::durable::section::{check_range, strange};
-use oblivio_core::durable::{AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use oblivio_core::durable::{
+    AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want, WrongServers,
+};
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
 use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
 use oblivio_core::seal::BlockSealer;
-use oblivio_core::store::{BucketStore, WrongServers};
+use oblivio_core::store::BucketStore;
 use oblivio_core::{Error, MasterKey};
 use rand_core::CryptoRng;
 
@@ -28,6 +30,7 @@ use crate::field::Gf256;
 use crate::message::Point;
 use crate::recursive::Levels;
 use crate::recursive::mapped_tree::MappedTree;
+use crate::servers::AnyServers;
 
 /// An S³ORAM of a volume, with its position map in smaller trees.
 pub(in crate::durable) struct MappedArray {
@@ -35,7 +38,7 @@ pub(in crate::durable) struct MappedArray {
     pub(super) levels: Levels,
     /// What asks each of them, the data first.
     pub(super) trees: Vec<MappedTree<Gf256>>,
-    pub(super) store: AnyStore,
+    pub(super) store: AnyServers,
     pub(in crate::durable) sealer: BlockSealer,
     pub(super) labels: Labels,
     pub(super) known: Known,
@@ -61,13 +64,13 @@ impl MappedArray {
         levels: &Levels,
         key: &MasterKey,
         trees: &[TreeId],
-        mut store: AnyStore,
+        store: AnyStore,
         known: Known,
     ) -> Result<Self, Error> {
         if !trees.is_empty() {
             return Err(impossible("the scheme has no trees of buckets"));
         }
-        servers::of(&mut store, params.parties.servers())?;
+        let store = servers::of(store, params.parties.servers())?;
         let trees = levels.iter().map(|level| MappedTree::new(params.parties, *level));
         let trees = trees.collect::<Result<_, _>>().map_err(|it| impossible(it.to_string()))?;
         let (sealer, accesses) = (BlockSealer::new(key), known.accesses());
@@ -125,7 +128,7 @@ impl Durable for MappedArray {
     }
 
     fn into_store(self: Box<Self>) -> AnyStore {
-        self.store
+        Box::new(self.store)
     }
 
     fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
@@ -147,7 +150,7 @@ impl Durable for MappedArray {
         let (kept, parties) = (self.known.point_after(self.kept), self.params.parties);
         (0..self.trees.len()).try_for_each(|tree| {
             let shape = self.levels.level(tree).tree;
-            standing::check_not_set_back(&mut self.servers(tree)?, parties, shape, kept)
+            standing::check_not_set_back(&mut self.servers(tree), parties, shape, kept)
         })
     }
 
@@ -259,7 +262,7 @@ impl Durable for MappedArray {
         for (tree, told) in told.into_iter().enumerate() {
             if told.iter().filter(|told| told.is_ok()).count() <= self.params.parties.colluding() {
                 let advice = "Most servers have to say how far they are";
-                let servers = self.servers(tree)?;
+                let servers = self.servers(tree);
                 return Err(servers::failure(&servers, servers::parted(told).1, advice));
             }
         }

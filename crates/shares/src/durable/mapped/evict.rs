@@ -1,6 +1,5 @@
 //! The eviction of one of the trees: what it moves follows from what slots of two paths say.
 
-use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, Leaf};
 
 use super::super::coins::eviction_turn;
@@ -14,6 +13,7 @@ use super::array::MappedArray;
 use crate::client::ClientError;
 use crate::message::{Evict, Point, Request};
 use crate::recursive::Answers;
+use crate::servers::ShareServers;
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
@@ -40,7 +40,7 @@ impl OfMapped<'_> {
         let bytes = level.tree.path_slots() * level.metadata_elements;
         let parties = self.array.params.parties;
         let asked = vec![Some(Request::Metadata { at, leaf }); parties.servers()];
-        let said = ask_some(&mut self.servers()?, asked).into_iter().flatten();
+        let said = ask_some(&mut self.servers(), asked).into_iter().flatten();
         let (shares, failed) = servers::parted(said.map(|said| servers::share(said, bytes)));
         if !failed.is_empty() {
             return Ok(Err(failed));
@@ -58,7 +58,7 @@ impl Evicts for OfMapped<'_> {
         self.array.levels.level(self.tree).tree
     }
 
-    fn servers(&mut self) -> Result<InTree<'_>, Error> {
+    fn servers(&mut self) -> InTree<'_> {
         self.array.servers(self.tree)
     }
 
@@ -66,9 +66,9 @@ impl Evicts for OfMapped<'_> {
         &mut self.parts
     }
 
-    fn trust(&mut self) -> Result<(&dyn ShareServers, &mut Trust), Error> {
-        let MappedArray { store, trust, params, .. } = &mut *self.array;
-        Ok((servers::of(store, params.parties.servers())?, trust))
+    fn trust(&mut self) -> (&dyn ShareServers, &mut Trust) {
+        let MappedArray { store, trust, .. } = &mut *self.array;
+        (&**store, trust)
     }
 
     fn has_met(&mut self) -> &mut bool {

@@ -1,18 +1,18 @@
 //! How far servers are in each of the trees, and what they are told to be.
 
-use oblivio_core::store::ShareServers;
 use oblivio_core::{Error, ErrorKind};
 
 use super::super::servers::{self, ask};
 use super::super::standing::{self, Standing, Told, is_old};
 use super::array::MappedArray;
 use crate::message::{Point, Request};
+use crate::servers::ShareServers;
 
 impl MappedArray {
     /// What each server is told to be in a tree.
     fn setups(&mut self, tree: usize) -> Result<Vec<Request>, Error> {
         let (numbers, shape) = (self.params.parties.numbers(), self.params.trees()[tree]);
-        let servers = self.servers(tree)?;
+        let servers = self.servers(tree);
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
         Ok(numbers.map(|number| Request::Setup(shape.setup(number, keys.clone()))).collect())
     }
@@ -22,7 +22,7 @@ impl MappedArray {
         let advice = "A new volume needs all of its servers, with nothing on them";
         for tree in 0..self.trees.len() {
             let requests = self.setups(tree)?;
-            let mut servers = self.servers(tree)?;
+            let mut servers = self.servers(tree);
             let said = ask(&mut servers, requests);
             servers::all(&servers, said.into_iter().map(servers::done), advice)?;
             let told = servers::epochs(&mut servers);
@@ -34,7 +34,7 @@ impl MappedArray {
                 ));
             }
         }
-        let mut servers = self.servers(0)?;
+        let mut servers = self.servers(0);
         let met = vec![Request::Meet; servers.count()];
         let met = ask(&mut servers, met);
         let lacking = "Servers deal to each other: each needs all others in its list of peers, at an address where it reaches them";
@@ -45,13 +45,13 @@ impl MappedArray {
 
     /// How far all servers are in a tree.
     pub(super) fn epochs(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
-        Ok(servers::epochs(&mut self.servers(tree)?))
+        Ok(servers::epochs(&mut self.servers(tree)))
     }
 
     /// The same, and those that are something are told what they should be.
     fn tell(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
         let (setups, parties) = (self.setups(tree)?, self.params.parties);
-        standing::tell(&mut self.servers(tree)?, parties, setups)
+        standing::tell(&mut self.servers(tree), parties, setups)
     }
 
     /// Refuses servers that are named in another order than that in which the array was made.
@@ -69,7 +69,7 @@ impl MappedArray {
         for tree in 0..self.trees.len() {
             let (told, shape) = (ask(self, tree)?, self.levels.level(tree).tree);
             let parties = self.params.parties;
-            let servers = self.servers(tree)?;
+            let servers = self.servers(tree);
             servers::check_not_fenced(&servers, &told)?;
             is_any_old |= is_old(&servers, parties, shape, &told, seen_max)?;
             all.push(told);
@@ -96,7 +96,7 @@ impl MappedArray {
         for (tree, told) in told.into_iter().enumerate() {
             let shape = self.levels.level(tree).tree;
             let standing = Standing::of(parties, shape, told, kept);
-            standing.parts.check_enough(&self.servers(tree)?, parties)?;
+            standing.parts.check_enough(&self.servers(tree), parties)?;
             done.push(standing.done);
         }
         self.done = Some(done.clone());

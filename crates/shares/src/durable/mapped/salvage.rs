@@ -7,7 +7,6 @@ use zeroize::Zeroizing;
 use super::super::agreed::{Agreed, Points, Roots};
 use super::super::in_tree::InTree;
 use super::super::left::{Held, Left};
-use super::super::servers;
 use super::array::MappedArray;
 use super::walk::{Found, Opener};
 use crate::message::Point;
@@ -80,7 +79,7 @@ impl MappedArray {
         let blocks = self.params.blocks;
         let mut salvaged = Salvaged { found: Bits::new(blocks), doubtful: Bits::new(blocks) };
         let points = self.points(0);
-        if let Some(of_data) = points.last(&mut self.servers(0)?, None, damaged) {
+        if let Some(of_data) = points.last(&mut self.servers(0), None, damaged) {
             let mut read = 0;
             let mut next = || {
                 read += 1;
@@ -89,7 +88,7 @@ impl MappedArray {
             let (is_whole, told) =
                 self.salvage_at(&of_data, None, &mut salvaged, each, damaged, &mut next)?;
             // All trees once more, for what was not found: the map of the later point would refuse what was held before it.
-            if !is_whole && let Some(earlier) = points.before(&of_data, &mut self.servers(0)?) {
+            if !is_whole && let Some(earlier) = points.before(&of_data, &mut self.servers(0)) {
                 let later = Some(&told);
                 self.salvage_at(&earlier, later, &mut salvaged, each, &mut |_| (), &mut || ())?;
             }
@@ -125,7 +124,7 @@ impl MappedArray {
                 if !self.read_all((tree, &agreed), take, damaged, next)? {
                     // An eviction loses and makes nothing.
                     let of_tree = self.points(tree);
-                    let earlier = of_tree.before(&agreed, &mut self.servers(tree)?);
+                    let earlier = of_tree.before(&agreed, &mut self.servers(tree));
                     let earlier = earlier.filter(|_| agreed.at.written == 0);
                     is_whole &= match earlier {
                         Some(earlier) => {
@@ -174,7 +173,7 @@ impl MappedArray {
     /// lack, and the map would call them older for it.
     fn agreed_beside(&mut self, tree: usize, data_at: Point) -> Result<Option<Agreed>, Error> {
         let points = self.points(tree);
-        let servers = &mut self.servers(tree)?;
+        let servers = &mut self.servers(tree);
         // What is wrong with servers was said for the data.
         let last = points.last(servers, None, &mut |_| ());
         let is_further = |at: Point| {
@@ -208,8 +207,7 @@ impl MappedArray {
             Ok(None) => Held::Nothing,
             Err(_) => Held::Damaged,
         };
-        let servers = servers::of(store, parties.servers())?;
-        let servers = &mut InTree { servers, tree: tree as u8 };
+        let servers = &mut InTree { servers: &mut **store, tree: tree as u8 };
         Ok(left.read(servers, &held, take, damaged, progress))
     }
 }

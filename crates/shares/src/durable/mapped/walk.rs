@@ -85,7 +85,7 @@ impl MappedArray {
         for bucket in buckets_with_slots(level.tree, at) {
             let in_bucket = slots(level.tree, at, bucket);
             for run in Slots::runs(bucket, in_bucket, Slots::at_once(slot_bytes)) {
-                let mut servers = self.servers(tree)?;
+                let mut servers = self.servers(tree);
                 let fetched = fetch(&mut servers, &all, at, run, slot_bytes);
                 if !fetched.failed.is_empty() {
                     return Err(servers::failure(&servers, fetched.failed, BRING_BACK));
@@ -119,15 +119,12 @@ impl MappedArray {
         let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);
         let wrong =
             fetched.wrong(self.params.parties, place, &sealed, is_sound).unwrap_or_default();
-        let named =
-            servers::of(&mut self.store, self.params.parties.servers()).and_then(|servers| {
-                self.trust.found_wrong(servers, &wrong)?;
-                Ok(wrong.first().map(|wrong| servers.name(usize::from(*wrong) - 1)))
-            });
-        match named {
-            Ok(Some(name)) => does_not_fit(&name),
-            Ok(None) => self.corrupt(DO_NOT_FIT),
-            Err(error) => error,
+        if let Err(error) = self.trust.found_wrong(&*self.store, &wrong) {
+            return error;
+        }
+        match wrong.first() {
+            Some(wrong) => does_not_fit(&self.store.name(usize::from(*wrong) - 1)),
+            None => self.corrupt(DO_NOT_FIT),
         }
     }
 

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
-use oblivio_core::store::{Answered, BucketStore, Capabilities, Fill, Patience, ShareServers};
+use oblivio_core::store::{BucketStore, Capabilities, Fill};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Folder, Host, Mailbox, Peers, ShareFile};
 use oblivio_shares::message::{Answer, Request};
+use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers};
 use oblivio_testkit::crash::CrashStore;
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
@@ -115,6 +116,8 @@ impl Hosts {
 pub(crate) struct OnServers {
     pub(crate) records: CrashStore,
     pub(crate) hosts: Hosts,
+    /// A superblock that some servers hold instead, and whether more of them do.
+    pub(crate) other: Option<(Vec<u8>, bool)>,
 }
 
 /// An answer to which a server has added something, if it is what it has selected.
@@ -133,7 +136,7 @@ impl ShareServers for OnServers {
         self.hosts.hosts.lock().unwrap().len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<Answered>> {
+    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<ServerAnswer>> {
         // As a store does whose servers have lost their client.
         if self.records.world().is_off() {
             let gone = || Err(StoreError::new(StoreErrorKind::Unreachable, "it is off"));
@@ -159,7 +162,7 @@ impl ShareServers for OnServers {
         })
     }
 
-    fn begin_to_try(&mut self) {}
+    fn begin_retries(&mut self) {}
 
     fn wait_for_missing(&mut self) {}
 
@@ -193,15 +196,28 @@ impl BucketStore for OnServers {
         self.records.read(pieces)
     }
 
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        let Self { records, other, .. } = self;
+        records.read_candidates(pieces, &mut |i, value| {
+            let mut values = vec![value];
+            if let Some((other, is_first)) = other
+                && value.len() == other.len()
+            {
+                values.insert(usize::from(!*is_first), other);
+            }
+            values.iter().for_each(|value| each(i, value));
+        })
+    }
+
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.records.write(pieces, fill)
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.records.flush()
-    }
-
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        Some(self)
     }
 }

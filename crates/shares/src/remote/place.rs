@@ -2,7 +2,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | `HOST:PORT` | of each server, from 3 to 7 of them, as in [`RemotePlace`](crate::RemotePlace). Their order is that of their numbers |
+//! | `HOST:PORT` | of each server, from 3 to 7 of them, as in [`RemotePlace`](oblivio_store::RemotePlace). Their order is that of their numbers |
 //! | `/NAME` | what the volume is called among those of the client, on each of them |
 //! | `server=` | the public key of each, in the same order |
 //! | `key=` | the file of the client's private key |
@@ -17,13 +17,13 @@ use oblivio_wire::Invalid;
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::message::check_name;
 
-use crate::remote_place::{
+use super::{SERVERS_MAX, SERVERS_MIN};
+use oblivio_store::remote_place::{
     NO_KEY, host_and_port, parameters, path, public_key, shown_address, shown_key, shown_path,
 };
-use crate::shares::{SERVERS_MAX, SERVERS_MIN};
 
 /// What stands before `://`.
-pub(crate) const SCHEME: &str = "shares";
+pub(super) const SCHEME: &str = "shares";
 
 /// A volume on share servers, and the keys of all sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl SharesPlace {
     ///
     /// # Errors
     /// A sentence that says what is missing or strange. It repeats nothing.
-    pub(crate) fn parse(rest: &[u8]) -> Result<Self, String> {
+    pub fn parse(rest: &[u8]) -> Result<Self, String> {
         let rest = str::from_utf8(rest)
             .map_err(|_| format!("{SCHEME}:// goes with text: escape what is none in key="))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));

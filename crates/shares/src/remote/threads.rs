@@ -5,7 +5,7 @@ use std::thread;
 
 use oblivio_core::{StoreError, StoreErrorKind};
 
-use crate::error::{OpenError, OpenErrorKind};
+use oblivio_store::{OpenError, OpenErrorKind};
 
 /// Nothing came of a thread.
 pub(super) enum NoAnswer {

@@ -6,8 +6,8 @@ use oblivio_core::store::BucketStore;
 
 use super::opening::{Failures, at_once, check, check_has_volume, names};
 use super::{ShareServer, SharedStore};
-use crate::error::{OpenError, OpenErrorKind};
-use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::remote::{RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::{OpenError, OpenErrorKind};
 
 impl SharedStore {
     /// Opens a volume to write, to make the server at this place anew, counted from 0. As many others as may collude and one more have to be there. Whoever has the volume open is

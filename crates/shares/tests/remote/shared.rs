@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use oblivio_conformance::{check_durable_store, check_store};
 use oblivio_core::geometry::BucketId;
-use oblivio_core::store::{
-    BucketStore, Frames, LevelShape, Part, Patience, Piece, Span, TreeId, TreeShape,
-};
+use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
-use oblivio_store::shares::{ShareServer, SharedStore};
+use oblivio_shares::remote::{ShareServer, SharedStore};
+use oblivio_shares::servers::{Patience, ShareServers};
 use oblivio_store::{OpenErrorKind, RemoteMode, RemoteOptions};
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Moment;
@@ -100,8 +99,8 @@ fn be_there(servers: &[&Server], is_there: bool) {
 fn wait_until_missing(store: &mut SharedStore, count: usize) {
     let until = Moment::now().after(Duration::from_secs(30));
     while store.missing() != count && until.left().is_some() {
-        let servers = store.servers().unwrap();
-        servers.begin_to_try();
+        let servers = &mut *store;
+        servers.begin_retries();
         servers.wait_for_missing();
     }
     assert_eq!(store.missing(), count);
@@ -206,9 +205,9 @@ fn a_server_that_comes_back_gets_what_it_has_missed_before_it_counts() {
     });
     let until = Moment::now().after(Duration::from_secs(30));
     while one.world().dials < dials + 2 && until.left().is_some() {
-        let servers = store.servers().unwrap();
+        let servers = &mut store;
         servers.wait_for_missing();
-        servers.begin_to_try();
+        servers.begin_retries();
     }
     assert_eq!((one.world().dials >= dials + 2, store.missing()), (true, 1));
     one.plan(|_, _| Deed::Do);
@@ -253,7 +252,7 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     let message = |text: &str| Some(text.as_bytes().to_vec());
     let bytes = |answered: Option<_>| -> Vec<u8> { Result::unwrap(answered.unwrap()) };
     servers[1].plan(|n, _| if n == 0 { Deed::CutAnswer } else { Deed::Do });
-    let shared = store.servers().unwrap();
+    let shared = &mut store;
     let mut answered = shared.ask(vec![message("a"), message("b"), None], Patience::Short);
     assert!(answered.pop().unwrap().is_none());
     assert_eq!(bytes(answered.pop().unwrap()), b"b computed");
@@ -285,7 +284,7 @@ fn a_server_that_works_says_so() {
     let mut computed = |server: &Server, deed: fn() -> Deed| {
         let dials = server.world().dials;
         server.plan(move |n, _| if n == 0 { deed() } else { Deed::Do });
-        let shared = store.servers().unwrap();
+        let shared = &mut store;
         let answered =
             shared.ask(vec![Some(b"a".to_vec()), None, None], Patience::Long).swap_remove(0);
         assert_eq!(answered.unwrap().unwrap(), b"a computed");
@@ -313,7 +312,7 @@ fn a_server_that_says_for_ever_that_it_works_is_gone() {
             _ => Deed::Do,
         });
         let asked = vec![Some(b"a".to_vec()), None, None];
-        store.servers().unwrap().ask(asked, patience).swap_remove(0).unwrap()
+        store.ask(asked, patience).swap_remove(0).unwrap()
     };
     assert_eq!(ask(30, Patience::Long).unwrap(), b"a computed");
     // What was answered meanwhile counts from its own beginning.
@@ -347,8 +346,8 @@ fn a_server_that_is_missing_is_called_seldom_beside_others_and_often_if_it_is_wa
     servers[3].plan(|_, _| Deed::Do);
     let until = Moment::now().after(Duration::from_secs(2));
     while store.missing() > 0 && until.left().is_some() {
-        store.servers().unwrap().begin_to_try();
-        store.servers().unwrap().wait_for_missing();
+        store.begin_retries();
+        store.wait_for_missing();
     }
     assert_eq!(store.missing(), 0);
 }
@@ -368,7 +367,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert!(!condition.damage.iter().any(|it| it.contains("is missing")), "{condition:?}");
     assert_eq!(read(&mut store), Ok(1));
     write(&mut store, 2).unwrap();
-    let mut answered = store.servers().unwrap().ask(vec![Some(vec![]); 5], Patience::Short);
+    let mut answered = store.ask(vec![Some(vec![]); 5], Patience::Short);
     let error = answered.swap_remove(1).unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     assert!(error.to_string().starts_with("it is missing: "), "{error}");
@@ -379,8 +378,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert_eq!(write(&mut store, 3), Err(StoreErrorKind::Unreachable));
     assert_eq!(store.missing(), 3);
     let dials = servers[0].world().dials;
-    (0..10)
-        .for_each(|_| drop(store.servers().unwrap().ask(vec![Some(vec![]); 5], Patience::Short)));
+    (0..10).for_each(|_| drop(store.ask(vec![Some(vec![]); 5], Patience::Short)));
     assert_eq!(servers[0].world().dials, dials);
     drop(store);
     be_there(&[0, 1, 4], true);
@@ -487,7 +485,7 @@ fn what_is_left_on_enough_servers_is_opened() {
     servers[2].world().is_unreachable = true;
     let (mut store, _) = left(&servers).unwrap();
     assert_eq!((read(&mut store), store.missing()), (Ok(1), 1));
-    let mut answered = store.servers().unwrap().ask(vec![Some(vec![]); 3], Patience::Short);
+    let mut answered = store.ask(vec![Some(vec![]); 3], Patience::Short);
     assert!(answered.pop().flatten().unwrap().is_err());
     assert!(answered.into_iter().all(|answered| answered.unwrap().is_ok()));
     drop(store);
@@ -516,7 +514,7 @@ fn servers_that_are_gone_are_waited_for_together() {
         |store| assert_eq!(write(store, 1), Err(StoreErrorKind::Unreachable)),
         |store| assert_eq!(read(store), Err(StoreErrorKind::Unreachable)),
         |store| {
-            let servers = store.servers().unwrap();
+            let servers = &mut *store;
             let answered = servers.ask(vec![Some(vec![1]); 5], Patience::Short);
             assert!(answered.iter().all(|answered| answered.as_ref().unwrap().is_err()));
         },
@@ -541,10 +539,10 @@ fn links_between_servers_are_waited_for_as_long_as_servers_are() {
     let servers = servers::<3>();
     let options = options().with_retry_for(Duration::from_millis(200));
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
-    let servers = store.servers().unwrap();
+    let servers = &mut store;
     for _ in 0..2 {
         let until = Moment::now().after(Duration::from_millis(200));
-        servers.begin_to_try();
+        servers.begin_retries();
         let waited = (1..).take_while(|failed| servers.wait_for_links(*failed)).count();
         assert!((2..5).contains(&waited) && until.left().is_none());
     }
@@ -559,7 +557,7 @@ fn whoever_opens_the_volume_fences_off_whoever_had_it() {
     write(&mut new, 2).unwrap();
     assert_eq!(write(&mut old, 3), Err(StoreErrorKind::Fenced));
     assert_eq!(read(&mut old), Err(StoreErrorKind::Fenced));
-    let answered = old.servers().unwrap().ask(vec![Some(vec![]), None, None], Patience::Short);
+    let answered = old.ask(vec![Some(vec![]), None, None], Patience::Short);
     let error = answered.into_iter().next().flatten().unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Fenced);
     assert_eq!(read(&mut new), Ok(2));

@@ -15,7 +15,7 @@
 //!
 //! # Which servers may be missing
 //! 2 *t* + 1 servers are enough to go on. A server that could not be reached for as long as is
-//! [tried](crate::RemoteOptions::retry_for) is *missing*: no call waits for it, and it is called
+//! [tried](oblivio_store::RemoteOptions::retry_for) is *missing*: no call waits for it, and it is called
 //! again from time to time, while others answer.
 //!
 //! A server that comes back gets every record that this store has written since it was opened,
@@ -25,33 +25,38 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `opening` | all servers, made or opened at once |
+//! | `place` | where a volume is: `shares://…` |
+//! | `opener` | from there to the servers |
+//! | `retry` | how long is waited for servers |
 //! | `repair` | one of them, made anew |
 //! | `server` | one of them, which is there or missing |
 //! | `threads` | something with every server at the same time |
 //! | `votes` | what they say of records, and which of it counts |
 //! | `written` | what was written, for servers that come back |
 
+mod opener;
 mod opening;
+mod place;
 mod repair;
+mod retry;
 mod server;
 mod threads;
 mod votes;
 mod written;
 
-use std::time::Duration;
-use std::{mem, thread};
+use std::mem;
 
 use oblivio_core::error::join_failures;
 use oblivio_core::store::{
-    Answered, BucketStore, Capabilities, Fill, Frames, Patience, Piece, SealedTrip, ShareServers,
-    TreeId, TreeShape,
+    BucketStore, Capabilities, Fill, Frames, Piece, SealedTrip, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_store::{Asking, Dial, RemoteStore, absent};
 use oblivio_wire::keys::PublicKey;
-use oblivio_wire::link::Moment;
 
-use crate::places;
-use crate::remote::{Asking, Dial, RemoteStore};
+use crate::servers::{Patience, ServerAnswer, ShareServers};
+pub use place::{SharesAddress, SharesPlace};
+use retry::RetryPolicy;
 use server::Server;
 use threads::{NoAnswer, all_at_once};
 use votes::Votes;
@@ -61,16 +66,6 @@ use written::Written;
 pub const SERVERS_MIN: usize = 3;
 /// The most servers.
 pub const SERVERS_MAX: usize = 7;
-
-/// Before it is looked again whether a server that is waited for has come back.
-const MISSING_PAUSE: Duration = Duration::from_millis(50);
-
-/// The first pause before something is tried again that failed because of a link. Each further
-/// pause is twice as long.
-const LINKS_PAUSE_MIN: Duration = Duration::from_millis(50);
-
-/// The longest one. Servers that are restarted again and again may be there for moments alone.
-const LINKS_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// What reaches a server, each time that it has to be reached anew.
 pub type Dialing = Box<dyn Fn() -> Box<dyn Dial> + Send>;
@@ -100,8 +95,7 @@ pub struct SharedStore {
     /// It is opened to make a server anew.
     is_repair: bool,
     failure: Option<Failure>,
-    /// Since when something is tried again where links are missing.
-    tries_since: Moment,
+    retries: RetryPolicy,
     votes: Votes,
     /// The servers that did not answer a read of records since the store was opened, and why.
     silent: Vec<(usize, String)>,
@@ -145,10 +139,6 @@ impl SharedStore {
         }))
     }
 
-    fn retry_for(&self) -> Duration {
-        self.servers.first().map(Server::retry_for).unwrap_or_default()
-    }
-
     /// Begins a call. Servers that have come back take part in it, after they got what they missed.
     fn begin_call(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
@@ -189,7 +179,7 @@ impl SharedStore {
             let part = self.shape(piece.tree)?.level_of(piece.bucket)?.part(piece.part);
             part.map(|(_, bytes)| bytes as usize)
         };
-        pieces.iter().map(|piece| length(piece).ok_or_else(|| places::absent(piece))).collect()
+        pieces.iter().map(|piece| length(piece).ok_or_else(|| absent(piece))).collect()
     }
 
     /// The votes that a value needs: one of the servers that say it is honest.
@@ -265,8 +255,8 @@ impl SharedStore {
     fn wait_for_all(
         &mut self,
         asked: Vec<Option<Result<Asking, StoreError>>>,
-    ) -> Vec<Option<Answered>> {
-        let mut answered: Vec<Option<Answered>> = Vec::with_capacity(asked.len());
+    ) -> Vec<Option<ServerAnswer>> {
+        let mut answered: Vec<Option<ServerAnswer>> = Vec::with_capacity(asked.len());
         let mut left = Vec::new();
         for (i, (server, asked)) in self.servers.iter_mut().zip(asked).enumerate() {
             let waited = match asked {
@@ -373,10 +363,6 @@ impl BucketStore for SharedStore {
         // Every server that is there has all that was written, and enough of them have to be.
         self.all_do(RemoteStore::flush)
     }
-
-    fn servers(&mut self) -> Option<&mut dyn ShareServers> {
-        Some(self)
-    }
 }
 
 impl ShareServers for SharedStore {
@@ -384,7 +370,11 @@ impl ShareServers for SharedStore {
         self.servers.len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, patience: Patience) -> Vec<Option<Answered>> {
+    fn ask(
+        &mut self,
+        messages: Vec<Option<Vec<u8>>>,
+        patience: Patience,
+    ) -> Vec<Option<ServerAnswer>> {
         assert_eq!(messages.len(), self.servers.len(), "a place for each server");
         if let Err(error) = self.begin_call() {
             let told = || StoreError::new(error.kind(), error.to_string());
@@ -406,22 +396,19 @@ impl ShareServers for SharedStore {
         answered
     }
 
-    fn begin_to_try(&mut self) {
-        self.tries_since = Moment::now();
+    fn begin_retries(&mut self) {
+        self.retries.begin();
     }
 
     fn wait_for_missing(&mut self) {
-        let until = self.tries_since.after(self.retry_for());
-        while self.begin_call().is_ok() && self.missing() > 0 && until.left().is_some() {
+        while self.begin_call().is_ok() && self.missing() > 0 && !self.retries.is_over() {
             self.servers.iter_mut().for_each(Server::is_waited_for);
-            thread::sleep(MISSING_PAUSE);
+            self.retries.pause();
         }
     }
 
     fn wait_for_links(&mut self, failed: u32) -> bool {
-        let left = self.tries_since.after(self.retry_for()).left();
-        let pause = LINKS_PAUSE_MIN.saturating_mul(2_u32.saturating_pow(failed - 1));
-        left.map(|left| thread::sleep(pause.min(LINKS_PAUSE_MAX).min(left))).is_some()
+        self.retries.back_off(failed)
     }
 
     fn key(&self, server: usize) -> [u8; 32] {

@@ -2,14 +2,13 @@
 
 use oblivio_core::error::join_failures;
 use oblivio_core::store::TreeShape;
-use oblivio_wire::link::Moment;
 
+use super::retry::RetryPolicy;
 use super::server::{Server, name};
 use super::threads::all_at_once;
 use super::{SERVERS_MAX, SERVERS_MIN, ShareServer, SharedStore};
-use crate::error::{OpenError, OpenErrorKind};
-use crate::opener::{Condition, Remains};
-use crate::remote::{RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::{Condition, Dial, Remains, RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::{OpenError, OpenErrorKind};
 
 impl SharedStore {
     /// Makes a new volume with trees of these shapes for records on every server, `TreeId(0)` first, and opens it to write. `colluding` of them may put
@@ -179,7 +178,7 @@ impl SharedStore {
         failures.into_error().map_or(Ok(found), Err)
     }
 
-    /// What there is of a volume on each of the servers, as [`Location::remains`](crate::Location::remains) says.
+    /// What there is of a volume on each of the servers, as [`Location::remains`](oblivio_store::Location::remains) says.
     ///
     /// # Errors
     /// When there is nothing on any of them, one is in use, refuses, or cannot be reached.
@@ -239,6 +238,7 @@ impl SharedStore {
         options: RemoteOptions,
         mode: RemoteMode,
     ) -> Self {
+        let retry_for = options.retry_for;
         let servers = servers.into_iter().zip(opened).zip(1..);
         let servers = servers.map(|((server, opened), number)| {
             Server::new(number, server, options.clone(), mode, opened)
@@ -251,7 +251,7 @@ impl SharedStore {
             is_read_only: matches!(mode, RemoteMode::Read { .. } | RemoteMode::Look),
             is_repair: false,
             failure: None,
-            tries_since: Moment::now(),
+            retries: RetryPolicy::new(retry_for),
             votes: Default::default(),
             silent: Vec::new(),
             written: Default::default(),
@@ -284,7 +284,7 @@ impl Failures {
 /// Does something with every server, on a thread for each: one that does not answer keeps nobody waiting for the others.
 pub(super) fn at_once<'s, T: Send>(
     servers: impl IntoIterator<Item = &'s ShareServer>,
-    act: impl Fn(Box<dyn crate::Dial>) -> Result<T, OpenError> + Sync,
+    act: impl Fn(Box<dyn Dial>) -> Result<T, OpenError> + Sync,
 ) -> Vec<Result<T, OpenError>> {
     let act = &act;
     let acts = servers.into_iter().map(|server| {

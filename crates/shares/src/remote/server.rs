@@ -2,24 +2,19 @@
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
-use std::time::Duration;
 
-use oblivio_core::store::{Answered, BucketStore, Patience, Piece, TreeShape};
+use oblivio_core::store::{BucketStore, Piece, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_store::{
+    Asking, Condition, OpenError, OpenErrorKind, RemoteMode, RemoteOptions, RemoteStore,
+};
 use oblivio_wire::keys::PublicKey;
 use oblivio_wire::link::Moment;
 
+use super::retry::{CALLED_EVERY, CALLED_SOON};
 use super::written::Written;
 use super::{Dialing, ShareServer};
-use crate::error::{OpenError, OpenErrorKind};
-use crate::opener::Condition;
-use crate::remote::{Asking, RemoteMode, RemoteOptions, RemoteStore};
-
-/// How long after one attempt a server that is missing is called again.
-const CALLED_EVERY: Duration = Duration::from_secs(3);
-
-/// The same, while nothing else can be done.
-const CALLED_SOON: Duration = Duration::from_millis(250);
+use crate::servers::{Patience, ServerAnswer};
 
 pub(super) struct Server {
     name: String,
@@ -64,11 +59,6 @@ impl Server {
 
     pub(super) fn key(&self) -> PublicKey {
         self.key
-    }
-
-    /// How long it is tried to reach it.
-    pub(super) fn retry_for(&self) -> Duration {
-        self.options.retry_for
     }
 
     pub(super) fn is_missing(&self) -> bool {
@@ -207,11 +197,15 @@ impl Server {
         message: Vec<u8>,
         patience: Patience,
     ) -> Result<Asking, StoreError> {
-        self.answer_unnamed(|store| store.begin_to_compute(message, patience))
+        let works_within = match patience {
+            Patience::Short => self.options.works_within,
+            Patience::Long => self.options.works_long_within,
+        };
+        self.answer_unnamed(|store| store.begin_to_compute(message, works_within))
     }
 
     /// As [`Self::begin_to_compute`].
-    pub(super) fn wait_for_computed(&mut self, asking: Asking) -> Answered {
+    pub(super) fn wait_for_computed(&mut self, asking: Asking) -> ServerAnswer {
         self.answer_unnamed(|store| store.wait_for_computed(asking).map(Vec::from))
     }
 

@@ -1,0 +1,247 @@
+//! Where a volume is: on any store, or on share servers.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use oblivio_core::store::TreeShape;
+use oblivio_shares::remote::{SharedStore, SharesPlace};
+use oblivio_store::location::shares_url;
+use oblivio_store::{
+    BoxedStore, InvalidLocation, OpenError, OpenErrorKind, OpenedStore, Remains, RemoteMode,
+    StoreKind, StoreOptions,
+};
+
+/// Where a volume is.
+///
+/// What [`Display`](fmt::Display) shows is a location again: the same one, if its path is text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// A file, a bucket server, or a stripe over several.
+    Store(oblivio_store::Location),
+    /// A volume on share servers: `shares://…`.
+    Shares(Box<SharesPlace>),
+}
+
+impl From<oblivio_store::Location> for Location {
+    fn from(store: oblivio_store::Location) -> Self {
+        Self::Store(store)
+    }
+}
+
+impl FromStr for Location {
+    type Err = InvalidLocation;
+
+    fn from_str(written: &str) -> Result<Self, InvalidLocation> {
+        Self::parse(OsStr::new(written))
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(store) => store.fmt(f),
+            Self::Shares(place) => place.fmt(f),
+        }
+    }
+}
+
+impl Location {
+    /// Parses a path or a URL. A path need not be text.
+    ///
+    /// # Errors
+    /// When it is empty, or a URL that names no storage.
+    pub fn parse(written: &OsStr) -> Result<Self, InvalidLocation> {
+        let Some(rest) = shares_url(written) else {
+            return oblivio_store::Location::parse(written).map(Self::Store);
+        };
+        let place = SharesPlace::parse(rest).map_err(InvalidLocation::new)?;
+        Ok(Self::Shares(Box::new(place)))
+    }
+
+    /// The files of this machine that it names: those of stores, and the keys of clients.
+    pub fn local_files(&self) -> Vec<&Path> {
+        match self {
+            Self::Store(store) => store.local_files(),
+            Self::Shares(place) => vec![place.key()],
+        }
+    }
+
+    /// The kind of storage.
+    pub fn kind(&self) -> StoreKind {
+        match self {
+            Self::Store(store) => store.kind(),
+            Self::Shares(place) => {
+                let (servers, colluding) = (place.servers().len(), place.colluding());
+                StoreKind::Shares { servers, colluding }
+            }
+        }
+    }
+
+    /// Makes new storage for trees of these shapes, `TreeId(0)` first.
+    ///
+    /// # Errors
+    /// Those of [`oblivio_store::Location::create`].
+    pub fn create(
+        &self,
+        shapes: &[TreeShape],
+        options: &StoreOptions,
+    ) -> Result<BoxedStore, OpenError> {
+        match self {
+            Self::Store(store) => store.create(shapes, options),
+            Self::Shares(place) => place.create(shapes, options),
+        }
+    }
+
+    /// Opens existing storage.
+    ///
+    /// # Errors
+    /// Those of [`oblivio_store::Location::open`].
+    pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+        match self {
+            Self::Store(store) => store.open(options),
+            Self::Shares(place) => place.open(options),
+        }
+    }
+
+    /// As [`oblivio_store::Location::open_without_header`].
+    ///
+    /// # Errors
+    /// Those of it.
+    pub fn open_without_header(
+        &self,
+        shapes: &[TreeShape],
+        options: &StoreOptions,
+    ) -> Result<Option<OpenedStore>, OpenError> {
+        match self {
+            Self::Store(store) => store.open_without_header(shapes, options),
+            Self::Shares(_) => Ok(None),
+        }
+    }
+
+    /// As [`oblivio_store::Location::look`].
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn look(&self, options: &StoreOptions) -> Result<Option<OpenedStore>, OpenError> {
+        match self {
+            Self::Store(store) => store.look(options),
+            Self::Shares(place) => {
+                let options = options.clone().with_read_only(true);
+                place.look(&options).map(Some)
+            }
+        }
+    }
+
+    /// Whether [`Self::create`] would find nothing there.
+    ///
+    /// # Errors
+    /// [`OpenErrorKind::Exists`] when something is there.
+    pub fn check_vacant(&self) -> Result<(), OpenError> {
+        match self {
+            Self::Store(store) => store.check_vacant(),
+            Self::Shares(place) => place.check_vacant(),
+        }
+    }
+
+    /// As [`oblivio_store::Location::remains`].
+    ///
+    /// # Errors
+    /// Those of it.
+    pub fn remains(&self) -> Result<Remains, OpenError> {
+        match self {
+            Self::Store(store) => store.remains(),
+            Self::Shares(place) => place.remains(),
+        }
+    }
+
+    /// Removes storage, whole or half made.
+    ///
+    /// # Errors
+    /// When there is nothing, or it cannot be removed.
+    pub fn remove(&self) -> Result<(), OpenError> {
+        match self {
+            Self::Store(store) => store.remove(),
+            Self::Shares(place) => place.remove(),
+        }
+    }
+
+    /// Opens share servers to rebuild one of them: see [`SharesPlace::open_to_repair`].
+    ///
+    /// # Errors
+    /// Those of it, and [`OpenErrorKind::WrongMembers`] if this is not on share servers.
+    pub fn open_to_repair(
+        &self,
+        server: usize,
+        mode: RemoteMode,
+        options: &StoreOptions,
+    ) -> Result<SharedStore, OpenError> {
+        match self {
+            Self::Shares(place) => place.open_to_repair(server, mode, options),
+            Self::Store(_) => {
+                let message = "only share servers hold shares: name a volume shares://…";
+                Err(OpenError::new(OpenErrorKind::WrongMembers, message))
+            }
+        }
+    }
+
+    /// As [`oblivio_store::Location::files_needed`].
+    ///
+    /// # Errors
+    /// When it cannot hold the shapes.
+    pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
+        match self {
+            Self::Store(store) => store.files_needed(shapes),
+            Self::Shares(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// As [`oblivio_store::Location::is_half_made`].
+    ///
+    /// # Errors
+    /// When it cannot hold the shapes.
+    pub fn is_half_made(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
+        match self {
+            Self::Store(store) => store.is_half_made(shapes),
+            Self::Shares(_) => Ok(false),
+        }
+    }
+
+    /// A file of another location that is also one of this, as it is called here.
+    pub fn in_common(&self, other: &Self) -> Option<&Path> {
+        match (self, other) {
+            (Self::Store(store), Self::Store(other)) => store.in_common(other),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oblivio_core::store::LevelShape;
+
+    use super::*;
+
+    #[test]
+    fn share_servers_are_one_place_and_no_members() {
+        let keys = ["AQ", "Ag", "Aw"].map(|first| format!("{first}{}=", "A".repeat(41))).join(",");
+        let url = format!("shares://one,two,three/disk?server={keys}&key=/k");
+        let location: Location = url.parse().unwrap();
+        assert_eq!(location.kind(), StoreKind::Shares { servers: 3, colluding: 1 });
+        assert_eq!(location.to_string().parse().as_ref(), Ok(&location));
+        let level = LevelShape {
+            buckets: 1,
+            slots: 0,
+            header_bytes: 8,
+            slots_offset: 8,
+            slot_bytes: 0,
+            bucket_bytes: 8,
+        };
+        let files = location.files_needed(&[TreeShape::new(vec![level])]).unwrap();
+        assert!(files.is_empty() && location.kind().scheme() == "shares");
+        let refused = format!("stripe:a,{url}").parse::<Location>().unwrap_err();
+        assert!(refused.to_string().contains("cannot name share servers"), "{refused}");
+        assert!("shares://one,two/disk".parse::<Location>().is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! From the place of a volume to its servers.
+
+use oblivio_core::durable::AnyStore;
+use oblivio_core::store::TreeShape;
+use oblivio_store::calling::{TlsDial, secret_key};
+use oblivio_store::opener::{no_direct, remote_mode, remote_options};
+use oblivio_store::remote_place::shown_address;
+use oblivio_store::{
+    Dial, OpenError, OpenErrorKind, OpenedStore, Remains, RemoteMode, StoreOptions,
+};
+
+use super::{ShareServer, SharedStore, SharesAddress, SharesPlace};
+use crate::servers::store_of;
+
+impl SharesPlace {
+    /// Makes a new volume with trees of these shapes for records, `TreeId(0)` first.
+    ///
+    /// # Errors
+    /// Those of [`SharedStore::create`], and a key that cannot be read.
+    pub fn create(
+        &self,
+        shapes: &[TreeShape],
+        options: &StoreOptions,
+    ) -> Result<AnyStore, OpenError> {
+        if options.direct {
+            return Err(no_direct());
+        }
+        let (servers, options) = (self.reached()?, remote_options(self.name(), options));
+        Ok(store_of(SharedStore::create(servers, shapes, self.colluding(), options)?))
+    }
+
+    /// Opens the volume.
+    ///
+    /// # Errors
+    /// Those of [`SharedStore::open`], and a key that cannot be read.
+    pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+        self.open_as(remote_mode(options)?, options)
+    }
+
+    /// Opens the volume to look at it, beside a client that has it open.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn look(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+        self.open_as(RemoteMode::Look, options)
+    }
+
+    fn open_as(&self, mode: RemoteMode, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
+        let servers = self.reached()?;
+        let may_be_cut_off = options.may_be_cut_off;
+        let options = remote_options(self.name(), options);
+        let open = if may_be_cut_off { SharedStore::open_what_is_left } else { SharedStore::open };
+        let (store, condition) = open(servers, mode, self.colluding(), options)?;
+        Ok(OpenedStore { store: store_of(store), condition })
+    }
+
+    /// Whether [`Self::create`] would find no volume there.
+    ///
+    /// # Errors
+    /// [`OpenErrorKind::Exists`] if a server has one.
+    pub fn check_vacant(&self) -> Result<(), OpenError> {
+        let name = self.name();
+        let Some(server) = SharedStore::look(&self.reached()?, name)? else { return Ok(()) };
+        let message = format!(
+            "{server} has a volume {name} of this client: choose another name, or remove what a \
+             creation that was interrupted has left (oblivio remove)"
+        );
+        Err(OpenError::new(OpenErrorKind::Exists, message))
+    }
+
+    /// What the servers have of the volume.
+    ///
+    /// # Errors
+    /// Those of [`SharedStore::remains`].
+    pub fn remains(&self) -> Result<Remains, OpenError> {
+        let options = remote_options(self.name(), &StoreOptions::default());
+        SharedStore::remains(&self.reached()?, &options)
+    }
+
+    /// Removes the volume from all servers.
+    ///
+    /// # Errors
+    /// Those of [`SharedStore::remove`].
+    pub fn remove(&self) -> Result<(), OpenError> {
+        SharedStore::remove(&self.reached()?, self.name())
+    }
+
+    /// Opens the volume to rebuild a server, counted from 0. With [`RemoteMode::Look`], the volume
+    /// may be in use, and nothing can be changed.
+    ///
+    /// # Errors
+    /// Those of [`SharedStore::open_to_repair`].
+    pub fn open_to_repair(
+        &self,
+        server: usize,
+        mode: RemoteMode,
+        options: &StoreOptions,
+    ) -> Result<SharedStore, OpenError> {
+        let options = remote_options(self.name(), options);
+        SharedStore::open_to_repair(self.reached()?, server, mode, self.colluding(), options)
+    }
+
+    /// The servers, and how each is reached.
+    fn reached(&self) -> Result<Vec<ShareServer>, OpenError> {
+        let key = secret_key(self.key())?;
+        let server = |SharesAddress { host, port, server }: &SharesAddress| {
+            let dial = TlsDial::new(&key, host, *port, *server)?;
+            let dialing = Box::new(move || Box::new(dial.clone()) as Box<dyn Dial>);
+            Ok(ShareServer { address: shown_address(host, *port), key: *server, dialing })
+        };
+        self.servers().iter().map(server).collect()
+    }
+}

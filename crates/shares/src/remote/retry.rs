@@ -1,0 +1,59 @@
+//! When servers that do not answer are called again, and for how long.
+
+use std::thread;
+use std::time::Duration;
+
+use oblivio_wire::link::Moment;
+
+/// How long after one attempt a missing server is called again.
+pub(super) const CALLED_EVERY: Duration = Duration::from_secs(3);
+
+/// The same while a caller waits for the server.
+pub(super) const CALLED_SOON: Duration = Duration::from_millis(250);
+
+/// The pause between two looks at a missing server.
+const MISSING_PAUSE: Duration = Duration::from_millis(50);
+
+/// The first pause after a failed link. Each further pause is twice as long.
+const LINKS_PAUSE_MIN: Duration = Duration::from_millis(50);
+
+/// The longest pause. A server that restarts again and again may be up only for a short time.
+const LINKS_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// How long one operation is retried.
+pub(super) struct RetryPolicy {
+    retry_for: Duration,
+    since: Moment,
+}
+
+impl RetryPolicy {
+    /// Retries an operation for this long, from now on.
+    pub(super) fn new(retry_for: Duration) -> Self {
+        Self { retry_for, since: Moment::now() }
+    }
+
+    /// The next operation begins.
+    pub(super) fn begin(&mut self) {
+        self.since = Moment::now();
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.since.after(self.retry_for).left()
+    }
+
+    /// Whether the time is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.left().is_none()
+    }
+
+    /// Pauses before the next look at a missing server.
+    pub(super) fn pause(&self) {
+        thread::sleep(MISSING_PAUSE);
+    }
+
+    /// Backs off after the `failed`-th failure in a row. Returns whether to retry.
+    pub(super) fn back_off(&self, failed: u32) -> bool {
+        let pause = LINKS_PAUSE_MIN.saturating_mul(2_u32.saturating_pow(failed - 1));
+        self.left().map(|left| thread::sleep(pause.min(LINKS_PAUSE_MAX).min(left))).is_some()
+    }
+}
