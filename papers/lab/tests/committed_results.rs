@@ -7,7 +7,7 @@ use oblivio_lab::alloc_search::{
     SearchTables, TimeJudge, profile_beside_ir_stash, sized_profile,
 };
 use oblivio_lab::blocks::{self, BlocksRecord};
-use oblivio_lab::evaluation::{self, Manifest, Programs, RunRecord, Scale, Switches, kept_runs};
+use oblivio_lab::evaluation::{Manifest, RunRecord};
 use oblivio_lab::links;
 use oblivio_lab::raw_traffic;
 use oblivio_lab::report::{self, ChangeKind, Figure, Plot, Verdict};
@@ -178,75 +178,6 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
     }
 }
 
-/// Seeds 1 to 4 in the two programs that have nearly all of IR-DWB's gain; the others have the speeds of seed 1.
-#[test]
-fn the_speed_of_ir_dwb_under_other_seeds_is_in_the_documentation() {
-    let seeds: Vec<RunRecord> = whole(include_bytes!("../results/dummies-seeds/results.jsonl"));
-    assert_eq!(seeds.len(), 4 * 4 * 2 * 2, "seeds, settings, programs and machines");
-    let others: Vec<RunRecord> = whole(include_bytes!("../results/evaluation-why/results.jsonl"));
-    let cycles = |runs: &[RunRecord], machine: &str, program: &str, key: &str| {
-        let of_key = format!("{machine}/{program}/{key}");
-        let run = runs.iter().find(|run| run.key == of_key);
-        run.unwrap_or_else(|| panic!("expected {of_key}")).outcome.cycles as f64
-    };
-    let programs: std::collections::BTreeSet<_> = others
-        .iter()
-        .filter(|run| run.key.contains("retires2"))
-        .map(|run| &*run.workload)
-        .collect();
-    assert_eq!(programs.len(), 14);
-    let documentation = include_str!("../../../docs/simulator.md");
-    let requests = "fetch,{retires}room1,stops,marks1-0,as-is/2000000+10000+40000/seed";
-    for (row, channels, retires) in [
-        ("a front end in order", 1, ""),
-        ("in order, two retire", 1, "retires2,"),
-        ("in order, four channels", 4, ""),
-        ("in order, four channels, two retire", 4, "retires2,"),
-    ] {
-        let key = format!("L24/gap-250,x16,{channels}ch,2097152b,balanced,placed,")
-            + &requests.replace("{retires}", retires);
-        let means = (1..=4).map(|seed| {
-            let speeds = programs.iter().map(|program| {
-                let is_of_seeds = ["gcc", "xalancbmk"].contains(program);
-                let (runs, seed) = if is_of_seeds { (&seeds, seed) } else { (&others, 1) };
-                let [before, after] = ["baseline", "ir-dwb"]
-                    .map(|machine| cycles(runs, machine, program, &format!("{key}{seed}")));
-                before / after
-            });
-            let speeds: Vec<f64> = speeds.collect();
-            let arithmetic = speeds.iter().sum::<f64>() / 14.0;
-            let geometric = (speeds.iter().map(|speed| speed.ln()).sum::<f64>() / 14.0).exp();
-            format!("{arithmetic:.4}, {geometric:.4}")
-        });
-        let row = format!("| {row} | {} |", means.collect::<Vec<_>>().join(" | "));
-        assert!(documentation.contains(&row), "expected this row: {row}");
-    }
-}
-
-/// Every machine of these figures, and each kind of program, ran with each command of DRAM held against its rules.
-#[test]
-fn the_figures_beside_fig_10_ran_with_their_commands_checked() {
-    assert_commands_were_checked(
-        20,
-        &["requests", "plb", "cells", "in-order", "in-order-paths"],
-        include_bytes!("../results/evaluation-checked/results.jsonl"),
-    );
-    assert_commands_were_checked(
-        24,
-        &[
-            "requests",
-            "plb",
-            "in-order",
-            "in-order-paths",
-            "dummies",
-            "dummies-speed",
-            "two-retire",
-            "two-retire-paths",
-        ],
-        include_bytes!("../results/evaluation-checked/level-24/results.jsonl"),
-    );
-}
-
 #[test]
 fn the_smaller_experiments_have_their_runs_and_their_numbers_are_in_the_documentation() {
     let figures = figures_of_one_scale(
@@ -288,25 +219,6 @@ fn fig_16_and_the_figure_of_tiny_oram_have_their_runs_and_their_reports() {
         assert_eq!((figures.len(), &*figures[0].id), (1, id));
         assert!(text.contains(&report::section(&figures[0])), "expected {id}");
     }
-}
-
-/// The profile of the next size has no evictions in a tree of 2 GiB, and a deviation as small as there.
-#[test]
-fn fig_16_deviates_no_more_where_no_evictions_are() {
-    let runs = include_bytes!("../results/fig16/without-evictions/results.jsonl");
-    let kept: Vec<RunRecord> = whole(runs);
-    let cycles = |variant: &str| -> Vec<f64> {
-        let runs = kept.iter().filter(|run| run.variant == variant);
-        runs.map(|run| run.outcome.cycles as f64).collect()
-    };
-    let deviation = |variant: &str| {
-        let speeds = cycles("baseline").into_iter().zip(cycles(variant));
-        let speeds: Vec<_> = speeds.map(|(baseline, ours)| baseline / ours).collect();
-        assert_eq!(speeds.len(), 13);
-        let mean = speeds.iter().sum::<f64>() / 13.0;
-        (speeds.iter().map(|speed| (speed - mean).powi(2)).sum::<f64>() / 12.0).sqrt()
-    };
-    assert!(deviation("ir-alloc-sized") > 0.004 && deviation("none-evicted") < 0.0004);
 }
 
 #[test]
@@ -411,29 +323,6 @@ fn assert_blocks_in_the_documentation(
         assert_has_the_reasons(&figures, figure.id, figure.reasons);
     }
     (kept, figures)
-}
-
-/// Runs of each machine of these figures under each setting, and no others, with commands that were checked.
-fn assert_commands_were_checked(leaf_level: u8, ids: &[&str], runs: &[u8]) {
-    let kept: Vec<RunRecord> = whole(runs);
-    assert!(kept.iter().all(|run| run.checked_commands.is_some_and(|count| count > 0)));
-    let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
-    let figures = Manifest::chosen(&ids).expect("they are built in");
-    let full = evaluation::Plan::full();
-    let plan = evaluation::Plan {
-        scale: Scale { leaf_level, records: 200, warm_up: 50, llc_warm_up: 60_000 },
-        // On level 24 they are the paper's anyway.
-        switches: Switches { shrinks_chip: leaf_level == 24, ..full.switches.clone() },
-        checks_commands: true,
-        ..full
-    };
-    // Each machine under each setting, and nothing else.
-    let runs = plan.runs(&figures, &Programs::of_runs(&kept)).expect("the plan can be followed");
-    let (found, missing) = kept_runs(&plan, &runs, &kept).expect("they are of one recording");
-    assert_eq!((found.len(), missing), (kept.len(), 0));
-    for workload in ["gcc", "mcf", "lbm", "xz", "mix", "store-stream", "403.gcc", "458.sjeng"] {
-        assert!(kept.iter().any(|run| run.workload == workload), "{workload}");
-    }
 }
 
 /// Each setting of the figure `id`, or each workload, is a row of docs/simulator.md, with its arithmetic means to so
