@@ -34,7 +34,7 @@ pub use error::LabError;
 use oblivio_models::workers;
 pub use oblivio_models::workload::Workload;
 pub use oblivio_sim::trace::Trace;
-pub use records::{Host, Kept, Trees, counted_runs, line_of};
+pub use records::{Host, Kept, Trees, counted_runs, line_of, unpack};
 
 /// What the command line lists.
 pub struct Experiment {

@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 
+use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -82,6 +83,31 @@ pub fn line_of(record: &impl Serialize) -> Result<String, LabError> {
     Ok(serde_json::to_string(record)? + "\n")
 }
 
+/// The most bytes that a compressed file of records may unpack to: forty times the largest that the
+/// lab has written.
+const UNPACKED_BYTES_MAX: u64 = 256 << 20;
+
+/// Unpacks `packed`, the gzip file called `file`.
+///
+/// # Errors
+/// [`LabError::Input`] if it is damaged or unpacks to more than 256 MiB.
+pub fn unpack(file: &str, packed: impl Read) -> Result<Vec<u8>, LabError> {
+    unpack_at_most(UNPACKED_BYTES_MAX, file, packed)
+}
+
+fn unpack_at_most(bytes_max: u64, file: &str, packed: impl Read) -> Result<Vec<u8>, LabError> {
+    let mut text = Vec::new();
+    MultiGzDecoder::new(packed).take(bytes_max + 1).read_to_end(&mut text).map_err(|error| {
+        LabError::Input(format!("{file} cannot be unpacked ({error}): fetch or make it again"))
+    })?;
+    match text.len() as u64 {
+        bytes if bytes > bytes_max => Err(LabError::Input(format!(
+            "{file} unpacks to more than {bytes_max} bytes: give a file that the lab wrote"
+        ))),
+        _ => Ok(text),
+    }
+}
+
 /// What a file of records holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kept<R> {
@@ -93,7 +119,7 @@ pub struct Kept<R> {
 }
 
 impl<R: DeserializeOwned> Kept<R> {
-    /// What `text`, that of the file called `file`, holds.
+    /// Reads the records of `text`, the file called `file`.
     ///
     /// # Errors
     /// [`LabError::Input`] with the number of the first whole line that is no record.
@@ -110,5 +136,31 @@ impl<R: DeserializeOwned> Kept<R> {
         };
         let records = (1..).zip(lines).map(record).collect::<Result<_, _>>()?;
         Ok(Self { records, whole_bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn a_packed_file_that_is_damaged_or_too_long_is_refused() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&[b'0'; 1000]).unwrap();
+        let whole = encoder.finish().unwrap();
+        assert_eq!(unpack_at_most(1000, "runs.gz", &*whole).unwrap().len(), 1000);
+        let error = unpack_at_most(999, "runs.gz", &*whole).unwrap_err().to_string();
+        assert!(error.starts_with("runs.gz unpacks to more than 999 bytes"), "{error}");
+        let mut flipped = whole.clone();
+        flipped[15] ^= 1;
+        for damaged in [&whole[..whole.len() - 1], &whole[..2], &flipped[..]] {
+            let error = unpack("runs.gz", damaged).unwrap_err().to_string();
+            assert!(error.starts_with("runs.gz cannot be unpacked"), "{error}");
+        }
     }
 }

@@ -38,9 +38,6 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), ProgramError> {
     for path in &args.files {
         figures.extend(read(path)?);
     }
-    // What explains a number of one file may be in another.
-    report::look_up(&mut figures)
-        .map_err(|error| CliError::Input(format!("these figures cannot be one report: {error}")))?;
     let about = About {
         title: args.title.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

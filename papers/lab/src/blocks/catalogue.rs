@@ -25,9 +25,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 3",
         runs: &[run(BASELINE, Course::Mix)],
         reasons: &[
-            "What chance leaves is what the tree has at the start, when each block was accessed once, and longer \
-             runs do not change it: the paper's plot has 0.7 in the last level, and ours 0.77 to 0.78 at any time.",
-            "Level 3 has 32 slots: among as many snapshots there is one with none of them taken.",
+            "The last level is 77 to 78 % full from the start, when each block was accessed once, and more paths do not change that. The paper's plot has 70 %. Level 3 has 32 slots, and one snapshot finds all of them empty.",
         ],
         make: makers::baseline_levels,
     },
@@ -49,11 +47,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 6",
         runs: &[run(BASELINE, Course::Mix)],
         reasons: &[
-            "Data is not what the paper finds there. This figure counts requests for data, of which 0.3 % find their \
-             block in the tree top. The paper's 23 % are inferred to be position-map blocks, which this figure does \
-             not count: a direct-mapped PLB throws out what the next request needs.",
-            "Which paths the paper counts is open, and so is how many position-map blocks are found in the tree top \
-             under its settings.",
+            "This figure counts requests for data. The paper may count paths for the position map as well: a direct-mapped PLB throws out blocks that the next request needs, and those are near the root.",
         ],
         make: found::found,
     },
@@ -63,9 +57,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 13",
         runs: &[run(IR_ALLOC, Course::Mix)],
         reasons: &[
-            "The mean is over all middle levels, 10 to 21. Those that have one slot in place of four, 10 to 15, are \
-             61 % full on the whole at full size. The tree has the same parts when each block was accessed once by chance, \
-             so it is no matter of time.",
+            "The mean is over levels 10 to 21. Levels 10 to 15, which have one slot in place of four, are 61 % full on the whole.",
         ],
         make: makers::alloc_levels,
     },
@@ -83,7 +75,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 3",
         runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
         reasons: &[
-            "The snapshot after programs is the one after freqmine, a scan. With leaves on level 20, programs that come back to their lines empty the middle levels, and those that stream leave the tree as chance does: after xalancbmk the middle levels are 2 to 27 % full and the last one 77 %, and gcc alone leaves what the paper states (fig04-client). With leaves on level 24 the numbers agree, after the same course; there the middle levels are 19 % full after freqmine, and 20 to 21 % after seven of the other programs, just outside of the band.",
+            "The snapshot after programs is the one after freqmine, a scan. On a small tree scans and streams leave the middle levels as full as random requests do.",
         ],
         make: makers::baseline_levels,
     },
@@ -121,7 +113,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 6",
         runs: &[run_as(BASELINE, Course::Mix, Setting::AllOnClient)],
         reasons: &[
-            "Data alone is found in the tree top at 0.6 % of the requests of programs, even without an LLC. So the paper's 23 % are no data (fig06-victim-first).",
+            "This figure counts requests for data. The paper may count paths for the position map as well.",
         ],
         make: found::found,
     },
@@ -131,41 +123,9 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 6",
         runs: &[run(BASELINE, Course::Mix)],
         reasons: &[
-            "With pages at random places and stores that fetch nothing, 13 % of all paths find their block in the tree top, and all of these blocks are of the position map. Where victims leave before their misses come, it is 37 % (fig06-victim-first).",
+            "All blocks that are found in the tree top are of the position map. How many depends on the programs, and the paper does not say how it mixed them.",
         ],
         make: found::found_by_all,
-    },
-    BlocksFigure {
-        id: "fig06-victim-first",
-        title: "Where blocks of data and of the position map are found: victims before their misses",
-        paper: "IR-ORAM, Fig. 6",
-        runs: &[run_as(BASELINE, Course::Mix, Setting::VictimFirst)],
-        reasons: &[
-            "Requests for data find nothing in the tree top, and all paths more than in the paper: it depends on the programs. Kernels that stream find 53 to 60 %, gcc 21 %, xalancbmk and scans about 30 %, a pointer chase and a hash table 0.3 % or less (fig06-programs). The paper does not say how it mixed its programs, and its 23 % is within this range.",
-        ],
-        make: found::found_by_all,
-    },
-    BlocksFigure {
-        id: "fig06-programs",
-        title: "What each program finds in the stash and the tree top: victims before their misses",
-        paper: "beside IR-ORAM, Fig. 6",
-        runs: &[run_as(BASELINE, Course::Mix, Setting::VictimFirst)],
-        reasons: &[],
-        make: found::found_near_by_program,
-    },
-    BlocksFigure {
-        id: "fig06-real",
-        title: "What real programs find in the stash and the tree top: victims before their misses",
-        paper: "beside IR-ORAM, Fig. 6",
-        runs: &[
-            run_as(BASELINE, Course::Program("403.gcc"), Setting::VictimFirst),
-            run_as(BASELINE, Course::Program("445.gobmk"), Setting::VictimFirst),
-            run_as(BASELINE, Course::Program("456.hmmer"), Setting::VictimFirst),
-            run_as(BASELINE, Course::Program("458.sjeng"), Setting::VictimFirst),
-            run_as(BASELINE, Course::Program("464.h264ref"), Setting::VictimFirst),
-        ],
-        reasons: &[],
-        make: found::found_near_by_program,
     },
     BlocksFigure {
         id: "fig13-client",
@@ -173,7 +133,7 @@ pub const FIGURES: &[BlocksFigure] = &[
         paper: "IR-ORAM, Fig. 13",
         runs: &[run_as(IR_ALLOC, Course::Mix, Setting::AllOnClient)],
         reasons: &[
-            "The mean is over all middle levels. Those that have one slot in place of four are 61 % full, as a mean of 10 to 15, with leaves on level 24, and those below 11 to 24 %; with leaves on level 20 it is 71 % of 6 to 11, and 12 to 27 %. The tree is the same when each block was accessed once by chance, so it is no matter of the setting or of time.",
+            "The mean is over levels 10 to 21. Levels 10 to 15, which have one slot in place of four, are 61 % full on the whole; the levels below are 11 to 24 % full.",
         ],
         make: makers::alloc_levels,
     },

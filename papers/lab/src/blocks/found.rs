@@ -1,10 +1,8 @@
 //! Fig. 6: where blocks are found that are asked for.
 
-use oblivio_sim::functional::Snapshot;
-
 use super::figure::{Content, Made};
 use super::makers::{course_remark, number};
-use super::readings::{Shares, ends, stretches};
+use super::readings::{Shares, ends};
 use crate::LabError;
 use crate::report::{Bars, Plot, Series};
 
@@ -68,30 +66,6 @@ pub(super) fn found_by_all(made: &Made<'_>) -> Result<Content, LabError> {
     ];
     let plot = over_places(&shares, levels, "part of the requests of each kind");
     Ok(Content { plot, stated, remarks })
-}
-
-/// What each program finds in the stash and the tree top.
-pub(super) fn found_near_by_program(made: &Made<'_>) -> Result<Content, LabError> {
-    let spec = &made.first()?.spec;
-    let (levels, top) = (spec.slots.len(), usize::from(spec.tree_top_levels));
-    let stretches: Vec<_> = made.runs().flat_map(|(_, record)| stretches(record)).collect();
-    let series = |name: &str, near: &dyn Fn(&Snapshot, &Snapshot) -> f64| Series {
-        name: name.to_owned(),
-        values: stretches.iter().map(|(_, from, to)| Some(near(from, to))).collect(),
-    };
-    let plot = Plot::Bars(Bars {
-        labels: stretches.iter().map(|(name, ..)| (*name).to_owned()).collect(),
-        value: "part of the requests".to_owned(),
-        stacked: false,
-        series: vec![
-            series("data, tree top", &|from, to| Shares::between(from, to, levels).above(top)),
-            series("data, stash", &|from, to| Shares::between(from, to, levels).stash),
-            series("all, tree top", &|from, to| Shares::of_all(from, to, levels).above(top)),
-            series("all, stash", &|from, to| Shares::of_all(from, to, levels).stash),
-        ],
-    });
-    let remark = "The paper has one figure for all programs.".to_owned();
-    Ok(Content { plot, stated: Vec::new(), remarks: vec![made.setting_remark()?, remark] })
 }
 
 /// Bars for the stash and for each level.

@@ -2,7 +2,7 @@
 
 use oblivio_sim::functional::Snapshot;
 
-use super::course::{Asked, Course};
+use super::course::Asked;
 use super::figure::{Content, Made};
 use super::readings::{Levels, ends, mean, mean_over_paths, middle_of, stretches};
 use super::record::{BlocksRecord, Taken};
@@ -67,8 +67,7 @@ pub(super) fn alloc_levels(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot: curves(record)?, stated, remarks })
 }
 
-/// Fig. 4: what is there at the end of each run. What the paper says of Fig. 3 in numbers goes for each: the trend is
-/// the same.
+/// Fig. 4: the utilisation of the levels at the end of each run.
 pub(super) fn levels_of_each(made: &Made<'_>) -> Result<Content, LabError> {
     let last = |record: &BlocksRecord| {
         record.snapshots.last().map(|taken| taken.snapshot.utilisation()).unwrap_or_default()
@@ -78,25 +77,9 @@ pub(super) fn levels_of_each(made: &Made<'_>) -> Result<Content, LabError> {
         values: by_level(&last(record)),
     });
     let plot = over_levels(series.collect());
-    let numbers = |course: Course,
-                   name: &str,
-                   [(middle, wide), (bottom, narrow)]: [(f64, f64); 2]| {
-        let record = made.runs().find(|(run, _)| run.course == course).map(|(_, record)| record);
-        let ours =
-            record.map(|record| (middle_of(record, &last(record)), last(record).last().copied()));
-        let (ours_middle, ours_bottom) = ours.unwrap_or_default();
-        [
-            number(&format!("{name}, middle levels, mean"), middle, wide, ours_middle),
-            number(&format!("{name}, last level"), bottom, narrow, ours_bottom),
-        ]
-    };
-    let program = numbers(Course::Program("gcc"), "gcc alone", [(0.1, 0.1), (0.8, 0.05)]);
-    let chance = numbers(Course::Uniform, "chance alone", [(0.3, 0.05), (0.7, 0.05)]);
-    let remark = "The paper has three plots and no numbers: the trend is the same for each workload. The numbers are \
-                  those of Fig. 3: the middle levels at 20 % and lower and the last at 80 % under programs with reuse, at \
-                  around 30 and 70 % under chance.";
+    let remark = "The paper has three plots and no numbers.";
     let remarks = vec![made.setting_remark()?, remark.to_owned()];
-    Ok(Content { plot, stated: [program, chance].concat(), remarks })
+    Ok(Content { plot, stated: Vec::new(), remarks })
 }
 
 /// Background evictions of each stretch of Fig. 3 and Fig. 13.

@@ -12,7 +12,7 @@ use super::plan::{Plan, Run};
 use super::record::{BlocksRecord, Taken};
 use super::saved::{Begun, Saved};
 use super::setting::Setting;
-use crate::evaluation::{Programs, checksum};
+use crate::evaluation::{Pages, Programs, checksum};
 use crate::kept_studies::KeptStudies;
 use crate::records::{Host, Trees};
 use crate::{LabError, workers};
@@ -104,7 +104,7 @@ fn snapshots<H: Host<BlocksRecord>>(
         let trace;
         let requests = match *asked {
             Asked::Program(name) => {
-                trace = programs.placed(name, spec.data_blocks, setting.pages(), plan.seed)?;
+                trace = programs.placed(name, spec.data_blocks, Pages::Scattered, plan.seed)?;
                 Requests::Trace { trace: &trace, llc: setting.llc(plan.llc()?) }
             }
             Asked::Uniform => Requests::Uniform,

@@ -4,8 +4,6 @@ use oblivio_sim::cache::CacheShape;
 use oblivio_sim::controller::OramSpec;
 use oblivio_sim::functional::Llc;
 
-use crate::evaluation::Pages;
-
 /// How requests come to the ORAM, and where its positions are. The paper says neither of its Figs. 3 to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
@@ -15,9 +13,6 @@ pub enum Setting {
     /// All positions are on the client, and each record of a program asks the ORAM. Here is counted
     /// where blocks go, too.
     AllOnClient,
-    /// As the first, but stores that miss fetch their lines, a changed line leaves before the line that takes its
-    /// place comes, and pages are where their addresses say.
-    VictimFirst,
 }
 
 impl Setting {
@@ -26,14 +21,13 @@ impl Setting {
         match self {
             Self::MapInTree => "",
             Self::AllOnClient => "/all-on-client",
-            Self::VictimFirst => "/victim-first",
         }
     }
 
     /// `oram` with its positions where they are here.
     pub(super) fn spec(self, oram: OramSpec) -> OramSpec {
         match self {
-            Self::MapInTree | Self::VictimFirst => oram,
+            Self::MapInTree => oram,
             Self::AllOnClient => OramSpec { client_entries_max: oram.data_blocks, ..oram },
         }
     }
@@ -43,14 +37,6 @@ impl Setting {
         match self {
             Self::MapInTree => Some(Llc::new(shape)),
             Self::AllOnClient => None,
-            Self::VictimFirst => Some(Llc { shape, stores_fetch: true, victim_first: true }),
-        }
-    }
-
-    pub(super) fn pages(self) -> Pages {
-        match self {
-            Self::MapInTree | Self::AllOnClient => Pages::Scattered,
-            Self::VictimFirst => Pages::AsIs,
         }
     }
 
@@ -69,11 +55,6 @@ impl Setting {
             Self::AllOnClient => {
                 "All positions are on the client, so no block of a position map is in the tree, and programs run \
                  without an LLC: each miss of their first-level caches asks the ORAM."
-            }
-            Self::VictimFirst => {
-                "The position map is in the tree. Programs run behind the LLC; stores that miss fetch their lines, a \
-                 changed line leaves before the line that takes its place comes, and pages are where their addresses \
-                 say."
             }
         }
     }

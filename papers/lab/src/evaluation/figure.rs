@@ -1,11 +1,7 @@
 //! Figures, from the records of runs.
 
-mod named_bars;
-mod nearness;
 mod numbers;
 mod words;
-
-pub use named_bars::{check_changes, runs_of_bar};
 
 use super::manifest::Manifest;
 use super::measure::{Mean, Measure};
@@ -108,8 +104,7 @@ impl Maker<'_> {
             let values = settings.iter().map(value).collect::<Result<_, LabError>>()?;
             Ok(Series { name, values })
         });
-        let mut series = series.collect::<Result<Vec<_>, LabError>>()?;
-        series.extend(self.distances()?);
+        let series = series.collect::<Result<_, LabError>>()?;
         let labels = settings.iter().map(|setting| self.setting_label(setting));
         Ok((labels.collect::<Result<_, LabError>>()?, series))
     }

@@ -62,62 +62,32 @@ fn as_it_is() -> Vec<Setting> {
 }
 
 /// All of them, in the order of the papers.
-const FILES: [(&str, &str); 65] = [
+const FILES: [(&str, &str); 35] = [
     ("slowdown.toml", include_str!("../../manifests/slowdown.toml")),
-    ("slowdown-requests.toml", include_str!("../../manifests/slowdown-requests.toml")),
     ("slowdown-real.toml", include_str!("../../manifests/slowdown-real.toml")),
     ("fig02.toml", include_str!("../../manifests/fig02.toml")),
     ("fig02-real.toml", include_str!("../../manifests/fig02-real.toml")),
-    ("fig02-pages.toml", include_str!("../../manifests/fig02-pages.toml")),
     ("fig10.toml", include_str!("../../manifests/fig10.toml")),
     ("unpaced.toml", include_str!("../../manifests/unpaced.toml")),
-    ("unpaced-queue.toml", include_str!("../../manifests/unpaced-queue.toml")),
     ("fig11.toml", include_str!("../../manifests/fig11.toml")),
-    ("fig11-paths.toml", include_str!("../../manifests/fig11-paths.toml")),
-    ("fig11-paths-one-by-one.toml", include_str!("../../manifests/fig11-paths-one-by-one.toml")),
-    ("fig11-requests.toml", include_str!("../../manifests/fig11-requests.toml")),
-    ("fig11-requests-mcf.toml", include_str!("../../manifests/fig11-requests-mcf.toml")),
-    ("fig11-requests-all.toml", include_str!("../../manifests/fig11-requests-all.toml")),
-    ("fig11-mcf-size.toml", include_str!("../../manifests/fig11-mcf-size.toml")),
     ("deepsjeng.toml", include_str!("../../manifests/deepsjeng.toml")),
     ("fig12.toml", include_str!("../../manifests/fig12.toml")),
     ("fig14.toml", include_str!("../../manifests/fig14.toml")),
     ("fig15.toml", include_str!("../../manifests/fig15.toml")),
-    ("fig15-pace.toml", include_str!("../../manifests/fig15-pace.toml")),
     ("fig16.toml", include_str!("../../manifests/fig16.toml")),
     ("made.toml", include_str!("../../manifests/made.toml")),
-    ("settings.toml", include_str!("../../manifests/settings.toml")),
-    ("warm.toml", include_str!("../../manifests/warm.toml")),
-    ("near.toml", include_str!("../../manifests/near.toml")),
-    ("near-warm.toml", include_str!("../../manifests/near-warm.toml")),
-    ("evictions.toml", include_str!("../../manifests/evictions.toml")),
     ("fetches.toml", include_str!("../../manifests/fetches.toml")),
     ("requests.toml", include_str!("../../manifests/requests.toml")),
     ("plb.toml", include_str!("../../manifests/plb.toml")),
-    ("plb-paths.toml", include_str!("../../manifests/plb-paths.toml")),
     ("cells.toml", include_str!("../../manifests/cells.toml")),
-    ("cells-plb.toml", include_str!("../../manifests/cells-plb.toml")),
     ("depth.toml", include_str!("../../manifests/depth.toml")),
-    ("depth-16.toml", include_str!("../../manifests/depth-16.toml")),
     ("initial.toml", include_str!("../../manifests/initial.toml")),
     ("old.toml", include_str!("../../manifests/old.toml")),
-    ("old-rho.toml", include_str!("../../manifests/old-rho.toml")),
-    ("old-unpaced.toml", include_str!("../../manifests/old-unpaced.toml")),
-    ("age.toml", include_str!("../../manifests/age.toml")),
     ("in-order.toml", include_str!("../../manifests/in-order.toml")),
     ("in-order-paths.toml", include_str!("../../manifests/in-order-paths.toml")),
-    ("dummies.toml", include_str!("../../manifests/dummies.toml")),
-    ("dummies-speed.toml", include_str!("../../manifests/dummies-speed.toml")),
-    ("two-retire.toml", include_str!("../../manifests/two-retire.toml")),
-    ("two-retire-paths.toml", include_str!("../../manifests/two-retire-paths.toml")),
     ("rho-rules.toml", include_str!("../../manifests/rho-rules.toml")),
-    ("rho-rules-queue.toml", include_str!("../../manifests/rho-rules-queue.toml")),
-    ("rho-small-tree.toml", include_str!("../../manifests/rho-small-tree.toml")),
     ("real.toml", include_str!("../../manifests/real.toml")),
     ("real-one-channel.toml", include_str!("../../manifests/real-one-channel.toml")),
-    ("real-turn.toml", include_str!("../../manifests/real-turn.toml")),
-    ("real-llc.toml", include_str!("../../manifests/real-llc.toml")),
-    ("real-llc-paths.toml", include_str!("../../manifests/real-llc-paths.toml")),
     ("pages.toml", include_str!("../../manifests/pages.toml")),
     ("energy.toml", include_str!("../../manifests/energy.toml")),
     ("tree-top.toml", include_str!("../../manifests/tree-top.toml")),
@@ -303,7 +273,6 @@ impl Manifest {
             return Err("several settings are shown as labels = \"settings\" alone".to_owned());
         }
         self.settings.iter().try_for_each(Setting::check)?;
-        self.plot.check(&self.variants)?;
         self.stated.iter().try_for_each(|number| number.check(&shown))
     }
 }

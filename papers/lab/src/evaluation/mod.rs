@@ -30,7 +30,7 @@ mod tiny;
 mod variants;
 mod workloads;
 
-pub use figure::{check_changes, figures, runs_of_bar};
+pub use figure::figures;
 pub use manifest::Manifest;
 pub use measure::{Mean, Measure, Part};
 pub use own::ReadBeside;

@@ -9,7 +9,6 @@ use serde::{Deserialize, Deserializer};
 use super::measure::Measure;
 use super::named_settings::named;
 use super::setting::Setting;
-use crate::report::Change;
 
 /// A number of the paper, and how ours is made.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -42,11 +41,7 @@ pub struct StatedNumber {
     pub why: Option<String>,
     /// What a reader must know where ours agrees: for which trees that holds, say.
     pub limits: Option<String>,
-    /// The experiment that may explain why ours differs: two bars of a figure, whose values are looked up on the page.
-    pub change: Option<Change>,
-    /// What the same number of the paper is called where it stands as well, if it does: of another machine, or in another figure.
-    pub same_as: Option<String>,
-    /// The id of the figure whose experiment shows why, or shows the limits. That of a change need not be said twice.
+    /// The id of the figure whose experiment shows why, or shows the limits.
     pub shown_by: Option<String>,
 }
 
@@ -124,14 +119,6 @@ impl StatedNumber {
         }
         if !paper.is_finite() || !(0.0..f64::INFINITY).contains(band) {
             return Err(format!("{what}: paper and band are numbers, and a band is 0 or more"));
-        }
-        if let Some(change) = &self.change {
-            change.check().map_err(|message| format!("{what}: change: {message}"))?;
-            if self.shown_by.is_some() || self.why.is_none() || self.fitted {
-                return Err(format!(
-                    "{what}: say in `why` what its change shows; its figure is that of shown-by, and nothing is fitted"
-                ));
-            }
         }
         if self.fitted && self.why.is_none() {
             return Err(format!("{what}: say in `why` what was fitted"));

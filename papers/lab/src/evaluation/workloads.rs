@@ -178,12 +178,6 @@ impl Programs {
         Self { traces: Vec::new(), ran, source }
     }
 
-    /// As if each program had run: for the bars of figures, without their values.
-    pub(super) fn every() -> Self {
-        let ran = names().map(str::to_owned).collect();
-        Self { traces: Vec::new(), ran, source: Source::Recorded }
-    }
-
     /// What the programs are, for readers of a figure.
     pub(crate) fn words(&self) -> &'static str {
         self.source.words()
@@ -331,6 +325,7 @@ mod tests {
     use oblivio_sim::trace::Kind;
 
     use super::*;
+    use crate::{Kept, unpack};
 
     const LINES: u64 = 4 << 16;
 
@@ -390,8 +385,9 @@ mod tests {
     /// Figures of kept runs say what these were made with, and have no trace that would.
     #[test]
     fn runs_of_samples_are_not_called_recorded() {
-        let line = include_str!("../../results/tiny07/results.jsonl").lines().next().unwrap();
-        let run: RunRecord = serde_json::from_str(line).unwrap();
+        let runs = include_bytes!("../../results/evaluation/results.jsonl.gz");
+        let runs = unpack("runs", &runs[..]).unwrap();
+        let run: RunRecord = Kept::read("runs", &runs).unwrap().records.remove(0);
         let recorded = RunRecord { workload: "gcc".into(), ..run };
         let of_samples = RunRecord { samples: true, ..recorded.clone() };
         let what = |runs: &[RunRecord]| Programs::of_runs(runs).words();

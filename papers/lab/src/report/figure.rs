@@ -94,7 +94,7 @@ impl Figure {
 
     /// The figure, which says why if it differs from what the paper states.
     pub(crate) fn explained(mut self, reasons: &[impl AsRef<str>]) -> Self {
-        if self.verdict().is_outside() {
+        if self.verdict() == Verdict::Differs {
             let reasons =
                 reasons.iter().map(|reason| format!("{WHY_IT_DIFFERS}{}", reason.as_ref()));
             self.remarks.extend(reasons);

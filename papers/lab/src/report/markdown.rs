@@ -34,13 +34,11 @@ pub fn markdown(figures: &[Figure], about: &About) -> String {
             table(&verdict_table::by_reading(figures))
         ),
     };
-    let again = verdicts::which_again(figures).map(|which| format!("{}\n\n", plain(&which)));
     let facts = if facts.is_empty() { facts } else { format!("{facts}\n") };
     format!(
-        "# {}\n\n{facts}{}.\n\n{}{verdicts}{contents}{figures_text}",
+        "# {}\n\n{facts}{}.\n\n{verdicts}{contents}{figures_text}",
         plain(&about.title),
         summary(figures),
-        again.unwrap_or_default()
     )
 }
 

@@ -2,14 +2,12 @@
 //!
 //! A [`Figure`] is data. Out of figures and a few words [`About`] them, [`html`] makes one page that
 //! needs nothing but itself, no network and no JavaScript, and [`markdown`] makes the same tables for
-//! a repository. What explains a number may be in another figure of the page: [`look_up`] finds it, and
-//! without it nothing is explained. Figures come from files: [`read`] refuses what is not whole, and no text of theirs
-//! gets into a page other than as text.
+//! a repository. Figures come from files: [`read`] refuses a file that is not whole, and no text of a
+//! figure gets into a page other than as text.
 
 mod about;
 mod axis;
 mod bars;
-mod change;
 mod curves;
 mod escape;
 mod figure;
@@ -28,7 +26,6 @@ mod verdict_table;
 mod verdicts;
 
 pub use about::About;
-pub use change::{BarName, Change, ChangeKind, look_up};
 pub use figure::{Bars, Curves, Figure, Plot, Series};
 pub use markdown::{markdown, section};
 pub use page::html;

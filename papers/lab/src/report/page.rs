@@ -21,7 +21,6 @@ pub fn html(figures: &[Figure], about: &About) -> String {
     let facts: String = facts.collect();
     let facts =
         if facts.is_empty() { facts } else { format!("<dl class=\"facts\">\n{facts}</dl>\n") };
-    let again = verdicts::which_again(figures).map(|which| format!("<p>{}</p>\n", Escaped(&which)));
     let sections = figures.iter().zip(1..).map(|(figure, number)| section(figure, number));
     let policy = policy::of(STYLE, SCRIPT);
     format!(
@@ -30,10 +29,9 @@ pub fn html(figures: &[Figure], about: &About) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{facts}\
-         <p class=\"summary\">{}.</p>\n{}{}</header>\n{}{}<main>\n{}</main>\n\
+         <p class=\"summary\">{}.</p>\n{}</header>\n{}{}<main>\n{}</main>\n\
          <div id=\"tip\" role=\"status\" hidden></div>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
         summary(figures),
-        again.unwrap_or_default(),
         meter(figures),
         all_verdicts(figures),
         contents(figures),

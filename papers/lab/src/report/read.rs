@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::{Change, Figure, Plot};
+use super::{Figure, Plot};
 
 /// Bytes of a file of figures, at most.
 pub const BYTES_MAX: u64 = 16 << 20;
@@ -19,7 +19,7 @@ const READINGS_MAX: usize = 100;
 
 /// Why a text is no list of figures, and what to do about it.
 #[derive(Debug)]
-pub struct NotFigures(pub(super) String);
+pub struct NotFigures(String);
 
 impl fmt::Display for NotFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +51,6 @@ fn check(figure: &Figure) -> Result<(), String> {
     at_most(STATED_MAX, figure.stated.len(), "stated numbers")?;
     let readings = figure.stated.iter().map(|stated| stated.readings.len());
     at_most(READINGS_MAX, readings.max().unwrap_or(0), "readings of a number")?;
-    figure.stated.iter().filter_map(|stated| stated.change.as_ref()).try_for_each(Change::check)?;
     match &figure.plot {
         Plot::Bars(bars) => {
             at_most(LABELS_MAX, bars.labels.len(), "labels")?;

@@ -5,8 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, ChangeKind};
-
 /// A number of a paper, and ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -37,12 +35,6 @@ pub struct Stated {
     /// What a reader of a verdict that agrees must know: for which trees it holds, say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
-    /// The experiment that may explain why ours differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change: Option<Change>,
-    /// What the same number of the paper is called where it stands as well, if it does: of another machine, or in another figure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub same_as: Option<String>,
     /// The id of the figure whose experiment shows why, or shows the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_by: Option<String>,
@@ -81,9 +73,7 @@ pub enum Verdict {
     AgreesUnderReading,
     /// Within the band, by something that was fitted by hand.
     Fitted,
-    /// Outside of it, and a change of this kind, which is on the page, has it within.
-    Explained(ChangeKind),
-    /// Outside of it, and not explained.
+    /// Outside of the band.
     Differs,
     /// Not measured, or over fewer programs than the paper's.
     Open,
@@ -91,21 +81,8 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them, from the best on.
-    pub const ALL: [Self; 8] = [
-        Self::Agrees,
-        Self::AgreesUnderReading,
-        Self::Fitted,
-        Self::Explained(ChangeKind::OneSetting),
-        Self::Explained(ChangeKind::OtherProgram),
-        Self::Explained(ChangeKind::TwoSettings),
-        Self::Differs,
-        Self::Open,
-    ];
-
-    /// Whether ours is outside of the band, explained or not.
-    pub fn is_outside(self) -> bool {
-        matches!(self, Self::Explained(_) | Self::Differs)
-    }
+    pub const ALL: [Self; 5] =
+        [Self::Agrees, Self::AgreesUnderReading, Self::Fitted, Self::Differs, Self::Open];
 
     /// The verdict in a word or a few.
     pub fn words(self) -> &'static str {
@@ -113,26 +90,15 @@ impl Verdict {
             Self::Agrees => "agrees",
             Self::AgreesUnderReading => "agrees under a reading",
             Self::Fitted => "fitted",
-            Self::Explained(ChangeKind::OneSetting) => "differs by one setting",
-            Self::Explained(ChangeKind::OtherProgram) => "differs by the program",
-            Self::Explained(ChangeKind::TwoSettings) => "differs by two settings",
             Self::Differs => "differs",
             Self::Open => "open",
         }
     }
 
-    /// The verdict on several numbers together: one that differs decides, then one that a change explains, then one that is
-    /// open, then what was fitted, then a reading.
+    /// The verdict on several numbers together: a number that differs decides, then one that is open,
+    /// then one that was fitted, then one that agrees under a reading.
     pub(super) fn on_all(verdicts: &[Self]) -> Self {
-        let order = [
-            Self::Differs,
-            Self::Explained(ChangeKind::TwoSettings),
-            Self::Explained(ChangeKind::OtherProgram),
-            Self::Explained(ChangeKind::OneSetting),
-            Self::Open,
-            Self::Fitted,
-            Self::AgreesUnderReading,
-        ];
+        let order = [Self::Differs, Self::Open, Self::Fitted, Self::AgreesUnderReading];
         order.into_iter().find(|verdict| verdicts.contains(verdict)).unwrap_or(Self::Agrees)
     }
 }
@@ -151,8 +117,6 @@ impl Stated {
             fitted: false,
             why: None,
             limits: None,
-            change: None,
-            same_as: None,
             shown_by: None,
             place: None,
         }
@@ -173,16 +137,9 @@ impl Stated {
             _ if self.fitted && (agrees_as_it_is || self.reading().is_some()) => Verdict::Fitted,
             _ if agrees_as_it_is => Verdict::Agrees,
             _ if self.reading().is_some() => Verdict::AgreesUnderReading,
-            Some(_) => self.explained().map_or(Verdict::Differs, Verdict::Explained),
+            Some(_) => Verdict::Differs,
             None => Verdict::Open,
         }
-    }
-
-    /// What kind of change has it within the band, from a bar outside of it.
-    fn explained(&self) -> Option<ChangeKind> {
-        let change = self.change.as_ref().filter(|_| !self.fitted)?;
-        let [from, to] = change.found?;
-        (!self.agrees(from) && self.agrees(to)).then(|| change.kind())
     }
 
     /// The reading under which it agrees with most room, and the first of several that have as much.
@@ -216,7 +173,6 @@ impl Stated {
 
 #[cfg(test)]
 mod tests {
-    use super::super::change::tests::change;
     use super::*;
 
     fn stated(ours: Option<f64>, readings: &[Option<f64>]) -> Stated {
@@ -247,27 +203,6 @@ mod tests {
             let stated = stated(ours, readings);
             let found = stated.reading().map(|reading| reading.name.as_str());
             assert_eq!((stated.verdict(), found), (verdict, reading), "{stated:?}");
-        }
-    }
-
-    #[test]
-    fn a_change_explains_only_what_nothing_else_does() {
-        let explained = Verdict::Explained(ChangeKind::OneSetting);
-        for (ours, changed, verdict) in [
-            (Some(2.0), Some(1.5), explained),
-            (Some(2.0), Some(1.52), Verdict::Differs),
-            (Some(2.0), None, Verdict::Differs),
-            (Some(1.4), Some(1.5), Verdict::Agrees),
-            (None, Some(1.5), Verdict::Open),
-        ] {
-            let change = Some(change(&["oram.remap"], changed));
-            let number = Stated { change, ..stated(ours, &[Some(2.0)]) };
-            assert_eq!(number.verdict(), verdict, "{number:?}");
-            assert_eq!(verdict.is_outside(), ours == Some(2.0));
-            let fitted = Stated { fitted: true, ..number.clone() };
-            assert_ne!(fitted.verdict(), explained);
-            let reading = Stated { readings: stated(None, &[Some(1.4)]).readings, ..number };
-            assert_ne!(reading.verdict(), explained);
         }
     }
 
@@ -310,19 +245,13 @@ mod tests {
     #[test]
     fn the_worst_verdict_is_that_on_all() {
         use Verdict::{Agrees, AgreesUnderReading, Differs, Fitted, Open};
-        let [one, program, two] =
-            [ChangeKind::OneSetting, ChangeKind::OtherProgram, ChangeKind::TwoSettings]
-                .map(Verdict::Explained);
         for (all, verdict) in [
             (&[][..], Agrees),
             (&[Agrees, Agrees], Agrees),
             (&[Agrees, AgreesUnderReading], AgreesUnderReading),
             (&[AgreesUnderReading, Fitted], Fitted),
             (&[Fitted, Open, Agrees], Open),
-            (&[Open, one, Fitted], one),
-            (&[one, two, program], two),
-            (&[one, program], program),
-            (&[Open, Differs, two], Differs),
+            (&[Open, Differs], Differs),
         ] {
             assert_eq!(Verdict::on_all(all), verdict, "{all:?}");
         }

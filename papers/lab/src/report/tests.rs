@@ -100,7 +100,7 @@ fn a_page_has_plot_table_and_verdicts() {
     for part in [
         "<title>All figures</title>",
         "<dt>Version</dt><dd>1.2</dd>",
-        "<p class=\"summary\">1 of 3 stated numbers agree (not explained: 1, open: 1).</p>",
+        "<p class=\"summary\">1 of 3 stated numbers agree (differ: 1, open: 1).</p>",
         "<a href=\"#figure-1\">Speed of all programs</a> <span class=\"of\">IR-ORAM, Fig. 10</span> \
          <span class=\"verdict differs\">≠ differs</span>",
         "<th scope=\"col\" class=\"number\">IR-Alloc</th>",
@@ -156,11 +156,7 @@ fn no_text_of_a_figure_is_markup() {
         title: evil(),
         paper: evil(),
         plot,
-        stated: vec![Stated {
-            same_as: Some(evil()),
-            limits: Some(evil()),
-            ..stated(EVIL, 1.0, Some(1.0))
-        }],
+        stated: vec![Stated { limits: Some(evil()), ..stated(EVIL, 1.0, Some(1.0)) }],
         remarks: vec![evil()],
         origin: evil(),
     };

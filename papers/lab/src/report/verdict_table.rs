@@ -31,7 +31,7 @@ fn row<'a>(
         None => Cell::Text(id),
     };
     let verdict = stated.verdict();
-    let has_a_reason = verdict.is_outside() || verdict == Verdict::Fitted;
+    let has_a_reason = matches!(verdict, Verdict::Differs | Verdict::Fitted);
     let shown_by = stated.shown_by.as_ref().filter(|_| has_a_reason);
     let [paper, band, ours, verdict] = Cell::of_stated(stated);
     vec![

@@ -1,7 +1,7 @@
 //! Verdicts in words, signs and sums.
 
 use super::number::short;
-use super::{Change, ChangeKind, Figure, Stated, Verdict};
+use super::{Figure, Stated, Verdict};
 
 /// How a verdict is shown: never by a colour alone.
 pub(super) struct Shown {
@@ -21,17 +21,14 @@ pub(super) fn shown(verdict: Verdict) -> Shown {
         Verdict::Agrees => ('✓', "agrees"),
         Verdict::AgreesUnderReading => ('≈', "reading"),
         Verdict::Fitted => ('⊙', "fitted"),
-        Verdict::Explained(ChangeKind::OneSetting) => ('∴', "setting"),
-        Verdict::Explained(ChangeKind::OtherProgram) => ('⇄', "program"),
-        Verdict::Explained(ChangeKind::TwoSettings) => ('∷', "settings"),
         Verdict::Differs => ('≠', "differs"),
         Verdict::Open => ('?', "open"),
     };
     Shown { words: verdict.words(), sign, class }
 }
 
-/// A line on a verdict, for a cell: under which reading a number agrees, what a change makes of it, or the first sentence of why it
-/// does not.
+/// A line on a verdict, for a cell: the reading under which a number agrees, or the first sentence of
+/// the reason why it does not.
 pub(super) fn in_short(stated: &Stated) -> String {
     let reading = || {
         let reading = stated.reading()?;
@@ -58,29 +55,25 @@ pub(super) fn in_short(stated: &Stated) -> String {
         Verdict::Differs if stated.fitted => {
             first(&stated.why).map(|why| format!("in spite of what was fitted: {why}"))
         }
-        Verdict::Fitted => first(&stated.why),
-        Verdict::Explained(_) => stated.change.as_ref().map(of_change),
-        Verdict::Differs => stated.change.as_ref().map(of_change).or_else(|| first(&stated.why)),
+        Verdict::Fitted | Verdict::Differs => first(&stated.why),
     };
     said.unwrap_or_default()
 }
 
-/// All that is to be said of a verdict: the line above, where the paper's number stands already, why it differs or for what it
-/// holds, and what it is under the other readings.
+/// The whole note on a verdict: the line above, the reason why the number differs or the limits within
+/// which it agrees, and its values under the other readings.
 pub(super) fn note(stated: &Stated) -> String {
     let verdict = stated.verdict();
     let reading = stated.reading().filter(|_| verdict == Verdict::AgreesUnderReading);
-    let again =
-        stated.same_as.as_ref().map(|other| format!("The same number of the paper: {other}"));
     let more = match verdict {
         Verdict::Agrees | Verdict::AgreesUnderReading => &stated.limits,
         Verdict::Open => &None,
-        Verdict::Fitted | Verdict::Explained(_) | Verdict::Differs => &stated.why,
+        Verdict::Fitted | Verdict::Differs => &stated.why,
     };
     let line = in_short(stated);
     // A line that is the beginning of the rest is not said twice.
     let line = (!more.as_ref().is_some_and(|more| more.starts_with(&line))).then_some(line);
-    let said = sentences(line.into_iter().chain(again).chain(more.clone()));
+    let said = sentences(line.into_iter().chain(more.clone()));
     let taken = stated.taken.clone().filter(|_| verdict != Verdict::Agrees);
     let others = stated.readings.iter().filter(|other| reading != Some(*other));
     let others = others.map(|other| {
@@ -99,22 +92,6 @@ pub(super) fn longer_notes(stated: &[Stated]) -> impl Iterator<Item = (&str, Str
     let notes = stated.iter().map(|stated| (stated, note(stated)));
     let longer = notes.filter(|(stated, note)| *note != in_short(stated));
     longer.map(|(stated, note)| (stated.what.as_str(), note))
-}
-
-/// What a change makes of a number, or which figure would show it.
-fn of_change(change: &Change) -> String {
-    let keys = change.differs_in.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>();
-    let what = match change.kind() {
-        ChangeKind::OneSetting => format!("One setting ({})", keys.concat()),
-        ChangeKind::OtherProgram => {
-            format!("Another program ({} for {})", change.to.label, change.from.label)
-        }
-        ChangeKind::TwoSettings => format!("Two settings ({})", keys.join(", ")),
-    };
-    match change.found {
-        Some([from, to]) => format!("{what}: {} becomes {}", short(from), short(to)),
-        None => format!("{what}: no values here, the figure `{}` would show it", change.figure),
-    }
 }
 
 /// One after the other, each with its end.
@@ -162,34 +139,10 @@ pub(super) fn of_figure(figure: &Figure) -> Shown {
     if figure.stated.is_empty() { NOTHING_STATED } else { shown(figure.verdict()) }
 }
 
-/// How much of what is stated agrees, in a line: "12 of 20 stated numbers agree (under a reading: 2, not explained: 3, open: 3)",
-/// and how many of them the papers state, if some stand there twice.
+/// How many stated numbers agree, in a line: "12 of 20 stated numbers agree (under a reading: 2,
+/// differ: 3, open: 3)".
 pub fn summary(figures: &[Figure]) -> String {
-    let stated = || figures.iter().flat_map(|figure| &figure.stated);
-    let sentence = sentence(stated());
-    match stated_again(figures).len() {
-        0 => sentence,
-        again => format!("{sentence}. The papers state {} of them", stated().count() - again),
-    }
-}
-
-/// The numbers that are another one of the papers again.
-pub(super) fn stated_again(figures: &[Figure]) -> Vec<&str> {
-    let stated = || figures.iter().flat_map(|figure| &figure.stated);
-    let stands_there = |what: &str, number: &Stated| {
-        stated().any(|other| other.what == what && other.paper == number.paper)
-    };
-    let is_again =
-        |number: &&Stated| number.same_as.as_ref().is_some_and(|what| stands_there(what, number));
-    stated().filter(is_again).map(|number| number.what.as_str()).collect()
-}
-
-/// Which those are. Nothing, if there are none.
-pub(super) fn which_again(figures: &[Figure]) -> Option<String> {
-    let again = stated_again(figures);
-    let which = again.join("; ");
-    (!again.is_empty())
-        .then(|| format!("Held against a second machine, or in a second figure: {which}."))
+    sentence(figures.iter().flat_map(|figure| &figure.stated))
 }
 
 /// The same for some of it.
@@ -199,10 +152,7 @@ pub(super) fn sentence<'a>(stated: impl IntoIterator<Item = &'a Stated>) -> Stri
     let rest = [
         ("under a reading", Verdict::AgreesUnderReading),
         ("fitted", Verdict::Fitted),
-        ("explained by one setting", Verdict::Explained(ChangeKind::OneSetting)),
-        ("by another program", Verdict::Explained(ChangeKind::OtherProgram)),
-        ("by two settings", Verdict::Explained(ChangeKind::TwoSettings)),
-        ("not explained", Verdict::Differs),
+        ("differ", Verdict::Differs),
         ("open", Verdict::Open),
     ];
     let rest = rest.into_iter().map(|(what, verdict)| (what, count(verdict)));
@@ -220,7 +170,6 @@ pub(super) fn sentence<'a>(stated: impl IntoIterator<Item = &'a Stated>) -> Stri
 #[cfg(test)]
 mod tests {
     use super::super::Reading;
-    use super::super::change::tests::change;
     use super::*;
 
     fn stated(ours: Option<f64>) -> Stated {
@@ -245,21 +194,13 @@ mod tests {
     fn verdicts_are_counted() {
         let [good, bad, open] = [Some(1.0), Some(2.0), None].map(stated);
         let fitted = Stated { fitted: true, ..good.clone() };
-        let by = |keys: &[&str]| Stated { change: Some(change(keys, Some(1.0))), ..bad.clone() };
-        let [setting, program, two] =
-            [by(&["oram.remap"]), by(&["workload"]), by(&["trace", "oram.fan_out"])];
         let reading = under_a_reading();
         for (stated, text) in [
             (&[][..], "No numbers are stated"),
             (&[&good, &good], "2 of 2 stated numbers agree"),
-            (&[&good, &bad], "1 of 2 stated numbers agree (not explained: 1)"),
-            (&[&good, &open, &bad], "1 of 3 stated numbers agree (not explained: 1, open: 1)"),
+            (&[&good, &bad], "1 of 2 stated numbers agree (differ: 1)"),
+            (&[&good, &open, &bad], "1 of 3 stated numbers agree (differ: 1, open: 1)"),
             (&[&open], "0 of 1 stated numbers agree (open: 1)"),
-            (
-                &[&setting, &program, &two, &bad, &good, &setting],
-                "1 of 6 stated numbers agree (explained by one setting: 2, by another program: 1, by two settings: 1, \
-                 not explained: 1)",
-            ),
             (
                 &[&fitted, &reading, &good, &fitted],
                 "1 of 4 stated numbers agree (under a reading: 1, fitted: 2)",
@@ -306,32 +247,6 @@ mod tests {
         );
         let open = Stated { why: Some("a reason to differ".to_owned()), ..stated(None) };
         assert_eq!(note(&open), "", "what was not measured does not differ");
-    }
-
-    #[test]
-    fn a_note_says_what_a_change_makes_of_a_number_or_where_that_is_shown() {
-        let why = Some("Rho. It differs, by Fig. 10 too".to_owned());
-        let with = |keys: &[&str], found| Stated {
-            change: Some(change(keys, found)),
-            why: why.clone(),
-            ..stated(Some(2.0))
-        };
-        let setting = with(&["oram.remap"], Some(1.02));
-        let line = "One setting (`oram.remap`): 0.5 becomes 1.02";
-        assert_eq!(in_short(&setting), line);
-        assert_eq!(note(&setting), format!("{line}. Rho. It differs, by Fig. 10 too"));
-        for (keys, found, line) in [
-            (&["workload"][..], Some(1.02), "Another program (after for before): 0.5 becomes 1.02"),
-            (&["trace", "a"], Some(1.02), "Two settings (`trace`, `a`): 0.5 becomes 1.02"),
-            (&["a"], Some(3.0), "One setting (`a`): 0.5 becomes 3"),
-            (&["a"], None, "One setting (`a`): no values here, the figure `why` would show it"),
-        ] {
-            assert_eq!(in_short(&with(keys, found)), line);
-        }
-        let plain = Stated { change: None, same_as: Some("Fig. 2".to_owned()), ..setting };
-        assert_eq!(in_short(&plain), "Rho.");
-        let said = "The same number of the paper: Fig. 2. Rho. It differs, by Fig. 10 too";
-        assert_eq!(note(&plain), said);
     }
 
     #[test]

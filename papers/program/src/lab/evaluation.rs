@@ -6,8 +6,7 @@ use oblivio_cli::error::CliError;
 use oblivio_cli::files::{self, OutputDir};
 use oblivio_cli::output;
 use oblivio_lab::evaluation::{
-    Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, check_changes, figures, kept_runs,
-    run,
+    Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, figures, kept_runs, run,
 };
 use oblivio_lab::{LabError, Trees, counted_runs};
 use oblivio_sim::system::SystemSpec;
@@ -45,7 +44,6 @@ fn manifests(args: &EvaluationArgs) -> Result<Vec<Manifest>, ProgramError> {
     let files = args.manifest.iter().map(|path| manifest(path));
     let given = files.collect::<Result<Vec<_>, _>>()?;
     Manifest::check_shown_by(&given)?;
-    check_changes(&given)?;
     Ok(Manifest::chosen_of(given, &args.figure)?)
 }
 

@@ -27,13 +27,12 @@ pub(super) struct Measured {
 impl Made {
     /// Keeps `figures`. `done` says what was done for them, and where that is.
     pub(super) fn keep(
-        mut figures: Vec<Figure>,
+        figures: Vec<Figure>,
         output_dir: &OutputDir,
         done: &str,
     ) -> Result<Self, ProgramError> {
         let json = serde_json::to_string_pretty(&figures).map_err(LabError::from)?;
         let path = output_dir.write(FIGURES_FILE, &json)?;
-        report::look_up(&mut figures).map_err(|error| LabError::Input(error.to_string()))?;
         let end = format!("{done}\nfigures  {}", path.display());
         Ok(Self { figures, json, end })
     }

@@ -14,7 +14,7 @@ use oblivio_cli::files::OutputDir;
 use oblivio_cli::{files, output, progress};
 use oblivio_lab::evaluation::Programs;
 use oblivio_lab::report::Figure;
-use oblivio_lab::{Host, Kept, LabError, Trace, counted_runs, line_of};
+use oblivio_lab::{Host, Kept, LabError, Trace, counted_runs, line_of, unpack};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -87,14 +87,20 @@ fn add_recorded(directory: &Path, traces: &mut Vec<(String, Trace)>) -> Result<(
     Ok(())
 }
 
-/// The file of runs, which nobody else writes meanwhile.
+/// The name of the file `name` as the repository keeps it: compressed.
+fn packed(name: &str) -> String {
+    format!("{name}.gz")
+}
+
+/// The file of runs, locked by this process.
 pub(super) struct RunsFile {
     path: PathBuf,
     file: File,
 }
 
 impl RunsFile {
-    /// Opens it, and gives the records in it. What an interruption left of a line is dropped.
+    /// Opens it and returns its records. If there are compressed runs alone, they are unpacked first; a
+    /// torn last line is dropped.
     pub(super) fn open<R: DeserializeOwned>(
         directory: &OutputDir,
     ) -> Result<(Self, Vec<R>), ProgramError> {
@@ -105,7 +111,7 @@ impl RunsFile {
     pub(super) fn open_recorded<R: DeserializeOwned>(
         path: &Path,
     ) -> Result<(OutputDir, Self, Vec<R>), ProgramError> {
-        if !path.join(RUNS).is_file() {
+        if ![RUNS.to_owned(), packed(RUNS)].iter().any(|name| path.join(name).is_file()) {
             return Err(CliError::Input(format!(
                 "there are no recorded runs in {}: name the directory of an evaluation with --output, or leave \
                  --recorded out",
@@ -141,6 +147,16 @@ impl RunsFile {
         })?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(|error| files::cannot_read(&path, &error))?;
+        let packed = directory.path(&packed(name));
+        if text.is_empty() && packed.is_file() {
+            text = unpack(&packed.display().to_string(), files::open_regular(&packed)?)?;
+            if let Err(error) = file.write_all(&text) {
+                // Without the whole of it the next run would take a part for all.
+                let _ = file.set_len(0);
+                return Err(files::cannot_write(&path, &error).into());
+            }
+            output::remark(&format!("unpacked {} to {}", packed.display(), path.display()));
+        }
         let Kept { records, whole_bytes } = Kept::read(&path.display().to_string(), &text)?;
         if whole_bytes < text.len() {
             output::remark(&format!(

@@ -3,7 +3,6 @@
 use std::fs;
 
 use oblivio_lab::report::{Bars, Figure, Plot, Series, Stated};
-use serde_json::json;
 use tempfile::TempDir;
 
 use crate::common::{bad, good};
@@ -41,7 +40,7 @@ fn figures_of_all_files_come_on_one_page() {
         good(&dir, "report b.json a.json --output out.html --markdown out.md --when 'May <1>'");
     assert_eq!(
         said,
-        "1 of 2 stated numbers agree (not explained: 1)\nreport   out.html\nmarkdown out.md\n"
+        "1 of 2 stated numbers agree (differ: 1)\nreport   out.html\nmarkdown out.md\n"
     );
     let page = read("out.html");
     let places =
@@ -59,39 +58,6 @@ fn figures_of_all_files_come_on_one_page() {
         .collect();
     names.sort_unstable();
     assert_eq!(names, ["a.json", "b.json", "out.html", "out.md"]);
-}
-
-#[test]
-fn what_explains_a_number_is_looked_up_in_all_files() {
-    let dir = dir_with_figures();
-    let write = |name: &str, figures: &serde_json::Value| {
-        fs::write(dir.path().join(name), figures.to_string()).unwrap();
-    };
-    let bar = |label: &str| json!({"series": "IR-Alloc", "label": label});
-    let mut number = json!([figure("Bad", 2.0)]);
-    number[0]["stated"][0]["change"] = json!({
-        "figure": "why", "from": bar("before"), "to": bar("after"), "differs-in": ["oram.remap"]
-    });
-    write("number.json", &number);
-    let mut why = json!([figure("Why", 1.4)]);
-    why[0]["id"] = json!("why");
-    why[0]["stated"] = json!([]);
-    why[0]["plot"]["bars"]["labels"] = json!(["before", "after"]);
-    why[0]["plot"]["bars"]["series"][0]["values"] = json!([2.0, 1.4]);
-    write("why.json", &why);
-
-    for (files, count) in [
-        ("number.json why.json", "0 of 1 stated numbers agree (explained by one setting: 1)\n"),
-        ("number.json", "0 of 1 stated numbers agree (not explained: 1)\n"),
-    ] {
-        let said = good(&dir, &format!("report {files} --output out.html"));
-        assert!(said.starts_with(count), "{said}");
-    }
-    why[0]["plot"]["bars"]["labels"][1] = json!("later");
-    write("why.json", &why);
-    let message = bad(&dir, "report number.json why.json --output other.html", 3);
-    assert!(message.contains("the figure why has no bar \"after\""), "{message}");
-    assert!(!dir.path().join("other.html").exists());
 }
 
 /// A report takes the place of nothing but another report: least of all of a volume or a key.

@@ -10,8 +10,7 @@ use crate::report::{Place, Reading, Stated};
 
 impl Maker<'_> {
     pub(super) fn stated(&self, number: &StatedNumber) -> Result<Stated, LabError> {
-        let StatedNumber { what, paper, band, fitted, why, limits, change, same_as, .. } = number;
-        let figure_of_change = change.as_ref().map(|change| &change.figure);
+        let StatedNumber { what, paper, band, fitted, why, limits, .. } = number;
         let first_setting = self.first_setting();
         let as_it_is = self.readings(number, None, first_setting)?;
         let programs = self.programs_of(number, first_setting)?;
@@ -33,9 +32,7 @@ impl Maker<'_> {
             fitted: *fitted,
             why: why.clone(),
             limits: limits.clone(),
-            change: change.clone(),
-            same_as: same_as.clone(),
-            shown_by: number.shown_by.as_ref().or(figure_of_change).cloned(),
+            shown_by: number.shown_by.clone(),
             place: self.place(number)?,
             ..Stated::new(what, *paper, *band, ours)
         })

@@ -10,7 +10,6 @@ impl Maker<'_> {
     pub(super) fn remarks(&self) -> Result<Vec<String>, LabError> {
         let mut remarks = self.manifest.remarks.clone();
         remarks.extend(self.mean_of_stacks()?);
-        remarks.extend(self.nearest()?);
         let is_missing = |name: &&str| !self.programs.has(name);
         let missing: Vec<_> =
             self.manifest.workload_names().into_iter().filter(is_missing).collect();

@@ -92,7 +92,7 @@ fn what_was_fitted_is_told_from_what_agrees() {
         stated: vec![StatedNumber {
             fitted: true,
             why: Some("by hand".to_owned()),
-            shown_by: Some("settings".to_owned()),
+            shown_by: Some("cells".to_owned()),
             workload: Some("uniform".to_owned()),
             ..stated("IR-Alloc", 2.0, 0.1)
         }],
@@ -102,7 +102,7 @@ fn what_was_fitted_is_told_from_what_agrees() {
     let made = figure(&small(), &manifest, &with_cycles(&records, [[500, 500]; 2]));
     assert_eq!(made.verdict(), Verdict::Fitted);
     assert_eq!(made.stated[0].why.as_deref(), Some("by hand"));
-    assert_eq!(made.stated[0].shown_by.as_deref(), Some("settings"));
+    assert_eq!(made.stated[0].shown_by.as_deref(), Some("cells"));
     for number in &Manifest::chosen(&["tiny07".to_owned()]).unwrap()[0].stated {
         assert!(number.fitted, "{}: 41 cycles are added by hand", number.what);
     }
@@ -159,7 +159,7 @@ fn ratios_have_both_means_and_parts_of_a_whole_have_one() {
     assert_eq!(labels[14..], ["arithmetic mean", "geometric mean"]);
     let (labels, names) = series("fig02");
     assert_eq!((&labels[14..], names.len()), (&["mean".to_owned()][..], 5));
-    let (_, names) = series("settings");
+    let (_, names) = series("cells");
     assert_eq!(names[..2], ["Rho (arithmetic)", "Rho (geometric)"]);
     let (_, names) = series("fig16");
     let kinds = ["arithmetic", "geometric", "standard deviation"];
@@ -172,57 +172,6 @@ fn ratios_have_both_means_and_parts_of_a_whole_have_one() {
     assert_eq!(names, ["IR-Alloc, searched for its size", "IR-Alloc 1"], "one has no mean");
     let (_, names) = series("fig12");
     assert_eq!(names, ["requests and dummies", "background eviction"]);
-}
-
-#[test]
-fn the_setting_nearest_to_the_paper_is_named() {
-    let named = |name: &str, channels| Setting {
-        name: Some(name.to_owned()),
-        channels,
-        ..Setting::default()
-    };
-    let papers = [("ir-alloc-4", 2.0), ("none", 4.0)].map(|(name, mean)| (name.to_owned(), mean));
-    let manifest = Manifest {
-        settings: vec![named("one", Some(1)), named("two", Some(2))],
-        plot: Plotted {
-            labels: Axis::Settings,
-            papers: papers.into_iter().collect(),
-            ..manifest().plot
-        },
-        ..manifest()
-    };
-    let (mut records, _) = evaluate(&small(), std::slice::from_ref(&manifest), &[], 2);
-    for RunRecord { spec, variant, outcome, .. } in &mut records {
-        outcome.records = 2000;
-        outcome.cycles = match (variant.as_str(), spec.channels) {
-            ("baseline", _) => 1200,
-            ("none", 1) => 300,
-            ("none", _) => 600,
-            (_, 1) => 800,
-            _ => 300,
-        };
-    }
-    let nearest = |records: &[RunRecord]| {
-        let made = figure(&small(), &manifest, records);
-        let series = &bars(&made).series;
-        assert_eq!(series[4].name, "off the paper (arithmetic)");
-        (series[4].values.clone(), made.remarks.clone())
-    };
-    // 1.5 and 4 where the paper has 2 and 4; 4 and 2.
-    let (off, remarks) = nearest(&records);
-    assert_eq!(off, [Some(0.125), Some(0.75)]);
-    let said = "By the arithmetic mean, one is nearest to the paper, 12 % off on average. The paper's order is that of one.";
-    assert!(remarks.iter().any(|remark| remark == said), "{remarks:?}");
-    // A mean of fewer workloads is not held against the paper.
-    let lacks = |run: &RunRecord| {
-        run.workload == "uniform" && run.variant == "none" && run.spec.channels == 1
-    };
-    records.retain(|run| !lacks(run));
-    let (off, remarks) = nearest(&records);
-    assert_eq!(off, [None, Some(0.75)]);
-    let said =
-        "two is nearest to the paper, 75 % off on average. The paper's order is that of none.";
-    assert!(remarks.iter().any(|remark| remark.ends_with(said)), "{remarks:?}");
 }
 
 #[test]
@@ -254,11 +203,10 @@ fn a_figure_says_its_switches_in_words() {
     }
     assert!(origin("fig10").contains("a path starts 250 cycles after"));
     assert!(origin("unpaced").contains("as soon as there is something to do"));
-    assert!(origin("near").contains("KiB of LLC: 64 and not 2048"));
     // What all settings have in common, which may be like another one, and nothing that only some have.
-    let settings = origin("settings");
-    assert!(settings.contains("the rest is as labels say") && settings.contains("from 40 on"));
-    assert!(!settings.contains("250 cycles after"), "{settings}");
+    let cells = origin("cells");
+    assert!(cells.contains("the rest is as labels say") && cells.contains("from 1 on"), "{cells}");
+    assert!(!cells.contains("250 cycles after"), "{cells}");
     let old = origin("old");
     for part in [
         "leaves on level 24",
@@ -269,8 +217,6 @@ fn a_figure_says_its_switches_in_words() {
         assert!(old.contains(part), "no {part} in {old}");
     }
     assert!(!old.contains("random places"), "{old}");
-    let age = origin("age");
-    assert!(age.contains("leaves on level 20") && age.contains("as soon as there is"), "{age}");
     let initial = origin("initial");
     assert!(initial.contains("leaves on level 22") && !initial.contains("at first"), "{initial}");
     assert!(!origin("depth").contains("leaves on level"));
