@@ -2,7 +2,6 @@
 
 use oblivio_sim::cache::CacheShape;
 use oblivio_sim::controller::OramSpec;
-use oblivio_sim::functional::Llc;
 
 /// How requests come to the ORAM, and where its positions are. The paper says neither of its Figs. 3 to 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +32,9 @@ impl Setting {
     }
 
     /// The cache that programs run behind.
-    pub(super) fn llc(self, shape: CacheShape) -> Option<Llc> {
+    pub(super) fn llc(self, shape: CacheShape) -> Option<CacheShape> {
         match self {
-            Self::MapInTree => Some(Llc::new(shape)),
+            Self::MapInTree => Some(shape),
             Self::AllOnClient => None,
         }
     }

@@ -29,7 +29,7 @@ mod tests;
 pub use found::Found;
 pub use image::StudyImage;
 pub use migration::Migration;
-pub use phase::{Llc, Phase, Requests};
+pub use phase::{Phase, Requests};
 pub use snapshot::{PathCounts, Snapshot};
 
 use std::collections::VecDeque;

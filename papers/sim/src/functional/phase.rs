@@ -38,28 +38,10 @@ pub enum Requests<'a> {
     Trace {
         /// Misses of the first-level cache, of one program or of a [mix](Trace::mix).
         trace: &'a Trace,
-        /// The last-level cache. Without one, each record asks the ORAM.
-        llc: Option<Llc>,
+        /// The last-level cache: 2 MB in 8 ways are `{ lines: 32768, ways: 8 }`. A store that misses fetches
+        /// nothing, and a changed line leaves after the miss. Without a cache each record asks the ORAM.
+        llc: Option<CacheShape>,
     },
-}
-
-/// A last-level cache, and how it asks an ORAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Llc {
-    /// 2 MB in 8 ways are `{ lines: 32768, ways: 8 }`.
-    pub shape: CacheShape,
-    /// A store that misses fetches its line, too. Without, it is written as a whole, and only what has to leave
-    /// for it is asked for.
-    pub stores_fetch: bool,
-    /// A changed line that has to leave is asked for before the line that takes its place, not after it.
-    pub victim_first: bool,
-}
-
-impl Llc {
-    /// Stores that miss fetch nothing, and victims come after their misses.
-    pub fn new(shape: CacheShape) -> Self {
-        Self { shape, stores_fetch: false, victim_first: false }
-    }
 }
 
 /// The lines of [`Requests`], without end.
@@ -100,13 +82,13 @@ impl<'a> Lines<'a> {
 pub(super) struct Misses<'a> {
     trace: &'a Trace,
     next: usize,
-    llc: Option<(Llc, Cache)>,
+    llc: Option<Cache>,
     /// The second line of a miss.
     second: Option<u64>,
 }
 
 impl<'a> Misses<'a> {
-    fn new(trace: &'a Trace, llc: Option<Llc>, data_blocks: u64) -> Result<Self, SimError> {
+    fn new(trace: &'a Trace, llc: Option<CacheShape>, data_blocks: u64) -> Result<Self, SimError> {
         let outside = trace.records().iter().position(|record| record.line >= data_blocks);
         if let Some(record) = outside {
             return Err(SimError::Spec(format!(
@@ -116,7 +98,7 @@ impl<'a> Misses<'a> {
                 trace.name()
             )));
         }
-        let llc = llc.map(|llc| Ok::<_, SimError>((llc, Cache::new(llc.shape)?))).transpose()?;
+        let llc = llc.map(Cache::new).transpose()?;
         Ok(Self { trace, next: 0, llc, second: None })
     }
 
@@ -140,17 +122,15 @@ impl<'a> Misses<'a> {
 
     /// The line that a record asks the ORAM for, before the [second](Self::second) one.
     fn miss(&mut self, Record { kind, line, .. }: Record) -> Option<u64> {
-        let Some((llc, cache)) = &mut self.llc else { return Some(line) };
+        let Some(cache) = &mut self.llc else { return Some(line) };
         let is_write = kind == Kind::Write;
         if cache.touch(line, is_write) {
             return None;
         }
         let victim = cache.insert(line, is_write).filter(|victim| victim.dirty);
         let leaving = victim.map(|victim| victim.line);
-        let fetched = (!is_write || llc.stores_fetch).then_some(line);
-        let [first, second] =
-            if llc.victim_first { [leaving, fetched] } else { [fetched, leaving] };
-        self.second = first.and(second);
-        first.or(second)
+        let fetched = (!is_write).then_some(line);
+        self.second = fetched.and(leaving);
+        fetched.or(leaving)
     }
 }

@@ -38,10 +38,6 @@ fn hot(lines: u64) -> Trace {
 
 const SMALL_LLC: CacheShape = CacheShape { lines: 8, ways: 2 };
 
-fn small_llc() -> Option<Llc> {
-    Some(Llc::new(SMALL_LLC))
-}
-
 /// Blocks of data and of the position map.
 fn all_blocks(spec: &OramSpec) -> u64 {
     let levels = spec.frontend().unwrap().level_addresses().unwrap();
@@ -148,7 +144,7 @@ fn an_aged_tree_has_its_narrow_levels_as_full_as_one_in_use() {
 fn a_small_working_set_is_found_near_the_root() {
     let hot = hot(40);
     let phases =
-        [Phase { requests: Requests::Trace { trace: &hot, llc: small_llc() }, paths: 2000 }];
+        [Phase { requests: Requests::Trace { trace: &hot, llc: Some(SMALL_LLC) }, paths: 2000 }];
     let spec = OramSpec { tree_top_levels: 4, ..OramSpec::paper(12) };
     let mut dedicated = study(&spec, Initial::Placed);
     let found = dedicated.run(&phases, &[2000], &mut |_| ()).unwrap().remove(0).found;
@@ -234,7 +230,7 @@ fn the_same_seed_gives_the_same_snapshots_and_progress() {
         let spec = OramSpec { initial: Initial::EachOnce, ..OramSpec::paper(9) };
         let mut told = Vec::new();
         let mut study = Study::new(&spec, seed, &mut |paths| told.push(paths)).unwrap();
-        let requests = Requests::Trace { trace: &hot, llc: small_llc() };
+        let requests = Requests::Trace { trace: &hot, llc: Some(SMALL_LLC) };
         let phases = [Phase { requests, paths: 9000 }, random(1000)];
         let snapshots = study.run(&phases, &[100, 9500], &mut |paths| told.push(paths)).unwrap();
         (snapshots, told)
@@ -259,7 +255,7 @@ fn a_study_can_go_on() {
 fn a_trace_asks_for_what_its_cache_does_not_hold() {
     let (read, write) = (Kind::Read, Kind::Write);
     let trace = trace(&[(read, 0), (write, 0), (read, 2), (write, 4), (read, 6), (read, 6)]);
-    let llc = Llc::new(CacheShape { lines: 2, ways: 1 });
+    let llc = CacheShape { lines: 2, ways: 1 };
     let asked = |llc| {
         let requests = Requests::Trace { trace: &trace, llc };
         let mut lines = Lines::new(&requests, 8, StdRng::seed_from_u64(1)).unwrap();
@@ -267,9 +263,6 @@ fn a_trace_asks_for_what_its_cache_does_not_hold() {
     };
     // 0 is written back when 2 comes, 4 is not read, and is written back when 6 comes.
     assert_eq!(asked(Some(llc)), [0, 2, 0, 6, 4, 0, 2, 0]);
-    assert_eq!(asked(Some(Llc { stores_fetch: true, ..llc })), [0, 2, 0, 4, 6, 4, 0, 2]);
-    let victim_first = Llc { stores_fetch: true, victim_first: true, ..llc };
-    assert_eq!(asked(Some(victim_first)), [0, 0, 2, 4, 4, 6, 0, 0]);
     // Without a cache each record asks.
     assert_eq!(asked(None), [0, 0, 2, 4, 6, 6, 0, 0]);
 }
@@ -287,8 +280,7 @@ fn what_cannot_be_studied_is_refused() {
 
     let mut study = study(&small, Initial::Placed);
     let mut run = |trace: &Trace, shape| {
-        let llc = Some(Llc::new(shape));
-        let phase = Phase { requests: Requests::Trace { trace, llc }, paths: 10 };
+        let phase = Phase { requests: Requests::Trace { trace, llc: Some(shape) }, paths: 10 };
         study.run(&[phase], &[], &mut |_| ()).unwrap_err().to_string()
     };
     let far = trace(&[(Kind::Read, 1), (Kind::Read, small.data_blocks)]);
