@@ -190,13 +190,11 @@ impl Programs {
         more: &[&str],
     ) -> Result<Self, String> {
         let lab = oblivio.with_file_name("oblivio-lab");
-        for (program, package) in [(&oblivio, "oblivio-cli"), (&lab, "oblivio-lab-program")] {
-            if !program.is_file() {
-                let path = program.display();
-                return Err(format!(
-                    "there is no {path}: run cargo build --release --package {package}"
-                ));
-            }
+        if !oblivio.is_file() {
+            let path = oblivio.display();
+            return Err(format!(
+                "there is no {path}: run cargo build --release --package oblivio-cli"
+            ));
         }
         let needed = subjects.iter().flat_map(|subject| subject.programs);
         for program in needed.chain(more).chain(&["fio"]) {

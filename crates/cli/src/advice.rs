@@ -68,9 +68,20 @@ mod tests {
     /// Sources of what other programs may be built on, without their comments, and with their strings in one line.
     fn libraries() -> Vec<(PathBuf, String)> {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let mut left: Vec<_> = ["core", "store", "volume", "shares", "wire", "serve", "oblivio"]
-            .map(|name| crates.join(name).join("src"))
-            .into();
+        let mut left: Vec<_> = [
+            "core",
+            "store",
+            "volume",
+            "shares",
+            "wire",
+            "nbd",
+            "mount",
+            "watch",
+            "bucket-server",
+            "oblivio",
+        ]
+        .map(|name| crates.join(name).join("src"))
+        .into();
         let mut found = Vec::new();
         while let Some(path) = left.pop() {
             if path.is_dir() {

@@ -1,6 +1,7 @@
 //! What can go wrong, and what a program should know of it.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::sync::Arc;
 
 use oblivio_core::StoreError;
@@ -115,8 +116,7 @@ impl From<OpenErrorKind> for ErrorKind {
 
 /// Why something could not be done. The kind is API, the message is for people. It holds no address within a volume, no data and no
 /// secret: it may be logged.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{message}")]
+#[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -136,6 +136,19 @@ impl Error {
     /// What a program should know of it.
     pub fn kind(&self) -> ErrorKind {
         self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// By hand: the derived `source` would be the `Arc`, and not the error in it.
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 

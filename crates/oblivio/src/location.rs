@@ -60,7 +60,7 @@ impl Location {
         Ok(Self::Shares(Box::new(place)))
     }
 
-    /// The files of this machine that it names: those of stores, and the keys of clients.
+    /// Local files that the location names: stores and client keys.
     pub fn local_files(&self) -> Vec<&Path> {
         match self {
             Self::Store(store) => store.local_files(),
@@ -134,7 +134,7 @@ impl Location {
         }
     }
 
-    /// Whether [`Self::create`] would find nothing there.
+    /// Fails if a volume is there, which [`Self::create`] would refuse.
     ///
     /// # Errors
     /// [`OpenErrorKind::Exists`] when something is there.
@@ -208,7 +208,7 @@ impl Location {
         }
     }
 
-    /// A file of another location that is also one of this, as it is called here.
+    /// A file that both locations use, by its path in `self`.
     pub fn in_common(&self, other: &Self) -> Option<&Path> {
         match (self, other) {
             (Self::Store(store), Self::Store(other)) => store.in_common(other),

@@ -64,7 +64,8 @@ fn look_beside_writer(location: &Location) -> Result<(LockedSuperblock, Conditio
     Ok((superblock, condition))
 }
 
-/// Share servers, of which the one at this place may have to be made anew, to see whether it has to: see [`Location::open_to_repair`].
+/// Opens share servers read-only to check whether `server` needs repair: see
+/// [`Location::open_to_repair`].
 ///
 /// # Errors
 /// Those of it; [`Locked`](ErrorKind::Locked) where somebody is making the volume.

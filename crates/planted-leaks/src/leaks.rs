@@ -36,7 +36,7 @@ struct Hunk {
     after: String,
 }
 
-/// What takes the place of a range of a text.
+/// A replacement for a byte range of a text.
 pub(crate) struct Edit {
     pub(crate) range: Range<usize>,
     pub(crate) replacement: String,
@@ -103,15 +103,18 @@ fn patches(diff: &str) -> Result<Vec<FilePatch>, String> {
                 "-" if text.starts_with("-- a/") => {}
                 "-" => hunk.before += text,
                 "+" => hunk.after += text,
-                "d" | "i" => {}
+                _ if line.starts_with("diff --git ") || line.starts_with("index ") => {}
                 _ => return Err(format!("{line:?} is no line of a unified diff")),
             }
         }
     }
-    match patches.iter().any(|patch| patch.hunks.is_empty()) || patches.is_empty() {
-        true => Err("a file has no hunk: write it with `git diff -U1`".to_owned()),
-        false => Ok(patches),
+    if patches.is_empty() || patches.iter().any(|patch| patch.hunks.is_empty()) {
+        return Err("a file has no hunk: write it with `git diff -U1`".to_owned());
     }
+    if patches.iter().flat_map(|patch| &patch.hunks).any(|hunk| hunk.before == hunk.after) {
+        return Err("a hunk changes nothing: write it with `git diff -U1`".to_owned());
+    }
+    Ok(patches)
 }
 
 impl FilePatch {
@@ -123,7 +126,14 @@ impl FilePatch {
         let mut edits: Vec<_> =
             self.hunks.iter().map(|hunk| hunk.edit(text)).collect::<Result<_, _>>()?;
         edits.sort_by_key(|edit| edit.range.start);
-        Ok(edits)
+        let overlap = |pair: &[Edit]| {
+            let [one, other] = [&pair[0].range, &pair[1].range];
+            other.start < one.end || one.start == other.start
+        };
+        match edits.windows(2).any(overlap) {
+            true => Err("two hunks change the same place: make one of them".to_owned()),
+            false => Ok(edits),
+        }
     }
 }
 
@@ -131,8 +141,11 @@ impl Hunk {
     /// The smallest edit that the hunk makes of `text`.
     fn edit(&self, text: &str) -> Result<Edit, String> {
         let Self { before, after } = self;
-        let places: Vec<_> = text.match_indices(before.as_str()).collect();
-        let [(start, _)] = places[..] else {
+        // A second match may overlap the first.
+        let places: Vec<_> = (0..text.len())
+            .filter(|start| text.is_char_boundary(*start) && text[*start..].starts_with(before))
+            .collect();
+        let [start] = places[..] else {
             return Err(format!("{before:?} occurs {} times, not once", places.len()));
         };
         let same = |pair: &(char, char)| pair.0 == pair.1;
@@ -200,6 +213,10 @@ index 1..2 100644
         let refused = |text| patches[1].edits(text).err().unwrap();
         assert!(refused("other\n").contains("occurs 0 times"));
         assert!(refused("second\nsecond\n").contains("occurs 2 times"));
+        let twice = super::patches("+++ b/crates/t.rs\n@@\n a\n-b\n a\n").unwrap();
+        assert!(twice[0].edits("a\nb\na\nb\na\n").err().unwrap().contains("occurs 2 times"));
+        let same = super::patches("+++ b/crates/t.rs\n@@\n-a\n b\n@@\n-a\n+c\n").unwrap();
+        assert!(same[0].edits("a\nb\n").err().unwrap().contains("same place"));
     }
 
     #[test]
@@ -210,6 +227,8 @@ index 1..2 100644
             ("+++ b/README.md\n@@\n+x\n", "not below crates/"),
             ("@@ -1 +1 @@\n", "no file"),
             ("+++ b/crates/s.rs\n@@\n*x\n", "no line of a unified diff"),
+            ("+++ b/crates/s.rs\n@@\nimpl S {\n+x\n", "no line of a unified diff"),
+            ("+++ b/crates/s.rs\n@@\n x\n", "changes nothing"),
         ] {
             let refused = patches(diff).err().unwrap();
             assert!(refused.contains(why), "{diff:?}: {refused}");

@@ -32,11 +32,13 @@
 //! | [`server`] | what one server does with its shares, in memory | Subroutines 1 and 3 |
 //! | [`host`] | the same over files, part by part of every block | Subroutines 1 and 3 |
 //! | [`servers`] | the servers, as a client reaches them | |
-//! | [`remote`] | servers at the end of a link | |
+//! | [`remote`] | the client of share servers: links, retries, records | |
 //! | [`durable`] | the scheme of volumes: what a client keeps, and how it comes back | |
 //! | [`view`] | what each server sees, recorded | |
 //!
-//! [`remote`] alone opens sockets and waits. Nothing here opens files, but the key of a client, or takes chance from the system: callers bring files, and carry messages between servers.
+//! Only [`remote`], behind the feature `remote`, opens sockets, waits, and reads a file: the key of a
+//! client. No code here draws randomness from the system. Callers supply files, and carry messages
+//! between servers.
 //!
 //! # What it does not do yet
 //! Servers that do not do what they are told are noticed by answers that contradict each other, or are not what was written ([`durable`]). How evictions count on all servers or on none is in ADR 16.
@@ -50,6 +52,7 @@ pub mod host;
 pub mod message;
 pub mod multiplication;
 pub mod recursive;
+#[cfg(feature = "remote")]
 pub mod remote;
 pub mod server;
 pub mod servers;

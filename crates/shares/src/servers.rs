@@ -79,7 +79,7 @@ pub fn store_of(servers: impl ServerStore + 'static) -> AnyStore {
 /// The store itself.
 pub fn share_servers(store: AnyStore) -> Result<AnyServers, AnyStore> {
     if (&*store as &dyn Any).is::<AnyStore>() {
-        // A caller that takes stores of any kind has boxed one again.
+        // A generic caller has boxed an `AnyStore` a second time.
         let boxed = (store as Box<dyn Any>).downcast::<AnyStore>();
         return share_servers(*boxed.expect("its type was checked"));
     }

@@ -272,7 +272,7 @@ const STRIPE_PREFIX: &[u8] = b"stripe:";
 fn parse(written: &[u8], unescape: impl Fn(&[u8]) -> Vec<u8>) -> Result<Location, InvalidLocation> {
     match split_url(written) {
         Some((scheme, _)) if is_of_shares(scheme) => Err(InvalidLocation(format!(
-            "{SHARES}:// names share servers, which are no store by themselves: name a volume"
+            "{SHARES}:// names a volume on share servers, which is not a single store: use `oblivio::Location`"
         ))),
         Some((scheme, rest)) => match StoreKind::of_scheme(scheme) {
             Some(StoreKind::File) => file_of_url(rest),

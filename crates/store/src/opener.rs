@@ -576,7 +576,7 @@ pub fn remote_options(name: &str, options: &StoreOptions) -> RemoteOptions {
     }
 }
 
-/// The error of storage on a server that is asked for direct requests.
+/// The error if direct requests are asked of a server.
 pub fn no_direct() -> OpenError {
     let message = "only files of this machine can be passed direct requests: leave out that requests are direct";
     OpenError::new(OpenErrorKind::DirectRefused, message)

@@ -74,7 +74,7 @@ impl Places {
     }
 }
 
-/// The error of a store without such a piece.
+/// The error for a piece that the store does not have.
 #[cold]
 pub fn absent(piece: &Piece) -> StoreError {
     let message = format!(

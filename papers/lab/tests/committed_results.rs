@@ -158,6 +158,7 @@ fn the_evaluation_has_its_runs_and_its_report_has_its_figures() {
     for manifest in Manifest::all().unwrap() {
         assert_has_the_reasons(&figures, &manifest.id, &manifest.reasons);
     }
+    assert_verdicts_in_the_documentation(&figures);
 }
 
 #[test]
@@ -254,6 +255,33 @@ fn figures_of_one_scale(runs: &[u8], figures: &str) -> Vec<Figure> {
 fn assert_are_in_the_report(figures: &[Figure], text: &str) {
     for figure in figures {
         assert!(text.contains(&report::section(figure)), "expected {}", figure.id);
+    }
+}
+
+/// README and docs/simulator.md say how many of the stated numbers have which verdict.
+fn assert_verdicts_in_the_documentation(figures: &[Figure]) {
+    let stated: Vec<_> = figures.iter().flat_map(|figure| &figure.stated).collect();
+    let count = |wanted| stated.iter().filter(|stated| stated.verdict() == wanted).count();
+    let [agree, under, fitted, differ] =
+        [Verdict::Agrees, Verdict::AgreesUnderReading, Verdict::Fitted, Verdict::Differs]
+            .map(count);
+    assert_eq!(agree + under + fitted + differ, stated.len(), "none is open");
+    let under_reading = stated.iter().filter(|it| it.verdict() == Verdict::AgreesUnderReading);
+    let readings = under_reading.filter_map(|stated| stated.reading());
+    let leaky = readings.filter(|reading| reading.name.contains("not oblivious")).count();
+    let said = [
+        format!(
+            "figures state {} numbers: {agree} agrees as it stands, {under} agree under another \
+             reading of the paper, {fitted} are fitted, and {differ} differ",
+            stated.len()
+        ),
+        format!("The readings of {leaky} of the {under} need a machine that is not oblivious."),
+    ];
+    for text in [include_str!("../../../README.md"), include_str!("../../../docs/simulator.md")] {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for said in &said {
+            assert!(text.contains(said), "expected: {said}");
+        }
     }
 }
 

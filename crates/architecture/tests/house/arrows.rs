@@ -69,7 +69,6 @@ const HOUSE: [(&str, &[&str]); 25] = [
             "oblivio-core",
             "oblivio-wire",
             "oblivio-store",
-            "oblivio-shares",
             "oblivio-models",
             "oblivio-sim",
             "oblivio-bucket-server",

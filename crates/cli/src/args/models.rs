@@ -1,4 +1,4 @@
-//! What can be said of models: workloads and links.
+//! Command-line values: workloads and links.
 
 use clap::ValueEnum;
 use oblivio_models::link::{LINKS, Link};

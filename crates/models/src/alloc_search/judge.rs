@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 pub trait Judge:
     Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync
 {
-    /// The channels of memory that a path is spread over, if runs take time and time judges. `None`
-    /// if the slots that an access moves judge, its share of background evictions included.
+    /// Memory channels per path for a judge by time; `None` for a judge by slots moved.
     fn channels(&self) -> Option<u32>;
 }
 

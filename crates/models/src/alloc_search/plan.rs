@@ -174,8 +174,7 @@ impl<J: Judge> Plan<J> {
         self.steps_of_run(self.accesses_per_run()) * u64::from(self.runs)
     }
 
-    /// Accesses of a run that counts `accesses`, those before counting starts included; records if
-    /// time is taken.
+    /// Accesses of a run that counts `accesses`, warm-up included; records for a judge by time.
     pub(super) fn steps_of_run(&self, accesses: u64) -> u64 {
         match self.judge.channels() {
             None => accesses + self.warm_up_accesses(),

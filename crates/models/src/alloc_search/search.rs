@@ -25,7 +25,7 @@ pub trait Bench<J>: Sync {
         seed: u64,
     ) -> Result<Run, Self::Error>;
 
-    /// The first `profiles` profiles, which are there to compare with, have been run.
+    /// Called after the first `profiles` profiles, the baselines, have run.
     fn has_compared(&self, profiles: usize) {
         let _ = profiles;
     }

@@ -26,8 +26,8 @@
 //! |---|---|
 //! | `opening` | all servers, made or opened at once |
 //! | `place` | where a volume is: `shares://…` |
-//! | `opener` | from there to the servers |
-//! | `retry` | how long is waited for servers |
+//! | `opener` | opens the servers that a `SharesPlace` names |
+//! | `retry` | time limits and pauses of retries |
 //! | `repair` | one of them, made anew |
 //! | `server` | one of them, which is there or missing |
 //! | `threads` | something with every server at the same time |

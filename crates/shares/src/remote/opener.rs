@@ -1,4 +1,4 @@
-//! From the place of a volume to its servers.
+//! Opens the servers that a [`SharesPlace`] names.
 
 use oblivio_core::durable::AnyStore;
 use oblivio_core::store::TreeShape;
@@ -54,7 +54,7 @@ impl SharesPlace {
         Ok(OpenedStore { store: store_of(store), condition })
     }
 
-    /// Whether [`Self::create`] would find no volume there.
+    /// Fails if a volume is there, which [`Self::create`] would refuse.
     ///
     /// # Errors
     /// [`OpenErrorKind::Exists`] if a server has one.

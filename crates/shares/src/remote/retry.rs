@@ -1,4 +1,4 @@
-//! When servers that do not answer are called again, and for how long.
+//! Time limit and pauses for missing servers and failed links.
 
 use std::thread;
 use std::time::Duration;
@@ -32,7 +32,7 @@ impl RetryPolicy {
         Self { retry_for, since: Moment::now() }
     }
 
-    /// The next operation begins.
+    /// Restarts the time limit, for the next operation.
     pub(super) fn begin(&mut self) {
         self.since = Moment::now();
     }
@@ -41,7 +41,7 @@ impl RetryPolicy {
         self.since.after(self.retry_for).left()
     }
 
-    /// Whether the time is over.
+    /// Whether the time limit has passed.
     pub(super) fn is_over(&self) -> bool {
         self.left().is_none()
     }

@@ -87,8 +87,7 @@ pub struct RemoteOptions {
     pub retry_opening_for: Duration,
     /// A link is given up if an answer takes longer.
     pub answer_within: Duration,
-    /// How long a server may answer that it is still computing, before the request counts as failed,
-    /// if it computes at once.
+    /// How long a server may answer `Working` to a request that involves no eviction.
     pub works_within: Duration,
     /// The same for an eviction, and for a request that waits for one.
     pub works_long_within: Duration,

@@ -1,5 +1,7 @@
 //! Why a superblock cannot be had.
 
+use std::error::Error as StdError;
+use std::fmt;
 use std::sync::Arc;
 
 use oblivio_core::{StoreError, StoreErrorKind};
@@ -34,8 +36,7 @@ pub enum SuperblockErrorKind {
 
 /// An error about superblocks. Its message holds no secret: it may be logged. A clone keeps the
 /// store's error.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{message}")]
+#[derive(Clone, Debug)]
 pub struct SuperblockError {
     kind: SuperblockErrorKind,
     message: String,
@@ -55,6 +56,19 @@ impl SuperblockError {
     /// What kind of error of the store caused it, if one did.
     pub fn store_kind(&self) -> Option<StoreErrorKind> {
         self.source.as_deref().map(StoreError::kind)
+    }
+}
+
+impl fmt::Display for SuperblockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// By hand: the derived `source` would be the `Arc`, and not the error in it.
+impl StdError for SuperblockError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 

@@ -31,7 +31,7 @@ impl VolumeParams {
         }
     }
 
-    /// Whether its store is several servers that compute.
+    /// Whether the scheme needs share servers.
     pub(crate) fn is_on_servers(&self) -> bool {
         schemes::find(self.scheme.as_str()).is_some_and(|scheme| scheme.needs_servers())
     }

@@ -151,7 +151,7 @@ impl RunsFile {
         if text.is_empty() && packed.is_file() {
             text = unpack(&packed.display().to_string(), files::open_regular(&packed)?)?;
             if let Err(error) = file.write_all(&text) {
-                // Without the whole of it the next run would take a part for all.
+                // Else the next run would take a partly written file for complete.
                 let _ = file.set_len(0);
                 return Err(files::cannot_write(&path, &error).into());
             }

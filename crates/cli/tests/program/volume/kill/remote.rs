@@ -115,9 +115,9 @@ fn cutting_relay(to: String, bytes_max: usize) -> String {
 fn carry((mut from, mut to): (TcpStream, TcpStream), carried: &AtomicUsize, bytes_max: usize) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
-        if carried.fetch_add(read, Ordering::Relaxed) + read > bytes_max
-            || to.write_all(&buffer[..read]).is_err()
-        {
+        let room = bytes_max.saturating_sub(carried.fetch_add(read, Ordering::Relaxed));
+        // The cut falls on any byte, also within a message.
+        if to.write_all(&buffer[..read.min(room)]).is_err() || room < read {
             break;
         }
     }
