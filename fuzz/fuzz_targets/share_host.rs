@@ -79,7 +79,7 @@ impl ShareFile for File {
 struct Nobody;
 
 impl Peers for Nobody {
-    fn send(&self, _: u8, _: &[u8]) -> io::Result<()> {
+    fn send(&self, _: u8, _: usize, _: &[u8]) -> io::Result<()> {
         Err(io::ErrorKind::ConnectionRefused.into())
     }
 
