@@ -101,7 +101,7 @@ fn the_searches_by_time_in_the_documentation_are_the_committed_ones() {
 
 #[test]
 fn the_profile_for_volumes_is_the_one_of_the_documentation_and_fits_them() {
-    let file = include_str!("../results/alloc-volume.json");
+    let file = include_str!("../../../crates/models/results/alloc-volume.json");
     let search = Search::from_json(file).unwrap();
     // `oblivio plan --size 1G --alloc`.
     let volume = VolumeTree {

@@ -83,7 +83,7 @@ pub(super) fn open_watched(
     let facts = owner.superblock.params().config()?.facts();
     let (store, recording) = Recording::wrap(store, run.record_view.as_deref(), &facts)?;
     let store = match watching {
-        Some(watching) => watching.record(store, &facts),
+        Some(watching) => watching.record(store, &facts)?,
         None => store,
     };
     let hits = if run.serve_hits { HitPolicy::Serve } else { HitPolicy::Access };

@@ -78,16 +78,22 @@ pub(crate) struct Recording {
 }
 
 /// A store that tells a sink what it sees, of a volume with these facts.
+///
+/// # Errors
+/// When the facts of a volume on share servers do not give the heights of its trees.
 pub(super) fn recorded(
     store: BoxedStore,
     sink: impl EventSink + Send + 'static,
     facts: &[Fact],
-) -> BoxedStore {
-    let heights = heights(facts).unwrap_or_default();
-    match share_servers(store) {
-        Ok(servers) => store_of(ShareRecorder::new(servers, sink, heights)),
-        Err(store) => Box::new(Recorder::new(store, sink)),
-    }
+) -> Result<BoxedStore, CliError> {
+    let servers = match share_servers(store) {
+        Ok(servers) => servers,
+        Err(store) => return Ok(Box::new(Recorder::new(store, sink))),
+    };
+    let heights = heights(facts).ok_or_else(|| {
+        CliError::Input("the volume on share servers does not say how high its trees are".into())
+    })?;
+    Ok(store_of(ShareRecorder::new(servers, sink, heights)))
 }
 
 impl Recording {
@@ -101,7 +107,7 @@ impl Recording {
         let output = Output::begin(path, Kind::VIEW)?;
         let sink = Sink::begin(&output, store.capabilities(), servers_of(facts))?;
         let sink = Arc::new(Mutex::new(sink));
-        let recorder = recorded(store, sink.clone(), facts);
+        let recorder = recorded(store, sink.clone(), facts)?;
         Ok((recorder, Some(Self { output, sink })))
     }
 

@@ -54,7 +54,11 @@ impl Watching {
     }
 
     /// A store that shows what it sees, of a volume with these facts.
-    pub(super) fn record(&mut self, store: BoxedStore, facts: &[Fact]) -> BoxedStore {
+    pub(super) fn record(
+        &mut self,
+        store: BoxedStore,
+        facts: &[Fact],
+    ) -> Result<BoxedStore, CliError> {
         let levels = number_of(facts, "levels");
         self.levels_on_client = number_of(facts, "tree_top_levels").unwrap_or(0);
         let trees = match levels.filter(|_| servers_of(facts).is_some()) {

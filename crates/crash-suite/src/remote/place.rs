@@ -107,6 +107,7 @@ impl Mortal {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl BucketStore for Mortal {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.store.shape(tree)
@@ -123,6 +124,15 @@ impl BucketStore for Mortal {
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         let on_error = self.on_error();
         self.store.read(pieces).inspect_err(|_| on_error())
+    }
+
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        let on_error = self.on_error();
+        self.store.read_candidates(pieces, each).inspect_err(|_| on_error())
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

@@ -365,6 +365,7 @@ impl ShareServers for OnServers {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 impl BucketStore for OnServers {
     fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
         self.records.shape(tree)
@@ -380,6 +381,14 @@ impl BucketStore for OnServers {
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.records.read(pieces)
+    }
+
+    fn read_candidates(
+        &mut self,
+        pieces: &[Piece],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.records.read_candidates(pieces, each)
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {

@@ -148,14 +148,15 @@ impl RunsFile {
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(|error| files::cannot_read(&path, &error))?;
         let packed = directory.path(&packed(name));
-        if text.is_empty() && packed.is_file() {
-            text = unpack(&packed.display().to_string(), files::open_regular(&packed)?)?;
-            if let Err(error) = file.write_all(&text) {
-                // Else the next run would take a partly written file for complete.
-                let _ = file.set_len(0);
-                return Err(files::cannot_write(&path, &error).into());
+        if packed.is_file() {
+            let whole = unpack(&packed.display().to_string(), files::open_regular(&packed)?)?;
+            // A run that was killed while it unpacked has left the beginning.
+            if text.len() < whole.len() && whole.starts_with(&text) {
+                file.write_all(&whole[text.len()..])
+                    .map_err(|error| files::cannot_write(&path, &error))?;
+                text = whole;
+                output::remark(&format!("unpacked {} to {}", packed.display(), path.display()));
             }
-            output::remark(&format!("unpacked {} to {}", packed.display(), path.display()));
         }
         let Kept { records, whole_bytes } = Kept::read(&path.display().to_string(), &text)?;
         if whole_bytes < text.len() {

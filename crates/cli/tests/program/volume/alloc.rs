@@ -75,7 +75,7 @@ fn a_volume_lives_with_the_slots_that_were_found() {
 #[test]
 fn the_profile_that_comes_with_the_program_fits_volumes_as_they_are_made_by_default() {
     let world = World::new();
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/lab/results/alloc-volume.json");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/results/alloc-volume.json");
     for (tree_top, uniform, found) in [("", 30, 29), ("--tree-top 12M", 40, 33)] {
         let plan = world.json(&format!("plan --size 1G {tree_top} --alloc-from '{file}' --json"));
         assert_eq!(plan["alloc"]["path_slots_uniform"], uniform);
