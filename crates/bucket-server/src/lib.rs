@@ -6,8 +6,8 @@
 //! Nobody is trusted for that. Whatever a client sends is parsed by `oblivio_wire`, each limit of [`BucketLimits`] holds, and a
 //! client that does not keep to the protocol is told so and left. Nothing that is logged says which buckets were asked for.
 //!
-//! A program that embeds the server leaves `SIGPIPE` ignored, as Rust programs have it: a client that disconnects in the
-//! middle of an answer is an error, not a signal.
+//! A program that embeds the server leaves `SIGPIPE` ignored, as Rust programs have it: a client
+//! that disconnects in the middle of an answer is an error, not a signal.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -203,7 +203,8 @@ impl<'l> Sources<'l> {
         Ok(&self.sources[file])
     }
 
-    /// What a leak makes of the bodies it changes. `None` if it changes anything else, or does not fit.
+    /// What a leak makes of the bodies it changes. `None` if it changes anything else, or does not
+    /// fit.
     fn leaky_bodies(&mut self, leak: &'l Leak) -> Result<Option<LeakyBodies<'l>>, String> {
         let mut leaky = LeakyBodies::new();
         for patch in &leak.patches {

@@ -15,7 +15,7 @@ pub(crate) struct Test {
     pub(crate) name: String,
 }
 
-/// Tests that are built together: the integration tests of a package of one name, or its unit tests.
+/// Tests that are built together: integration tests of one name of a package, or its unit tests.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TestProgram {
     package: String,

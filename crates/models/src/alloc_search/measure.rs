@@ -28,7 +28,7 @@ const ACCESSES_AT_ONCE: u64 = 1 << 12;
 pub struct Time {
     /// Cycles of the processor.
     pub cycles: u64,
-    /// For so many records.
+    /// The number of records.
     pub records: u64,
 }
 
@@ -45,7 +45,7 @@ pub struct Run {
     pub evictions_at_once_max: u64,
     /// The most blocks that were left in the stash after an eviction.
     pub stash_blocks_peak: usize,
-    /// How many blocks each level held in the end, from the root to the leaves; nothing where time was taken.
+    /// Blocks of each level at the end, from the root to the leaves; empty for a judge by time.
     pub blocks_on_levels: Vec<u64>,
     /// There were more background evictions than make sense, and the run stopped.
     pub ran_away: bool,

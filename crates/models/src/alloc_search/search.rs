@@ -31,7 +31,7 @@ pub trait Bench<J>: Sync {
     }
 }
 
-/// Searches as `plan` asks, on `threads` threads. The profiles of `compared` are run as well, by their names.
+/// Searches as `plan` asks, on `threads` threads, and also runs the named profiles of `compared`.
 ///
 /// # Errors
 /// [`Error::Plan`] if the plan cannot be followed, and what a run fails with.

@@ -1,4 +1,5 @@
-//! A link between a client and storage: what it is, and what accesses to a volume take on it, by a model of bytes and trips.
+//! A link between a client and storage, and a model of the time that accesses take on it: bytes and
+//! round trips.
 
 mod profile;
 mod traffic;

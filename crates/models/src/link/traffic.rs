@@ -23,7 +23,7 @@ pub struct Traffic {
     pub pieces: f64,
     /// Trips, if they are made one after the other.
     pub trips: f64,
-    /// Accesses that a request for a block takes: more than one where the position map lies in the tree.
+    /// Accesses per request for a block: more than one if the position map lies in the tree.
     pub accesses: f64,
 }
 
@@ -46,7 +46,8 @@ impl Traffic {
         self.up_bytes() / link.up_bytes_per_second()
     }
 
-    /// Until a block is there, if nothing else is under way and no eviction is due: one round trip an access.
+    /// Latency of a block if nothing else is in flight and no eviction is due: one round trip per
+    /// access.
     pub fn answer_seconds(&self, link: Link) -> f64 {
         let asked = self.answer_pieces * REQUEST_BYTES + FRAME_BYTES;
         let seconds = link.round_trip_seconds()

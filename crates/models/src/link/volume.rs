@@ -99,7 +99,7 @@ impl VolumeOnLink {
         1.0 / (units * self.unit.pipelined_seconds(link))
     }
 
-    /// Writes of 4 KiB at places anywhere, a second. A part of a block is read before it is written.
+    /// Random writes of 4 KiB per second. A block of which a part is written is read first.
     pub fn writes_per_second(&self, link: Link) -> f64 {
         let accesses = if SMALL_BYTES < self.unit_bytes { 2.0 } else { 1.0 };
         self.reads_per_second(link) / accesses

@@ -1,4 +1,4 @@
-//! A volume of this project on rotating trees: which requests it makes to a medium, from its parameters alone.
+//! The requests that a volume on rotating trees makes to a medium, from its parameters alone.
 
 use oblivio_core::Error;
 use oblivio_core::durable::{DurableConfig, Fact, FactValue, RangePolicy};
@@ -235,7 +235,8 @@ mod tests {
         (count / 10, bytes / 10)
     }
 
-    /// 256 blocks one by one: six levels of slots and of heads, and 51.2 evictions that read and write as many.
+    /// 256 blocks one by one: six levels of slots and headers, and 51.2 evictions that read and write
+    /// as many.
     #[test]
     fn a_mebibyte_of_a_gibibyte_takes_thousands_of_requests_or_some_dozens() {
         let (by_blocks, _) = requests(&DurableRaw, 0, 256);

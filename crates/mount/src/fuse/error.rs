@@ -59,14 +59,14 @@ pub enum MountError {
     /// The disk is empty, and no file system may be made.
     #[error("the disk is empty, and no file system may be made on it: let one be made first")]
     Empty,
-    /// The disk is empty, and too small for a file system, which takes so many bytes.
+    /// The disk is empty, and smaller than this number of bytes, which a file system takes.
     #[error(
         "the disk is too small for a file system, which takes {} KiB: mount the raw disk, or \
          make a larger volume",
         .0 >> 10
     )]
     TooSmall(u64),
-    /// The disk holds no file system where one would be, and nobody knows that it holds nothing else.
+    /// The disk has no file system where one would begin, and may hold other data.
     #[error(
         "the disk holds no file system, but blocks of it were written: it begins and ends with \
          zeros and may hold data between them, so it is left as it is. Mount the raw disk to \

@@ -12,7 +12,8 @@ use super::{TestServer, tools};
 
 const BYTES: u64 = 64 << 20;
 
-/// `cargo test --release -p oblivio-nbd --test nbd_server -- --ignored --nocapture requests_per_second`
+/// `cargo test --release -p oblivio-nbd --test nbd_server -- --ignored --nocapture \
+/// requests_per_second`
 #[test]
 #[ignore = "a measurement, not a check"]
 fn requests_per_second_beside_nbdkit() {

@@ -1,4 +1,5 @@
-//! S³ORAM for storage that outlives the client: a scheme of [`oblivio_core::durable`], on [servers](crate::servers::ShareServers).
+//! S³ORAM for storage that outlives the client: a scheme of [`oblivio_core::durable`], on
+//! [servers](crate::servers::ShareServers).
 //!
 //! An access selects a block, seals it anew and writes it to the root: two trips, whatever it is for. After *A* of them a path is evicted, as part of the last. The client keeps where each block is and which write
 //! was its last; the log of a volume keeps, before any server sees an access, which path it shows and to which the block goes.

@@ -178,7 +178,8 @@ impl SharedStore {
         failures.into_error().map_or(Ok(found), Err)
     }
 
-    /// What there is of a volume on each of the servers, as [`Location::remains`](oblivio_store::Location::remains) says.
+    /// What is left of a volume on each server: see
+    /// [`Location::remains`](oblivio_store::Location::remains).
     ///
     /// # Errors
     /// When there is nothing on any of them, one is in use, refuses, or cannot be reached.
