@@ -21,9 +21,9 @@ use std::thread;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
+use oblivio_bucket_server::{BucketLimits, BucketServer, BucketServerOptions};
 use oblivio_core::BucketId;
 use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
-use oblivio_bucket_server::{BucketLimits, BucketServer, BucketServerOptions};
 use oblivio_wire::keys::{AllowedClient, SecretKey};
 use oblivio_wire::link::Link;
 use oblivio_wire::message::{MESSAGE_BYTES_MAX, VERSION};
