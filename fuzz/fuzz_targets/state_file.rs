@@ -8,11 +8,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use oblivio_core::durable::RangePolicy;
-use oblivio_core::durable::Slots;
-use oblivio_core::durable::range::RangeParams;
-use oblivio_core::durable::rotating::{MapRecursion, RawParams};
-use oblivio_core::durable::scan::ScanParams;
+use oblivio_testkit::crash::small_volume::{SmallScheme, SmallVolume};
 use oblivio_volume::state_fuzzing::{read, rewrite, seal};
 use oblivio_volume::superblock::VolumeParams;
 
@@ -40,36 +36,10 @@ fuzz_target!(|input: &[u8]| {
     let _ = read(sealed[..sealed.len() - sealed.len() / 3].to_vec(), &params);
 });
 
-/// A small volume: with a flat position map, with one that lies in the tree, without any tree, or with ranges.
+/// A small volume of any scheme, or one whose position map is in the tree.
 fn params(blocks: u64, leaf_level: u8, kind: u8) -> VolumeParams {
-    let block_bytes = 16;
-    let recursion =
-        (kind % 4 == 1).then_some(MapRecursion { client_entries_max: 4, plb_blocks: 8 });
-    if kind % 4 == 3 {
-        return VolumeParams::of(&RangeParams {
-            blocks,
-            block_bytes,
-            leaf_level,
-            tree_top_levels: 2,
-            slots: 4,
-            evict_period: 3,
-            stash_blocks_max: 40,
-            policy: RangePolicy::Classes,
-            classes: if blocks < 4 { vec![0] } else { vec![0, 2] },
-        });
-    }
-    if kind % 4 == 2 {
-        return VolumeParams::of(&ScanParams { blocks, block_bytes, spare: 4 });
-    }
-    VolumeParams::of(&RawParams {
-        blocks,
-        block_bytes,
-        leaf_level,
-        slots: Slots::Same(4),
-        evict_period: 3,
-        stash_blocks_max: 40,
-        tree_top_levels: 2,
-        tree_top_ways: 0,
-        recursion,
-    })
+    let setup = SmallVolume { blocks, leaf_level, ..SmallVolume::default() };
+    let each = SmallScheme::each().map(|scheme| SmallVolume { scheme, ..setup });
+    let setups: Vec<_> = each.chain([setup.with_map_in_tree()]).collect();
+    setups[usize::from(kind) % setups.len()].params()
 }

@@ -5,9 +5,9 @@
 //! input = setup, 16 requests, lies
 //! ```
 //!
-//! Four volumes are made once: one with its position map on the client, one with most of it in the
-//! tree, one with ranges, and one whose accesses read everything. Each was in use when its client died, so that an opening has something to repeat. Whatever
-//! becomes of an opening over lies, the volume is as it was once storage is honest.
+//! The volumes are made once: one of each scheme, and one with most of its position map in the tree.
+//! Each was in use when its client died, so an opening has accesses to repeat. However an opening
+//! over lies ends, the volume is intact once storage is honest again.
 #![no_main]
 
 #[path = "support/hostile.rs"]
@@ -29,20 +29,17 @@ const BLOCKS: u64 = 30;
 
 type Block = [u8; BLOCK_BYTES as usize];
 
-static FLAT: LazyLock<Made> = LazyLock::new(|| Made::new(SmallVolume::default()));
-static IN_TREE: LazyLock<Made> =
-    LazyLock::new(|| Made::new(SmallVolume::default().with_map_in_tree()));
-static RANGE: LazyLock<Made> = LazyLock::new(|| {
-    Made::new(SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..SmallVolume::default() })
-});
-static SCAN: LazyLock<Made> = LazyLock::new(|| {
-    Made::new(SmallVolume { scheme: SmallScheme::Scan { spare: 20 }, ..SmallVolume::default() })
+/// One of each scheme, and one whose position map is in the tree.
+static MADE: LazyLock<Vec<Made>> = LazyLock::new(|| {
+    let setup = SmallVolume::default();
+    let each = SmallScheme::each().map(|scheme| SmallVolume { scheme, ..setup });
+    each.chain([setup.with_map_in_tree()]).map(Made::new).collect()
 });
 
 fuzz_target!(|input: &[u8]| {
     let Some(([setup], input)) = input.split_first_chunk() else { return };
     let Some((requests, lies)) = input.split_first_chunk::<16>() else { return };
-    let Made { setup, left } = [&*FLAT, &*IN_TREE, &*RANGE, &*SCAN][usize::from(*setup % 4)];
+    let Made { setup, left } = &MADE[usize::from(*setup) % MADE.len()];
     let world = setup.world();
     world.restore_store(left);
     world.restore_dir(left);

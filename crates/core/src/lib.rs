@@ -104,6 +104,7 @@ pub mod records;
 #[doc(hidden)]
 pub mod reference;
 pub mod scheme;
+pub mod schemes;
 pub mod seal;
 pub mod stash;
 pub mod store;

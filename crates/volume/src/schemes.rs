@@ -7,14 +7,28 @@ use oblivio_core::durable::range::DurableRange;
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::scan::DurableScan;
 use oblivio_core::durable::{DurableScheme, Wish};
+use oblivio_core::schemes::VolumeScheme;
 use oblivio_shares::durable::DurableS3Oram;
 
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::superblock::SchemeName;
 
-/// All of them. The first is what a volume has unless another is asked for.
-pub const SCHEMES: &[&dyn DurableScheme] =
-    &[&DurableRaw, &DurableRange, &DurableScan, &DurableS3Oram];
+macro_rules! descriptions {
+    ($($scheme:ident $module:ident),*) => { &[$(description(VolumeScheme::$scheme)),*] };
+}
+
+/// Every scheme, in the order of [`VolumeScheme::ALL`]. The first is the default of new volumes.
+pub const SCHEMES: &[&dyn DurableScheme] = oblivio_core::schemes!(volume => descriptions);
+
+/// What the crate of a scheme says of it.
+const fn description(scheme: VolumeScheme) -> &'static dyn DurableScheme {
+    match scheme {
+        VolumeScheme::Raw => &DurableRaw,
+        VolumeScheme::Range => &DurableRange,
+        VolumeScheme::Scan => &DurableScan,
+        VolumeScheme::S3Oram => &DurableS3Oram,
+    }
+}
 
 /// What a volume has unless another is asked for.
 pub fn default() -> &'static dyn DurableScheme {

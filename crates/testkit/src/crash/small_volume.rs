@@ -7,6 +7,7 @@ use oblivio_core::durable::Wish;
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
 use oblivio_core::durable::scan::ScanParams;
+use oblivio_core::schemes::VolumeScheme;
 use oblivio_core::store::TreeShape;
 use oblivio_core::{BucketStore, HitPolicy};
 use oblivio_volume::device::{BlockDevice, DiskError};
@@ -118,9 +119,25 @@ pub enum SmallScheme {
 }
 
 impl SmallScheme {
-    /// One of each scheme that volumes stand on without servers, in the order of their table. What holds for all schemes is tested over
-    /// these.
-    pub const EACH: [Self; 3] = [Self::Raw, Self::Range { class: 3 }, Self::Scan { spare: 10 }];
+    /// The usual small parameters of a scheme.
+    pub fn of(scheme: VolumeScheme) -> Self {
+        match scheme {
+            VolumeScheme::Raw => Self::Raw,
+            VolumeScheme::Range => Self::Range { class: 3 },
+            VolumeScheme::Scan => Self::Scan { spare: 10 },
+            VolumeScheme::S3Oram => Self::Shares { servers: 3, has_map_in_trees: false },
+        }
+    }
+
+    /// Whether it stands on servers, and not on a store alone.
+    pub fn needs_servers(self) -> bool {
+        matches!(self, Self::Shares { .. })
+    }
+
+    /// One of each scheme that stands on a store alone. What holds for all schemes is tested over these.
+    pub fn each() -> impl Iterator<Item = Self> {
+        VolumeScheme::ALL.iter().copied().map(Self::of).filter(|scheme| !scheme.needs_servers())
+    }
 }
 
 /// What stands between requests and the volume.
@@ -189,15 +206,12 @@ impl SmallVolume {
         Self { blocks: 700, leaf_level: 8, recursion, ..self }
     }
 
-    /// The same volume on each scheme that there is. It has few blocks where each access reads all of them.
-    pub fn on_each_scheme(self) -> [Self; SmallScheme::EACH.len()] {
-        SmallScheme::EACH.map(|scheme| match scheme {
+    /// The same volume on each scheme of [`SmallScheme::each`]. It has few blocks where each access reads all of
+    /// them.
+    pub fn on_each_scheme(self) -> impl Iterator<Item = Self> {
+        SmallScheme::each().map(move |scheme| match scheme {
             SmallScheme::Scan { .. } => Self { scheme, blocks: 16, ..self },
-            SmallScheme::Raw
-            | SmallScheme::Range { .. }
-            | SmallScheme::FixedRange { .. }
-            | SmallScheme::ExactRange { .. }
-            | SmallScheme::Shares { .. } => Self { scheme, ..self },
+            _ => Self { scheme, ..self },
         })
     }
 
@@ -479,11 +493,11 @@ mod tests {
 
     #[test]
     fn every_scheme_of_volumes_has_a_small_volume() {
-        let small = SmallVolume::default().on_each_scheme().map(|setup| setup.params());
-        let small: Vec<_> = small.iter().map(|params| params.scheme.as_str()).collect();
-        // A scheme that needs servers cannot stand on a store in memory.
-        let all = SCHEMES.iter().filter(|scheme| !scheme.needs_servers());
-        let all: Vec<_> = all.map(|scheme| scheme.name()).collect();
-        assert_eq!(small, all);
+        for (scheme, description) in VolumeScheme::ALL.iter().zip(SCHEMES) {
+            let scheme = SmallScheme::of(*scheme);
+            assert_eq!(scheme.needs_servers(), description.needs_servers());
+            let params = SmallVolume { scheme, ..SmallVolume::default() }.params();
+            assert_eq!(params.scheme.as_str(), description.name());
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! A volume in a world in which machines die. `make crash` does the same at length.
 
+use oblivio_core::view::{Event, Operation};
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, Device, SmallScheme, SmallVolume};
-use oblivio_testkit::crash::{Fault, Life, OpKind, Survival};
+use oblivio_testkit::crash::{Fault, Life, OpKind, Seen, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError, VolumeErrorKind};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::support::bench::{Bench, read};
+use crate::support::bench::{Bench, get, places, read};
 
 /// Runs the volume again and again. Each time another operation meets a fault: every `nth`, with each of `faults`.
 fn fault_each_nth_operation(
@@ -199,7 +200,7 @@ fn two_openings_in_a_row_may_end_at_any_operation() {
 /// was never tampered with. Once it is overwritten, an old directory is told from the latest again.
 #[test]
 fn who_lost_power_while_syncing_late_finds_no_tampering_when_syncing_early() {
-    for scheme in SmallScheme::EACH {
+    for scheme in SmallScheme::each() {
         for accesses in 0..12 {
             let early = SmallVolume { scheme, ..SmallVolume::default() };
             let mut bench = Bench::new(SmallVolume { sync_moves: SyncMoves::AtFlush, ..early }, 1);
@@ -226,4 +227,46 @@ fn who_lost_power_while_syncing_late_finds_no_tampering_when_syncing_early() {
             assert_eq!(error.kind(), VolumeErrorKind::StateRolledBack, "{scheme:?}: {error}");
         }
     }
+}
+
+/// Evictions that are made again have the names they had before the crash, and so need another key.
+#[test]
+fn what_recovery_writes_again_is_sealed_under_another_key() {
+    let tree = SmallVolume { leaf_level: 10, ..SmallVolume::default() };
+    for scheme in SmallScheme::each() {
+        let setup = SmallVolume { scheme, ..tree };
+        let written_again = check_what_recovery_writes_again(setup);
+        assert!(written_again > 100, "{written_again} of {setup:?}");
+    }
+}
+
+/// Checks it, and says of how many places.
+fn check_what_recovery_writes_again(setup: SmallVolume) -> u32 {
+    let mut written_again = 0;
+    for crash_at in (20..200).step_by(6) {
+        let mut bench = Bench::new(setup, crash_at);
+        bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
+        bench.world.crash(&mut bench.coins, Survival::All);
+        let old: Vec<_> = places(&bench.setup).map(|piece| get(&bench.world, piece)).collect();
+        let seen = bench.world.view().len();
+        let (volume, _) = bench.open().unwrap();
+        drop(volume);
+        let written: Vec<_> = bench.world.view()[seen..]
+            .iter()
+            .filter_map(|seen| match seen {
+                Seen::Event(Event { operation: Operation::Write, piece, .. }) => *piece,
+                _ => None,
+            })
+            .collect();
+        for (piece, old) in places(&bench.setup).zip(old) {
+            // A place that held nothing was not sealed before.
+            if written.contains(&piece) && old.iter().any(|byte| *byte != 0) {
+                let new = get(&bench.world, piece);
+                let equal = old.chunks_exact(16).zip(new.chunks_exact(16)).any(|(a, b)| a == b);
+                assert!(!equal, "crash at {crash_at}: a mask was used twice in {piece:?}");
+                written_again += 1;
+            }
+        }
+    }
+    written_again
 }

@@ -14,6 +14,7 @@ mod overlap;
 mod padding;
 mod privacy;
 mod range;
+mod raw;
 mod reads;
 mod rescue;
 mod s3oram;
@@ -25,4 +26,14 @@ mod superblock;
 mod support;
 mod tamper;
 mod torn_anchor;
-mod view;
+
+/// Fails to compile when a scheme has no module of tests here.
+macro_rules! require_tests {
+    ($($scheme:ident $module:ident),*) => {
+        $(
+            #[expect(unused_imports, reason = "naming the module is the check")]
+            use $module as _;
+        )*
+    };
+}
+oblivio_core::schemes!(volume => require_tests);

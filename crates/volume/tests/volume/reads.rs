@@ -21,7 +21,7 @@ fn finish(volume: &mut Volume, blocks: usize) -> Result<Vec<u8>, VolumeError> {
 
 #[test]
 fn windows_are_read_in_the_order_in_which_they_were_begun() {
-    for scheme in SmallScheme::EACH {
+    for scheme in SmallScheme::each() {
         let mut bench = Bench::new(SmallVolume { scheme, ..SmallVolume::default() }, 1);
         let (mut volume, _) = bench.open().unwrap();
         for round in 0..50 {
@@ -98,7 +98,7 @@ fn what_cannot_be_begun_or_finished_is_refused_and_breaks_nothing() {
 /// What was begun before reads what was there; what is begun after it, and whoever recovers, finds zeros.
 #[test]
 fn blocks_can_be_forgotten_while_they_are_read() {
-    for scheme in SmallScheme::EACH {
+    for scheme in SmallScheme::each() {
         for is_crashed in [false, true] {
             let setup = SmallVolume { scheme, ..SmallVolume::default() };
             let mut bench = Bench::new(setup, 1);

@@ -16,8 +16,6 @@ use super::trips::{Purpose, leaves, schedule, trips};
 const SETS: [TreeTopKind; 2] =
     [TreeTopKind::SetAssociative { ways: 1 }, TreeTopKind::SetAssociative { ways: 4 }];
 
-const SCHEMES: [Scheme; 3] = [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)];
-
 fn with_sets(tree_top: TreeTopKind, setup: Setup) -> Setup {
     Setup { tree_top_levels: 3, tree_top, ..setup }
 }
@@ -30,7 +28,7 @@ fn serving(setup: Setup) -> Setup {
 /// and all of one shape.
 #[test]
 fn that_are_not_served_are_not_seen() {
-    for scheme in SCHEMES {
+    for scheme in Scheme::each(3) {
         let mut states = States::default();
         for batched in [false, true] {
             let dedicated = Setup { batched, tree_top_levels: 3, ..Setup::new(scheme, 700) };
@@ -64,7 +62,7 @@ fn of_freecursive_that_are_not_served_are_not_seen() {
 #[test]
 fn that_are_not_served_leave_leaves_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
-    for scheme in SCHEMES {
+    for scheme in Scheme::each(3) {
         let setup = with_sets(SETS[0], Setup::new(scheme, ACCESSES / 2));
         judge_all(setup, &mut verdicts).assert_rare_ones_occurred(50);
     }

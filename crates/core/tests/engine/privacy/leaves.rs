@@ -23,7 +23,7 @@ const ROW_MIN: usize = 30 * LEAVES as usize;
 #[test]
 fn are_uniform_independent_and_fresh() {
     let mut verdicts = Verdicts::new(FALSE_ALARMS);
-    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
+    for scheme in Scheme::each(3) {
         let states = judge_all(Setup::new(scheme, ACCESSES), &mut verdicts);
         states.assert_rare_ones_occurred(100);
         assert!(states.repeats_in_batch >= 1000, "{states:?}");

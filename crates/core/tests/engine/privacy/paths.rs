@@ -9,7 +9,7 @@ use super::trips::{Trip, schedule, trips};
 
 #[test]
 fn are_read_and_written_back_as_a_whole() {
-    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
+    for scheme in Scheme::each(3) {
         let mut states = States::default();
         for setup in Setup::new(scheme, 1500).variants() {
             for run in setup.runs() {

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use oblivio_core::front::{self, FrontTally, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
 use oblivio_core::scheme;
+use oblivio_core::schemes::TreeScheme;
 use oblivio_core::stash::StashView;
 use oblivio_core::store::{BucketStore, LevelShape, TreeShape};
 use oblivio_core::view::{Contents, Event, EventSink, Recorder};
@@ -43,6 +44,17 @@ pub(crate) enum Scheme {
     Raw(u32),
     /// Rotating RAW ORAM, with its A.
     Rotating(u32),
+}
+
+impl Scheme {
+    /// Every scheme, with `evict_period` accesses between evictions where it counts them.
+    pub(crate) fn each(evict_period: u32) -> impl Iterator<Item = Self> {
+        TreeScheme::ALL.iter().map(move |scheme| match scheme {
+            TreeScheme::Path => Self::Path,
+            TreeScheme::Raw => Self::Raw(evict_period),
+            TreeScheme::Rotating => Self::Rotating(evict_period),
+        })
+    }
 }
 
 /// Where the position map is.

@@ -107,14 +107,14 @@ fn assert_alike_at_the_bound(setup: &Setup) -> States {
 
 #[test]
 fn a_stash_at_its_bound_looks_like_an_empty_one() {
-    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
+    for scheme in Scheme::each(3) {
         assert_alike_at_the_bound(&Setup::new(scheme, ACCESSES));
     }
 }
 
 #[test]
 fn a_stash_that_passes_its_bound_within_a_batch_looks_like_an_empty_one() {
-    for scheme in [Scheme::Path, Scheme::Raw(3), Scheme::Rotating(3)] {
+    for scheme in Scheme::each(3) {
         let setup = Setup { batched: true, ..Setup::new(scheme, ACCESSES) };
         let states = assert_alike_at_the_bound(&setup);
         // RAW ORAM counts after evictions only, so there it cannot be told from outside.

@@ -11,7 +11,7 @@ use crate::support::bench::{Bench, get, places};
 /// the names that they had the first time.
 #[test]
 fn what_comes_after_a_restored_backup_is_sealed_under_another_key() {
-    for scheme in SmallScheme::EACH {
+    for scheme in SmallScheme::each() {
         let sealed_twice = check_what_comes_after_a_restored_backup(scheme);
         assert!(sealed_twice > 40, "{sealed_twice} of {scheme:?}");
     }

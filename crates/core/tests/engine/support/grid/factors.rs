@@ -1,13 +1,7 @@
 //! The factors, and their levels.
 
+pub(crate) use oblivio_core::schemes::TreeScheme as Scheme;
 use oblivio_core::{HitPolicy, Integrity};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scheme {
-    Path,
-    Raw,
-    Rotating,
-}
 
 /// Where the position map is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +74,6 @@ pub(crate) struct Combination {
     pub(crate) bound: Bound,
 }
 
-const SCHEMES: [Scheme; 3] = [Scheme::Path, Scheme::Raw, Scheme::Rotating];
 const MAPS: [Map; 5] =
     [Map::Flat, Map::Recursive, Map::FreecursiveWithoutPlb, Map::Freecursive, Map::Nested];
 const SLOTS: [Slots; 2] = [Slots::Uniform, Slots::Profile];
@@ -100,7 +93,7 @@ const BOUNDS: [Bound; 2] = [Bound::Loose, Bound::Tight];
 
 /// How many levels each factor has.
 pub(crate) const LEVELS: [usize; 9] = [
-    SCHEMES.len(),
+    Scheme::ALL.len(),
     MAPS.len(),
     SLOTS.len(),
     TOPS.len(),
@@ -118,7 +111,7 @@ impl From<Choice> for Combination {
     fn from(choice: Choice) -> Self {
         let [scheme, map, slots, top, integrity, hits, front, requests, bound] = choice;
         Self {
-            scheme: SCHEMES[scheme],
+            scheme: Scheme::ALL[scheme],
             map: MAPS[map],
             slots: SLOTS[slots],
             top: TOPS[top],

@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
-use crate::support::bench::{Bench, get, is_repetition, places, read};
+use crate::support::bench::{Bench, is_repetition, read};
 use crate::support::seen::{DATA_TREE, assert_alike, looks};
 use oblivio_core::store::Piece;
-use oblivio_core::view::{Event, Operation};
+use oblivio_core::view::Operation;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Access, Op};
-use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallScheme, SmallVolume};
+use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{Fault, OpKind, Seen, Survival};
 use oblivio_volume::{SyncMoves, Volume, VolumeError};
 use rand::RngExt;
@@ -168,48 +168,6 @@ fn moves_that_were_not_synced_are_forgotten_by_a_power_loss() {
         equal += usize::from(shown.contains(&next));
     }
     assert!(equal > 10, "{equal}");
-}
-
-/// Evictions that are made again have the names they had before the crash, and so need another key.
-#[test]
-fn what_recovery_writes_again_is_sealed_under_another_key() {
-    let tree = volume(SyncMoves::BeforeReads);
-    for scheme in SmallScheme::EACH {
-        let setup = SmallVolume { scheme, ..tree };
-        let written_again = check_what_recovery_writes_again(setup);
-        assert!(written_again > 100, "{written_again} of {setup:?}");
-    }
-}
-
-/// Checks it, and says of how many places.
-fn check_what_recovery_writes_again(setup: SmallVolume) -> u32 {
-    let mut written_again = 0;
-    for crash_at in (20..200).step_by(6) {
-        let mut bench = Bench::new(setup, crash_at);
-        bench.access_one_block_until_the_crash(Fault::CrashAt(crash_at));
-        bench.world.crash(&mut bench.coins, Survival::All);
-        let old: Vec<_> = places(&bench.setup).map(|piece| get(&bench.world, piece)).collect();
-        let seen = bench.world.view().len();
-        let (volume, _) = bench.open().unwrap();
-        drop(volume);
-        let written: Vec<_> = bench.world.view()[seen..]
-            .iter()
-            .filter_map(|seen| match seen {
-                Seen::Event(Event { operation: Operation::Write, piece, .. }) => *piece,
-                _ => None,
-            })
-            .collect();
-        for (piece, old) in places(&bench.setup).zip(old) {
-            // A place that held nothing was not sealed before.
-            if written.contains(&piece) && old.iter().any(|byte| *byte != 0) {
-                let new = get(&bench.world, piece);
-                let equal = old.chunks_exact(16).zip(new.chunks_exact(16)).any(|(a, b)| a == b);
-                assert!(!equal, "crash at {crash_at}: a mask was used twice in {piece:?}");
-                written_again += 1;
-            }
-        }
-    }
-    written_again
 }
 
 // ───────────────────────────── two histories ─────────────────────────────
@@ -372,7 +330,7 @@ fn together(volume: &mut Volume, window: &[u64]) -> Result<(), VolumeError> {
 
 impl Bench {
     /// Each access shows the leaf that the one before has drawn.
-    fn access_one_block_until_the_crash(&mut self, crash: Fault) {
+    pub(crate) fn access_one_block_until_the_crash(&mut self, crash: Fault) {
         self.world.plan(&[crash], &mut self.coins);
         let Ok((mut volume, _)) = self.open() else { return };
         while read(&mut volume, 0).is_ok() {}
