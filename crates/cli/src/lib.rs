@@ -20,6 +20,7 @@ pub mod table;
 mod view;
 mod volume;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
@@ -28,8 +29,23 @@ use args::{Cli, Command, KeyCommand, ServeCommand, SharesCommand, ViewCommand};
 pub use args::{WorkloadName, link_help};
 use error::CliError;
 
+/// Commands that the program `oblivio-lab` has instead of this one.
+const LAB_COMMANDS: [&str; 3] = ["lab", "simulate", "trace"];
+
 /// Runs `oblivio`.
 pub fn main() -> ExitCode {
+    let first = env::args_os().nth(1);
+    if let Some(name) =
+        LAB_COMMANDS.into_iter().find(|name| first.as_deref() == Some(name.as_ref()))
+    {
+        output::name_program("oblivio");
+        let error = CliError::Usage(format!(
+            "`{name}` is a command of the program oblivio-lab: run `cargo install --path \
+             papers/program` in the repository, then `oblivio-lab help`"
+        ));
+        output::complain(&error);
+        return error.exit_code();
+    }
     run_program(args::command(), |cli: Cli| run(cli.command))
 }
 

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use oblivio::oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape,
@@ -86,7 +85,7 @@ fn what_cannot_be_is_refused_where_it_is_said() {
 /// Storage that gives back something else, from when it is told to, or nothing any more.
 struct Lying {
     store: MemoryStore,
-    told: Rc<RefCell<Told>>,
+    told: Arc<Mutex<Told>>,
 }
 
 /// What storage is told to do.
@@ -112,10 +111,10 @@ impl BucketStore for Lying {
     }
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        if let Some(kind) = self.told.borrow().fails {
+        if let Some(kind) = self.told.lock().unwrap().fails {
             return Err(StoreError::new(kind, "it does not answer"));
         }
-        if self.told.borrow().lies {
+        if self.told.lock().unwrap().lies {
             // A bit of every slot.
             self.store.contents_mut().iter_mut().step_by(16).for_each(|byte| *byte ^= 1);
         }
@@ -127,7 +126,7 @@ impl BucketStore for Lying {
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
-        let mut told = self.told.borrow_mut();
+        let mut told = self.told.lock().unwrap();
         if told.fails_to_flush {
             return Err(StoreError::new(StoreErrorKind::Full, "there is no room"));
         }
@@ -137,8 +136,8 @@ impl BucketStore for Lying {
 }
 
 /// An array that holds something, and what its storage is told.
-fn lying(options: &ArrayOptions) -> (Array, Rc<RefCell<Told>>) {
-    let told: Rc<RefCell<Told>> = Rc::default();
+fn lying(options: &ArrayOptions) -> (Array, Arc<Mutex<Told>>) {
+    let told: Arc<Mutex<Told>> = Arc::default();
     let of_store = told.clone();
     let mut array = options
         .on(|shape| {
@@ -157,7 +156,7 @@ fn storage_that_changes_a_bit_is_noticed_unless_nobody_asked_for_that() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let options = ArrayOptions::new(CAPACITY, BYTES).with_scheme(scheme);
         let (mut array, told) = lying(&options);
-        told.borrow_mut().lies = true;
+        told.lock().unwrap().lies = true;
         let found = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err());
         assert_eq!(found.unwrap().kind(), ErrorKind::Tampered);
         assert_eq!(array.read(0, &mut [0; BYTES]).unwrap_err().kind(), ErrorKind::Failed);
@@ -176,7 +175,7 @@ fn what_storage_says_of_a_failure_is_passed_on() {
     ];
     for (said, expected) in kinds {
         let (mut array, told) = lying(&ArrayOptions::new(CAPACITY, BYTES));
-        told.borrow_mut().fails = Some(said);
+        told.lock().unwrap().fails = Some(said);
         let error = (0..CAPACITY).find_map(|at| array.read(at, &mut [0; BYTES]).err()).unwrap();
         assert_eq!(error.kind(), expected, "{error}");
     }
@@ -186,11 +185,11 @@ fn what_storage_says_of_a_failure_is_passed_on() {
 fn storage_is_flushed_when_that_is_asked_for_and_never_else() {
     for options in each() {
         let (mut array, told) = lying(&options);
-        assert_eq!(told.borrow().flushes, 0);
+        assert_eq!(told.lock().unwrap().flushes, 0);
         array.flush().unwrap();
-        assert_eq!(told.borrow().flushes, 1, "{options:?}");
+        assert_eq!(told.lock().unwrap().flushes, 1, "{options:?}");
         array.read(0, &mut [0; BYTES]).unwrap();
-        assert_eq!(told.borrow().flushes, 1, "{options:?}");
+        assert_eq!(told.lock().unwrap().flushes, 1, "{options:?}");
     }
 }
 
@@ -198,9 +197,9 @@ fn storage_is_flushed_when_that_is_asked_for_and_never_else() {
 fn an_array_whose_storage_was_not_flushed_answers_nothing_more() {
     for options in each() {
         let (mut array, told) = lying(&options);
-        told.borrow_mut().fails_to_flush = true;
+        told.lock().unwrap().fails_to_flush = true;
         assert_eq!(array.flush().unwrap_err().kind(), ErrorKind::NoSpace, "{options:?}");
-        told.borrow_mut().fails_to_flush = false;
+        told.lock().unwrap().fails_to_flush = false;
         let after = [
             array.read(0, &mut [0; BYTES]),
             array.write(0, &[0; BYTES]),
@@ -211,7 +210,7 @@ fn an_array_whose_storage_was_not_flushed_answers_nothing_more() {
         for answer in after {
             assert_eq!(answer.unwrap_err().kind(), ErrorKind::Failed, "{options:?}");
         }
-        assert_eq!(told.borrow().flushes, 0);
+        assert_eq!(told.lock().unwrap().flushes, 0);
     }
 }
 
@@ -219,15 +218,27 @@ fn an_array_whose_storage_was_not_flushed_answers_nothing_more() {
 fn the_store_is_handed_back_as_what_it_is_and_holds_nothing_in_clear() {
     for options in each() {
         let (array, told) = lying(&options);
-        told.borrow_mut().flushes = 7;
+        told.lock().unwrap().flushes = 7;
         let mut array = array.into_store::<MemoryStore>().err().unwrap();
         let mut block = [0; BYTES];
         array.read(42, &mut block).unwrap();
         assert_eq!(block, [1; BYTES], "asked for another store, it is as it was: {options:?}");
         let store: Lying = array.into_store().unwrap();
-        assert_eq!(store.told.borrow().flushes, 7);
+        assert_eq!(store.told.lock().unwrap().flushes, 7);
         let contents = store.store.contents();
         assert!(contents.iter().any(|byte| *byte != 0), "{options:?}");
         assert!(!contents.windows(16).any(|part| part == [1; 16]), "{options:?}");
     }
+}
+
+#[test]
+fn an_array_moves_to_another_thread() {
+    let mut array = ArrayOptions::new(100, 16).in_memory().unwrap();
+    let read = std::thread::spawn(move || {
+        array.write(7, &[42; 16])?;
+        let mut block = [0; 16];
+        array.read(7, &mut block)?;
+        Ok::<_, oblivio::Error>(block)
+    });
+    assert_eq!(read.join().unwrap().unwrap(), [42; 16]);
 }

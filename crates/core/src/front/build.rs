@@ -66,8 +66,8 @@ impl SchemeConfig {
     pub fn scheme(
         &self,
         sealer: Sealer,
-        store: Box<dyn BucketStore>,
-    ) -> Result<Box<dyn Scheme>, Error> {
+        store: Box<dyn BucketStore + Send>,
+    ) -> Result<Box<dyn Scheme + Send>, Error> {
         Ok(match self {
             Self::Path(tree) => Box::new(PathScheme::new(tree, sealer, store)?),
             Self::Raw(config) => Box::new(RawScheme::new(config, sealer, store)?),
@@ -93,13 +93,13 @@ pub trait Ground {
     ///
     /// # Errors
     /// Those of [`SchemeConfig::scheme`], and what the ground has of its own.
-    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme>, Error>;
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme + Send>, Error>;
 
     /// The coins of the front end, which storage cannot foresee.
-    fn coins(&mut self) -> Box<dyn CryptoRng>;
+    fn coins(&mut self) -> Box<dyn CryptoRng + Send>;
 
     /// The coins of ρ, which storage cannot foresee.
-    fn rho_coins(&mut self) -> Box<dyn CryptoRng> {
+    fn rho_coins(&mut self) -> Box<dyn CryptoRng + Send> {
         self.coins()
     }
 }
@@ -133,7 +133,7 @@ pub trait Ground {
 /// }
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
-pub fn build(config: &OramConfig, ground: &mut dyn Ground) -> Result<Box<dyn Front>, Error> {
+pub fn build(config: &OramConfig, ground: &mut dyn Ground) -> Result<Box<dyn Front + Send>, Error> {
     let main = ground.scheme(&config.scheme)?;
     let Some(rho) = &config.rho else {
         return match &config.map {
@@ -151,7 +151,7 @@ pub fn build(config: &OramConfig, ground: &mut dyn Ground) -> Result<Box<dyn Fro
     }
 }
 
-type Coins = Box<dyn CryptoRng>;
+type Coins = Box<dyn CryptoRng + Send>;
 
 fn flat<S: Scheme>(
     hits: HitPolicy,
@@ -170,7 +170,10 @@ fn freecursive<S: Scheme>(
 }
 
 /// What there is, behind the cache if there is one.
-fn cached(config: &OramConfig, oram: impl Front + 'static) -> Result<Box<dyn Front>, Error> {
+fn cached(
+    config: &OramConfig,
+    oram: impl Front + Send + 'static,
+) -> Result<Box<dyn Front + Send>, Error> {
     Ok(match config.cache {
         Some((cache, policy)) => Box::new(CachedOram::new(cache, policy, oram)?),
         None => Box::new(oram),
@@ -199,15 +202,15 @@ impl<O, C, S, R> Ground for OnStores<O, C>
 where
     O: FnMut(&TreeConfig) -> Result<(Sealer, S), Error>,
     C: FnMut() -> R,
-    S: BucketStore + 'static,
-    R: CryptoRng + 'static,
+    S: BucketStore + Send + 'static,
+    R: CryptoRng + Send + 'static,
 {
-    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme>, Error> {
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme + Send>, Error> {
         let (sealer, store) = (self.outside)(config.tree())?;
         config.scheme(sealer, Box::new(store))
     }
 
-    fn coins(&mut self) -> Box<dyn CryptoRng> {
+    fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new((self.coins)())
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Access, Counters, Front, Oram, check_request, check_requests};
+use super::{Access, Counters, Front, Oram, VisitedBlock, check_request, check_requests};
 use crate::block_cache::{BlockCache, LineId, Named};
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::scheme::Op;
@@ -333,8 +333,8 @@ impl<O: Front> Front for CachedOram<O> {
         self.oram.check_invariants()?;
         let Self { oram, cache, policy, .. } = self;
         let mut twice = false;
-        oram.visit_addresses(&mut |address| {
-            twice |= *policy == RemapPolicy::Delayed && cache.find(address).is_some();
+        oram.visit_blocks(&mut |block| {
+            twice |= *policy == RemapPolicy::Delayed && cache.find(block.address).is_some();
         })?;
         if twice {
             let message = "there is a block in the cache and behind it";
@@ -343,8 +343,8 @@ impl<O: Front> Front for CachedOram<O> {
         Ok(())
     }
 
-    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error> {
         check_sound(self.broken)?;
-        self.oram.visit_addresses(visit)
+        self.oram.visit_blocks(visit)
     }
 }

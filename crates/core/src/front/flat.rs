@@ -7,7 +7,10 @@ use alloc::vec::Vec;
 use hashbrown::HashSet;
 use rand_core::CryptoRng;
 
-use super::{Access, Counters, Front, FrontTally, HitPolicy, Oram, check_request, check_requests};
+use super::{
+    Access, Counters, Front, FrontTally, HitPolicy, Oram, VisitedBlock, check_request,
+    check_requests, visit_tree,
+};
 use crate::error::{Error, ErrorKind};
 use crate::posmap::FlatPosMap;
 use crate::scheme::{
@@ -308,8 +311,8 @@ impl<S: Scheme, R: CryptoRng> Front for FlatOram<S, R> {
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
-    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
-        self.scheme.visit_blocks(&mut |_, address, _| visit(address))
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error> {
+        visit_tree(&mut self.scheme, |address| address, visit)
     }
 }
 

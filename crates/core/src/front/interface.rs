@@ -5,7 +5,9 @@ use alloc::format;
 
 use super::Counters;
 use crate::error::{Error, ErrorKind};
-use crate::scheme::Op;
+use crate::geometry::Leaf;
+use crate::pieces::TreeId;
+use crate::scheme::{Location, Op, Scheme};
 use crate::stash::StashView;
 
 /// One request of a batch.
@@ -228,12 +230,45 @@ pub trait Front: Oram {
     /// [`Corrupt`](ErrorKind::Corrupt) with the first violation, and any that storage causes.
     fn check_invariants(&mut self) -> Result<(), Error>;
 
-    /// Calls `visit` with the address of each block that is there. Those of a position map have
-    /// addresses past the capacity. Storage sees a scan.
+    /// Calls `visit` for each block that exists. Those of a position map have addresses past the capacity. Storage
+    /// sees a scan of each tree.
     ///
     /// # Errors
     /// Any that storage causes.
-    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error>;
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error>;
+}
+
+/// A block that [`Front::visit_blocks`] found. Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VisitedBlock {
+    /// Its address.
+    pub address: u64,
+    /// Where it is. `None`: on the client, outside of every tree.
+    pub placement: Option<Placement>,
+}
+
+/// Where a block is in a tree, and the leaf that it is mapped to. Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Which tree.
+    pub tree: TreeId,
+    /// In its stash, or in one of its buckets.
+    pub location: Location,
+    /// Its leaf.
+    pub leaf: Leaf,
+}
+
+/// Visits the blocks of one tree. `address` turns the numbers that the tree has for its blocks into addresses.
+pub(crate) fn visit_tree(
+    scheme: &mut (impl Scheme + ?Sized),
+    mut address: impl FnMut(u64) -> u64,
+    visit: &mut dyn FnMut(VisitedBlock),
+) -> Result<(), Error> {
+    let tree = scheme.config().tree;
+    scheme.visit_blocks(&mut |location, number, leaf| {
+        let placement = Some(Placement { tree, location, leaf });
+        visit(VisitedBlock { address: address(number), placement });
+    })
 }
 
 /// Refuses a batch of which an ORAM cannot serve every request.

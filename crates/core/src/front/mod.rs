@@ -21,8 +21,8 @@ pub use cache::{CacheConfig, CacheTally, CachedOram, RemapPolicy};
 pub use counters::{Counters, FrontTally};
 pub use flat::{FlatOram, PathOram, RawOram};
 pub use hits::HitPolicy;
-pub(crate) use interface::check_requests;
-pub use interface::{Access, Front, Oram, check_request};
+pub use interface::{Access, Front, Oram, Placement, VisitedBlock, check_request};
+pub(crate) use interface::{check_requests, visit_tree};
 pub use recursion::{
     FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram,
 };

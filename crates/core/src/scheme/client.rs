@@ -6,11 +6,12 @@ mod image;
 use alloc::format;
 
 use super::path_io::{BodyCounters, Trips};
+use super::step::{AnyStepHook, Moment, PathAction, PathStep};
 use super::{Home, Location, Op, TreeConfig};
 use crate::bucket::corrupt;
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::geometry::Leaf;
-use crate::stash::{BlockRoom, Entry, PathPlan, Stash, TreeTop};
+use crate::stash::{BlockRoom, Entry, PathPlan, Stash, StashView, TreeTop};
 
 /// What the client holds, and whether it may go on. Secret.
 pub(super) struct Client {
@@ -19,6 +20,7 @@ pub(super) struct Client {
     pub(super) top: TreeTop,
     plan: PathPlan,
     pub(super) config: TreeConfig,
+    pub(super) step_hook: Option<AnyStepHook>,
     /// An access was begun and has not ended well.
     broken: bool,
 }
@@ -40,6 +42,7 @@ impl Client {
             blocks,
             top: TreeTop::new(config.tree_top, config.tree_top_levels, geometry),
             config: config.clone(),
+            step_hook: None,
             broken: false,
         })
     }
@@ -199,12 +202,23 @@ impl Client {
         leaf: Leaf,
         bodies: BodyCounters,
     ) -> Result<(), Error> {
+        self.step(leaf, PathAction::Read, Moment::Before);
         let Self { stash, blocks, top, config, .. } = self;
         if stash.room() < config.geometry.path_slots() {
             return Err(corrupt("more blocks than were written"));
         }
         top.load(leaf, stash);
-        io.open_path(leaf, bodies, blocks, stash)
+        io.open_path(leaf, bodies, blocks, stash)?;
+        self.step(leaf, PathAction::Read, Moment::After);
+        Ok(())
+    }
+
+    /// Runs the hook, if there is one.
+    #[inline]
+    pub(super) fn step(&mut self, leaf: Leaf, action: PathAction, moment: Moment) {
+        if let Some(hook) = &mut self.step_hook {
+            hook.step(PathStep { leaf, action, moment }, StashView::new(&self.stash));
+        }
     }
 
     /// Step 5: evicts and encrypts as many blocks as possible to the path to `leaf`, which
@@ -216,9 +230,11 @@ impl Client {
         counter: u64,
         bodies: BodyCounters,
     ) -> Result<(), Error> {
+        self.step(leaf, PathAction::Write, Moment::Before);
         self.plan_path(leaf);
         io.seal_path(leaf, counter, bodies, &self.plan, &self.blocks)?;
         self.settle_path(leaf);
+        self.step(leaf, PathAction::Write, Moment::After);
         Ok(())
     }
 

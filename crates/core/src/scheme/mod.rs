@@ -14,6 +14,7 @@ mod path_io;
 mod populate;
 mod raw;
 mod rotating;
+mod step;
 mod tag_tree;
 mod trip;
 
@@ -25,6 +26,7 @@ pub use path_io::PathTree;
 pub use raw::RawScheme;
 pub use rotating::{Home, Move, RotatingScheme, RotatingTrees, Sighting, TakenSlot};
 pub(crate) use rotating::{Run, StoredTree};
+pub use step::{Moment, PathAction, PathStep, StepHook};
 pub use tag_tree::{BlockMove, Origin, TagTree};
 
 use rand_core::CryptoRng;
@@ -106,6 +108,9 @@ pub trait Scheme {
 
     /// Starts to keep a histogram of the stash. Secret.
     fn record_stash_histogram(&mut self);
+
+    /// Sets what runs before and after each path. It replaces the hook that was set before.
+    fn set_step_hook(&mut self, hook: Box<dyn StepHook>);
 
     /// AES blocks computed so far. Public: it depends on the number of accesses alone.
     fn aes_blocks(&self) -> u64;
@@ -221,6 +226,10 @@ impl<S: Scheme + ?Sized> Scheme for Box<S> {
 
     fn record_stash_histogram(&mut self) {
         (**self).record_stash_histogram();
+    }
+
+    fn set_step_hook(&mut self, hook: Box<dyn StepHook>) {
+        (**self).set_step_hook(hook);
     }
 
     fn aes_blocks(&self) -> u64 {

@@ -10,7 +10,7 @@ use rand_core::CryptoRng;
 use super::client::Client;
 use super::path_io::{BodyCounters, PathIo, PathTree, Trips};
 use super::tag_tree::{BlockMove, TagTree};
-use super::{Location, Op, Scheme, TreeConfig};
+use super::{Location, Op, Scheme, StepHook, TreeConfig};
 use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::posmap::draw_leaf;
@@ -172,6 +172,10 @@ impl<S: PathTree> Scheme for PathScheme<S> {
 
     fn stash(&self) -> StashView<'_> {
         StashView::new(&self.client.stash)
+    }
+
+    fn set_step_hook(&mut self, hook: Box<dyn StepHook>) {
+        self.client.step_hook = Some(hook);
     }
 
     fn record_stash_histogram(&mut self) {

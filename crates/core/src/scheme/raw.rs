@@ -1,12 +1,14 @@
 //! RAW ORAM: Tiny ORAM, section IV.
 
+use alloc::boxed::Box;
+
 use rand_core::CryptoRng;
 
 use super::client::Client;
 use super::config::check_evict_period;
 use super::path_io::{BodyCounters, PathIo, PathTree, Trips};
 use super::tag_tree::TagTree;
-use super::{Location, Op, RawConfig, Scheme, TreeConfig};
+use super::{Location, Moment, Op, PathAction, RawConfig, Scheme, StepHook, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Leaf, reverse_lexicographic};
 use crate::posmap::draw_leaf;
@@ -90,6 +92,7 @@ impl<S: PathTree> RawScheme<S> {
         op: &mut Op<'_>,
     ) -> Result<(), Error> {
         let Self { io, client, evictions, .. } = self;
+        client.step(from, PathAction::Take, Moment::Before);
         let counter = io.fresh_counter()?;
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
@@ -101,6 +104,7 @@ impl<S: PathTree> RawScheme<S> {
         if let Some(entry) = client.top.take(from, address) {
             client.stash.insert(entry);
         }
+        client.step(from, PathAction::Take, Moment::After);
         client.serve(address, to, op);
         Ok(())
     }
@@ -108,11 +112,13 @@ impl<S: PathTree> RawScheme<S> {
     /// An AO access that looks for nothing: storage sees the same trips.
     fn access_nothing(&mut self, leaf: Leaf) -> Result<(), Error> {
         let Self { io, client, evictions, .. } = self;
+        client.step(leaf, PathAction::Take, Moment::Before);
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
         let counter = io.fresh_counter()?;
         io.take_block(leaf, Entry::DUMMY_ADDRESS, *evictions, counter, block)?;
         client.blocks.give_back(place);
+        client.step(leaf, PathAction::Take, Moment::After);
         Ok(())
     }
 
@@ -227,6 +233,10 @@ impl<S: PathTree> Scheme for RawScheme<S> {
 
     fn stash(&self) -> StashView<'_> {
         StashView::new(&self.client.stash)
+    }
+
+    fn set_step_hook(&mut self, hook: Box<dyn StepHook>) {
+        self.client.step_hook = Some(hook);
     }
 
     fn record_stash_histogram(&mut self) {

@@ -202,6 +202,11 @@ impl<'a> StashView<'a> {
         self.0.entries().iter().map(|entry| entry.address)
     }
 
+    /// Their addresses and leaves, in the same order.
+    pub fn entries(self) -> impl Iterator<Item = (u64, Leaf)> {
+        self.0.entries().iter().map(|entry| (entry.address, entry.leaf))
+    }
+
     /// How full it was.
     pub fn occupancy(self) -> &'a Occupancy {
         &self.0.occupancy

@@ -5,7 +5,7 @@ mod bits;
 
 use alloc::format;
 use core::fmt;
-use core::ops::BitAnd;
+use core::ops::{BitAnd, BitOr};
 
 use super::{BucketStore, Part, Piece};
 use crate::error::{Error, ErrorKind};
@@ -18,7 +18,12 @@ use crate::error::{Error, ErrorKind};
 pub struct Capabilities(u32);
 
 /// Each by itself, with its name for programs and what people call it, in the order of their bits.
-const KNOWN: [(Capabilities, &str, &str); 1] = [(Capabilities::PARTS, "parts", "parts of buckets")];
+const KNOWN: [(Capabilities, &str, &str); 4] = [
+    (Capabilities::PARTS, "parts", "parts of buckets"),
+    (Capabilities::CONDITIONAL_RECORDS, "conditional-records", "conditional writes of records"),
+    (Capabilities::XOR_READS, "xor-reads", "the XOR of slots"),
+    (Capabilities::DEAD_PLACES, "dead-places", "hints that a written place is dead"),
+];
 
 impl Capabilities {
     /// Whole buckets, and nothing else.
@@ -27,6 +32,16 @@ impl Capabilities {
     /// Headers and single slots can be prefetched, read and written. The rest of their bucket stays
     /// as it was.
     pub const PARTS: Self = Self(1);
+
+    /// A record can be written on the condition that it is still the one that was read. So two clients that
+    /// take over a volume at once cannot both succeed.
+    pub const CONDITIONAL_RECORDS: Self = Self(1 << 1);
+
+    /// One read answers the XOR of slots of several buckets (Ring ORAM, section 3.2).
+    pub const XOR_READS: Self = Self(1 << 2);
+
+    /// The client says of a written place that it will not be read again, and storage frees it.
+    pub const DEAD_PLACES: Self = Self(1 << 3);
 
     /// Whether all of `others` are among these.
     pub fn contains(self, others: Self) -> bool {
@@ -78,6 +93,14 @@ impl BitAnd for Capabilities {
     }
 }
 
+impl BitOr for Capabilities {
+    type Output = Self;
+
+    fn bitor(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+}
+
 /// For people: what there is besides whole buckets.
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,6 +133,10 @@ mod tests {
         assert_eq!(Capabilities::NONE.to_string(), "nothing more");
         assert_eq!(Capabilities::PARTS.to_string(), "parts of buckets");
         assert_eq!(Capabilities::NONE.names().count(), 0);
-        assert_eq!(Capabilities::PARTS.names().collect::<Vec<_>>(), ["parts"]);
+        let all = KNOWN.iter().fold(Capabilities::NONE, |all, (one, ..)| all | *one);
+        let names = ["parts", "conditional-records", "xor-reads", "dead-places"];
+        assert_eq!(all.names().collect::<Vec<_>>(), names);
+        let some = Capabilities::PARTS | Capabilities::XOR_READS;
+        assert_eq!(some.to_string(), "parts of buckets, the XOR of slots");
     }
 }

@@ -211,7 +211,7 @@ fn a_block_taken_out_is_nowhere_until_it_is_put_back() {
         assert!(oram.take(0, &mut block).unwrap());
         assert_eq!(block, [7; 24]);
         let mut found = false;
-        oram.visit_addresses(&mut |address| found |= address == 0).unwrap();
+        oram.visit_blocks(&mut |block| found |= block.address == 0).unwrap();
         assert!(!found);
         oram.check_invariants().unwrap();
         assert!(!oram.take_on_client(0, &mut block).unwrap(), "it is out");

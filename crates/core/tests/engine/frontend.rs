@@ -610,7 +610,7 @@ fn a_recursive_oram_is_a_front_end_that_serves_and_takes_nothing_on_the_client()
     oram.flush().unwrap();
     // All blocks of data, and those of the position map past them.
     let mut seen = Vec::new();
-    oram.visit_addresses(&mut |address| seen.push(address)).unwrap();
+    oram.visit_blocks(&mut |block| seen.push(block.address)).unwrap();
     seen.sort_unstable();
     let all: u64 = config.blocks().unwrap().iter().sum();
     assert_eq!(seen, (0..all).collect::<Vec<_>>());

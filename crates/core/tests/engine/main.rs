@@ -18,5 +18,6 @@ mod privacy;
 mod range;
 mod rho;
 mod rotating;
+mod steps;
 mod support;
 mod tags;

@@ -9,12 +9,12 @@ use oblivio_core::{
 };
 
 /// A store of a type that can be asked for.
-pub(super) trait AnyStore: BucketStore + Any {}
+pub(super) trait AnyStore: BucketStore + Any + Send {}
 
-impl<S: BucketStore + Any> AnyStore for S {}
+impl<S: BucketStore + Any + Send> AnyStore for S {}
 
 /// An ORAM whose store can be reached.
-pub(super) trait OramOnStore: Front {
+pub(super) trait OramOnStore: Front + Send {
     fn store_mut(&mut self) -> &mut dyn AnyStore;
 
     fn into_store(self: Box<Self>) -> Box<dyn AnyStore>;
@@ -27,7 +27,7 @@ pub(super) fn on_store(
     map: Option<&FreecursiveConfig>,
     sealer: Sealer,
     store: impl AnyStore,
-    coins: impl CryptoRng + 'static,
+    coins: impl CryptoRng + Send + 'static,
 ) -> Result<Box<dyn OramOnStore>, Error> {
     match scheme {
         SchemeConfig::Path(tree) => behind(map, PathScheme::new(tree, sealer, store)?, coins),
@@ -38,7 +38,7 @@ pub(super) fn on_store(
 fn behind(
     map: Option<&FreecursiveConfig>,
     scheme: impl SchemeOnStore + 'static,
-    coins: impl CryptoRng + 'static,
+    coins: impl CryptoRng + Send + 'static,
 ) -> Result<Box<dyn OramOnStore>, Error> {
     Ok(match map {
         Some(map) => Box::new(FreecursiveOram::new(map, scheme, coins)?),
@@ -47,7 +47,7 @@ fn behind(
 }
 
 /// The same of a scheme.
-trait SchemeOnStore: Scheme {
+trait SchemeOnStore: Scheme + Send {
     fn store_mut(&mut self) -> &mut dyn AnyStore;
 
     fn into_store(self) -> Box<dyn AnyStore>;
@@ -71,7 +71,7 @@ schemes!(PathScheme, RawScheme);
 
 macro_rules! front_ends {
     ($($front:ident),*) => {$(
-        impl<S: SchemeOnStore, R: CryptoRng> OramOnStore for $front<S, R> {
+        impl<S: SchemeOnStore, R: CryptoRng + Send> OramOnStore for $front<S, R> {
             fn store_mut(&mut self) -> &mut dyn AnyStore {
                 self.scheme_mut().store_mut()
             }

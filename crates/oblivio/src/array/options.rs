@@ -89,7 +89,7 @@ impl ArrayOptions {
     ///
     /// # Errors
     /// [`Input`](ErrorKind::Input) for a capacity or a block size that cannot be, and those of `make`.
-    pub fn on<S: BucketStore + 'static>(
+    pub fn on<S: BucketStore + Send + 'static>(
         &self,
         make: impl FnOnce(TreeShape) -> Result<S, Error>,
     ) -> Result<Array, Error> {

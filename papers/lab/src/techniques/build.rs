@@ -141,21 +141,21 @@ impl Metered {
 }
 
 impl Ground for Metered {
-    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme>, Error> {
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme + Send>, Error> {
         let (sealer, store) = self.outside(config.tree())?;
         config.scheme(sealer, Box::new(store))
     }
 
     /// Nobody draws after the front end. Behind ρ it has the coins themselves, as in the results that are
     /// recorded.
-    fn coins(&mut self) -> Box<dyn CryptoRng> {
+    fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(match self.has_rho {
             true => std::mem::replace(&mut self.coins, StdRng::seed_from_u64(0)),
             false => StdRng::from_rng(&mut self.coins),
         })
     }
 
-    fn rho_coins(&mut self) -> Box<dyn CryptoRng> {
+    fn rho_coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(StdRng::from_rng(&mut self.coins))
     }
 }

@@ -1,7 +1,6 @@
 //! What is measured: any ORAM of the table behind one interface.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_core::front::{Counters, RhoTally};
 use oblivio_core::view::{Event, EventSink, Operation, Recorder};
@@ -15,7 +14,7 @@ pub(super) type Store = Recorder<MemoryStore, Meter>;
 /// What storages of one subject saw together.
 #[derive(Clone, Default)]
 pub(super) struct Meter {
-    seen: Rc<Cell<Seen>>,
+    seen: Arc<Mutex<Seen>>,
     last_trip: Option<u64>,
 }
 
@@ -27,17 +26,16 @@ struct Seen {
 
 impl EventSink for Meter {
     fn record(&mut self, event: &Event, _: &[u8]) {
-        let mut seen = self.seen.get();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let begins = self.last_trip.replace(event.trip) != Some(event.trip);
         seen.reads += u64::from(begins && event.operation == Operation::Read);
         seen.bytes += event.bytes;
-        self.seen.set(seen);
     }
 }
 
 /// An ORAM, what its storage saw, and how many background evictions it was made to do.
 pub(super) struct Subject {
-    pub(super) oram: Box<dyn Front>,
+    pub(super) oram: Box<dyn Front + Send>,
     pub(super) meter: Meter,
     pub(super) requests: u64,
     pub(super) background_evictions: u64,
@@ -57,7 +55,7 @@ impl Subject {
 
     /// Everything so far.
     pub(super) fn counts(&self) -> Counts {
-        let Seen { reads, bytes } = self.meter.seen.get();
+        let Seen { reads, bytes } = *self.meter.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let Counters { front, aes_blocks, rho, .. } = self.oram.counters();
         let RhoTally { small_accesses, small_dummies, main_dummies, .. } = rho.unwrap_or_default();
         let mut counts = Counts {

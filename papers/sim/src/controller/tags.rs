@@ -10,7 +10,7 @@ use std::ops::Range;
 use oblivio_core::geometry::Leaf;
 use oblivio_core::image::Image;
 use oblivio_core::memory::Region;
-use oblivio_core::scheme::{Location, Op, Scheme};
+use oblivio_core::scheme::{Location, Op, Scheme, StepHook};
 use oblivio_core::stash::StashView;
 use oblivio_core::{Error, TreeConfig};
 use rand::CryptoRng;
@@ -189,6 +189,10 @@ impl<B: Scheme, W: Watch<B>> Scheme for TagScheme<B, W> {
 
     fn stash(&self) -> StashView<'_> {
         self.tags.stash()
+    }
+
+    fn set_step_hook(&mut self, hook: Box<dyn StepHook>) {
+        self.tags.set_step_hook(hook);
     }
 
     fn record_stash_histogram(&mut self) {

@@ -1,12 +1,13 @@
 //! What the owner of ρ has: dummies, blocks that are out, which its paper has it for (Nagarajan et al.,
 //! ASPLOS'19), checks.
 
+use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
 use super::{RhoOram, TwoTrees};
 use crate::block_cache::LineId;
-use crate::error::{Error, check_sound};
-use crate::front::{Counters, Front, check_request};
+use crate::error::{Error, ErrorKind, check_sound};
+use crate::front::{Counters, Front, VisitedBlock, check_request, visit_tree};
 use crate::scheme::{Op, Scheme};
 use crate::stash::StashView;
 
@@ -134,11 +135,25 @@ where
         self.check_both_trees()
     }
 
-    /// What is in the small tree is in the array.
-    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error> {
         check_sound(self.broken)?;
-        self.array.blocks().map(|(_, tag)| tag.address).chain(self.victim).for_each(&mut *visit);
-        self.main.visit_addresses(visit)
+        if let Some(address) = self.victim {
+            visit(VisitedBlock { address, placement: None });
+        }
+        let addresses: HashMap<u64, u64> =
+            self.array.blocks().map(|(line, tag)| (line.number(), tag.address)).collect();
+        let mut is_known = true;
+        let address = |line| {
+            let address = addresses.get(&line).copied();
+            is_known &= address.is_some();
+            address.unwrap_or(u64::MAX)
+        };
+        visit_tree(self.main.as_mut().small_mut(), address, visit)?;
+        if !is_known {
+            let message = "there is a block in the small tree that the array does not have";
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        self.main.visit_blocks(visit)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Two trees, and the fixed pattern in which they are accessed.
 
+use alloc::boxed::Box;
+
 use rand_core::CryptoRng;
 
 use super::{RhoConfig, RhoTally};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
-use crate::scheme::{Location, Op, Scheme, TreeConfig};
+use crate::scheme::{Location, Op, Scheme, StepHook, TreeConfig};
 use crate::stash::StashView;
 
 /// The main tree and the small one. To the front end of the main ORAM it is a scheme: whatever that
@@ -128,6 +130,11 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
 
     fn stash(&self) -> StashView<'_> {
         self.main.stash()
+    }
+
+    /// The main tree's steps.
+    fn set_step_hook(&mut self, hook: Box<dyn StepHook>) {
+        self.main.set_step_hook(hook);
     }
 
     fn record_stash_histogram(&mut self) {

@@ -1,7 +1,6 @@
 //! An access to nothing looks to storage like any other access, in every scheme.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use oblivio_core::front::{OnStores, OramConfig, SchemeConfig, build};
 use oblivio_core::store::Part;
@@ -38,10 +37,10 @@ fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
         Scheme::Raw(evict_period) => SchemeConfig::Raw(RawConfig::of_tree(tree, evict_period)),
         Scheme::Rotating(_) => unreachable!("its dummies are moves of nothing"),
     };
-    let log = Rc::new(RefCell::new(Vec::new()));
+    let log = Arc::new(Mutex::new(Vec::new()));
     let outside = |tree: &TreeConfig| {
-        let log = Rc::clone(&log);
-        let sink = move |event: &Event, _: &[u8]| log.borrow_mut().push(*event);
+        let log = Arc::clone(&log);
+        let sink = move |event: &Event, _: &[u8]| log.lock().unwrap().push(*event);
         let memory = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
         let sealer = Sealer::aes128(Key::from_bytes([7; 16]), tree.tree);
         Ok((sealer, Recorder::new(memory, sink)))
@@ -54,7 +53,7 @@ fn view(scheme: Scheme, tree_top_levels: u8, turns: &Turns) -> Vec<Event> {
             None => oram.dummy().unwrap(),
         }
     }
-    let seen = log.take();
+    let seen = std::mem::take(&mut *log.lock().unwrap());
     oram.check_invariants().unwrap();
     seen
 }

@@ -1,9 +1,8 @@
 //! Runs a workload on a recorded ORAM, and counts the rare states on the way.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::{AddAssign, Range};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use oblivio_core::front::{self, FrontTally, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
@@ -230,7 +229,8 @@ impl Setup {
         let config = OramConfig { map, ..OramConfig::flat(scheme) };
         let mut oram = front::build(&config, &mut ground).unwrap();
         let states = self.drive(&mut *oram, &requests, &mut coins);
-        let (view, accesses) = (ground.view.0.take(), ground.notes.take());
+        let (view, accesses) =
+            (std::mem::take(&mut *ground.view.0.lock().unwrap()), ground.notes.take());
         Run { setup: *self, workload, accesses, view, states }
     }
 
@@ -273,11 +273,11 @@ impl Setup {
 
 /// A view that the test can look at when the ORAM is done.
 #[derive(Clone, Default)]
-struct View(Rc<RefCell<Contents>>);
+struct View(Arc<Mutex<Contents>>);
 
 impl EventSink for View {
     fn record(&mut self, event: &Event, sealed: &[u8]) {
-        self.0.borrow_mut().record(event, sealed);
+        self.0.lock().unwrap().record(event, sealed);
     }
 }
 
@@ -301,13 +301,13 @@ impl Recorded {
 }
 
 impl Ground for Recorded {
-    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme>, Error> {
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme + Send>, Error> {
         let (sealer, store) = self.outside(config.tree());
         let scheme = config.scheme(sealer, Box::new(store))?;
         Ok(Box::new(Noting::with(scheme, self.notes.clone())))
     }
 
-    fn coins(&mut self) -> Box<dyn CryptoRng> {
+    fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(self.coins.take().expect("there is one front end"))
     }
 }
@@ -362,7 +362,7 @@ trait TestedOram: Oram {
     }
 }
 
-impl TestedOram for dyn Front {
+impl TestedOram for dyn Front + Send {
     fn stash(&self) -> StashView<'_> {
         Front::stash(self)
     }

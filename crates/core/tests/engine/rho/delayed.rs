@@ -121,7 +121,7 @@ impl<F: Front + AsRef<Trees> + AsMut<Trees>> Driven<F> {
     fn check(&mut self) {
         self.oram.check_invariants().unwrap();
         let mut seen: HashMap<u64, u32> = HashMap::new();
-        self.oram.visit_addresses(&mut |address| *seen.entry(address).or_default() += 1).unwrap();
+        self.oram.visit_blocks(&mut |block| *seen.entry(block.address).or_default() += 1).unwrap();
         for (address, block) in (0..).zip(&self.blocks) {
             let times = seen.get(&address).copied().unwrap_or(0);
             assert_eq!(times, u32::from(block.exists && !block.is_out), "block {address}");

@@ -1,9 +1,8 @@
 //! A scheme that notes what each access is for: what storage must not learn of a front end.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
-use oblivio_core::scheme::{Location, Scheme};
+use oblivio_core::scheme::{Location, Scheme, StepHook};
 use oblivio_core::stash::StashView;
 use oblivio_core::{Error, Leaf, Op, TreeConfig};
 use oblivio_testkit::workload::Request;
@@ -11,15 +10,15 @@ use rand::CryptoRng;
 
 /// What was noted. Secret, in a system that had secrets. Copies share it.
 #[derive(Clone, Default)]
-pub(crate) struct Notes(Rc<RefCell<Vec<Request>>>);
+pub(crate) struct Notes(Arc<Mutex<Vec<Request>>>);
 
 impl Notes {
     pub(crate) fn take(&self) -> Vec<Request> {
-        std::mem::take(&mut self.0.borrow_mut())
+        std::mem::take(&mut *self.0.lock().unwrap())
     }
 
     fn push(&self, request: Request) {
-        self.0.borrow_mut().push(request);
+        self.0.lock().unwrap().push(request);
     }
 }
 
@@ -54,6 +53,10 @@ impl<B: Scheme> Scheme for Noting<B> {
 
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.scheme.serve_on_client(address, op)
+    }
+
+    fn set_step_hook(&mut self, hook: Box<dyn StepHook>) {
+        self.scheme.set_step_hook(hook);
     }
 
     fn config(&self) -> &TreeConfig {

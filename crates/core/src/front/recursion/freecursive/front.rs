@@ -8,7 +8,7 @@ use rand_core::CryptoRng;
 use super::FreecursiveOram;
 use crate::address_set::AddressSet;
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::front::{Counters, Front, check_request};
+use crate::front::{Counters, Front, VisitedBlock, check_request, visit_tree};
 use crate::geometry::Leaf;
 use crate::posmap::compressed::Count;
 use crate::posmap::leaf_prf::Position;
@@ -184,9 +184,9 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }
 
-    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error> {
         check_sound(self.broken)?;
-        self.scheme.visit_blocks(&mut |_, address, _| visit(address))
+        visit_tree(&mut self.scheme, |address| address, visit)
     }
 }
 

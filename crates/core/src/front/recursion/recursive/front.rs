@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 
 use super::RecursiveOram;
 use crate::error::{Error, ErrorKind};
-use crate::front::{Counters, Front, FrontTally, Oram, check_request};
+use crate::front::{Counters, Front, FrontTally, Oram, VisitedBlock, check_request, visit_tree};
 use crate::scheme::{Op, Scheme};
 use crate::stash::StashView;
 
@@ -83,10 +83,10 @@ impl<S: Scheme, R: CryptoRng> Front for RecursiveOram<S, R> {
         Self::check_invariants(self)
     }
 
-    fn visit_addresses(&mut self, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+    fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error> {
         let mut first = 0;
         for scheme in &mut self.levels {
-            scheme.visit_blocks(&mut |_, number, _| visit(first + number))?;
+            visit_tree(scheme, |number| first + number, visit)?;
             first += scheme.config().capacity;
         }
         Ok(())

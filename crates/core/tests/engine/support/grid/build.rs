@@ -3,8 +3,7 @@
 //! All are small and tight: 120 blocks, seven levels, three slots, so that blocks are in the stash, in
 //! the tree top and in the caches all the time, and are pushed out of them.
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use oblivio_core::front::{self, Ground, MapConfig, OramConfig, SchemeConfig};
 use oblivio_core::geometry::Geometry;
@@ -53,17 +52,17 @@ const CLIENT_ENTRIES_MAX: u64 = 4;
 
 /// What storage sees, of all trees in one order.
 #[derive(Clone, Default)]
-pub(crate) struct Log(Rc<RefCell<Vec<Event>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<Event>>>);
 
 impl Log {
     pub(crate) fn take(&self) -> Vec<Event> {
-        std::mem::take(&mut self.0.borrow_mut())
+        std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
 impl EventSink for Log {
     fn record(&mut self, event: &Event, _: &[u8]) {
-        self.0.borrow_mut().push(*event);
+        self.0.lock().unwrap().push(*event);
     }
 }
 
@@ -157,7 +156,9 @@ impl Builder {
         Ok(Box::new(Built { oram, notes, policy }))
     }
 
-    fn recursive(&self) -> Result<RecursiveOram<Noting<Box<dyn scheme::Scheme>>, StdRng>, Error> {
+    fn recursive(
+        &self,
+    ) -> Result<RecursiveOram<Noting<Box<dyn scheme::Scheme + Send>>, StdRng>, Error> {
         let config = RecursiveConfig {
             capacity: CAPACITY,
             block_bytes: BLOCK_BYTES,
@@ -247,22 +248,25 @@ impl NotingGround<'_> {
         ))
     }
 
-    fn noting(&self, config: &SchemeConfig) -> Result<Noting<Box<dyn scheme::Scheme>>, Error> {
+    fn noting(
+        &self,
+        config: &SchemeConfig,
+    ) -> Result<Noting<Box<dyn scheme::Scheme + Send>>, Error> {
         let (sealer, store) = self.outside(config.tree())?;
         Ok(Noting::with(config.scheme(sealer, Box::new(store))?, self.notes.clone()))
     }
 }
 
 impl Ground for NotingGround<'_> {
-    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme>, Error> {
+    fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn scheme::Scheme + Send>, Error> {
         Ok(Box::new(self.noting(config)?))
     }
 
-    fn coins(&mut self) -> Box<dyn CryptoRng> {
+    fn coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(self.builder.coins())
     }
 
-    fn rho_coins(&mut self) -> Box<dyn CryptoRng> {
+    fn rho_coins(&mut self) -> Box<dyn CryptoRng + Send> {
         Box::new(StdRng::seed_from_u64(!self.builder.seed))
     }
 }

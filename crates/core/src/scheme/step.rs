@@ -1,0 +1,54 @@
+//! The steps of an access, for a model that runs in lock step with another implementation.
+
+use alloc::boxed::Box;
+
+use crate::geometry::Leaf;
+use crate::stash::StashView;
+
+/// What is done with the path to a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathAction {
+    /// All its blocks are read into the stash.
+    Read,
+    /// One block is read out of it (AO access of RAW ORAM). A dummy access does the same.
+    Take,
+    /// It is filled from the stash and written.
+    Write,
+}
+
+/// Before or after an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Nothing of it is done.
+    Before,
+    /// All of it is done. A block that an access asked for may be served only after this.
+    After,
+}
+
+/// A point of an access at which the hook runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStep {
+    /// Which path.
+    pub leaf: Leaf,
+    /// What is done with it.
+    pub action: PathAction,
+    /// Whether that is still to be done.
+    pub moment: Moment,
+}
+
+/// Called before and after each path that a scheme reads or writes, with the stash as it is then. What it
+/// is given is secret: nothing of it may reach storage. A path whose action fails has no [`Moment::After`].
+///
+/// Golden models of hardware compare the state in the middle of an access with it.
+pub trait StepHook: Send {
+    /// Runs at one step.
+    fn step(&mut self, step: PathStep, stash: StashView<'_>);
+}
+
+impl<F: FnMut(PathStep, StashView<'_>) + Send> StepHook for F {
+    fn step(&mut self, step: PathStep, stash: StashView<'_>) {
+        self(step, stash);
+    }
+}
+
+pub(super) type AnyStepHook = Box<dyn StepHook>;
