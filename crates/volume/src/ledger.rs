@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::{Durable, EraStart, Plan, Save};
+use oblivio_core::durable::{AccessPlan, Durable, EraStart, Save};
 use oblivio_core::wiped::WipedBytes;
 use rand::Rng;
 
@@ -226,10 +226,10 @@ impl Ledger {
     /// Logs accesses, and what each of them writes.
     pub(crate) fn log_accesses<'a>(
         &mut self,
-        plan: &Plan,
+        plan: &AccessPlan,
         writes: impl Iterator<Item = Option<&'a [u8]>> + Clone,
     ) -> Result<(), VolumeError> {
-        let put = |out: &mut WipedBytes| record::put_accesses(out, plan, writes.clone());
+        let put = |out: &mut WipedBytes| record::put_accesses(out, plan.encoded(), writes.clone());
         if self.opening.lengths == Lengths::Needed {
             return Ok(self.log.append(put)?);
         }

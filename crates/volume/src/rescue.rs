@@ -188,7 +188,9 @@ fn lay_over(
     };
     match record {
         Record::Accesses(LoggedPlan { plan, writes }) => {
-            let of_plan = array.blocks_of(&plan).map_err(|_| out_of_bounds())?;
+            let plan = array.decode_plan(&plan);
+            let of_plan = plan.and_then(|plan| array.blocks_of(&plan));
+            let of_plan = of_plan.map_err(|_| out_of_bounds())?;
             of_plan.into_iter().zip(&writes).try_for_each(|(block, data)| match (block, data) {
                 (Some(block), Some(data)) => write(block, data),
                 _ => Ok(()),

@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use rand_core::CryptoRng;
 
-use super::{AnyStore, Durable, Plan, Wish};
+use super::{AnyStore, Durable, EncodedPlan, Wish};
 use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::seal::MasterKey;
@@ -130,7 +130,7 @@ pub trait Restore {
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when this scheme did not draw it.
-    fn carried_out(&mut self, plan: &Plan, is_written: &[bool]) -> Result<(), Error>;
+    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error>;
 
     /// A range was forgotten.
     ///

@@ -2,7 +2,7 @@
 //!
 //! A [`Durable`] scheme does in two steps what an [`Oram`](crate::Oram) does in one. [`Durable::plan`] draws what
 //! accesses will show, and shows nothing; [`Durable::carry_out`] makes them. Whoever wants to survive a crash writes
-//! the [`Plan`] down in between: carried out again from the same state, it shows storage the same. That is the commit
+//! the [`AccessPlan`] down in between: carried out again from the same state, it shows storage the same. That is the commit
 //! protocol of ADR 5 of the repository, which so stands on any scheme.
 //!
 //! ```text
@@ -112,7 +112,7 @@ pub use config::{
     Cost, DurableConfig, DurableScheme, Fact, FactValue, Restore, SectionSize, StateSize, number_of,
 };
 pub use contents::Contents;
-pub use plan::{Plan, Want};
+pub use plan::{AccessPlan, EncodedPlan, Want};
 pub use policy::RangePolicy;
 pub use salvage::{Fate, Salvage};
 pub use store::{AnyStore, VolumeStore};
@@ -302,15 +302,21 @@ pub trait Durable: Send {
     fn plan(
         &mut self,
         wanted: &[Want],
-        planned: &[&Plan],
+        planned: &[&AccessPlan],
         coins: &mut dyn CryptoRng,
-    ) -> Result<Plan, Error>;
+    ) -> Result<AccessPlan, Error>;
+
+    /// The plan that the journal has kept: it is carried out again during recovery.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when this scheme did not encode it.
+    fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error>;
 
     /// The block of each access of a plan; `None` where it is none.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when it is no plan of this scheme.
-    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error>;
+    fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error>;
 
     /// Tells storage what a plan will read, so that it can be read ahead. Plans are announced in the order in which they
     /// are carried out. One that was not announced is announced when it is carried out: this is for those that wait
@@ -318,7 +324,7 @@ pub trait Durable: Send {
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when it is no plan of this scheme.
-    fn announce(&mut self, _plan: &Plan) -> Result<(), Error> {
+    fn announce(&mut self, _plan: &AccessPlan) -> Result<(), Error> {
         Ok(())
     }
 
@@ -328,7 +334,7 @@ pub trait Durable: Send {
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) before anything is touched, when there is no
     /// [`Self::room`] or they do not match, or the plan does not start from this state; and any that storage causes.
-    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error>;
+    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error>;
 
     /// Makes the next eviction ahead of its time, so that the stash shrinks. Storage sees it.
     ///

@@ -1,5 +1,13 @@
 //! Accesses that are about to happen.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::fmt;
+
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::error::{Error, ErrorKind};
 use crate::wiped::WipedBytes;
 
 /// What an access is for.
@@ -26,27 +34,73 @@ pub enum Want {
     },
 }
 
-/// Accesses that were drawn: all that they will show, as a section that only the scheme reads. Secret; wiped when
-/// dropped.
+/// A plan as the journal keeps it: a section that only the scheme reads. Secret; wiped when dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct EncodedPlan {
     accesses: usize,
     section: WipedBytes,
 }
 
-impl Plan {
-    /// So many accesses, as a scheme drew them. An access to a range counts for each of its blocks.
+impl EncodedPlan {
+    /// A plan of `accesses` accesses, which the scheme has encoded as `section`. An access to a range
+    /// counts for each of its blocks.
     pub fn new(accesses: usize, section: WipedBytes) -> Self {
         Self { accesses, section }
     }
 
-    /// How many.
+    /// The number of accesses.
     pub fn accesses(&self) -> usize {
         self.accesses
     }
 
-    /// What the scheme says of them.
+    /// The steps of the accesses, as the scheme encodes them.
     pub fn section(&self) -> &[u8] {
         &self.section
+    }
+}
+
+/// Planned accesses: all that they will show to storage, drawn by a scheme. Secret; wiped when
+/// dropped.
+///
+/// The scheme encodes its steps once, when it draws them, and the journal copies the bytes. Recovery
+/// alone [decodes](super::Durable::decode_plan) them.
+pub struct AccessPlan {
+    encoded: EncodedPlan,
+    /// A `Zeroizing<Vec<T>>` with the scheme's type of steps.
+    steps: Box<dyn Any + Send>,
+}
+
+impl AccessPlan {
+    /// A plan of `steps`, which the scheme has encoded as `encoded`.
+    pub fn new<T: Zeroize + Send + 'static>(encoded: EncodedPlan, steps: Vec<T>) -> Self {
+        Self { encoded, steps: Box::new(Zeroizing::new(steps)) }
+    }
+
+    /// The number of accesses.
+    pub fn accesses(&self) -> usize {
+        self.encoded.accesses()
+    }
+
+    /// The plan as the journal keeps it.
+    pub fn encoded(&self) -> &EncodedPlan {
+        &self.encoded
+    }
+
+    /// The steps of the scheme that drew the plan.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) when another scheme drew it.
+    pub fn steps<T: Zeroize + Send + 'static>(&self) -> Result<&[T], Error> {
+        match self.steps.downcast_ref::<Zeroizing<Vec<T>>>() {
+            Some(steps) => Ok(steps),
+            None => Err(Error::new(ErrorKind::InvalidRequest, "another scheme drew this plan")),
+        }
+    }
+}
+
+/// Hides the steps.
+impl fmt::Debug for AccessPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessPlan").field("accesses", &self.accesses()).finish_non_exhaustive()
     }
 }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use oblivio_core::durable::section::{check_range, strange};
 use oblivio_core::durable::{
-    AnyStore, Contents, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want, WrongServers,
+    AccessPlan, AnyStore, Contents, Durable, EncodedPlan, EraStart, Fate, Room, Salvage, Save,
+    Want, WrongServers,
 };
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
@@ -155,12 +156,12 @@ impl Durable for ShareArray {
     fn plan(
         &mut self,
         wanted: &[Want],
-        planned: &[&Plan],
+        planned: &[&AccessPlan],
         coins: &mut dyn CryptoRng,
-    ) -> Result<Plan, Error> {
+    ) -> Result<AccessPlan, Error> {
         let mut moves = Moves::new(&self.known);
         for plan in planned {
-            self.params.steps_of(plan)?.iter().for_each(|step| moves.add(step));
+            plan.steps()?.iter().for_each(|step| moves.add(step));
         }
         let mut steps = Vec::with_capacity(wanted.len());
         for want in wanted {
@@ -174,16 +175,20 @@ impl Durable for ShareArray {
             moves.add(&step);
             steps.push(step);
         }
-        Ok(plan_of(&steps))
+        Ok(plan_of(steps))
     }
 
-    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
-        Ok(self.params.steps_of(plan)?.iter().map(|step| step.address).collect())
+    fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
+        Ok(AccessPlan::new(plan.clone(), self.params.decode_steps(plan)?))
     }
 
-    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+    fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error> {
+        Ok(plan.steps()?.iter().map(|step: &Step| step.address).collect())
+    }
+
+    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
         check_sound(self.broken)?;
-        let steps = self.params.steps_of(plan)?;
+        let steps: &[Step] = plan.steps()?;
         if steps.len() != ops.len() || steps.len() as u64 > self.accesses_left() {
             return Err(invalid("there are more or fewer accesses than operations, or than room"));
         }
@@ -197,7 +202,7 @@ impl Durable for ShareArray {
             }
             moves.add(step);
         }
-        self.coins.mix_in(&self.sealer, plan.section())?;
+        self.coins.mix_in(&self.sealer, plan.encoded().section())?;
         self.broken = true;
         for (step, op) in steps.iter().zip(ops) {
             self.access(step, op)?;

@@ -1,6 +1,7 @@
 //! What the client knows: where each block is, and which write was its last. All of it changes with the plans of accesses alone.
 
 use std::ops::Range;
+use zeroize::Zeroize;
 
 use oblivio_core::durable::Bits;
 use oblivio_core::durable::section::strange;
@@ -32,6 +33,15 @@ pub(super) struct Step {
     pub(super) to: Leaf,
     /// What the shares of its write follow from, beside the block: they are the same if it is done again, and others if another access is in its place. Secret.
     pub(super) salt: [u8; SALT_BYTES],
+}
+
+impl Zeroize for Step {
+    fn zeroize(&mut self) {
+        let Self { address, from: Leaf(from), to: Leaf(to), salt } = self;
+        address.zeroize();
+        [from, to].into_iter().for_each(Zeroize::zeroize);
+        salt.zeroize();
+    }
 }
 
 /// Bytes of the salt of a step.

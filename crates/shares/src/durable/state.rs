@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use oblivio_core::durable::section::{Fields, check_range, strange};
-use oblivio_core::durable::{AnyStore, Durable, Plan, Restore, Save, StateSize};
+use oblivio_core::durable::{AccessPlan, AnyStore, Durable, EncodedPlan, Restore, Save, StateSize};
 use oblivio_core::pieces::TreeId;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf, MasterKey};
@@ -34,9 +34,9 @@ pub(super) fn save(known: &Known, what: Save, out: &mut dyn FnMut(&[u8])) {
 }
 
 /// A plan of these accesses.
-pub(super) fn plan_of(steps: &[Step]) -> Plan {
+pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(STEP_BYTES * steps.len());
-    for Step { address, from, to, salt } in steps {
+    for Step { address, from, to, salt } in &steps {
         section.extend_from_slice(&address.unwrap_or(NOTHING).to_le_bytes());
         for leaf in [from, to] {
             // A tree has 2^30 leaves at most.
@@ -44,12 +44,12 @@ pub(super) fn plan_of(steps: &[Step]) -> Plan {
         }
         section.extend_from_slice(salt);
     }
-    Plan::new(steps.len(), section)
+    AccessPlan::new(EncodedPlan::new(steps.len(), section), steps)
 }
 
 impl S3OramParams {
-    /// The accesses of a plan.
-    pub(super) fn steps_of(&self, plan: &Plan) -> Result<Vec<Step>, Error> {
+    /// The accesses of a plan that the journal has kept.
+    pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Step>, Error> {
         let mut fields = Fields::of(plan.section());
         let mut steps = Vec::with_capacity(plan.accesses().min(plan.section().len() / STEP_BYTES));
         for _ in 0..plan.accesses() {
@@ -105,8 +105,8 @@ impl Restore for ShareRestore {
         }
     }
 
-    fn carried_out(&mut self, plan: &Plan, is_written: &[bool]) -> Result<(), Error> {
-        let steps = self.params.steps_of(plan)?;
+    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
+        let steps = self.params.decode_steps(plan)?;
         for (step, is_written) in steps.iter().zip(is_written) {
             self.known.access(step, *is_written)?;
         }

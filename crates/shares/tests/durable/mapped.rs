@@ -197,7 +197,7 @@ fn states_and_sections_are_as_long_as_is_said() {
         assert_eq!(bytes(Save::WholePadded), expected);
         assert!(bytes(Save::Whole) <= expected && bytes(Save::Changes) < 16);
         let plan = owner.array.plan(&[Want::Block(i)], &[], &mut owner.coins).unwrap();
-        assert_eq!(plan.section().len() as u64, size.plan_bytes_per_access);
+        assert_eq!(plan.encoded().section().len() as u64, size.plan_bytes_per_access);
         owner.write(i, 3).unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use oblivio_core::durable::WrongServers;
 use oblivio_core::durable::{
-    Contents, Durable, DurableConfig, EraStart, Plan, Save, Want, number_of,
+    Contents, Durable, DurableConfig, EncodedPlan, EraStart, Save, Want, number_of,
 };
 use oblivio_core::scheme::{Op, Sighting};
 use oblivio_core::{Error, MasterKey};
@@ -29,7 +29,7 @@ pub(crate) const PRESET: Preset = Preset { slots: 32, accesses: 4 };
 #[derive(Clone)]
 pub(crate) enum Record {
     State(Vec<Vec<u8>>),
-    Accesses(Plan, Vec<Option<Vec<u8>>>),
+    Accesses(EncodedPlan, Vec<Option<Vec<u8>>>),
     Forget(u64),
 }
 
@@ -133,7 +133,7 @@ impl Owner {
         let wants: Vec<_> = wanted.iter().map(|(want, _)| *want).collect();
         let plan = self.array.plan(&wants, &[], &mut self.coins)?;
         let writes: Vec<_> = wanted.iter().map(|(_, data)| data.clone()).collect();
-        self.log.push(Record::Accesses(plan.clone(), writes));
+        self.log.push(Record::Accesses(plan.encoded().clone(), writes));
         let mut found = vec![vec![0xee; BLOCK_BYTES]; wanted.len()];
         let mut expected = Vec::new();
         for (want, data) in wanted {
@@ -164,7 +164,7 @@ impl Owner {
             let wants: Vec<_> = window.iter().copied().map(Want::Block).collect();
             let planned: Vec<_> = plans.iter().collect();
             let plan = self.array.plan(&wants, &planned, &mut self.coins)?;
-            self.log.push(Record::Accesses(plan.clone(), vec![None; window.len()]));
+            self.log.push(Record::Accesses(plan.encoded().clone(), vec![None; window.len()]));
             plans.push(plan);
         }
         for (window, plan) in windows.iter().zip(&plans) {
@@ -250,6 +250,7 @@ impl Owner {
                     let ops = writes.iter().zip(&mut nowhere).map(|(data, nowhere)| {
                         data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
                     });
+                    let plan = array.decode_plan(&plan)?;
                     array.carry_out(&plan, &mut ops.collect::<Vec<_>>())?;
                 }
                 Record::Forget(address) => array.forget(address..address + 1)?,

@@ -3,7 +3,7 @@
 //! What is read here has been opened by the seal, so this client wrote it. It is checked all the same:
 //! a defect of ours must not become a panic or a wild allocation.
 
-use oblivio_core::durable::Plan;
+use oblivio_core::durable::EncodedPlan;
 use oblivio_core::wiped::WipedBytes;
 
 /// Bytes of the name of a checkpoint.
@@ -36,7 +36,7 @@ pub(crate) type Data = WipedBytes;
 /// Accesses that were about to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoggedPlan {
-    pub(crate) plan: Plan,
+    pub(crate) plan: EncodedPlan,
     /// What each of them wrote, if it was a write.
     pub(crate) writes: Vec<Option<Data>>,
 }
@@ -79,7 +79,7 @@ mod tag {
 /// Appends the record of accesses to `out`, without a copy of their data.
 pub(crate) fn put_accesses<'a>(
     out: &mut WipedBytes,
-    plan: &Plan,
+    plan: &EncodedPlan,
     writes: impl Iterator<Item = Option<&'a [u8]>>,
 ) {
     out.push(tag::ACCESSES);
@@ -168,7 +168,7 @@ impl Record {
                 for _ in 0..accesses {
                     writes.push(reader.data()?);
                 }
-                Self::Accesses(LoggedPlan { plan: Plan::new(accesses, section), writes })
+                Self::Accesses(LoggedPlan { plan: EncodedPlan::new(accesses, section), writes })
             }
             tag::FORGET => Self::Forget { start: reader.u64()?, end: reader.u64()? },
             tag::EVICT => Self::Evict,
@@ -246,7 +246,7 @@ mod tests {
     fn examples() -> Vec<Record> {
         let name = |number| CheckpointName { number, name: [number as u8; NAME_BYTES] };
         let bytes = |fill, length| Data::from(&vec![fill; length][..]);
-        let plan = |accesses, bytes| Plan::new(accesses, bytes);
+        let plan = |accesses, bytes| EncodedPlan::new(accesses, bytes);
         vec![
             Record::Head(Head {
                 checkpoint: name(9),

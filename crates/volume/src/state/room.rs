@@ -1,6 +1,6 @@
 //! How much room state files take.
 
-use oblivio_core::durable::{Plan, StateSize};
+use oblivio_core::durable::{EncodedPlan, StateSize};
 use oblivio_core::wiped::WipedBytes;
 
 use super::file::{HEADER_BYTES, RECORD_OVERHEAD_BYTES};
@@ -60,7 +60,7 @@ fn snapshot_bytes_max(size: &StateSize) -> u64 {
 
 /// What accesses and evictions bring, if each comes alone and writes.
 fn between_checkpoints_bytes_max(size: &StateSize, block_bytes: u64) -> u64 {
-    let plan = Plan::new(1, WipedBytes::default());
+    let plan = EncodedPlan::new(1, WipedBytes::default());
     let around = record_bytes(|out| record::put_accesses(out, &plan, [Some(&[][..])].into_iter()));
     let padding = record_bytes(|out| record::put_padding(out, 0));
     let access = around + size.plan_bytes_per_access + block_bytes + padding;

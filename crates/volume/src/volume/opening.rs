@@ -344,6 +344,7 @@ fn repeat(array: &mut dyn Durable, record: Record) -> Result<u64, VolumeError> {
             let ops = writes.iter().zip(&mut nowhere).map(|(data, nowhere)| {
                 data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))
             });
+            let plan = array.decode_plan(&plan)?;
             array.carry_out(&plan, &mut ops.collect::<Vec<_>>())?;
             Ok(plan.accesses() as u64)
         }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::{Plan, Room};
+use oblivio_core::durable::{AccessPlan, Room};
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{HitPolicy, Op};
 
@@ -12,7 +12,7 @@ use crate::error::{VolumeError, VolumeErrorKind};
 
 /// Reads of which the log holds the moves, and storage has seen nothing.
 pub(super) struct BegunReads {
-    plan: Plan,
+    plan: AccessPlan,
     /// With so many records of the log durable, storage may see them.
     records: u64,
     is_announced: bool,

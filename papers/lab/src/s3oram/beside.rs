@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{
-    AnyStore, Durable, DurableConfig, DurableScheme, Plan, Want, Wish, number_of,
+    AccessPlan, AnyStore, Durable, DurableConfig, DurableScheme, Want, Wish, number_of,
 };
 use oblivio_core::store::{BucketStore, TreeId};
 use oblivio_core::{Geometry, Key, MasterKey, Op, Oram, PathOram, Sealer, TreeConfig};
@@ -215,14 +215,14 @@ impl Volume {
         Ok(Spread::of(times))
     }
 
-    fn plan(&mut self, accesses: usize, planned: &[&Plan]) -> Result<Plan, LabError> {
+    fn plan(&mut self, accesses: usize, planned: &[&AccessPlan]) -> Result<AccessPlan, LabError> {
         let blocks = self.array.blocks();
         let wanted: Vec<_> =
             (0..accesses).map(|_| Want::Block(self.coins.random_range(0..blocks))).collect();
         Ok(self.array.plan(&wanted, planned, &mut self.coins)?)
     }
 
-    fn carry_out(&mut self, plan: &Plan, accesses: usize) -> Result<(), LabError> {
+    fn carry_out(&mut self, plan: &AccessPlan, accesses: usize) -> Result<(), LabError> {
         // What a client could go back to is overwritten otherwise.
         if self.array.room()?.accesses < accesses as u64 {
             self.array.flush()?;

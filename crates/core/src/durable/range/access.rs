@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use zeroize::Zeroize;
 
 use hashbrown::HashMap;
 use rand_core::CryptoRng;
@@ -31,6 +32,14 @@ pub(super) struct Step {
     pub(super) from: Leaf,
     /// The leaf that it will be mapped to. Secret.
     pub(super) to: Leaf,
+}
+
+impl Zeroize for Step {
+    fn zeroize(&mut self) {
+        let Self { class, first, from: Leaf(from), to: Leaf(to) } = self;
+        class.zeroize();
+        [first, from, to].into_iter().for_each(Zeroize::zeroize);
+    }
 }
 
 impl Step {

@@ -12,7 +12,8 @@ use super::invalid;
 use super::state::plan_of;
 use crate::durable::section::check_range;
 use crate::durable::{
-    AnyStore, Durable, EraStart, Fate, Plan, RangePolicy, Room, Salvage, Save, Want,
+    AccessPlan, AnyStore, Durable, EncodedPlan, EraStart, Fate, RangePolicy, Room, Salvage, Save,
+    Want,
 };
 use crate::error::{Error, check_sound};
 use crate::geometry::Leaf;
@@ -71,13 +72,13 @@ impl Durable for RangeArray {
     fn plan(
         &mut self,
         wanted: &[Want],
-        planned: &[&Plan],
+        planned: &[&AccessPlan],
         coins: &mut dyn CryptoRng,
-    ) -> Result<Plan, Error> {
+    ) -> Result<AccessPlan, Error> {
         let mut coins = coins;
         let mut moved: HashMap<(u8, u64), Leaf> = HashMap::new();
         for plan in planned {
-            let steps = self.params.steps_of(plan)?;
+            let steps: &[Step] = plan.steps()?;
             moved.extend(steps.iter().map(|step| ((step.class, step.first), step.to)));
         }
         let mut steps = Vec::with_capacity(wanted.len());
@@ -104,11 +105,15 @@ impl Durable for RangeArray {
             let from = before.unwrap_or_else(|| self.subs[at].positions.of_range(first >> class));
             steps.push(Step { class, first, from, to: fresh });
         }
-        Ok(plan_of(&steps))
+        Ok(plan_of(steps))
     }
 
-    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
-        let steps = self.params.steps_of(plan)?;
+    fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
+        Ok(AccessPlan::new(plan.clone(), self.params.decode_steps(plan)?))
+    }
+
+    fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error> {
+        let steps: &[Step] = plan.steps()?;
         let blocks = steps.iter().flat_map(|step| {
             (0..step.blocks() as u64)
                 .map(move |more| (!step.is_of_nothing()).then(|| step.first + more))
@@ -116,14 +121,12 @@ impl Durable for RangeArray {
         Ok(blocks.collect())
     }
 
-    fn announce(&mut self, plan: &Plan) -> Result<(), Error> {
-        let steps = self.params.steps_of(plan)?;
-        self.announce_steps(&steps)
+    fn announce(&mut self, plan: &AccessPlan) -> Result<(), Error> {
+        self.announce_steps(plan.steps()?)
     }
 
-    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
-        let steps = self.params.steps_of(plan)?;
-        self.carry_out_steps(&steps, ops)
+    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        self.carry_out_steps(plan.steps()?, ops)
     }
 
     fn evict(&mut self) -> Result<(), Error> {

@@ -12,7 +12,9 @@ use super::sub_oram::RangePositions;
 use crate::durable::section::{
     Fields, bytes_of, check_range, eras_max, in_sections, put_count, put_eras, strange,
 };
-use crate::durable::{AnyStore, Bits, Durable, Plan, Restore, Save, SectionSize, StateSize};
+use crate::durable::{
+    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, Restore, Save, SectionSize, StateSize,
+};
 use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::pieces::TreeId;
@@ -124,20 +126,21 @@ fn put_padding(out: &mut WipedBytes, block_bytes: usize) {
 }
 
 /// A plan of these steps. A step counts as many accesses as its range has blocks.
-pub(super) fn plan_of(steps: &[Step]) -> Plan {
+pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(steps.len() * STEP_BYTES);
-    for Step { class, first, from, to } in steps {
+    for Step { class, first, from, to } in &steps {
         section.push(*class);
         for number in [*first, from.0, to.0] {
             section.extend_from_slice(&number.to_le_bytes());
         }
     }
-    Plan::new(steps.iter().map(Step::blocks).sum(), section)
+    let accesses = steps.iter().map(Step::blocks).sum();
+    AccessPlan::new(EncodedPlan::new(accesses, section), steps)
 }
 
 impl RangeParams {
-    /// The steps of a plan.
-    pub(super) fn steps_of(&self, plan: &Plan) -> Result<Vec<Step>, Error> {
+    /// The steps of a plan that the journal has kept.
+    pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Step>, Error> {
         let mut fields = Fields::of(plan.section());
         let mut steps = Vec::with_capacity(plan.section().len() / STEP_BYTES);
         while !fields.is_at_end() {
@@ -305,9 +308,9 @@ impl Restore for RangeRestore {
         }
     }
 
-    fn carried_out(&mut self, plan: &Plan, is_written: &[bool]) -> Result<(), Error> {
+    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
         let mut is_written = is_written.iter();
-        for step in self.params.steps_of(plan)? {
+        for step in self.params.decode_steps(plan)? {
             let of_step: Vec<_> = is_written.by_ref().take(step.blocks()).collect();
             if step.is_of_nothing() {
                 continue;

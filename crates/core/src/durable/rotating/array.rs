@@ -6,10 +6,11 @@ use core::ops::Range;
 
 use rand_core::CryptoRng;
 
-use super::state::{moves_of, plan_of};
+use super::state::{decode, plan_of};
 use super::{RotatingOram, invalid};
 use crate::durable::{
-    AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, StashFill, Want,
+    AccessPlan, AnyStore, Durable, EncodedPlan, EraStart, Fate, Room, Salvage, Save, StashFill,
+    Want,
 };
 use crate::error::{Error, ErrorKind};
 use crate::scheme::{Move, Op, Sighting};
@@ -83,9 +84,9 @@ impl Durable for RotatingOram<AnyStore, ()> {
     fn plan(
         &mut self,
         wanted: &[Want],
-        planned: &[&Plan],
+        planned: &[&AccessPlan],
         coins: &mut dyn CryptoRng,
-    ) -> Result<Plan, Error> {
+    ) -> Result<AccessPlan, Error> {
         let mut coins = coins;
         if !planned.is_empty() && !self.has_flat_map() {
             return Err(invalid("what is planned may move positions"));
@@ -107,25 +108,29 @@ impl Durable for RotatingOram<AnyStore, ()> {
             Want::Range { .. } | Want::NoRange { .. } | Want::Nothing => None,
         });
         let planned =
-            planned.iter().map(|plan| moves_of(plan)).collect::<Result<Vec<_>, _>>()?.concat();
-        Ok(plan_of(&self.positions.draw_moves(&planned, blocks, &mut coins)?))
+            planned.iter().map(|plan| plan.steps()).collect::<Result<Vec<_>, _>>()?.concat();
+        Ok(plan_of(self.positions.draw_moves(&planned, blocks, &mut coins)?))
     }
 
-    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
+    fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
+        Ok(AccessPlan::new(plan.clone(), decode(plan)?))
+    }
+
+    fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error> {
         let block = |step: &Move| {
             (!step.is_of_nothing() && step.address < self.config.data_blocks())
                 .then_some(step.address)
         };
-        Ok(moves_of(plan)?.iter().map(block).collect())
+        Ok(plan.steps()?.iter().map(block).collect())
     }
 
-    fn announce(&mut self, plan: &Plan) -> Result<(), Error> {
-        self.announce(&moves_of(plan)?);
+    fn announce(&mut self, plan: &AccessPlan) -> Result<(), Error> {
+        self.announce(plan.steps()?);
         Ok(())
     }
 
-    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
-        self.carry_out(&moves_of(plan)?, ops)
+    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        self.carry_out(plan.steps()?, ops)
     }
 
     fn evict(&mut self) -> Result<(), Error> {

@@ -10,7 +10,9 @@ use super::{RotatingOram, invalid};
 use crate::durable::section::{
     Fields, bytes_of, check_range, eras_max, in_sections, put_count, put_eras, strange,
 };
-use crate::durable::{AnyStore, Durable, Plan, Restore, Save, SectionSize, StateSize};
+use crate::durable::{
+    AccessPlan, AnyStore, Durable, EncodedPlan, Restore, Save, SectionSize, StateSize,
+};
 use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::pieces::TreeId;
@@ -152,18 +154,18 @@ fn put_padding(out: &mut WipedBytes, bytes: usize) {
 }
 
 /// A plan of these moves.
-pub(super) fn plan_of(moves: &[Move]) -> Plan {
+pub(super) fn plan_of(moves: Vec<Move>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(moves.len() * MOVE_BYTES);
-    for Move { address, from, to } in moves {
+    for Move { address, from, to } in &moves {
         for number in [*address, from.0, to.0] {
             section.extend_from_slice(&number.to_le_bytes());
         }
     }
-    Plan::new(moves.len(), section)
+    AccessPlan::new(EncodedPlan::new(moves.len(), section), moves)
 }
 
-/// The moves of a plan.
-pub(super) fn moves_of(plan: &Plan) -> Result<Vec<Move>, Error> {
+/// The moves of a plan that the journal has kept.
+pub(super) fn decode(plan: &EncodedPlan) -> Result<Vec<Move>, Error> {
     if plan.section().len() != plan.accesses() * MOVE_BYTES {
         return Err(strange());
     }
@@ -306,8 +308,8 @@ impl Restore for RawRestore {
         }
     }
 
-    fn carried_out(&mut self, plan: &Plan, is_written: &[bool]) -> Result<(), Error> {
-        let moves = moves_of(plan)?;
+    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
+        let moves = decode(plan)?;
         if !self.is_flat() {
             return Ok(());
         }

@@ -10,7 +10,9 @@ use rand_core::CryptoRng;
 use super::access::{ScanArray, entries, name};
 use super::{invalid, state};
 use crate::durable::section::check_range;
-use crate::durable::{AnyStore, Bits, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want};
+use crate::durable::{
+    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, EraStart, Fate, Room, Salvage, Save, Want,
+};
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::check_request;
 use crate::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
@@ -55,23 +57,32 @@ impl Durable for ScanArray {
         WINDOW_ACCESSES_MAX
     }
 
-    fn plan(&mut self, wanted: &[Want], _: &[&Plan], _: &mut dyn CryptoRng) -> Result<Plan, Error> {
+    fn plan(
+        &mut self,
+        wanted: &[Want],
+        _: &[&AccessPlan],
+        _: &mut dyn CryptoRng,
+    ) -> Result<AccessPlan, Error> {
         let blocks = wanted.iter().map(|want| match *want {
             Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
             Want::Nothing => Ok(None),
             Want::Block(_) | Want::Position(_) => Err(invalid("the address is past the end")),
             Want::Range { .. } | Want::NoRange { .. } => Err(invalid("this scheme has no ranges")),
         });
-        state::plan_of(blocks)
+        Ok(state::plan_of(blocks.collect::<Result<_, _>>()?))
     }
 
-    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
-        self.params.blocks_of(plan)
+    fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
+        Ok(AccessPlan::new(plan.clone(), self.params.decode_steps(plan)?))
     }
 
-    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+    fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error> {
+        plan.steps().map(<[_]>::to_vec)
+    }
+
+    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
         check_sound(self.broken)?;
-        let blocks = self.params.blocks_of(plan)?;
+        let blocks: &[Option<u64>] = plan.steps()?;
         if blocks.len() != ops.len() || blocks.len() as u64 > self.accesses_left() {
             return Err(invalid("there are more or fewer accesses than operations, or than room"));
         }

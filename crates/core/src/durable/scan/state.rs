@@ -9,7 +9,9 @@ use super::access::{NOTHING, ScanArray};
 use super::invalid;
 use super::params::ScanParams;
 use crate::durable::section::{Fields, check_range, eras_max, put_eras, strange};
-use crate::durable::{AnyStore, Bits, Durable, Plan, Restore, SectionSize, StateSize};
+use crate::durable::{
+    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, Restore, SectionSize, StateSize,
+};
 use crate::error::Error;
 use crate::pieces::TreeId;
 use crate::seal::{Era, MasterKey};
@@ -58,20 +60,17 @@ pub(super) fn section(
 }
 
 /// A plan of accesses to these blocks, or to nothing.
-pub(super) fn plan_of(
-    blocks: impl ExactSizeIterator<Item = Result<Option<u64>, Error>>,
-) -> Result<Plan, Error> {
-    let accesses = blocks.len();
-    let mut section = WipedBytes::with_capacity(PLAN_ENTRY_BYTES * accesses);
-    for block in blocks {
-        section.extend_from_slice(&block?.unwrap_or(NOTHING).to_le_bytes());
+pub(super) fn plan_of(blocks: Vec<Option<u64>>) -> AccessPlan {
+    let mut section = WipedBytes::with_capacity(PLAN_ENTRY_BYTES * blocks.len());
+    for block in &blocks {
+        section.extend_from_slice(&block.unwrap_or(NOTHING).to_le_bytes());
     }
-    Ok(Plan::new(accesses, section))
+    AccessPlan::new(EncodedPlan::new(blocks.len(), section), blocks)
 }
 
 impl ScanParams {
-    /// The block of each access of a plan.
-    pub(super) fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
+    /// The block of each access of a plan that the journal has kept.
+    pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Option<u64>>, Error> {
         let mut fields = Fields::of(plan.section());
         let mut blocks = Vec::new();
         for _ in 0..plan.accesses() {
@@ -121,8 +120,8 @@ impl Restore for ScanRestore {
         Ok(())
     }
 
-    fn carried_out(&mut self, plan: &Plan, _: &[bool]) -> Result<(), Error> {
-        self.params.blocks_of(plan).map(drop)
+    fn carried_out(&mut self, plan: &EncodedPlan, _: &[bool]) -> Result<(), Error> {
+        self.params.decode_steps(plan).map(drop)
     }
 
     fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {

@@ -30,6 +30,7 @@ mod verify;
 mod visit;
 
 use rand_core::CryptoRng;
+use zeroize::Zeroize;
 
 use super::client::Client;
 use super::config::check_evict_period;
@@ -59,6 +60,13 @@ pub struct Move {
     pub from: Leaf,
     /// The leaf it will be mapped to. Secret.
     pub to: Leaf,
+}
+
+impl Zeroize for Move {
+    fn zeroize(&mut self) {
+        let Self { address, from: Leaf(from), to: Leaf(to) } = self;
+        [address, from, to].into_iter().for_each(Zeroize::zeroize);
+    }
 }
 
 impl Move {

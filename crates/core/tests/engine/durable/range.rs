@@ -1,7 +1,9 @@
 //! Ranges: an array over any classes, crashes or not, and what storage sees of it.
 
 use oblivio_core::durable::range::RangeParams;
-use oblivio_core::durable::{Durable, DurableConfig, EraStart, RangePolicy, Save, Want};
+use oblivio_core::durable::{
+    AccessPlan, Durable, DurableConfig, EncodedPlan, EraStart, RangePolicy, Save, Want,
+};
 use oblivio_core::view::{Event, Operation, Recorder};
 use oblivio_core::{ErrorKind, MasterKey, Op};
 use rand::rngs::StdRng;
@@ -31,14 +33,10 @@ fn any_params(coins: &mut StdRng) -> RangeParams {
 }
 
 /// What came in since a state was saved, to be done again.
-type Log = Vec<(oblivio_core::durable::Plan, Vec<Option<Vec<u8>>>)>;
+type Log = Vec<(EncodedPlan, Vec<Option<Vec<u8>>>)>;
 
 /// Carries out a plan that writes `data` where there is some, and returns what the other blocks hold.
-fn carry_out(
-    array: &mut dyn Durable,
-    plan: &oblivio_core::durable::Plan,
-    data: &[Option<Vec<u8>>],
-) -> Vec<Vec<u8>> {
+fn carry_out(array: &mut dyn Durable, plan: &AccessPlan, data: &[Option<Vec<u8>>]) -> Vec<Vec<u8>> {
     let mut read = vec![vec![0xee; BLOCK_BYTES]; data.len()];
     let ops = data.iter().zip(&mut read);
     let ops = ops.map(|(data, read)| data.as_ref().map_or(Op::Read(read), |data| Op::Write(data)));
@@ -82,7 +80,7 @@ fn a_range_oram_is_an_array_that_survives() {
                 .collect();
             let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
             let read = carry_out(&mut *array, &plan, &data);
-            log.push((plan, data.clone()));
+            log.push((plan.encoded().clone(), data.clone()));
             if !matches!(wanted, Want::Nothing | Want::NoRange { .. }) {
                 for ((block, data), read) in (first as usize..).zip(data).zip(read) {
                     match data {
@@ -104,7 +102,8 @@ fn a_range_oram_is_an_array_that_survives() {
                 saved.iter().for_each(|section| array.bring_back(section).unwrap());
                 array.begin_era(EraStart::Opening, &mut coins);
                 for (plan, data) in &log {
-                    carry_out(&mut *array, plan, data);
+                    let plan = array.decode_plan(plan).unwrap();
+                    carry_out(&mut *array, &plan, data);
                 }
                 array.flush().unwrap();
                 saved = sections(&*array);

@@ -1,7 +1,7 @@
 //! Sections that no scheme wrote. They come under a seal, so a defect of ours wrote them: it is refused, or taken for
 //! a state that could be, and never breaks the client.
 
-use oblivio_core::durable::{DurableConfig, EraStart, Plan, Save};
+use oblivio_core::durable::{DurableConfig, EncodedPlan, EraStart, Save};
 use oblivio_core::{Error, Op};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use super::{BLOCK_BYTES, configs, key, plan, sections, store};
 
 /// The sections of an array that is in use, and the plan of its next access.
-fn in_use(config: &dyn DurableConfig) -> (Vec<Vec<u8>>, Plan) {
+fn in_use(config: &dyn DurableConfig) -> (Vec<Vec<u8>>, EncodedPlan) {
     let (trees, store) = store(config);
     let mut coins = StdRng::seed_from_u64(1);
     let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
@@ -20,11 +20,15 @@ fn in_use(config: &dyn DurableConfig) -> (Vec<Vec<u8>>, Plan) {
         array.settle();
     }
     let sections = sections(&*array);
-    (sections, plan(&mut *array, 3).unwrap())
+    (sections, plan(&mut *array, 3).unwrap().encoded().clone())
 }
 
 /// Everything that is done with a state that came back. Its storage was never written.
-fn use_state(config: &dyn DurableConfig, sections: &[Vec<u8>], plan: &Plan) -> Result<(), Error> {
+fn use_state(
+    config: &dyn DurableConfig,
+    sections: &[Vec<u8>],
+    plan: &EncodedPlan,
+) -> Result<(), Error> {
     let mut restore = config.restore()?;
     restore.begin_state()?;
     sections.iter().try_for_each(|section| restore.section(section))?;
@@ -34,13 +38,14 @@ fn use_state(config: &dyn DurableConfig, sections: &[Vec<u8>], plan: &Plan) -> R
     sections.iter().try_for_each(|section| array.bring_back(section))?;
     let room = array.room()?;
     let _ = array.sight(room.accesses, 0);
-    let _ = array.blocks_of(plan);
+    let plan = array.decode_plan(plan)?;
+    let _ = array.blocks_of(&plan);
     array.save(Save::Whole, &mut |_| ());
     for start in [EraStart::Checkpoint, EraStart::Opening] {
         array.begin_era(start, &mut StdRng::seed_from_u64(2));
     }
     array.settle();
-    array.carry_out(plan, &mut [Op::Write(&[2; BLOCK_BYTES])])
+    array.carry_out(&plan, &mut [Op::Write(&[2; BLOCK_BYTES])])
 }
 
 /// The bytes with something else in every place.
@@ -81,11 +86,11 @@ fn no_plan_breaks_the_client_whatever_it_says() {
         let (sections, plan) = in_use(&*config);
         let mut refused = 0;
         for changed in variations(plan.section()) {
-            let changed = Plan::new(plan.accesses(), changed[..].into());
+            let changed = EncodedPlan::new(plan.accesses(), changed[..].into());
             refused += u64::from(use_state(&*config, &sections, &changed).is_err());
         }
         for accesses in [0, 2, u32::MAX as usize] {
-            let changed = Plan::new(accesses, plan.section().into());
+            let changed = EncodedPlan::new(accesses, plan.section().into());
             assert!(use_state(&*config, &sections, &changed).is_err());
         }
         assert!(refused > 20, "{refused} of {config:?}");

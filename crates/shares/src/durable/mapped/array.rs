@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use oblivio_core::durable::section::{check_range, strange};
 use oblivio_core::durable::{
-    AnyStore, Durable, EraStart, Fate, Plan, Room, Salvage, Save, Want, WrongServers,
+    AccessPlan, AnyStore, Durable, EncodedPlan, EraStart, Fate, Room, Salvage, Save, Want,
+    WrongServers,
 };
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
@@ -25,7 +26,7 @@ use super::super::wants::address_of;
 use super::super::{impossible, invalid};
 use super::known::{Draw, Known, SALT_BYTES, Step};
 use super::labels::Labels;
-use super::state::{plan_of, save, steps_of};
+use super::state::{decode, plan_of, save};
 use crate::field::Gf256;
 use crate::message::Point;
 use crate::recursive::Levels;
@@ -161,9 +162,9 @@ impl Durable for MappedArray {
     fn plan(
         &mut self,
         wanted: &[Want],
-        planned: &[&Plan],
+        planned: &[&AccessPlan],
         coins: &mut dyn CryptoRng,
-    ) -> Result<Plan, Error> {
+    ) -> Result<AccessPlan, Error> {
         let planned: usize = planned.iter().map(|plan| plan.accesses()).sum();
         let first = self.known.accesses() + planned as u64;
         let mut steps = Vec::with_capacity(wanted.len());
@@ -179,16 +180,20 @@ impl Durable for MappedArray {
             coins.fill_bytes(&mut salt);
             steps.push(Step { number, address, draws, salt });
         }
-        Ok(plan_of(&steps))
+        Ok(plan_of(steps))
     }
 
-    fn blocks_of(&self, plan: &Plan) -> Result<Vec<Option<u64>>, Error> {
-        Ok(steps_of(&self.levels, plan)?.iter().map(|step| step.address).collect())
+    fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
+        Ok(AccessPlan::new(plan.clone(), decode(&self.levels, plan)?))
     }
 
-    fn carry_out(&mut self, plan: &Plan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+    fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error> {
+        Ok(plan.steps()?.iter().map(|step: &Step| step.address).collect())
+    }
+
+    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
         check_sound(self.broken)?;
-        let steps = steps_of(&self.levels, plan)?;
+        let steps: &[Step] = plan.steps()?;
         if steps.len() != ops.len() || steps.len() as u64 > self.accesses_left() {
             return Err(invalid("there are more or fewer accesses than operations, or than room"));
         }
@@ -200,7 +205,7 @@ impl Durable for MappedArray {
                 check_request(address, op, self.params.blocks, self.block_bytes())?;
             }
         }
-        self.coins.mix_in(&self.sealer, plan.section())?;
+        self.coins.mix_in(&self.sealer, plan.encoded().section())?;
         self.broken = true;
         for (step, op) in steps.iter().zip(ops) {
             self.access(step, op)?;

@@ -1,6 +1,7 @@
 //! What the client knows: the entries of the last tree, and which blocks have contents.
 
 use std::ops::Range;
+use zeroize::Zeroize;
 
 use oblivio_core::Leaf;
 use oblivio_core::durable::Bits;
@@ -24,6 +25,16 @@ pub(in crate::durable) struct Step {
     pub(super) salt: [u8; SALT_BYTES],
 }
 
+impl Zeroize for Step {
+    fn zeroize(&mut self) {
+        let Self { number, address, draws, salt } = self;
+        number.zeroize();
+        address.zeroize();
+        draws.zeroize();
+        salt.zeroize();
+    }
+}
+
 /// What is drawn for one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::durable) struct Draw {
@@ -31,6 +42,13 @@ pub(in crate::durable) struct Draw {
     pub(super) instead: Leaf,
     /// To whose path the block goes. Secret, until it is accessed again.
     pub(super) to: Leaf,
+}
+
+impl Zeroize for Draw {
+    fn zeroize(&mut self) {
+        let Self { instead: Leaf(instead), to: Leaf(to) } = self;
+        [instead, to].into_iter().for_each(Zeroize::zeroize);
+    }
 }
 
 /// Bytes of the salt of a step.

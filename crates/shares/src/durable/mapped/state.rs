@@ -5,7 +5,9 @@ use std::ops::Range;
 use oblivio_core::durable::section::{
     Fields, bytes_of, check_range, in_sections, put_count, strange,
 };
-use oblivio_core::durable::{AnyStore, Bits, Durable, Plan, Restore, Save, StateSize};
+use oblivio_core::durable::{
+    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, Restore, Save, StateSize,
+};
 use oblivio_core::pieces::TreeId;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf, MasterKey};
@@ -64,10 +66,10 @@ pub(super) fn save(known: &Known, blocks: u64, what: Save, out: &mut dyn FnMut(&
 }
 
 /// A plan of these accesses.
-pub(super) fn plan_of(steps: &[Step]) -> Plan {
+pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
     let bytes = steps.iter().map(|step| step_bytes(step.draws.len())).sum();
     let mut section = WipedBytes::with_capacity(bytes);
-    for Step { number, address, draws, salt } in steps {
+    for Step { number, address, draws, salt } in &steps {
         section.extend_from_slice(&number.to_le_bytes());
         section.extend_from_slice(&address.unwrap_or(NOTHING).to_le_bytes());
         for Leaf(leaf) in draws.iter().flat_map(|draw| [draw.instead, draw.to]) {
@@ -76,11 +78,11 @@ pub(super) fn plan_of(steps: &[Step]) -> Plan {
         }
         section.extend_from_slice(salt);
     }
-    Plan::new(steps.len(), section)
+    AccessPlan::new(EncodedPlan::new(steps.len(), section), steps)
 }
 
-/// The accesses of a plan, to these trees.
-pub(super) fn steps_of(levels: &Levels, plan: &Plan) -> Result<Vec<Step>, Error> {
+/// The accesses of a plan that the journal has kept, to these trees.
+pub(super) fn decode(levels: &Levels, plan: &EncodedPlan) -> Result<Vec<Step>, Error> {
     let mut fields = Fields::of(plan.section());
     let step_bytes = step_bytes(levels.count());
     let mut steps = Vec::with_capacity(plan.accesses().min(plan.section().len() / step_bytes));
@@ -153,8 +155,8 @@ impl Restore for MappedRestore {
         }
     }
 
-    fn carried_out(&mut self, plan: &Plan, is_written: &[bool]) -> Result<(), Error> {
-        for (step, is_written) in steps_of(&self.levels, plan)?.iter().zip(is_written) {
+    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
+        for (step, is_written) in decode(&self.levels, plan)?.iter().zip(is_written) {
             if step.number != self.known.accesses() {
                 return Err(strange());
             }
