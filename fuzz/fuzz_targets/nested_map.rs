@@ -49,8 +49,8 @@ fn take(map: &mut Map, what: u8, place: u8, entries: &[u8]) -> Result<(), Error>
     let block: Vec<u8> = entries.iter().flat_map(|entry| u32::from(*entry).to_le_bytes()).collect();
     match what % 6 {
         // Also what cannot have been there: data, a leaf that does not exist, a block that is here.
-        0 if place == 0 => map.bring_back(of_data, 0, &block),
-        0 => map.bring_back(of_map, u64::from(what), &block),
+        0 if place == 0 => map.restore_client_block(of_data, 0, &block),
+        0 => map.restore_client_block(of_map, u64::from(what), &block),
         // As after an access: a block that is here is not fetched.
         1 | 2 if !map.is_held(of_map) => map.hold(of_map, &block, what % 6 == 1),
         3 => {

@@ -76,8 +76,8 @@ pub mod home;
 mod location;
 pub mod opening;
 mod place;
+mod requirements;
 mod volume;
-mod wish;
 
 pub use array::{Array, ArrayOptions, Positions, Scheme};
 pub use error::{Error, ErrorKind};
@@ -87,10 +87,10 @@ pub use oblivio_store;
 pub use oblivio_store::{BoxedStore, StoreKind, StoreOptions};
 pub use oblivio_volume;
 pub use oblivio_volume::keys::Secret;
-pub use oblivio_volume::{DiskOptions, Recovery, VolumeOptions, Wish};
+pub use oblivio_volume::{ArrayRequirements, DiskOptions, Recovery, VolumeOptions};
 pub use place::Place;
+pub use requirements::requirements;
 pub use volume::Volume;
-pub use wish::wish;
 
 /// The code of the documents is compiled, and run unless it names a file.
 #[cfg(doctest)]

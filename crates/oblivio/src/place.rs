@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use oblivio_store::StoreOptions;
 use oblivio_volume::keys::{Attempt, Cost, Secret};
-use oblivio_volume::plan::Wish;
+use oblivio_volume::plan::ArrayRequirements;
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::unlock::NewerCopies;
 use oblivio_volume::{Coins, DiskOptions, Lengths, Recovery, VolumeOptions};
@@ -16,8 +16,8 @@ use crate::creation::{self, Creation};
 use crate::error::{Error, ErrorKind};
 use crate::location::Location;
 use crate::opening::{self, Locked, Unlocking};
+use crate::requirements::requirements;
 use crate::volume::Volume;
-use crate::wish::wish;
 
 /// Milliseconds that trying a passphrase takes on the machine that made the volume.
 const UNLOCK_MILLIS: u32 = 1000;
@@ -99,16 +99,20 @@ impl Place {
     /// [`Input`](crate::ErrorKind::Input) if there is something already, or there can be no such volume; those of storage and of the client's
     /// directory. What was made is removed again; where that fails, the error says so.
     pub fn create(&self, secret: &Secret, bytes: u64) -> Result<Volume, Error> {
-        self.create_as(secret, &wish(bytes, self.location.kind()))
+        self.create_as(secret, &requirements(bytes, self.location.kind()))
     }
 
-    /// The same, of a volume as one wishes it. Begin with [`wish`](crate::wish()).
+    /// Creates a volume that meets `requirements`. Begin with [`requirements`](crate::requirements()).
     ///
     /// # Errors
     /// Those of [`Self::create`].
-    pub fn create_as(&self, secret: &Secret, wish: &Wish) -> Result<Volume, Error> {
+    pub fn create_as(
+        &self,
+        secret: &Secret,
+        requirements: &ArrayRequirements,
+    ) -> Result<Volume, Error> {
         self.check()?;
-        let params = VolumeParams::plan(wish)?;
+        let params = VolumeParams::plan(requirements)?;
         // Not to stretch a passphrase in vain. The store will refuse what exists again.
         self.location.check_vacant()?;
         let cost = match secret {

@@ -16,7 +16,7 @@ use oblivio::oblivio_volume::{Coins, Schedule};
 use oblivio::opening::{Locked, look};
 use oblivio::{
     DiskOptions, Error, ErrorKind, Location, Place, Secret, StoreOptions, Volume, VolumeOptions,
-    wish,
+    requirements,
 };
 use tempfile::TempDir;
 
@@ -297,7 +297,7 @@ impl<F: FnMut()> Contents for Fails<F> {
 /// A creation in `world` that fails on its way.
 fn fails(world: &World, meanwhile: impl FnMut()) -> Error {
     let location = Location::parse(world.path("disk").as_os_str()).unwrap();
-    let params = VolumeParams::plan(&wish(BYTES, location.kind())).unwrap();
+    let params = VolumeParams::plan(&requirements(BYTES, location.kind())).unwrap();
     let mut coins = Coins::from_system().unwrap();
     let owner = creation::owner(params, &secret(1), Cost::FLOOR, "", &mut coins).unwrap();
     let creation = Creation {

@@ -197,8 +197,8 @@ impl Ledger {
         let state = (&*live.array, whole(opening.lengths));
         let log = write_snapshot(&mut *dir, &header, &keys.state, &head, state)?;
         write_anchor(&keys.anchor, &checkpoint, &mut *live.array)?;
-        live.array.settle();
-        let evictions_max = live.array.room()?.evictions;
+        live.array.mark_durable();
+        let evictions_max = live.array.headroom()?.evictions;
         let lost_evictions_left = if opening.may_follow_lost_moves { evictions_max } else { 0 };
         let snapshot_bytes = log.bytes();
         Ok(Self {
@@ -206,7 +206,7 @@ impl Ledger {
             dir,
             keys,
             opening,
-            block_bytes: live.array.block_bytes(),
+            block_bytes: live.array.facts().block_bytes,
             generation,
             checkpoint,
             previous,
@@ -269,7 +269,7 @@ impl Ledger {
         bytes_max: u64,
     ) -> Result<(), VolumeError> {
         live.array.flush()?;
-        let evictions = self.evictions_max - live.array.room()?.evictions;
+        let evictions = self.evictions_max - live.array.headroom()?.evictions;
         self.lost_evictions_left = self.lost_evictions_left.saturating_sub(evictions);
         self.check_fence(&mut *live.array)?;
         // Copies of this client, if there are any, draw other names and keys from here on.
@@ -294,7 +294,7 @@ impl Ledger {
             self.log.sync()?;
         }
         write_anchor(&self.keys.anchor, &self.checkpoint, &mut *live.array)?;
-        live.array.settle();
+        live.array.mark_durable();
         self.fence_is_due = true;
         Ok(())
     }

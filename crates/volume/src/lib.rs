@@ -8,7 +8,7 @@
 //! use oblivio_volume::superblock::VolumeParams;
 //!
 //! // What a disk of 1 GiB would be like, before it is made.
-//! let params = VolumeParams::plan(&schemes::wish(1 << 30))?;
+//! let params = VolumeParams::plan(&schemes::requirements(1 << 30))?;
 //! let cost = params.cost()?;
 //! assert_eq!(params.capacity_bytes(), 1 << 30);
 //! assert!(cost.client_bytes() < 48 << 20);
@@ -70,7 +70,7 @@ pub use coins::Coins;
 pub use disk::{Disk, DiskOptions, Schedule};
 pub use error::{VolumeError, VolumeErrorKind};
 pub use owner_records::{RecordsAge, authentic_records, check_newest};
-pub use plan::Wish;
+pub use plan::ArrayRequirements;
 #[cfg(fuzzing)]
 pub use state::fuzzing as state_fuzzing;
 pub use volume::{Extent, Lengths, Recovery, SyncMoves, Volume, VolumeOptions};

@@ -1,6 +1,6 @@
 //! The parameters of a volume, and what they cost, before anything is created.
 
-pub use oblivio_core::durable::{Cost, Slots, Wish};
+pub use oblivio_core::durable::{ArrayRequirements, Cost, Slots};
 use oblivio_core::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN};
 
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -9,21 +9,21 @@ pub use crate::state::room::StateRoom;
 use crate::superblock::VolumeParams;
 
 impl VolumeParams {
-    /// The parameters that fulfil a wish.
+    /// The parameters that meet requirements.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidConfig`] when there is no such scheme, or it has no such volume, or none in so
     /// little client memory.
-    pub fn plan(wish: &Wish) -> Result<Self, VolumeError> {
-        if wish.bytes == 0 {
+    pub fn plan(requirements: &ArrayRequirements) -> Result<Self, VolumeError> {
+        if requirements.bytes == 0 {
             return Err(invalid("a volume has at least one byte"));
         }
-        if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(wish.block_bytes as usize)) {
+        if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(requirements.block_bytes as usize)) {
             return Err(invalid(format!(
                 "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes: choose another size"
             )));
         }
-        let config = schemes::named(&wish.scheme)?.plan(wish)?;
+        let config = schemes::named(&requirements.scheme)?.plan(requirements)?;
         Ok(Self::of(&*config))
     }
 
@@ -47,7 +47,7 @@ mod tests {
     use oblivio_core::durable::RangePolicy;
 
     use super::*;
-    use crate::schemes::wish;
+    use crate::schemes::requirements;
 
     fn fact(params: &VolumeParams, name: &str) -> u64 {
         let value = params.config().unwrap().facts().into_iter().find_map(|fact| match fact {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_gibibyte_is_planned_as_tiny_oram_would() {
-        let params = VolumeParams::plan(&wish(1 << 30)).unwrap();
+        let params = VolumeParams::plan(&requirements(1 << 30)).unwrap();
         assert_eq!(params.blocks, 1 << 18);
         assert_eq!((fact(&params, "levels"), fact(&params, "tree_top_levels")), (18, 12));
         let cost = params.cost().unwrap();
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn a_small_disk_does_not_live_on_the_client() {
         for bytes in [1 << 20, 16 << 20, 100 << 20] {
-            let cost = VolumeParams::plan(&wish(bytes)).unwrap().cost().unwrap();
+            let cost = VolumeParams::plan(&requirements(bytes)).unwrap().cost().unwrap();
             let in_stash = (64 + 100) * 4096;
             assert!(cost.blocks_on_client_bytes <= bytes / 2 + in_stash, "{bytes}: {cost:?}");
         }
@@ -82,8 +82,9 @@ mod tests {
     /// A larger tree top would fit if the position map lay in the tree, and every request made two accesses.
     #[test]
     fn a_plan_counts_the_accesses_that_a_position_map_takes() {
-        let wish = Wish { client_bytes_max: 64 << 20, ..wish(32 << 30) };
-        let params = VolumeParams::plan(&wish).unwrap();
+        let requirements =
+            ArrayRequirements { client_bytes_max: 64 << 20, ..requirements(32 << 30) };
+        let params = VolumeParams::plan(&requirements).unwrap();
         assert_eq!(params.cost().unwrap().position_map_depth, 0);
         assert_eq!(fact(&params, "tree_top_levels"), 11);
     }
@@ -91,58 +92,67 @@ mod tests {
     #[test]
     fn every_size_has_a_plan_and_impossible_ones_do_not() {
         for bytes in [1, 4096, 4097, 1 << 20, (1 << 40) + 1, 1 << 50] {
-            let params = VolumeParams::plan(&wish(bytes)).unwrap();
+            let params = VolumeParams::plan(&requirements(bytes)).unwrap();
             assert!(params.blocks * 4096 >= bytes && params.cost().unwrap().tree_bytes >= bytes);
         }
-        for wish in [
-            wish(0),
-            wish(u64::MAX),
-            Wish { block_bytes: 0, ..wish(1) },
-            Wish { block_bytes: 15, ..wish(1) },
-            Wish { block_bytes: (1 << 20) + 1, ..wish(1) },
-            Wish { client_bytes_max: 0, ..wish(1) },
+        for requirements in [
+            requirements(0),
+            requirements(u64::MAX),
+            ArrayRequirements { block_bytes: 0, ..requirements(1) },
+            ArrayRequirements { block_bytes: 15, ..requirements(1) },
+            ArrayRequirements { block_bytes: (1 << 20) + 1, ..requirements(1) },
+            ArrayRequirements { client_bytes_max: 0, ..requirements(1) },
             // It has room for the notes on taken slots alone, and for no tree top.
-            Wish { client_bytes_max: 30 << 20, ..wish(1 << 51) },
-            Wish { evict_period: Some(0), ..wish(1) },
-            Wish { slots: Some(Slots::Same(0)), ..wish(1) },
-            Wish::new(1, "nothing like it"),
+            ArrayRequirements { client_bytes_max: 30 << 20, ..requirements(1 << 51) },
+            ArrayRequirements { evict_period: Some(0), ..requirements(1) },
+            ArrayRequirements { slots: Some(Slots::Same(0)), ..requirements(1) },
+            ArrayRequirements::new(1, "nothing like it"),
         ] {
-            let error = VolumeParams::plan(&wish).unwrap_err();
-            assert_eq!(error.kind(), VolumeErrorKind::InvalidConfig, "{wish:?}");
+            let error = VolumeParams::plan(&requirements).unwrap_err();
+            assert_eq!(error.kind(), VolumeErrorKind::InvalidConfig, "{requirements:?}");
         }
-        assert!(VolumeParams::plan(&wish(1 << 51)).is_ok());
+        assert!(VolumeParams::plan(&requirements(1 << 51)).is_ok());
     }
 
     #[test]
     fn a_scheme_takes_what_it_has_and_refuses_the_rest_with_what_would_work() {
-        let scan = |bytes| Wish::new(bytes, "scan");
-        let ranges = |sizes: &[u64]| Wish {
+        let scan = |bytes| ArrayRequirements::new(bytes, "scan");
+        let ranges = |sizes: &[u64]| ArrayRequirements {
             range_bytes: Some(sizes.to_vec()),
-            ..Wish::new(1 << 21, "range")
+            ..ArrayRequirements::new(1 << 21, "range")
         };
         assert!(VolumeParams::plan(&ranges(&[4096, 1 << 16, 1 << 20])).is_ok());
-        let fixed = |sizes: &[u64], size| Wish {
+        let fixed = |sizes: &[u64], size| ArrayRequirements {
             range_policy: Some(RangePolicy::Fixed(size)),
             ..ranges(sizes)
         };
         // Of whole ranges alone.
-        let larger = Wish { bytes: (2 << 20) + 1, ..fixed(&[4096, 1 << 20], 1 << 20) };
+        let larger = ArrayRequirements { bytes: (2 << 20) + 1, ..fixed(&[4096, 1 << 20], 1 << 20) };
         assert_eq!(VolumeParams::plan(&larger).unwrap().capacity_bytes(), 3 << 20);
-        let of_policy = Wish { range_bytes: None, ..fixed(&[], 1 << 16) };
+        let of_policy = ArrayRequirements { range_bytes: None, ..fixed(&[], 1 << 16) };
         assert!(VolumeParams::plan(&of_policy).is_ok());
         assert!(VolumeParams::plan(&scan(16 << 20)).is_ok());
-        for (wish, advice) in [
+        for (requirements, advice) in [
             (scan((16 << 20) + 1), "choose another scheme"),
-            (Wish { slots: Some(Slots::Same(5)), ..scan(1 << 20) }, "leave it out"),
-            (Wish { evict_period: Some(5), ..scan(1 << 20) }, "leave it out"),
-            (Wish { stash_blocks_max: Some(64), ..scan(1 << 20) }, "leave it out"),
-            (Wish { tree_top_bytes_max: Some(1), ..scan(1 << 20) }, "leave it out"),
-            (Wish { tree_top_ways: Some(0), ..scan(1 << 20) }, "leave it out"),
-            (Wish { client_bytes_max: 10, ..scan(1 << 20) }, "allow as many"),
-            (Wish { client_bytes_max: 10, ..wish(1 << 20) }, "allow as many"),
-            (Wish { client_bytes_max: 10, ..Wish::new(1 << 20, "s3oram") }, "allow as many"),
-            (Wish { range_bytes: Some(vec![4096]), ..scan(1 << 20) }, "leave it out"),
-            (Wish { range_bytes: Some(vec![4096]), ..wish(1 << 20) }, "scheme `range`"),
+            (ArrayRequirements { slots: Some(Slots::Same(5)), ..scan(1 << 20) }, "leave it out"),
+            (ArrayRequirements { evict_period: Some(5), ..scan(1 << 20) }, "leave it out"),
+            (ArrayRequirements { stash_blocks_max: Some(64), ..scan(1 << 20) }, "leave it out"),
+            (ArrayRequirements { tree_top_bytes_max: Some(1), ..scan(1 << 20) }, "leave it out"),
+            (ArrayRequirements { tree_top_ways: Some(0), ..scan(1 << 20) }, "leave it out"),
+            (ArrayRequirements { client_bytes_max: 10, ..scan(1 << 20) }, "allow as many"),
+            (ArrayRequirements { client_bytes_max: 10, ..requirements(1 << 20) }, "allow as many"),
+            (
+                ArrayRequirements {
+                    client_bytes_max: 10,
+                    ..ArrayRequirements::new(1 << 20, "s3oram")
+                },
+                "allow as many",
+            ),
+            (ArrayRequirements { range_bytes: Some(vec![4096]), ..scan(1 << 20) }, "leave it out"),
+            (
+                ArrayRequirements { range_bytes: Some(vec![4096]), ..requirements(1 << 20) },
+                "scheme `range`",
+            ),
             (ranges(&[4096, 3 << 12]), "and so on"),
             (ranges(&[4096, 6000]), "and so on"),
             (ranges(&[4096, 64 << 20]), "up to 32 MiB"),
@@ -151,19 +161,31 @@ mod tests {
             (ranges(&[]), "ascend"),
             (fixed(&[4096, 1 << 16], 1 << 20), "name it"),
             (fixed(&[4096, 1 << 16], 5000), "and so on"),
-            (Wish { range_policy: Some(RangePolicy::Classes), ..wish(1 << 20) }, "scheme `range`"),
             (
-                Wish { range_policy: Some(RangePolicy::Fixed(4096)), ..scan(1 << 20) },
+                ArrayRequirements {
+                    range_policy: Some(RangePolicy::Classes),
+                    ..requirements(1 << 20)
+                },
+                "scheme `range`",
+            ),
+            (
+                ArrayRequirements { range_policy: Some(RangePolicy::Fixed(4096)), ..scan(1 << 20) },
                 "leave it out",
             ),
             (ranges(&[4096, 4 << 20]), "larger than the disk"),
-            (Wish { client_bytes_max: 1 << 20, ..ranges(&[4096, 1 << 20]) }, "smaller ranges"),
-            (Wish { slots: Some(Slots::PerLevel(vec![4; 9])), ..ranges(&[4096]) }, "profile"),
-            (Wish { tree_top_ways: Some(2), ..ranges(&[4096]) }, "ways"),
-            (Wish::new(1 << 20, "skan"), "`raw`, `range`, `scan`"),
+            (
+                ArrayRequirements { client_bytes_max: 1 << 20, ..ranges(&[4096, 1 << 20]) },
+                "smaller ranges",
+            ),
+            (
+                ArrayRequirements { slots: Some(Slots::PerLevel(vec![4; 9])), ..ranges(&[4096]) },
+                "profile",
+            ),
+            (ArrayRequirements { tree_top_ways: Some(2), ..ranges(&[4096]) }, "ways"),
+            (ArrayRequirements::new(1 << 20, "skan"), "`raw`, `range`, `scan`"),
         ] {
-            let error = VolumeParams::plan(&wish).unwrap_err();
-            assert_eq!(error.kind(), VolumeErrorKind::InvalidConfig, "{wish:?}");
+            let error = VolumeParams::plan(&requirements).unwrap_err();
+            assert_eq!(error.kind(), VolumeErrorKind::InvalidConfig, "{requirements:?}");
             assert!(error.to_string().contains(advice), "{error}");
         }
     }

@@ -14,8 +14,8 @@ use std::ops::Range;
 pub use damage::Damage;
 pub use disk::RescuedDisk;
 use oblivio_core::StoreErrorKind;
-use oblivio_core::durable::{Durable, Fate, Salvage};
-use oblivio_core::scheme::Sighting;
+use oblivio_core::durable::{Durable, Recoverability, Salvage};
+use oblivio_core::scheme::RollbackProbe;
 use oblivio_core::store::BucketStore;
 pub use scratch::Scratch;
 
@@ -116,16 +116,16 @@ pub fn rescue(
             are_records_older = true;
         }
     }
-    let sighting = history.sight(&mut *array).unwrap_or(Sighting::Unclear);
-    if sighting == Sighting::Unclear {
+    let probe = history.probe_rollback(&mut *array).unwrap_or(RollbackProbe::Unclear);
+    if probe == RollbackProbe::Unclear {
         damage.push(
             "what would tell whether the client's directory is the latest is damaged in storage: every \
              block may be older than the latest"
                 .into(),
         );
     }
-    let state_is_behind = is_ahead || sighting == Sighting::Seen;
-    let is_the_latest = !state_is_behind && sighting == Sighting::NotYet;
+    let state_is_behind = is_ahead || probe == RollbackProbe::Seen;
+    let is_the_latest = !state_is_behind && probe == RollbackProbe::NotYet;
 
     let buckets = array.buckets_written();
     let mut failure = None;
@@ -150,16 +150,16 @@ pub fn rescue(
         ));
     }
 
-    let blocks = array.blocks();
+    let blocks = array.facts().blocks;
     history.each_pending(|record| lay_over(record, &*array, &mut salvage, target))?;
     let mut rescued = Rescued { damage, state_is_behind, ..Rescued::default() };
     for block in 0..blocks {
-        match array.fate(&salvage, block) {
-            Fate::Empty => target.clear(block).map_err(unusable)?,
-            Fate::Found if is_the_latest => rescued.blocks += 1,
-            Fate::Found => extend(&mut rescued.doubtful, block),
-            Fate::Doubtful => extend(&mut rescued.doubtful, block),
-            Fate::Lost => extend(&mut rescued.lost, block),
+        match array.recoverability(&salvage, block) {
+            Recoverability::Empty => target.clear(block).map_err(unusable)?,
+            Recoverability::Found if is_the_latest => rescued.blocks += 1,
+            Recoverability::Found => extend(&mut rescued.doubtful, block),
+            Recoverability::Doubtful => extend(&mut rescued.doubtful, block),
+            Recoverability::Lost => extend(&mut rescued.lost, block),
         }
     }
     rescued.blocks += count(&rescued.doubtful);
@@ -180,7 +180,7 @@ fn lay_over(
     salvage: &mut Salvage,
     target: &mut dyn RescueTarget,
 ) -> Result<(), VolumeError> {
-    let blocks = array.blocks();
+    let blocks = array.facts().blocks;
     let mut write = |block: u64, data: &[u8]| {
         check_bounds(block < blocks)?;
         salvage.write(block);

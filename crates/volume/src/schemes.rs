@@ -6,7 +6,7 @@
 use oblivio_core::durable::range::DurableRange;
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::scan::DurableScan;
-use oblivio_core::durable::{DurableScheme, Wish};
+use oblivio_core::durable::{ArrayRequirements, DurableScheme};
 use oblivio_core::schemes::VolumeScheme;
 use oblivio_shares::durable::DurableS3Oram;
 
@@ -35,9 +35,9 @@ pub fn default() -> &'static dyn DurableScheme {
     SCHEMES[0]
 }
 
-/// A wish for a disk of so many bytes, of the default scheme.
-pub fn wish(bytes: u64) -> Wish {
-    Wish::new(bytes, default().name())
+/// Requirements on a disk of `bytes` bytes with the default scheme.
+pub fn requirements(bytes: u64) -> ArrayRequirements {
+    ArrayRequirements::new(bytes, default().name())
 }
 
 /// The scheme of this name, for a new volume.

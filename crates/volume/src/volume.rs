@@ -9,7 +9,7 @@ mod window;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
-use oblivio_core::durable::{AnyStore, Want};
+use oblivio_core::durable::{AnyStore, ArrayFacts, PositionUse, Want};
 use oblivio_core::store::{LevelShape, TreeId, TreeShape};
 use oblivio_core::{Access, HitPolicy, Op};
 
@@ -153,9 +153,7 @@ pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
 /// After any error but [`VolumeErrorKind::InvalidRequest`] it answers nothing more: open it again.
 pub struct Volume {
     live: Live,
-    /// Bytes of a block, and how many there are. Public.
-    block_bytes: usize,
-    blocks: u64,
+    facts: ArrayFacts,
     ledger: Ledger,
     options: VolumeOptions,
     /// In the order in which they will be made.
@@ -170,12 +168,12 @@ pub struct Volume {
 impl Volume {
     /// How many blocks it holds. Public.
     pub fn blocks(&self) -> u64 {
-        self.blocks
+        self.facts.blocks
     }
 
     /// Bytes of a block. Public.
     pub fn block_bytes(&self) -> usize {
-        self.block_bytes
+        self.facts.block_bytes
     }
 
     /// What goes on inside, to be looked at while it is in use. Secret.
@@ -212,7 +210,7 @@ impl Volume {
                     }
                     addresses.push(request.address);
                 }
-                let needed = volume.live.array.needs(&addresses)?;
+                let needed = volume.missing_positions(PositionUse::Access(&addresses))?;
                 if needed.is_empty() {
                     let (window, later) = rest.split_at_mut(addresses.len());
                     volume.access_window(window)?;
@@ -241,7 +239,7 @@ impl Volume {
         self.check_range(&range)?;
         self.unless_broken(|volume| {
             loop {
-                let needed = volume.live.array.needs_to_forget(range.clone())?;
+                let needed = volume.missing_positions(PositionUse::Forget(range.clone()))?;
                 if needed.is_empty() {
                     break;
                 }
@@ -306,7 +304,8 @@ impl Volume {
                     if *served || wanted.len() == fitting {
                         continue;
                     }
-                    match volume.live.array.needs(&[request.address])?.first() {
+                    let usage = PositionUse::Access(&[request.address]);
+                    match volume.missing_positions(usage)?.first() {
                         Some(block) => {
                             fetches.insert(*block);
                         }
@@ -334,12 +333,12 @@ impl Volume {
     /// As many blocks of the position map as can be fetched together and are still there when what they
     /// were fetched for is accessed.
     pub(crate) fn fetches_at_once_max(&self) -> usize {
-        self.live.array.window_accesses_max()
+        self.facts.window_accesses_max
     }
 
     /// The most accesses that a request for one block can take. Public.
     pub(crate) fn accesses_per_block_max(&self) -> usize {
-        1 + self.live.array.position_levels()
+        1 + self.facts.position_levels
     }
 
     /// The blocks of the position map without which a range cannot be forgotten, and that have to be
@@ -349,7 +348,16 @@ impl Volume {
     /// [`VolumeErrorKind::InvalidRequest`] for a range that is none.
     pub(crate) fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, VolumeError> {
         self.check_range(&range)?;
-        Ok(self.live.array.needs_to_forget(range)?)
+        self.missing_positions(PositionUse::Forget(range))
+    }
+
+    /// The blocks of the position map to fetch first. With all positions on the client, this looks
+    /// nothing up.
+    fn missing_positions(&self, usage: PositionUse<'_>) -> Result<Vec<u64>, VolumeError> {
+        match self.facts.position_levels {
+            0 => Ok(Vec::new()),
+            _ => Ok(self.live.array.missing_positions(usage)?),
+        }
     }
 
     /// Returns once everything that was asked before survives a crash.
@@ -397,17 +405,12 @@ impl Volume {
 
     /// Buckets in storage. Public.
     pub fn buckets_in_storage(&self) -> u64 {
-        self.live.array.buckets_in_storage()
+        self.facts.buckets_in_storage
     }
 
     /// How many of them were ever written. Public. The client's own counts say so, and storage is not asked.
     pub fn buckets_written(&self) -> u64 {
         self.live.array.buckets_written()
-    }
-
-    /// Bytes of client memory for the position map.
-    pub fn position_map_bytes(&self) -> usize {
-        self.live.array.position_map_bytes()
     }
 
     fn check_sound(&self) -> Result<(), VolumeError> {
@@ -432,8 +435,8 @@ impl Volume {
     /// Whether an operation reads or writes a block.
     fn is_of_one_block(&self, op: &Op<'_>) -> bool {
         match op {
-            Op::Read(buffer) => buffer.len() == self.block_bytes,
-            Op::Write(data) => data.len() == self.block_bytes,
+            Op::Read(buffer) => buffer.len() == self.facts.block_bytes,
+            Op::Write(data) => data.len() == self.facts.block_bytes,
             // The log keeps what a write brings; it cannot keep a function.
             Op::Update(_) => false,
         }

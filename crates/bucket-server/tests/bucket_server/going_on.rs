@@ -160,12 +160,12 @@ impl Disk {
     }
 
     fn write(&mut self, address: u64) {
-        let data = vec![address as u8; self.array.block_bytes()];
+        let data = vec![address as u8; self.array.facts().block_bytes];
         access(&mut *self.array, address, Op::Write(&data), &mut self.coins);
     }
 
     fn check(&mut self, address: u64) {
-        let mut found = vec![0xee; self.array.block_bytes()];
+        let mut found = vec![0xee; self.array.facts().block_bytes];
         access(&mut *self.array, address, Op::Read(&mut found), &mut self.coins);
         assert!(found.iter().all(|byte| *byte == address as u8));
     }

@@ -8,7 +8,7 @@ use oblivio_volume::keys::Cost as UnlockCost;
 use oblivio_volume::plan::{Cost, Slots, StateRoom};
 use oblivio_volume::superblock::VolumeParams;
 use oblivio_volume::volume::shapes;
-use oblivio_volume::{DiskOptions, VolumeError, VolumeOptions, Wish};
+use oblivio_volume::{ArrayRequirements, DiskOptions, VolumeError, VolumeOptions};
 use serde_json::{Value, json};
 
 use super::alloc::{self, Allocated};
@@ -107,7 +107,7 @@ impl Plan {
             }
             _ => (None, None),
         };
-        let params = VolumeParams::plan(&Wish {
+        let params = VolumeParams::plan(&ArrayRequirements {
             bytes,
             block_bytes,
             servers,
@@ -120,7 +120,7 @@ impl Plan {
             range_bytes: wish.range_classes.clone(),
             range_policy: wish.range_policy,
             client_bytes_max: wish.client_memory,
-            ..Wish::new(bytes, scheme)
+            ..ArrayRequirements::new(bytes, scheme)
         })?;
         Self::of(params, kind)
     }

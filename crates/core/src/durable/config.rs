@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use rand_core::CryptoRng;
 
-use super::{AnyStore, Durable, EncodedPlan, Wish};
+use super::{AnyStore, ArrayRequirements, Durable, EncodedPlan};
 use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::seal::MasterKey;
@@ -27,12 +27,12 @@ pub trait DurableScheme: Sync {
         false
     }
 
-    /// The configuration that fulfils a wish.
+    /// The configuration that meets the requirements.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is none, none in so little client memory, or the
-    /// wish says what this scheme does not take.
-    fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error>;
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if there is none, none fits the client's
+    /// memory, or the requirements name a setting that this scheme does not have.
+    fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error>;
 
     /// The configuration that [encodes](DurableConfig::encode) to `params`. They may come from anyone.
     ///
@@ -81,7 +81,7 @@ pub trait DurableConfig: fmt::Debug {
     /// What it is, for people and programs.
     fn facts(&self) -> Vec<Fact>;
 
-    /// Whether its client ever [serves](super::Durable::serve_on_client) a block without an access.
+    /// Whether its client ever [serves](super::DurableOram::serve_on_client) a block without an access.
     fn may_serve_on_client(&self) -> bool {
         false
     }
@@ -111,35 +111,36 @@ pub trait DurableConfig: fmt::Debug {
     fn restore(&self) -> Result<Box<dyn Restore>, Error>;
 }
 
-/// A state that comes back: all that was written down since some [whole](super::Save::Whole) state, in order, up to the
-/// latest state. Storage is not needed yet, and whatever does not fit is refused.
+/// Restores a state from the records since a [whole](super::Save::Whole) state, in order, up to the
+/// latest state. Needs no storage, and refuses what does not fit.
 pub trait Restore {
-    /// A state begins here: what it says replaces what was said before, but for what follows from it.
+    /// Begins a state, which replaces the previous one, but for what follows from it.
     ///
     /// # Errors
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is no memory for it.
     fn begin_state(&mut self) -> Result<(), Error>;
 
-    /// A section of it.
+    /// Reads a section of the state.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when this scheme did not write it.
     fn section(&mut self, section: &[u8]) -> Result<(), Error>;
 
-    /// A plan was carried out; `is_written` says which of its accesses wrote their block.
+    /// Replays a plan that was carried out; `is_written` says which accesses wrote their block.
     ///
     /// # Errors
-    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when this scheme did not draw it.
-    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error>;
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if this scheme did not encode it.
+    fn replay(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error>;
 
-    /// A range was forgotten.
+    /// Replays that a range was forgotten.
     ///
     /// # Errors
-    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) for a range that goes past the end.
-    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error>;
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the range goes past the end.
+    fn replay_forget(&mut self, range: Range<u64>) -> Result<(), Error>;
 
-    /// The array in the latest state, but for what its sections [bring back](Durable::bring_back). Nothing is read from
-    /// `store`. `trees` are those that it was [created](DurableConfig::create) with.
+    /// The array in the latest state, without the blocks on the client, which
+    /// [`restore_client_block`](super::Snapshot::restore_client_block) restores. Reads nothing from
+    /// `store`. `trees` are those that the array was [created](DurableConfig::create) with.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when the state is not whole,

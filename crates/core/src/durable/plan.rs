@@ -15,8 +15,9 @@ use crate::wiped::WipedBytes;
 pub enum Want {
     /// A block.
     Block(u64),
-    /// An aligned range of `2^class` blocks, of one of the [classes](super::Durable::range_classes) of the scheme. It counts as so
-    /// many accesses, each with an operation of its own.
+    /// An aligned range of `2^class` blocks, of one of the array's
+    /// [classes](super::ArrayFacts::range_classes). It counts as `2^class` accesses, each with an
+    /// operation of its own.
     Range {
         /// The first of them.
         first: u64,
@@ -63,7 +64,7 @@ impl EncodedPlan {
 /// dropped.
 ///
 /// The scheme encodes its steps once, when it draws them, and the journal copies the bytes. Recovery
-/// alone [decodes](super::Durable::decode_plan) them.
+/// alone [decodes](super::DurableOram::decode_plan) them.
 pub struct AccessPlan {
     encoded: EncodedPlan,
     /// A `Zeroizing<Vec<T>>` with the scheme's type of steps.

@@ -8,7 +8,7 @@ use crate::geometry::{BucketId, Geometry, Leaf};
 
 /// What became of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Recoverability {
     /// It has no contents.
     Empty,
     /// It was found, and is the latest.
@@ -49,22 +49,22 @@ impl Salvage {
     }
 
     /// What became of a block of which the client knows whether it had contents.
-    pub fn fate(&self, address: u64) -> Fate {
+    pub fn recoverability(&self, address: u64) -> Recoverability {
         match self.since(address) {
             Some(fate) => fate,
-            None if !self.live.contains(address) => Fate::Empty,
-            None if !self.found.contains(address) => Fate::Lost,
-            None if self.doubtful.contains(address) => Fate::Doubtful,
-            None => Fate::Found,
+            None if !self.live.contains(address) => Recoverability::Empty,
+            None if !self.found.contains(address) => Recoverability::Lost,
+            None if self.doubtful.contains(address) => Recoverability::Doubtful,
+            None => Recoverability::Found,
         }
     }
 
     /// What became of a block that was used since.
-    pub(super) fn since(&self, address: u64) -> Option<Fate> {
+    pub(super) fn since(&self, address: u64) -> Option<Recoverability> {
         if self.written_since.contains(address) {
-            Some(Fate::Found)
+            Some(Recoverability::Found)
         } else if self.forgotten_since.contains(address) {
-            Some(Fate::Empty)
+            Some(Recoverability::Empty)
         } else {
             None
         }

@@ -183,7 +183,7 @@ impl Client {
         if self.stash.find(address).is_some() {
             return Err(corrupt("a block that is on the client"));
         }
-        if self.bring_back(Home::Stash, address, leaf, block) {
+        if self.restore_client_block(Home::Stash, address, leaf, block) {
             Ok(())
         } else {
             Err(self.stash_full())
@@ -271,7 +271,7 @@ impl Client {
 
     /// Puts a block back into the stash or a bucket of the tree top, and answers whether there was
     /// room for it.
-    pub(super) fn bring_back(
+    pub(super) fn restore_client_block(
         &mut self,
         home: Home,
         address: u64,

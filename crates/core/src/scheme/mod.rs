@@ -24,7 +24,7 @@ pub use config::{RawConfig, TreeConfig};
 pub use path::PathScheme;
 pub use path_io::PathTree;
 pub use raw::RawScheme;
-pub use rotating::{Home, Move, RotatingScheme, RotatingTrees, Sighting, TakenSlot};
+pub use rotating::{Home, Move, RollbackProbe, RotatingScheme, RotatingTrees, TakenSlot};
 pub(crate) use rotating::{Run, StoredTree};
 pub use step::{Moment, PathAction, PathStep, StepHook};
 pub use tag_tree::{BlockMove, Origin, TagTree};

@@ -43,5 +43,5 @@ impl<S: PathTree> PathScheme<S> {
 
 fn bring(client: &mut Client, home: Home, (address, leaf): (u64, Leaf)) -> bool {
     let zeros = vec![0; client.config.block_bytes];
-    client.bring_back(home, address, leaf, &zeros)
+    client.restore_client_block(home, address, leaf, &zeros)
 }

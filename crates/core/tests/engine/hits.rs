@@ -268,7 +268,7 @@ fn brought_back(config: &RawConfig, mut oram: Rotating) -> Rotating {
     let config = RotatingConfig::flat(config.clone());
     let mut oram = RotatingOram::resume(&config, sealer, store, kept, coins).unwrap();
     for (home, address, leaf, bytes) in &blocks {
-        oram.bring_back(*home, *address, *leaf, bytes).unwrap();
+        oram.restore_client_block(*home, *address, *leaf, bytes).unwrap();
     }
     assert_eq!(client_blocks(&oram), blocks, "in the same order");
     oram
@@ -283,7 +283,7 @@ fn a_set_that_is_full_takes_no_more_blocks_back() {
     let mut oram = rotating(&config, 1);
     let root = Home::TreeTop(BucketId::ROOT);
     let outcomes: Vec<_> = (0..100)
-        .map(|address| oram.bring_back(root, address, Leaf(3), &[1; BLOCK_BYTES]))
+        .map(|address| oram.restore_client_block(root, address, Leaf(3), &[1; BLOCK_BYTES]))
         .collect();
     let refused = outcomes.iter().position(Result::is_err).expect("four sets of one entry");
     assert!((1..4).contains(&refused), "two of the first five addresses share a set: {refused}");

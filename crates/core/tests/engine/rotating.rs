@@ -240,9 +240,9 @@ fn resume(config: &RotatingConfig, kept: &Kept, store: Store, seed: u64) -> Rota
     let coins = StdRng::seed_from_u64(seed);
     let mut oram = RotatingOram::resume(config, sealer, store, state, coins).unwrap();
     for (home, address, leaf, bytes) in &kept.blocks {
-        oram.bring_back(*home, *address, *leaf, bytes).unwrap();
+        oram.restore_client_block(*home, *address, *leaf, bytes).unwrap();
     }
-    kept.taken.iter().for_each(|slot| oram.bring_back_taken(*slot).unwrap());
+    kept.taken.iter().for_each(|slot| oram.restore_taken_slot(*slot).unwrap());
     oram.begin_era();
     oram
 }

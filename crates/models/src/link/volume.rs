@@ -152,15 +152,18 @@ mod tests {
     use oblivio_core::durable::range::DurableRange;
     use oblivio_core::durable::rotating::DurableRaw;
     use oblivio_core::durable::scan::DurableScan;
-    use oblivio_core::durable::{DurableScheme, RangePolicy, Wish};
+    use oblivio_core::durable::{ArrayRequirements, DurableScheme, RangePolicy};
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 
     use super::*;
     use crate::medium::VolumeModel;
 
-    fn wish(scheme: &dyn DurableScheme, bytes: u64) -> Wish {
-        Wish { client_bytes_max: 48 << 20, ..Wish::new(bytes, scheme.name()) }
+    fn requirements(scheme: &dyn DurableScheme, bytes: u64) -> ArrayRequirements {
+        ArrayRequirements {
+            client_bytes_max: 48 << 20,
+            ..ArrayRequirements::new(bytes, scheme.name())
+        }
     }
 
     fn near(ours: f64, theirs: f64, part: f64) {
@@ -172,7 +175,7 @@ mod tests {
     fn bytes_and_pieces_are_those_of_the_requests_that_a_volume_makes() {
         let schemes: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];
         for scheme in schemes {
-            let config = scheme.plan(&wish(scheme, 1 << 30)).unwrap();
+            let config = scheme.plan(&requirements(scheme, 1 << 30)).unwrap();
             let mut model = VolumeModel::of(&*config).unwrap().unwrap();
             let (mut pieces, mut bytes, mut coins) = (0, 0, StdRng::seed_from_u64(1));
             for access in 0..1000 {
@@ -191,8 +194,9 @@ mod tests {
     fn a_range_is_read_at_once_and_blocks_one_after_the_other() {
         let link = Link::new(100.0, 100.0, 20.0);
         let of = |scheme: &dyn DurableScheme, policy| {
-            let wish = Wish { range_policy: policy, ..wish(scheme, 1 << 30) };
-            VolumeOnLink::of(&*scheme.plan(&wish).unwrap()).unwrap()
+            let requirements =
+                ArrayRequirements { range_policy: policy, ..requirements(scheme, 1 << 30) };
+            VolumeOnLink::of(&*scheme.plan(&requirements).unwrap()).unwrap()
         };
         let (raw, range) = (of(&DurableRaw, None), of(&DurableRange, None));
         // 256 blocks, and the first of them comes after a round trip.
@@ -212,13 +216,14 @@ mod tests {
 
     #[test]
     fn a_scan_reads_the_whole_disk() {
-        let config = DurableScan.plan(&wish(&DurableScan, 1 << 20)).unwrap();
+        let config = DurableScan.plan(&requirements(&DurableScan, 1 << 20)).unwrap();
         let scan = VolumeOnLink::of(&*config).unwrap();
         // 256 buckets of two blocks, at a byte a microsecond.
         near(scan.read_seconds(Link::new(8.0, 8.0, 0.0)), 2.1, 0.02);
         // And one of one block.
-        let wish = Wish { block_bytes: 1 << 20, ..wish(&DurableScan, 1 << 20) };
-        let scan = VolumeOnLink::of(&*DurableScan.plan(&wish).unwrap()).unwrap();
+        let requirements =
+            ArrayRequirements { block_bytes: 1 << 20, ..requirements(&DurableScan, 1 << 20) };
+        let scan = VolumeOnLink::of(&*DurableScan.plan(&requirements).unwrap()).unwrap();
         near(scan.read_seconds(Link::new(8.0, 8.0, 0.0)), 2.1, 0.02);
     }
 }

@@ -207,7 +207,7 @@ impl Level {
 mod tests {
     use oblivio_core::durable::range::DurableRange;
     use oblivio_core::durable::rotating::DurableRaw;
-    use oblivio_core::durable::{DurableScheme, Wish};
+    use oblivio_core::durable::{ArrayRequirements, DurableScheme};
     use rand::SeedableRng;
 
     use super::*;
@@ -222,9 +222,12 @@ mod tests {
         first: u64,
         blocks: u64,
     ) -> (usize, u64) {
-        let wish =
-            Wish { client_bytes_max: 48 << 20, range_policy, ..Wish::new(1 << 30, scheme.name()) };
-        let mut model = VolumeModel::of(&*scheme.plan(&wish).unwrap()).unwrap().unwrap();
+        let requirements = ArrayRequirements {
+            client_bytes_max: 48 << 20,
+            range_policy,
+            ..ArrayRequirements::new(1 << 30, scheme.name())
+        };
+        let mut model = VolumeModel::of(&*scheme.plan(&requirements).unwrap()).unwrap().unwrap();
         let (mut count, mut bytes, mut coins) = (0, 0, StdRng::seed_from_u64(1));
         for _ in 0..10 {
             model.read(first, blocks, &mut coins, &mut |request| {

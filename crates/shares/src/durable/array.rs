@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use oblivio_core::durable::section::{check_range, strange};
 use oblivio_core::durable::{
-    AccessPlan, AnyStore, Contents, Durable, EncodedPlan, EraStart, Fate, Room, Salvage, Save,
-    Want, WrongServers,
+    AccessPlan, AnyStore, ArrayFacts, Audit, Contents, DurableOram, EncodedPlan, EraStart,
+    Headroom, Salvage, Save, Snapshot, Want, WrongServers,
 };
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
-use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
+use oblivio_core::scheme::{Op, RollbackProbe, WINDOW_ACCESSES_MAX};
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::store::BucketStore;
 use oblivio_core::{Error, Leaf, MasterKey};
@@ -88,69 +88,15 @@ impl ShareArray {
     }
 }
 
-impl Durable for ShareArray {
-    fn blocks(&self) -> u64 {
-        self.params.blocks
+impl DurableOram for ShareArray {
+    fn facts(&self) -> ArrayFacts {
+        let (blocks, block_bytes) = (self.params.blocks, self.params.block_bytes as usize);
+        ArrayFacts::new(blocks, block_bytes, self.params.buckets())
     }
 
-    fn block_bytes(&self) -> usize {
-        self.params.block_bytes as usize
-    }
-
-    fn position_map_bytes(&self) -> usize {
-        self.params.map_bytes() as usize
-    }
-
-    fn buckets_in_storage(&self) -> u64 {
-        self.params.buckets()
-    }
-
-    fn buckets_written(&self) -> u64 {
-        buckets_with_slots(self.params.tree, self.known.client.at()).count() as u64
-    }
-
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut *self.store
-    }
-
-    fn into_store(self: Box<Self>) -> AnyStore {
-        Box::new(self.store)
-    }
-
-    fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
-        self.trust.keep_in(list);
-    }
-
-    fn load(
-        &mut self,
-        contents: &mut dyn Contents,
-        coins: &mut dyn CryptoRng,
-    ) -> Result<bool, Error> {
-        self.broken = true;
-        self.load_all(contents, coins)?;
-        self.broken = false;
-        Ok(true)
-    }
-
-    fn room(&self) -> Result<Room, Error> {
+    fn headroom(&self) -> Result<Headroom, Error> {
         check_sound(self.broken)?;
-        Ok(Room { accesses: self.accesses_left(), evictions: 0, must_evict: false })
-    }
-
-    fn check_storage(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.look().map(drop)
-    }
-
-    fn check_not_set_back(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        let (kept, tree) = (self.known.point_after(self.kept), self.params.tree);
-        let parties = self.params.parties;
-        standing::check_not_set_back(self.servers(), parties, tree, kept)
-    }
-
-    fn window_accesses_max(&self) -> usize {
-        WINDOW_ACCESSES_MAX
+        Ok(Headroom { accesses: self.accesses_left(), evictions: 0, must_evict: false })
     }
 
     fn plan(
@@ -195,7 +141,7 @@ impl Durable for ShareArray {
         let mut moves = Moves::new(&self.known);
         for (step, op) in steps.iter().zip(&*ops) {
             if let Some(address) = step.address {
-                check_request(address, op, self.params.blocks, self.block_bytes())?;
+                check_request(address, op, self.params.blocks, self.params.block_bytes as usize)?;
                 if moves.leaf(address).is_some_and(|leaf| leaf != step.from) {
                     return Err(strange());
                 }
@@ -211,10 +157,6 @@ impl Durable for ShareArray {
         Ok(())
     }
 
-    fn evict(&mut self) -> Result<(), Error> {
-        Err(invalid("this scheme has no stash, and evicts when the root is full"))
-    }
-
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_sound(self.broken)?;
         check_range(&range, self.params.blocks)?;
@@ -225,8 +167,8 @@ impl Durable for ShareArray {
         Ok(())
     }
 
-    fn may_hold_contents(&self) -> bool {
-        self.known.is_any_live()
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut *self.store
     }
 
     /// Servers answer when it is durable: what is left are records beside the blocks.
@@ -238,24 +180,49 @@ impl Durable for ShareArray {
         Ok(())
     }
 
+    fn into_store(self: Box<Self>) -> AnyStore {
+        Box::new(self.store)
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        self.known.is_any_live()
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        Err(invalid("this scheme has no stash, and evicts when the root is full"))
+    }
+
+    fn load(
+        &mut self,
+        contents: &mut dyn Contents,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<bool, Error> {
+        self.broken = true;
+        self.load_all(contents, coins)?;
+        self.broken = false;
+        Ok(true)
+    }
+
+    fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
+        self.trust.keep_in(list);
+    }
+}
+
+impl Snapshot for ShareArray {
+    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        save(&self.known, what, out);
+    }
+
     /// Draws new coins for matrices. The seal needs no era: its nonces follow from what is sealed.
     fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
         self.coins.draw(&self.sealer, coins);
     }
 
-    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
-        save(&self.known, what, out);
-    }
-
-    fn bring_back(&mut self, _: &[u8]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn settle(&mut self) {
+    fn mark_durable(&mut self) {
         self.kept = self.known.accesses();
     }
 
-    fn sight(&mut self, accesses: u64, _: u64) -> Result<Sighting, Error> {
+    fn probe_rollback(&mut self, accesses: u64, _: u64) -> Result<RollbackProbe, Error> {
         check_sound(self.broken)?;
         let known = self.known.accesses() + accesses;
         let (parties, tree) = (self.params.parties, self.params.tree);
@@ -271,7 +238,13 @@ impl Durable for ShareArray {
         let seen_max = self.known.point_after(known);
         let servers = self.servers();
         let is_old = is_old(servers, parties, tree, &told, seen_max)?;
-        Ok(if is_old { Sighting::Seen } else { Sighting::NotYet })
+        Ok(if is_old { RollbackProbe::Seen } else { RollbackProbe::NotYet })
+    }
+}
+
+impl Audit for ShareArray {
+    fn buckets_written(&self) -> u64 {
+        buckets_with_slots(self.params.tree, self.known.client.at()).count() as u64
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
@@ -289,7 +262,15 @@ impl Durable for ShareArray {
         self.salvage_all(each, damaged, progress)
     }
 
-    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        salvage.fate(address)
+    fn check_storage(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.look().map(drop)
+    }
+
+    fn check_not_set_back(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        let (kept, tree) = (self.known.point_after(self.kept), self.params.tree);
+        let parties = self.params.parties;
+        standing::check_not_set_back(self.servers(), parties, tree, kept)
     }
 }

@@ -83,7 +83,7 @@ mod wants;
 pub use params::S3OramParams;
 pub use repair::{Checked, Need, Repaired, check_others, needs_repair, repair};
 
-use oblivio_core::durable::{DurableConfig, DurableScheme, Slots, Wish};
+use oblivio_core::durable::{ArrayRequirements, DurableConfig, DurableScheme, Slots};
 use oblivio_core::{Error, ErrorKind};
 
 use crate::recursive::MapShape;
@@ -111,19 +111,19 @@ impl DurableScheme for DurableS3Oram {
         true
     }
 
-    fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error> {
+    fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error> {
         let refused = [
-            (wish.stash_blocks_max.is_some(), "bound on the stash (C)"),
-            (wish.tree_top_bytes_max.is_some(), "tree top"),
-            (wish.tree_top_ways.is_some(), "ways of a tree top"),
-            (wish.range_bytes.is_some() || wish.range_policy.is_some(), "ranges"),
+            (requirements.stash_blocks_max.is_some(), "bound on the stash (C)"),
+            (requirements.tree_top_bytes_max.is_some(), "tree top"),
+            (requirements.tree_top_ways.is_some(), "ways of a tree top"),
+            (requirements.range_bytes.is_some() || requirements.range_policy.is_some(), "ranges"),
         ];
         if let Some((_, said)) = refused.iter().find(|(is_said, _)| *is_said) {
             return Err(impossible(format!(
                 "the scheme `{NAME}` has no {said}: leave it out, or choose another scheme"
             )));
         }
-        let slots = match wish.slots {
+        let slots = match requirements.slots {
             None => Preset::LARGE.slots,
             Some(Slots::Same(slots)) => slots,
             Some(Slots::PerLevel(_)) => {
@@ -132,15 +132,16 @@ impl DurableScheme for DurableS3Oram {
                 )));
             }
         };
-        let accesses = wish.evict_period.unwrap_or(Preset::LARGE.accesses.into());
+        let accesses = requirements.evict_period.unwrap_or(Preset::LARGE.accesses.into());
         let accesses = u16::try_from(accesses)
             .map_err(|_| impossible("an eviction comes after 4096 accesses at the latest"))?;
-        let servers = wish.servers.unwrap_or(SERVERS);
-        let colluding = wish.colluding.unwrap_or(servers.saturating_sub(1) / 2);
+        let servers = requirements.servers.unwrap_or(SERVERS);
+        let colluding = requirements.colluding.unwrap_or(servers.saturating_sub(1) / 2);
         let parties = Parties::new(servers, colluding).map_err(|it| impossible(it.to_string()))?;
         let preset = Preset { slots, accesses };
-        let params = S3OramParams::new(wish.blocks(), wish.block_bytes, parties, preset)?;
-        Ok(Box::new(fit(params, wish.client_bytes_max)?))
+        let params =
+            S3OramParams::new(requirements.blocks(), requirements.block_bytes, parties, preset)?;
+        Ok(Box::new(fit(params, requirements.client_bytes_max)?))
     }
 
     fn decode(

@@ -105,7 +105,7 @@ impl Restore for ShareRestore {
         }
     }
 
-    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
+    fn replay(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
         let steps = self.params.decode_steps(plan)?;
         for (step, is_written) in steps.iter().zip(is_written) {
             self.known.access(step, *is_written)?;
@@ -113,7 +113,7 @@ impl Restore for ShareRestore {
         Ok(())
     }
 
-    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {
+    fn replay_forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_range(&range, self.params.blocks)?;
         self.known.forget(range);
         Ok(())

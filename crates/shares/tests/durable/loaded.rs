@@ -56,7 +56,7 @@ fn what_an_array_holds_from_its_beginning_is_there_and_is_used_as_if_it_had_been
 /// It is the state to which the client could go back: accesses are counted from there on, also before anything is kept of it.
 #[test]
 fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
-    let room = |array: &dyn Durable| array.room().unwrap().accesses;
+    let room = |array: &dyn Durable| array.headroom().unwrap().accesses;
     let owner = Owner::new(parties(3, 1), 1);
     let expected = room(&*owner.array);
     let (params, servers) = (owner.params.clone(), Servers::new(3));

@@ -24,8 +24,8 @@ mod wire;
 use std::collections::HashMap;
 
 use oblivio_core::StoreErrorKind;
-use oblivio_core::durable::{Fate, Save, Want};
-use oblivio_core::scheme::Sighting;
+use oblivio_core::durable::{Recoverability, Save, Want};
+use oblivio_core::scheme::RollbackProbe;
 use oblivio_shares::message::{Point, Request};
 use oblivio_shares::sharing::Parties;
 use rand::rngs::StdRng;
@@ -262,10 +262,10 @@ fn an_old_directory_is_refused() {
         owner.write(i, 1).unwrap();
     }
     let old = owner.log.clone();
-    assert_eq!(owner.sight().unwrap(), Sighting::NotYet);
+    assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::NotYet);
     owner.write(1, 2).unwrap();
     let new = std::mem::replace(&mut owner.log, old);
-    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
+    assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
     // Whoever does not look is refused all the same, and nothing is changed.
     let (mut array, _) = owner.restored();
     array.begin_era(oblivio_core::durable::EraStart::Opening, &mut owner.coins);
@@ -323,8 +323,8 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     owner.expected.remove(&4);
     assert_eq!(found, owner.expected);
     assert!(damage > 0, "a server is missing");
-    assert_eq!(array.fate(&salvage, 3), Fate::Found);
-    assert_eq!(array.fate(&salvage, 4), Fate::Empty);
+    assert_eq!(array.recoverability(&salvage, 3), Recoverability::Found);
+    assert_eq!(array.recoverability(&salvage, 4), Recoverability::Empty);
 }
 
 /// An owner with 48 blocks, whose access to block 7, with the eviction after it, has stopped after so many trips when one of three servers had done what it was asked, and what the blocks held before. None, if it has not so
@@ -365,7 +365,7 @@ fn what_is_left_is_found_on_two_of_three_servers_that_are_a_write_or_an_eviction
             let mut damaged = |error: &oblivio_core::Error| damage.push(error.to_string());
             let salvage = array.salvage(&mut each, &mut damaged, &mut |_| ()).unwrap();
             assert!(
-                (0..48).all(|address| array.fate(&salvage, address) == Fate::Found),
+                (0..48).all(|address| array.recoverability(&salvage, address) == Recoverability::Found),
                 "trip {trip}, {points:?}: {damage:?}"
             );
             // What was under way is there or not.

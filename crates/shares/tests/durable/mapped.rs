@@ -1,7 +1,7 @@
 //! An array whose position map is in smaller trees on the same servers: what is true of one whose client keeps the map is true of it.
 
-use oblivio_core::durable::{DurableConfig, Fate, Save, Want};
-use oblivio_core::scheme::{Op, Sighting};
+use oblivio_core::durable::{DurableConfig, Recoverability, Save, Want};
+use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::{ErrorKind, StoreErrorKind};
 use oblivio_shares::durable::{Need, check_others, needs_repair, repair};
 use oblivio_shares::message::{Point, Refusal};
@@ -174,10 +174,10 @@ fn an_old_directory_is_refused() {
     let mut owner = owner(6);
     (0..10).for_each(|i| owner.write(i, 1).unwrap());
     let old = owner.log.clone();
-    assert_eq!(owner.sight().unwrap(), Sighting::NotYet);
+    assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::NotYet);
     owner.write(1, 2).unwrap();
     let new = std::mem::replace(&mut owner.log, old);
-    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
+    assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
     owner.log = new;
     owner.reopen().unwrap();
     owner.read_all();
@@ -215,7 +215,7 @@ fn a_directory_is_old_if_servers_know_more_of_any_tree() {
     let written = [0, 1, 2].map(|tree| owner.servers.world().points_in(tree)[0].written);
     assert_eq!(written, [2, 2, 3]);
     let new = std::mem::replace(&mut owner.log, old);
-    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
+    assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
     owner.log = new;
     owner.reopen().unwrap();
     owner.read_all();
@@ -376,8 +376,8 @@ fn what_is_left_is_found_without_a_server_and_from_an_older_state() {
     owner.expected.remove(&4);
     assert_eq!(found, owner.expected);
     assert!(damage > 0, "a server is missing");
-    assert_eq!(array.fate(&salvage, 3), Fate::Found);
-    assert_eq!(array.fate(&salvage, 4), Fate::Empty);
+    assert_eq!(array.recoverability(&salvage, 3), Recoverability::Found);
+    assert_eq!(array.recoverability(&salvage, 4), Recoverability::Empty);
 }
 
 /// The map tells which blocks are not the latest; and where it is older itself, that nobody knows.
@@ -401,12 +401,17 @@ fn what_is_left_of_servers_that_are_set_back_alike_is_never_taken_for_the_latest
         let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
         let is_old = |address| (0..later).any(|i| written(i) == address);
         for address in 0..BLOCKS {
-            let fate = array.fate(&salvage, address);
-            let is_doubtful = fate == Fate::Doubtful;
-            assert!(is_doubtful || !is_old(address) && fate == Fate::Found, "{address} {fate:?}");
+            let fate = array.recoverability(&salvage, address);
+            let is_doubtful = fate == Recoverability::Doubtful;
+            assert!(
+                is_doubtful || !is_old(address) && fate == Recoverability::Found,
+                "{address} {fate:?}"
+            );
             assert!(found.contains_key(&address));
         }
-        let sure = (0..BLOCKS).filter(|it| array.fate(&salvage, *it) == Fate::Found).count();
+        let sure = (0..BLOCKS)
+            .filter(|it| array.recoverability(&salvage, *it) == Recoverability::Found)
+            .count();
         // One block of the last tree tells of sixteen of the data.
         assert!(later > 5 || sure >= 12, "{sure}");
     }

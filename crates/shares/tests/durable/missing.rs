@@ -2,7 +2,7 @@
 
 use oblivio_core::ErrorKind;
 use oblivio_core::durable::Want;
-use oblivio_core::scheme::Sighting;
+use oblivio_core::scheme::RollbackProbe;
 use oblivio_shares::message::{Point, Request};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -245,17 +245,17 @@ fn an_old_directory_is_refused_while_servers_are_missing_and_may_be_if_only_one_
     owner.write(1, 2).unwrap();
     owner.write(1, 3).unwrap();
     let new = std::mem::replace(&mut owner.log, old);
-    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
+    assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
     // Of those that know of it, one is there: it is not believed, and nothing is done.
     set_missing(&owner, &[3, 4], false);
     set_missing(&owner, &[0, 1], true);
-    let error = owner.sight().unwrap_err();
+    let error = owner.probe_rollback().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Store);
     let error = error.to_string();
     let expected = "server 3 says that it is further than the client's directory knows, and server 1, server 2 does not answer";
     assert!(error.contains(expected), "{error}");
     set_missing(&owner, &[0, 1], false);
-    assert_eq!(owner.sight().unwrap(), Sighting::Seen);
+    assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::Seen);
     owner.log = new;
     owner.reopen().unwrap();
     owner.read_all();
@@ -265,7 +265,7 @@ fn an_old_directory_is_refused_while_servers_are_missing_and_may_be_if_only_one_
 fn one_server_cannot_make_the_client_believe_that_its_directory_is_old() {
     let mut owner = five(2 * PERIOD + 1, 2);
     owner.servers.world().claims[2] = Some(Point { evictions: 2, written: 2 });
-    assert_eq!(owner.sight().unwrap(), Sighting::NotYet);
+    assert_eq!(owner.probe_rollback().unwrap(), RollbackProbe::NotYet);
     owner.reopen().unwrap();
     owner.servers.world().claims[2] = None;
     owner.read_all();

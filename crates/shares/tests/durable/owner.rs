@@ -7,7 +7,7 @@ use oblivio_core::durable::WrongServers;
 use oblivio_core::durable::{
     Contents, Durable, DurableConfig, EncodedPlan, EraStart, Save, Want, number_of,
 };
-use oblivio_core::scheme::{Op, Sighting};
+use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::{Error, MasterKey};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::recursive::MapShape;
@@ -115,7 +115,7 @@ impl Owner {
         let mut sections = Vec::new();
         self.array.save(what, &mut |section| sections.push(section.to_vec()));
         self.log.push(Record::State(sections));
-        self.array.settle();
+        self.array.mark_durable();
     }
 
     pub(crate) fn checkpoint(&mut self) -> Result<(), Error> {
@@ -127,7 +127,7 @@ impl Owner {
 
     /// Makes accesses, each of which writes if there is something to write. What is read is compared.
     pub(crate) fn access(&mut self, wanted: &[(Want, Option<Vec<u8>>)]) -> Result<(), Error> {
-        if self.array.room()?.accesses < wanted.len() as u64 {
+        if self.array.headroom()?.accesses < wanted.len() as u64 {
             self.checkpoint()?;
         }
         let wants: Vec<_> = wanted.iter().map(|(want, _)| *want).collect();
@@ -214,9 +214,9 @@ impl Owner {
                 }
                 Record::Accesses(plan, writes) => {
                     let is_written: Vec<_> = writes.iter().map(Option::is_some).collect();
-                    restore.carried_out(plan, &is_written).unwrap();
+                    restore.replay(plan, &is_written).unwrap();
                 }
-                Record::Forget(address) => restore.forgotten(*address..address + 1).unwrap(),
+                Record::Forget(address) => restore.replay_forget(*address..address + 1).unwrap(),
             }
         }
         let mut array = restore.finish(key(), &[], store_of(self.servers.clone())).unwrap();
@@ -225,13 +225,13 @@ impl Owner {
     }
 
     /// What servers show a client that comes back.
-    pub(crate) fn sight(&self) -> Result<Sighting, Error> {
+    pub(crate) fn probe_rollback(&self) -> Result<RollbackProbe, Error> {
         let (mut array, pending) = self.restored();
         let accesses = pending.iter().map(|record| match record {
             Record::Accesses(plan, _) => plan.accesses() as u64,
             _ => 0,
         });
-        array.sight(accesses.sum(), 0)
+        array.probe_rollback(accesses.sum(), 0)
     }
 
     /// Comes back, as a volume does: looks, does again what the log holds, and keeps the state.
@@ -241,7 +241,7 @@ impl Owner {
             Record::Accesses(plan, _) => plan.accesses() as u64,
             _ => 0,
         });
-        assert_eq!(array.sight(accesses.sum(), 0)?, Sighting::NotYet);
+        assert_eq!(array.probe_rollback(accesses.sum(), 0)?, RollbackProbe::NotYet);
         array.begin_era(EraStart::Opening, &mut self.coins);
         for record in pending {
             match record {

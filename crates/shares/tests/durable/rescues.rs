@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use oblivio_core::durable::Fate;
+use oblivio_core::durable::Recoverability;
 use oblivio_shares::message::{Answer, Point, Request};
 
 use crate::disk::Disk;
@@ -42,7 +42,7 @@ fn last_of(points: &[Option<Point>], enough: usize, is_marked: bool) -> Option<P
 
 struct Rescued {
     found: HashMap<u64, Vec<u8>>,
-    fates: Vec<Fate>,
+    fates: Vec<Recoverability>,
     damage: String,
 }
 
@@ -52,7 +52,7 @@ fn rescue(owner: &Owner, disks: &[Disk]) -> Rescued {
     let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
     let mut damaged = |error: &oblivio_core::Error| damage += &format!("{error}\n");
     let salvage = array.salvage(&mut each, &mut damaged, &mut |_| ()).unwrap();
-    let fates = (0..WRITTEN).map(|address| array.fate(&salvage, address)).collect();
+    let fates = (0..WRITTEN).map(|address| array.recoverability(&salvage, address)).collect();
     Rescued { found, fates, damage }
 }
 
@@ -82,10 +82,11 @@ fn check(owner: &Owner, chosen: &[&Step], (colluding, known, is_marked): (usize,
             let is_newer = found.get(&address).is_some_and(|found| found[0] > write as u8 + 1);
             assert!(is_last || is_newer, "{address}: {what}");
             // A block of the map may be lost with its other blocks.
-            let is_sure = fate == Fate::Found || is_marked && fate == Fate::Doubtful;
+            let is_sure =
+                fate == Recoverability::Found || is_marked && fate == Recoverability::Doubtful;
             assert!(is_sure, "{address} {fate:?}: {what}");
         } else {
-            assert!(fate != Fate::Found, "{address}: {what}");
+            assert!(fate != Recoverability::Found, "{address}: {what}");
         }
     }
     for (number, point) in (1..).zip(points) {
@@ -148,7 +149,11 @@ fn a_liar_that_says_that_it_is_where_one_of_two_is_hides_nothing() {
             let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
             // What was under way may have come to either.
             for address in (0..48).filter(|address| *address != 7) {
-                assert_eq!(array.fate(&salvage, address), Fate::Found, "{trip}: {address}");
+                assert_eq!(
+                    array.recoverability(&salvage, address),
+                    Recoverability::Found,
+                    "{trip}: {address}"
+                );
                 assert_eq!(found.get(&address), before.get(&address), "{trip}: {address}");
             }
         }
@@ -180,8 +185,9 @@ fn no_older_block_is_called_the_latest_since_the_latest_is_damaged() {
         let mut found = HashMap::new();
         let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));
         let salvage = array.salvage(&mut each, &mut |_| (), &mut |_| ()).unwrap();
-        let (fate, block) = (array.fate(&salvage, 7), found.get(&7).map(|block| block[0]));
-        assert!(fate != Fate::Found || block == Some(0xee), "{fate:?} {block:02x?}");
-        assert!(fate != Fate::Doubtful || block == Some(0xaa), "{fate:?} {block:02x?}");
+        let (fate, block) =
+            (array.recoverability(&salvage, 7), found.get(&7).map(|block| block[0]));
+        assert!(fate != Recoverability::Found || block == Some(0xee), "{fate:?} {block:02x?}");
+        assert!(fate != Recoverability::Doubtful || block == Some(0xaa), "{fate:?} {block:02x?}");
     }
 }

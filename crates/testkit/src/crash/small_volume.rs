@@ -1,9 +1,9 @@
 //! A volume so small that a run has a few hundred operations: each can be tried as the last.
 
+use oblivio_core::durable::ArrayRequirements;
 use oblivio_core::durable::Contents;
 use oblivio_core::durable::RangePolicy;
 use oblivio_core::durable::Slots;
-use oblivio_core::durable::Wish;
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
 use oblivio_core::durable::scan::ScanParams;
@@ -233,24 +233,24 @@ impl SmallVolume {
                 VolumeParams::of(&ScanParams { blocks, block_bytes: BLOCK_BYTES, spare })
             }
             SmallScheme::Shares { servers, has_map_in_trees } => {
-                let wish = Wish {
+                let requirements = ArrayRequirements {
                     block_bytes: BLOCK_BYTES,
                     slots: Some(Slots::Same(SHARE_SLOTS)),
                     evict_period: Some(EVICT_PERIOD),
                     servers: Some(servers),
                     colluding: Some(1),
-                    ..Wish::new(self.blocks * u64::from(BLOCK_BYTES), "s3oram")
+                    ..ArrayRequirements::new(self.blocks * u64::from(BLOCK_BYTES), "s3oram")
                 };
-                let plan = |wish: &Wish| {
-                    VolumeParams::plan(wish).expect("a tree whose buckets do not overflow")
+                let plan = |requirements: &ArrayRequirements| {
+                    VolumeParams::plan(requirements).expect("a tree whose buckets do not overflow")
                 };
-                let params = plan(&wish);
+                let params = plan(&requirements);
                 if !has_map_in_trees {
                     return params;
                 }
                 let config = params.config().expect("a scheme of volumes");
                 let on_client = config.cost().expect("a tree that there is").client_bytes();
-                plan(&Wish { client_bytes_max: on_client - 1, ..wish })
+                plan(&ArrayRequirements { client_bytes_max: on_client - 1, ..requirements })
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use oblivio_core::MasterKey;
 use oblivio_core::durable::{AnyStore, Durable, DurableConfig, Restore};
-use oblivio_core::scheme::Sighting;
+use oblivio_core::scheme::RollbackProbe;
 
 use super::file::{Position, StateReader, damaged};
 use super::record::{Head, Record};
@@ -69,7 +69,7 @@ impl History {
         let restored = self.restore(config)?;
         let trees = trees(config.shapes()?.len());
         let mut array = restored.finish(seal_key, &trees, store).map_err(of_state)?;
-        self.each_section(|section| array.bring_back(section).map_err(of_state))?;
+        self.each_section(|section| array.restore_client_block(section).map_err(of_state))?;
         Ok(array)
     }
 
@@ -88,9 +88,9 @@ impl History {
                 Record::Section(section) => restore.section(&section),
                 Record::Accesses(logged) => {
                     let is_written: Vec<_> = logged.writes.iter().map(Option::is_some).collect();
-                    restore.carried_out(&logged.plan, &is_written)
+                    restore.replay(&logged.plan, &is_written)
                 }
-                Record::Forget { start, end } => restore.forgotten(start..end),
+                Record::Forget { start, end } => restore.replay_forget(start..end),
                 Record::End | Record::Evict | Record::InPlace { .. } | Record::Padding { .. } => {
                     Ok(())
                 }
@@ -102,14 +102,17 @@ impl History {
 
     /// Whether storage has seen a write that this history does not know of. `array` is in the state of the
     /// last checkpoint; nothing is changed.
-    pub(crate) fn sight(&self, array: &mut dyn Durable) -> Result<Sighting, VolumeError> {
+    pub(crate) fn probe_rollback(
+        &self,
+        array: &mut dyn Durable,
+    ) -> Result<RollbackProbe, VolumeError> {
         // In an honest past, storage saw nothing before the directory held it, unless moves were synced late; and what
         // it saw of those that were lost stays until it is overwritten.
         if self.head.may_lose_moves {
-            return Ok(Sighting::NotYet);
+            return Ok(RollbackProbe::NotYet);
         }
         let Pending { accesses, evictions, .. } = self.pending;
-        Ok(array.sight(accesses, evictions)?)
+        Ok(array.probe_rollback(accesses, evictions)?)
     }
 
     /// Refuses to go on from this history if storage has seen more, or if nobody can tell.
@@ -118,20 +121,20 @@ impl History {
         array: &mut dyn Durable,
         after_tampering: bool,
     ) -> Result<(), VolumeError> {
-        match self.sight(array)? {
-            Sighting::Seen => Err(VolumeError::new(
+        match self.probe_rollback(array)? {
+            RollbackProbe::Seen => Err(VolumeError::new(
                 VolumeErrorKind::StateRolledBack,
                 "storage has seen accesses that the client's directory does not know of: it was \
                  restored from a copy made before them, or its end is damaged. Use the latest \
                  directory; what this one knows of, `oblivio rescue` gives back",
             )),
-            Sighting::Unclear if !after_tampering => Err(VolumeError::new(
+            RollbackProbe::Unclear if !after_tampering => Err(VolumeError::new(
                 VolumeErrorKind::Tampered,
                 "what would tell whether the client's directory is the latest is damaged in storage. \
                  Bring the store back as it was; or, if you know that the directory is the latest, open \
                  the volume as one that was tampered with",
             )),
-            Sighting::Unclear | Sighting::NotYet => Ok(()),
+            RollbackProbe::Unclear | RollbackProbe::NotYet => Ok(()),
         }
     }
 

@@ -71,8 +71,9 @@ impl Volume {
         Self::create_with(store, dir, owner, options, coins, None)
     }
 
-    /// The same of a volume that holds something from its beginning. Schemes that [can](oblivio_core::durable::Durable::load) put it where it belongs show that there is
-    /// something; the others write each block that has data, and show how many those are.
+    /// Creates a volume with contents. A scheme that can
+    /// [load](oblivio_core::durable::DurableOram::load) them shows that there are contents; other
+    /// schemes write each block that has data, and show how many have.
     ///
     /// # Errors
     /// Any, and those of `contents`. What was made so far is worthless then.
@@ -113,8 +114,8 @@ impl Volume {
     /// Writes all blocks that have data, in their order.
     fn write_all(&mut self, contents: &mut dyn Contents) -> Result<(), VolumeError> {
         let mut data: Vec<_> =
-            (0..WINDOW_ACCESSES_MAX).map(|_| WipedBytes::zeros(self.block_bytes)).collect();
-        let mut addresses = 0..self.blocks;
+            (0..WINDOW_ACCESSES_MAX).map(|_| WipedBytes::zeros(self.facts.block_bytes)).collect();
+        let mut addresses = 0..self.facts.blocks;
         loop {
             let mut batch = Vec::with_capacity(data.len());
             for blank in &mut data {
@@ -138,13 +139,12 @@ impl Volume {
     }
 
     fn new(live: Live, ledger: Ledger, options: VolumeOptions) -> Self {
-        let (blocks, block_bytes) = (live.array.blocks(), live.array.block_bytes());
+        let facts = live.array.facts();
         let insight = Insight::default();
         insight.stash_is(live.array.stash_fill());
         Self {
             live,
-            block_bytes,
-            blocks,
+            facts,
             ledger,
             options,
             begun: VecDeque::new(),
@@ -339,7 +339,7 @@ pub fn seal_key(key: &VolumeKey) -> MasterKey {
 fn repeat(array: &mut dyn Durable, record: Record) -> Result<u64, VolumeError> {
     match record {
         Record::Accesses(LoggedPlan { plan, writes }) => {
-            let block = Zeroizing::new(vec![0; array.block_bytes()]);
+            let block = Zeroizing::new(vec![0; array.facts().block_bytes]);
             let mut nowhere = vec![block; writes.len()];
             let ops = writes.iter().zip(&mut nowhere).map(|(data, nowhere)| {
                 data.as_ref().map_or(Op::Read(nowhere), |data| Op::Write(data))

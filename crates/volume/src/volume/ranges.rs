@@ -73,12 +73,12 @@ impl Extent {
 impl Volume {
     /// For which `i` aligned ranges of `2^i` blocks can be accessed at once, ascending; the first is 0. Public.
     pub fn range_classes(&self) -> &[u8] {
-        self.live.array.range_classes()
+        &self.facts.range_classes
     }
 
     /// Which of them a [`Disk`](crate::Disk) asks for. Public.
     pub fn range_policy(&self) -> RangePolicy {
-        self.live.array.range_policy()
+        self.facts.range_policy
     }
 
     /// Accesses a range at once, with an operation for each of its blocks, in order. Storage sees its class.
@@ -154,7 +154,7 @@ impl Volume {
 
     /// Room for the blocks of a range.
     fn room_for(&self, class: u8) -> Vec<WipedBytes> {
-        (0..1u64 << class).map(|_| WipedBytes::zeros(self.block_bytes)).collect()
+        (0..1u64 << class).map(|_| WipedBytes::zeros(self.facts.block_bytes)).collect()
     }
 
     fn check_range_access(&self, extent: Extent, ops: &[Op<'_>]) -> Result<(), VolumeError> {

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::{AccessPlan, Room};
+use oblivio_core::durable::{AccessPlan, Headroom};
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{HitPolicy, Op};
 
@@ -31,13 +31,13 @@ impl Volume {
     /// [`VolumeErrorKind::MustReopen`].
     pub fn reads_to_begin_max(&mut self) -> Result<usize, VolumeError> {
         self.check_sound()?;
-        let Room { accesses, must_evict, .. } = self.live.array.room()?;
+        let Headroom { accesses, must_evict, .. } = self.live.array.headroom()?;
         self.owes_eviction |= must_evict;
         let can_begin = !self.owes_eviction
             && self.options.hits == HitPolicy::Access
-            && self.live.array.position_levels() == 0;
+            && self.facts.position_levels == 0;
         let accesses = usize::try_from(accesses).unwrap_or(usize::MAX);
-        let fitting = accesses.min(self.live.array.window_accesses_max());
+        let fitting = accesses.min(self.facts.window_accesses_max);
         let begun: usize = self.begun.iter().map(|reads| reads.plan.accesses()).sum();
         Ok(if can_begin { fitting.saturating_sub(begun) } else { 0 })
     }
@@ -99,7 +99,8 @@ impl Volume {
     pub fn finish_reads(&mut self, data: &mut [WipedBytes]) -> Result<(), VolumeError> {
         self.check_sound()?;
         let accesses = self.begun.front().map(|reads| reads.plan.accesses());
-        if accesses != Some(data.len()) || data.iter().any(|block| block.len() != self.block_bytes)
+        if accesses != Some(data.len())
+            || data.iter().any(|block| block.len() != self.facts.block_bytes)
         {
             let message = "no window of so many reads was begun, or they are not of one block";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
@@ -151,7 +152,7 @@ impl Volume {
     /// Finishes what was begun, and drops what was read.
     pub(super) fn finish_all_reads(&mut self) -> Result<(), VolumeError> {
         while let Some(reads) = self.begun.front() {
-            let block = || WipedBytes::zeros(self.block_bytes);
+            let block = || WipedBytes::zeros(self.facts.block_bytes);
             let mut data: Vec<_> = (0..reads.plan.accesses()).map(|_| block()).collect();
             self.finish_reads(&mut data)?;
         }

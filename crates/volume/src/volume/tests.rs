@@ -10,13 +10,17 @@ use zeroize::Zeroizing;
 use super::*;
 use crate::coins::Coins;
 use crate::keys::{Cost, NewSlot, Secret, VolumeKey};
-use crate::plan::Wish;
+use crate::plan::ArrayRequirements;
 use crate::schemes;
 use crate::state_dir::FsStateDir;
 use crate::superblock::{Superblock, Unlocked};
 
 fn params(scheme: &str) -> VolumeParams {
-    VolumeParams::plan(&Wish { block_bytes: 512, ..Wish::new(64 * 512, scheme) }).unwrap()
+    VolumeParams::plan(&ArrayRequirements {
+        block_bytes: 512,
+        ..ArrayRequirements::new(64 * 512, scheme)
+    })
+    .unwrap()
 }
 
 /// A volume on a machine that is copied now.

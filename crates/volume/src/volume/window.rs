@@ -1,6 +1,6 @@
 //! Windows of accesses: room for them, their plan, its record in the log, and only then the paths.
 
-use oblivio_core::durable::{Room, Want};
+use oblivio_core::durable::{Headroom, Want};
 use oblivio_core::{Access, HitPolicy, Op};
 
 use super::{SyncMoves, Volume};
@@ -32,9 +32,9 @@ impl Volume {
     fn make_room_of(&mut self, least: usize, wanted: usize) -> Result<usize, VolumeError> {
         let least = least as u64;
         // In so many, each path was evicted at least once.
-        let mut evictions_left = self.blocks.max(EVICTIONS_IN_A_ROW_MIN);
+        let mut evictions_left = self.facts.blocks.max(EVICTIONS_IN_A_ROW_MIN);
         loop {
-            let Room { accesses, evictions, must_evict } = self.live.array.room()?;
+            let Headroom { accesses, evictions, must_evict } = self.live.array.headroom()?;
             let must_evict = must_evict || self.owes_eviction;
             if accesses < least || must_evict && evictions == 0 {
                 self.checkpoint()?;
@@ -48,7 +48,7 @@ impl Volume {
                 self.insight.stash_is(self.live.array.stash_fill());
                 self.owes_eviction = false;
             } else if accesses >= least {
-                let fitting = wanted.min(self.live.array.window_accesses_max());
+                let fitting = wanted.min(self.facts.window_accesses_max);
                 return Ok(fitting.min(usize::try_from(accesses).unwrap_or(usize::MAX)));
             }
         }

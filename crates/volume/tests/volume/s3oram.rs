@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use oblivio_core::durable::{Wish, number_of};
+use oblivio_core::durable::{ArrayRequirements, number_of};
 use oblivio_shares::field::{Field, Gf256};
 use oblivio_shares::servers::AnyServers;
 use oblivio_shares::sharing::recover;
@@ -37,22 +37,25 @@ struct Setup {
 
 impl Setup {
     fn new() -> Self {
-        Self::of(VolumeParams::plan(&Self::wish()).unwrap())
+        Self::of(VolumeParams::plan(&Self::requirements()).unwrap())
     }
 
     /// With the position map in a tree of its own, because it does not fit on the client.
     fn in_trees() -> Self {
-        let on_client = VolumeParams::plan(&Self::wish()).unwrap().config().unwrap();
+        let on_client = VolumeParams::plan(&Self::requirements()).unwrap().config().unwrap();
         let client_bytes_max = on_client.cost().unwrap().client_bytes() - 1;
-        Self::of(VolumeParams::plan(&Wish { client_bytes_max, ..Self::wish() }).unwrap())
+        Self::of(
+            VolumeParams::plan(&ArrayRequirements { client_bytes_max, ..Self::requirements() })
+                .unwrap(),
+        )
     }
 
-    fn wish() -> Wish {
-        Wish {
+    fn requirements() -> ArrayRequirements {
+        ArrayRequirements {
             block_bytes: BLOCK_BYTES as u32,
             slots: Some(oblivio_core::durable::Slots::Same(32)),
             evict_period: Some(4),
-            ..Wish::new(BLOCKS * BLOCK_BYTES as u64, "s3oram")
+            ..ArrayRequirements::new(BLOCKS * BLOCK_BYTES as u64, "s3oram")
         }
     }
 
@@ -241,8 +244,9 @@ fn write(volume: &mut Volume, address: u64, fill: u8) {
 /// The directory knows of it before the client can die, until the server is repaired.
 #[test]
 fn a_server_that_has_answered_wrong_is_told_once_and_kept_in_the_directory() {
-    let wish = Wish { servers: Some(5), colluding: Some(1), ..Setup::wish() };
-    let setup = Setup::of(VolumeParams::plan(&wish).unwrap());
+    let requirements =
+        ArrayRequirements { servers: Some(5), colluding: Some(1), ..Setup::requirements() };
+    let setup = Setup::of(VolumeParams::plan(&requirements).unwrap());
     let mut volume = setup.create(telling()).unwrap();
     (0..9).for_each(|address| write(&mut volume, address, 7));
     assert!(told().is_empty());

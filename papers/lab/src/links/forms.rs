@@ -3,7 +3,7 @@
 use std::fmt;
 
 use oblivio_core::durable::rotating::DurableRaw;
-use oblivio_core::durable::{DurableScheme, Wish};
+use oblivio_core::durable::{ArrayRequirements, DurableScheme};
 use oblivio_shares::tree::{NoTree, Preset, Tree};
 use serde::{Deserialize, Serialize};
 
@@ -53,20 +53,28 @@ impl Form {
     /// # Errors
     /// [`LabError::Engine`] when the parameters contradict each other.
     pub fn traffic(self, disk_bytes: u64, block_bytes: u32) -> Result<Option<Traffic>, LabError> {
-        let wish = Wish { block_bytes, ..Wish::new(disk_bytes, DurableRaw.name()) };
+        let requirements = ArrayRequirements {
+            block_bytes,
+            ..ArrayRequirements::new(disk_bytes, DurableRaw.name())
+        };
         // A leaf for a block, or for up to two.
-        let levels = wish.blocks().max(1).ilog2() + 1;
+        let levels = requirements.blocks().max(1).ilog2() + 1;
         match self {
             Self::PathZ4 => Ok(Some(path(levels, 4, block_bytes))),
             Self::PathZ5 => Ok(Some(path(levels, 5, block_bytes))),
             Self::PathZ5Of19 => Ok(Some(path(PAPER_LEVELS, 5, block_bytes))),
             Self::Raw => {
-                let wish = Wish { tree_top_bytes_max: Some(0), client_bytes_max: u64::MAX, ..wish };
-                volume(&wish)
+                let requirements = ArrayRequirements {
+                    tree_top_bytes_max: Some(0),
+                    client_bytes_max: u64::MAX,
+                    ..requirements
+                };
+                volume(&requirements)
             }
             Self::Default => {
                 for client_bytes_max in CLIENT_BYTES {
-                    let traffic = volume(&Wish { client_bytes_max, ..wish.clone() })?;
+                    let traffic =
+                        volume(&ArrayRequirements { client_bytes_max, ..requirements.clone() })?;
                     if traffic.is_some() {
                         return Ok(traffic);
                     }
@@ -75,11 +83,13 @@ impl Form {
             }
             Self::SharesPaper => {
                 // Half as many blocks as there is room for: section 3.1.
-                let tree = Tree::for_blocks(2 * wish.blocks(), Preset::PAPER).map_err(no_tree)?;
+                let tree =
+                    Tree::for_blocks(2 * requirements.blocks(), Preset::PAPER).map_err(no_tree)?;
                 Ok(Some(shares(tree, block_bytes, Shares::PAPER)))
             }
             Self::Shares => {
-                let tree = Tree::for_blocks(wish.blocks(), Preset::LARGE).map_err(no_tree)?;
+                let tree =
+                    Tree::for_blocks(requirements.blocks(), Preset::LARGE).map_err(no_tree)?;
                 Ok(Some(shares(tree, block_bytes, Shares::OURS)))
             }
         }
@@ -170,8 +180,8 @@ pub(crate) fn shares(tree: Tree, block_bytes: u32, form: Shares) -> Traffic {
     }
 }
 
-fn volume(wish: &Wish) -> Result<Option<Traffic>, LabError> {
-    match DurableRaw.plan(wish) {
+fn volume(requirements: &ArrayRequirements) -> Result<Option<Traffic>, LabError> {
+    match DurableRaw.plan(requirements) {
         Ok(config) => Ok(Some(*VolumeOnLink::of(&*config)?.traffic())),
         Err(_) => Ok(None),
     }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use oblivio_core::durable::range::DurableRange;
 use oblivio_core::durable::rotating::DurableRaw;
-use oblivio_core::durable::{Durable, DurableConfig, DurableScheme, Want, Wish};
+use oblivio_core::durable::{ArrayRequirements, Durable, DurableConfig, DurableScheme, Want};
 use oblivio_core::store::{MemoryStore, TreeId};
 use oblivio_core::{MasterKey, Op};
 use rand::rngs::StdRng;
@@ -131,8 +131,8 @@ fn compare(
     read_bytes: u64,
     medium: Medium,
 ) -> Result<Comparison, LabError> {
-    let wish = Wish::new(plan.blocks * BLOCK_BYTES as u64, scheme.name());
-    let config = scheme.plan(&wish)?;
+    let requirements = ArrayRequirements::new(plan.blocks * BLOCK_BYTES as u64, scheme.name());
+    let config = scheme.plan(&requirements)?;
     let reads = (plan.read_bytes / read_bytes).max(1);
     let blocks = read_bytes / BLOCK_BYTES as u64;
     let mut places = StdRng::seed_from_u64(plan.seed);
@@ -189,13 +189,13 @@ fn read(
 ) -> Result<(), LabError> {
     let class = blocks.ilog2() as u8;
     let wanted = match class {
-        1.. if array.range_classes().contains(&class) => vec![Want::Range { first, class }],
+        1.. if array.facts().range_classes.contains(&class) => vec![Want::Range { first, class }],
         _ => (first..first + blocks).map(Want::Block).collect(),
     };
     for want in wanted {
         let count = if matches!(want, Want::Range { .. }) { blocks } else { 1 };
-        if array.room()?.accesses < count {
-            array.settle();
+        if array.headroom()?.accesses < count {
+            array.mark_durable();
         }
         let mut data = vec![[0; BLOCK_BYTES]; count as usize];
         let mut ops: Vec<_> = data.iter_mut().map(|data| Op::Read(data)).collect();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{
-    AccessPlan, AnyStore, Durable, DurableConfig, DurableScheme, Want, Wish, number_of,
+    AccessPlan, AnyStore, ArrayRequirements, Durable, DurableConfig, DurableScheme, Want, number_of,
 };
 use oblivio_core::store::{BucketStore, TreeId};
 use oblivio_core::{Geometry, Key, MasterKey, Op, Oram, PathOram, Sealer, TreeConfig};
@@ -139,8 +139,9 @@ fn of_volume(
     wall: &Clock,
 ) -> Result<Beside, LabError> {
     let bytes = blocks * u64::from(block_bytes);
-    let wish = Wish { block_bytes, ..Wish::new(bytes, DurableRaw.name()) };
-    let config = DurableRaw.plan(&wish)?;
+    let requirements =
+        ArrayRequirements { block_bytes, ..ArrayRequirements::new(bytes, DurableRaw.name()) };
+    let config = DurableRaw.plan(&requirements)?;
     let traffic = *VolumeOnLink::of(&*config)?.traffic();
     let store = servers.create_alone(&config.shapes()?, link)?;
     let mut volume = Volume::new(&*config, store)?;
@@ -216,7 +217,7 @@ impl Volume {
     }
 
     fn plan(&mut self, accesses: usize, planned: &[&AccessPlan]) -> Result<AccessPlan, LabError> {
-        let blocks = self.array.blocks();
+        let blocks = self.array.facts().blocks;
         let wanted: Vec<_> =
             (0..accesses).map(|_| Want::Block(self.coins.random_range(0..blocks))).collect();
         Ok(self.array.plan(&wanted, planned, &mut self.coins)?)
@@ -224,11 +225,11 @@ impl Volume {
 
     fn carry_out(&mut self, plan: &AccessPlan, accesses: usize) -> Result<(), LabError> {
         // What a client could go back to is overwritten otherwise.
-        if self.array.room()?.accesses < accesses as u64 {
+        if self.array.headroom()?.accesses < accesses as u64 {
             self.array.flush()?;
-            self.array.settle();
+            self.array.mark_durable();
         }
-        let mut data = vec![vec![0; self.array.block_bytes()]; accesses];
+        let mut data = vec![vec![0; self.array.facts().block_bytes]; accesses];
         let mut ops: Vec<_> = data.iter_mut().map(|block| Op::Read(block)).collect();
         Ok(self.array.carry_out(plan, &mut ops)?)
     }

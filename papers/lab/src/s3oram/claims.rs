@@ -2,7 +2,7 @@
 //!
 //! The published form of S³ORAM is put beside its own numbers. What this project's form takes in the same place stands in claims of its own.
 
-use oblivio_core::durable::{DurableScheme, Wish};
+use oblivio_core::durable::{ArrayRequirements, DurableScheme};
 use oblivio_shares::durable::DurableS3Oram;
 use oblivio_shares::tree::Tree;
 
@@ -291,10 +291,10 @@ impl List<'_> {
             Some(ours),
             "Slots of its tree.",
         );
-        let config = DurableS3Oram.plan(&Wish {
+        let config = DurableS3Oram.plan(&ArrayRequirements {
             block_bytes: 128 * KIB,
             client_bytes_max: u64::MAX,
-            ..Wish::new(DATABASE, DurableS3Oram.name())
+            ..ArrayRequirements::new(DATABASE, DurableS3Oram.name())
         })?;
         let ours = config.cost()?.tree_bytes as f64 / 3.0 / DATABASE as f64;
         let remark = "With a second place for each leaf, so that an eviction can be taken back.";
@@ -359,10 +359,10 @@ impl List<'_> {
             mib(bits),
             "N log N bits.",
         );
-        let config = DurableS3Oram.plan(&Wish {
+        let config = DurableS3Oram.plan(&ArrayRequirements {
             block_bytes: 512 * KIB,
             client_bytes_max: u64::MAX,
-            ..Wish::new(16 << 40, DurableS3Oram.name())
+            ..ArrayRequirements::new(16 << 40, DurableS3Oram.name())
         })?;
         let ours = config.cost()?.position_map_bytes as f64 / f64::from(1 << 20);
         let remark =

@@ -379,7 +379,7 @@ impl<'p> Timing<'p> {
 
     /// Servers are reached: what that takes is over.
     fn ask_nothing(&mut self) -> Result<(), LabError> {
-        self.array.sight(0, 0)?;
+        self.array.probe_rollback(0, 0)?;
         self.metered.take();
         Ok(())
     }
@@ -389,10 +389,10 @@ impl<'p> Timing<'p> {
         let mut data = vec![0; self.shape.block_bytes as usize];
         let mut samples = Vec::new();
         for _ in 0..evictions * u64::from(self.shape.accesses) {
-            if self.array.room()?.accesses == 0 {
-                self.array.settle();
+            if self.array.headroom()?.accesses == 0 {
+                self.array.mark_durable();
             }
-            let address = self.coins.random_range(0..self.array.blocks());
+            let address = self.coins.random_range(0..self.array.facts().blocks);
             self.coins.fill(&mut data[..64]);
             self.metered.take();
             let (start, worked_before) = ((self.clocks.wall)(), (self.clocks.processors)());

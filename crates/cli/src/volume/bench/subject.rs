@@ -33,7 +33,7 @@ pub(super) struct Subject {
 impl Subject {
     /// Makes an empty volume in `place`.
     pub(super) fn create(place: &Path, args: &BenchArgs) -> Result<Self, CliError> {
-        let params = VolumeParams::plan(&schemes::wish(args.size))?;
+        let params = VolumeParams::plan(&schemes::requirements(args.size))?;
         let mut coins = opening::coins()?;
         let mut secret = Zeroizing::new(vec![0; 32]);
         coins.fill_bytes(&mut secret);

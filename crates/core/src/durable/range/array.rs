@@ -9,64 +9,35 @@ use rand_core::CryptoRng;
 
 use super::access::{RangeArray, Step};
 use super::invalid;
+use super::params::RangeParams;
 use super::state::plan_of;
 use crate::durable::section::check_range;
 use crate::durable::{
-    AccessPlan, AnyStore, Durable, EncodedPlan, EraStart, Fate, RangePolicy, Room, Salvage, Save,
-    Want,
+    AccessPlan, AnyStore, ArrayFacts, Audit, DurableOram, EncodedPlan, EraStart, Headroom, Salvage,
+    Save, Snapshot, Want,
 };
 use crate::error::{Error, check_sound};
 use crate::geometry::Leaf;
-use crate::scheme::{Op, Sighting};
+use crate::scheme::{Op, RollbackProbe};
 use crate::stash::Entry;
 use crate::store::BucketStore;
 
-impl Durable for RangeArray {
-    fn blocks(&self) -> u64 {
-        self.params.blocks
+impl DurableOram for RangeArray {
+    fn facts(&self) -> ArrayFacts {
+        let RangeParams { blocks, block_bytes, .. } = self.params;
+        let buckets = self.subs.iter().map(|sub| sub.tree.buckets()).sum();
+        ArrayFacts {
+            window_accesses_max: self.params.window_accesses_max() as usize,
+            range_classes: self.params.classes.clone(),
+            range_policy: self.params.policy,
+            ..ArrayFacts::new(blocks, block_bytes as usize, buckets)
+        }
     }
 
-    fn block_bytes(&self) -> usize {
-        self.params.block_bytes as usize
-    }
-
-    fn position_map_bytes(&self) -> usize {
-        let positions = self.subs.iter().map(|sub| sub.positions.bytes()).sum::<usize>();
-        positions + self.params.blocks.div_ceil(8) as usize
-    }
-
-    fn buckets_in_storage(&self) -> u64 {
-        self.subs.iter().map(|sub| sub.tree.buckets()).sum()
-    }
-
-    fn buckets_written(&self) -> u64 {
-        self.subs.iter().map(|sub| sub.tree.buckets_written(self.evictions)).sum()
-    }
-
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut *self.store
-    }
-
-    fn into_store(self: Box<Self>) -> AnyStore {
-        self.store
-    }
-
-    fn range_classes(&self) -> &[u8] {
-        &self.params.classes
-    }
-
-    fn range_policy(&self) -> RangePolicy {
-        self.params.policy
-    }
-
-    fn room(&self) -> Result<Room, Error> {
+    fn headroom(&self) -> Result<Headroom, Error> {
         check_sound(self.broken)?;
         let (accesses, evictions) = (self.accesses_left(), self.evictions_left());
-        Ok(Room { accesses, evictions, must_evict: self.must_evict() })
-    }
-
-    fn window_accesses_max(&self) -> usize {
-        self.params.window_accesses_max() as usize
+        Ok(Headroom { accesses, evictions, must_evict: self.must_evict() })
     }
 
     fn plan(
@@ -121,23 +92,8 @@ impl Durable for RangeArray {
         Ok(blocks.collect())
     }
 
-    fn announce(&mut self, plan: &AccessPlan) -> Result<(), Error> {
-        self.announce_steps(plan.steps()?)
-    }
-
     fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
         self.carry_out_steps(plan.steps()?, ops)
-    }
-
-    fn evict(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        if self.evictions_left() == 0 {
-            return Err(invalid("one eviction more would destroy the state to go back to"));
-        }
-        self.broken = true;
-        self.evict_all(1)?;
-        self.broken = false;
-        Ok(())
     }
 
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
@@ -155,8 +111,8 @@ impl Durable for RangeArray {
         Ok(())
     }
 
-    fn may_hold_contents(&self) -> bool {
-        !self.live.is_empty()
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut *self.store
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -165,6 +121,35 @@ impl Durable for RangeArray {
         self.store.flush()?;
         self.broken = false;
         Ok(())
+    }
+
+    fn into_store(self: Box<Self>) -> AnyStore {
+        self.store
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        !self.live.is_empty()
+    }
+
+    fn announce(&mut self, plan: &AccessPlan) -> Result<(), Error> {
+        self.announce_steps(plan.steps()?)
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        if self.evictions_left() == 0 {
+            return Err(invalid("one eviction more would destroy the state to go back to"));
+        }
+        self.broken = true;
+        self.evict_all(1)?;
+        self.broken = false;
+        Ok(())
+    }
+}
+
+impl Snapshot for RangeArray {
+    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        self.save_sections(what, out);
     }
 
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
@@ -179,27 +164,29 @@ impl Durable for RangeArray {
         }
     }
 
-    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
-        self.save_sections(what, out);
-    }
-
-    fn bring_back(&mut self, section: &[u8]) -> Result<(), Error> {
-        self.bring_back_section(section)
-    }
-
-    fn settle(&mut self) {
+    fn mark_durable(&mut self) {
         self.kept_evictions = self.evictions;
         let oldest = self.evictions.saturating_sub(self.params.recognised_evictions());
         self.subs.iter_mut().for_each(|sub| sub.tree.sealer_mut().forget_before(oldest));
     }
 
-    fn sight(&mut self, accesses: u64, evictions: u64) -> Result<Sighting, Error> {
+    fn probe_rollback(&mut self, accesses: u64, evictions: u64) -> Result<RollbackProbe, Error> {
         check_sound(self.broken)?;
         let due = u64::from(self.blocks_since_eviction) + accesses;
         let next = self.evictions + due / u64::from(self.params.evict_period) + evictions;
         // A batch begins with the first tree.
         let Self { subs, store, .. } = self;
-        subs[0].tree.sight(store, next)
+        subs[0].tree.probe_rollback(store, next)
+    }
+
+    fn restore_client_block(&mut self, section: &[u8]) -> Result<(), Error> {
+        self.restore_section(section)
+    }
+}
+
+impl Audit for RangeArray {
+    fn buckets_written(&self) -> u64 {
+        self.subs.iter().map(|sub| sub.tree.buckets_written(self.evictions)).sum()
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
@@ -213,9 +200,5 @@ impl Durable for RangeArray {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
         self.salvage_all(each, damaged, progress)
-    }
-
-    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        salvage.fate(address)
     }
 }

@@ -41,7 +41,7 @@ use alloc::string::String;
 
 pub use params::RangeParams;
 
-use super::{DurableConfig, DurableScheme, Wish};
+use super::{ArrayRequirements, DurableConfig, DurableScheme};
 use crate::error::{Error, ErrorKind};
 
 /// rORAM whose evictions rotate.
@@ -58,8 +58,8 @@ impl DurableScheme for DurableRange {
         "rORAM, which reads ranges as they lie: for large sequential requests to storage that seeks"
     }
 
-    fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error> {
-        Ok(Box::new(plan::fulfil(wish)?))
+    fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error> {
+        Ok(Box::new(plan::fulfil(requirements)?))
     }
 
     fn decode(

@@ -1,4 +1,4 @@
-//! Parameters that fulfil a wish, and what they cost.
+//! Parameters that meet requirements, and what they cost.
 
 use alloc::format;
 use alloc::vec;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::params::{RANGE_BYTES_MAX, RangeParams, whole_range_blocks};
 use super::{NAME, impossible};
-use crate::durable::{Cost, DurableConfig, RangePolicy, Slots, Wish};
+use crate::durable::{ArrayRequirements, Cost, DurableConfig, RangePolicy, Slots};
 use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::scheme::{RawConfig, RotatingTrees};
@@ -26,19 +26,19 @@ const CLASSES_BETWEEN: usize = 3;
 /// The most levels on the client that are planned: a checkpoint keeps what waits for them.
 const TREE_TOP_LEVELS_PLANNED: u8 = 12;
 
-/// The parameters that fulfil a wish.
-pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
-    if wish.tree_top_ways.is_some_and(|ways| ways > 0) {
+/// The parameters that meet requirements.
+pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Error> {
+    if requirements.tree_top_ways.is_some_and(|ways| ways > 0) {
         return Err(impossible(format!(
             "the scheme `{NAME}` has no ways of a tree top: leave them out, or choose another scheme"
         )));
     }
-    if let Some(said) = wish.of_servers().first() {
+    if let Some(said) = requirements.of_servers().first() {
         return Err(impossible(format!(
             "the scheme `{NAME}` has no {said}: leave them out, or choose another scheme"
         )));
     }
-    let slots = match &wish.slots {
+    let slots = match &requirements.slots {
         None => SLOTS,
         Some(Slots::Same(slots)) => *slots,
         Some(Slots::PerLevel(_)) => {
@@ -47,16 +47,16 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
             )));
         }
     };
-    let classes = classes(wish)?;
-    let policy = policy(wish)?;
-    let evict_period = wish.evict_period.unwrap_or(EVICT_PERIOD);
-    let stash_blocks_max = wish.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX);
+    let classes = classes(requirements)?;
+    let policy = policy(requirements)?;
+    let evict_period = requirements.evict_period.unwrap_or(EVICT_PERIOD);
+    let stash_blocks_max = requirements.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX);
     // Where accesses are to whole ranges, the disk is the next larger one. It has one of its own.
-    let whole = whole_range_blocks(policy, &classes).min(wish.blocks()).max(1);
-    let blocks = wish.blocks().checked_next_multiple_of(whole).unwrap_or(u64::MAX);
+    let whole = whole_range_blocks(policy, &classes).min(requirements.blocks()).max(1);
+    let blocks = requirements.blocks().checked_next_multiple_of(whole).unwrap_or(u64::MAX);
     let raw = RawConfig::with_z_a(
         blocks,
-        wish.block_bytes as usize,
+        requirements.block_bytes as usize,
         slots,
         evict_period,
         stash_blocks_max as usize,
@@ -64,7 +64,7 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
     let leaf_level = raw.tree.geometry.leaf_level();
     let with_levels = |tree_top_levels| RangeParams {
         blocks,
-        block_bytes: wish.block_bytes,
+        block_bytes: requirements.block_bytes,
         leaf_level,
         tree_top_levels,
         slots,
@@ -73,7 +73,7 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
         classes: classes.clone(),
         policy,
     };
-    let block_bytes = u64::from(wish.block_bytes);
+    let block_bytes = u64::from(requirements.block_bytes);
     let levels_max = leaf_level.min(TREE_TOP_LEVELS_PLANNED);
     let sound: Vec<_> =
         (0..=levels_max).map(with_levels).filter(|params| params.check().is_ok()).collect();
@@ -82,11 +82,11 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
         with_levels(levels_max).check()?;
         return Err(impossible("there are no such trees"));
     };
-    let waiting_bytes_max = wish.tree_top_bytes_max.unwrap_or(u64::MAX);
+    let waiting_bytes_max = requirements.tree_top_bytes_max.unwrap_or(u64::MAX);
     let costs = sound.iter().map(|params| Ok((params, cost(params)?)));
     let costs = costs.collect::<Result<Vec<_>, Error>>()?;
     let fits = |(params, cost): &&(&RangeParams, Cost)| {
-        cost.client_bytes() <= wish.client_bytes_max
+        cost.client_bytes() <= requirements.client_bytes_max
             && (params.waiting_blocks_max() * block_bytes <= waiting_bytes_max
                 || params.tree_top_levels == least.tree_top_levels)
     };
@@ -100,14 +100,14 @@ pub(super) fn fulfil(wish: &Wish) -> Result<RangeParams, Error> {
     })
 }
 
-/// The classes of ranges that are wished. Unless they are named, a block and a longer one; and some between them where each
+/// The required classes of ranges. Unless they are named, a block and a longer one; and some between them where each
 /// request takes the one that is as long.
-fn classes(wish: &Wish) -> Result<Vec<u8>, Error> {
-    let block_bytes = u64::from(wish.block_bytes.max(1));
-    let Some(sizes) = &wish.range_bytes else {
-        let largest = (LARGEST_CLASS_BYTES / block_bytes).min(wish.blocks());
+fn classes(requirements: &ArrayRequirements) -> Result<Vec<u8>, Error> {
+    let block_bytes = u64::from(requirements.block_bytes.max(1));
+    let Some(sizes) = &requirements.range_bytes else {
+        let largest = (LARGEST_CLASS_BYTES / block_bytes).min(requirements.blocks());
         let largest = largest.checked_ilog2().unwrap_or(0) as u8;
-        let mut classes = match policy(wish)? {
+        let mut classes = match policy(requirements)? {
             RangePolicy::Classes => vec![0, largest],
             RangePolicy::Exact => (0..largest).step_by(CLASSES_BETWEEN).chain([largest]).collect(),
             RangePolicy::Fixed(class) => vec![0, class],
@@ -115,21 +115,21 @@ fn classes(wish: &Wish) -> Result<Vec<u8>, Error> {
         classes.dedup();
         return Ok(classes);
     };
-    sizes.iter().map(|bytes| class(wish, *bytes)).collect()
+    sizes.iter().map(|bytes| class(requirements, *bytes)).collect()
 }
 
 /// Which of them a disk is to ask for.
-fn policy(wish: &Wish) -> Result<RangePolicy, Error> {
-    Ok(match wish.range_policy {
+fn policy(requirements: &ArrayRequirements) -> Result<RangePolicy, Error> {
+    Ok(match requirements.range_policy {
         None | Some(RangePolicy::Classes) => RangePolicy::Classes,
         Some(RangePolicy::Exact) => RangePolicy::Exact,
-        Some(RangePolicy::Fixed(bytes)) => RangePolicy::Fixed(class(wish, bytes)?),
+        Some(RangePolicy::Fixed(bytes)) => RangePolicy::Fixed(class(requirements, bytes)?),
     })
 }
 
 /// The class of ranges of so many bytes.
-fn class(wish: &Wish, bytes: u64) -> Result<u8, Error> {
-    let block_bytes = u64::from(wish.block_bytes.max(1));
+fn class(requirements: &ArrayRequirements, bytes: u64) -> Result<u8, Error> {
+    let block_bytes = u64::from(requirements.block_bytes.max(1));
     let blocks = bytes / block_bytes;
     let is_class = bytes.is_multiple_of(block_bytes) && blocks.is_power_of_two();
     if is_class && bytes <= RANGE_BYTES_MAX.max(block_bytes) {

@@ -210,7 +210,7 @@ impl RangeArray {
     }
 
     /// Puts back what a section says of a block on the client.
-    pub(super) fn bring_back_section(&mut self, section: &[u8]) -> Result<(), Error> {
+    pub(super) fn restore_section(&mut self, section: &[u8]) -> Result<(), Error> {
         let Section::Block { address, awaited_by, bytes } = Section::read(section)? else {
             return Ok(());
         };
@@ -308,7 +308,7 @@ impl Restore for RangeRestore {
         }
     }
 
-    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
+    fn replay(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
         let mut is_written = is_written.iter();
         for step in self.params.decode_steps(plan)? {
             let of_step: Vec<_> = is_written.by_ref().take(step.blocks()).collect();
@@ -325,7 +325,7 @@ impl Restore for RangeRestore {
         Ok(())
     }
 
-    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {
+    fn replay_forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_range(&range, self.params.blocks)?;
         self.live.remove_all(range);
         Ok(())

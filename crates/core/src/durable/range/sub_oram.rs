@@ -37,10 +37,6 @@ impl RangePositions {
         self.class
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.table.bytes()
-    }
-
     /// The leaf of the first block of a range.
     pub(super) fn of_range(&self, range: u64) -> Leaf {
         Leaf(self.table.get(range).unwrap_or_default())

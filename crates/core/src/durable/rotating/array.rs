@@ -9,76 +9,31 @@ use rand_core::CryptoRng;
 use super::state::{decode, plan_of};
 use super::{RotatingOram, invalid};
 use crate::durable::{
-    AccessPlan, AnyStore, Durable, EncodedPlan, EraStart, Fate, Room, Salvage, Save, StashFill,
-    Want,
+    AccessPlan, AnyStore, ArrayFacts, Audit, DurableOram, EncodedPlan, EraStart, Headroom,
+    PositionUse, Recoverability, Salvage, Save, Snapshot, StashFill, Want,
 };
 use crate::error::{Error, ErrorKind};
-use crate::scheme::{Move, Op, Sighting};
+use crate::scheme::{Move, Op, RollbackProbe};
 use crate::store::BucketStore;
 
-impl Durable for RotatingOram<AnyStore, ()> {
-    fn blocks(&self) -> u64 {
-        self.config.data_blocks()
+impl DurableOram for RotatingOram<AnyStore, ()> {
+    fn facts(&self) -> ArrayFacts {
+        let (blocks, block_bytes) = (self.config.data_blocks(), self.config.raw.tree.block_bytes);
+        ArrayFacts {
+            window_accesses_max: self.window_accesses_max(),
+            position_levels: self.position_map_depth(),
+            ..ArrayFacts::new(blocks, block_bytes, self.backend.buckets_in_storage())
+        }
     }
 
-    fn block_bytes(&self) -> usize {
-        self.config.raw.tree.block_bytes
-    }
-
-    fn position_map_bytes(&self) -> usize {
-        self.position_map_bytes()
-    }
-
-    fn buckets_in_storage(&self) -> u64 {
-        self.backend.buckets_in_storage()
-    }
-
-    fn buckets_written(&self) -> u64 {
-        self.backend.buckets_written()
-    }
-
-    fn stash_fill(&self) -> Option<StashFill> {
-        let blocks = self.backend.stash().blocks() as u64;
-        let blocks_max = self.backend.config().stash_blocks_max as u64;
-        Some(StashFill { blocks, blocks_max })
-    }
-
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut **self.backend.store_mut()
-    }
-
-    fn into_store(self: Box<Self>) -> AnyStore {
-        self.backend.into_store()
-    }
-
-    fn room(&self) -> Result<Room, Error> {
+    fn headroom(&self) -> Result<Headroom, Error> {
         let must_evict = match self.backend.check_ready() {
             Ok(()) => false,
             Err(error) if error.kind() == ErrorKind::StashFull => true,
             Err(error) => return Err(error),
         };
         let (accesses, evictions) = (self.backend.accesses_left(), self.backend.evictions_left());
-        Ok(Room { accesses, evictions, must_evict })
-    }
-
-    fn window_accesses_max(&self) -> usize {
-        self.window_accesses_max()
-    }
-
-    fn position_levels(&self) -> usize {
-        self.position_map_depth()
-    }
-
-    fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
-        self.needs(addresses)
-    }
-
-    fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
-        self.needs_to_forget(range)
-    }
-
-    fn holds_position(&self, position: u64) -> bool {
-        self.is_on_client(position)
+        Ok(Headroom { accesses, evictions, must_evict })
     }
 
     fn plan(
@@ -124,13 +79,51 @@ impl Durable for RotatingOram<AnyStore, ()> {
         Ok(plan.steps()?.iter().map(block).collect())
     }
 
+    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
+        self.carry_out(plan.steps()?, ops)
+    }
+
+    fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
+        self.forget(range)
+    }
+
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut **self.backend.store_mut()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.backend.flush()
+    }
+
+    fn into_store(self: Box<Self>) -> AnyStore {
+        self.backend.into_store()
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        let entries = self.table();
+        entries.mapped(0..entries.capacity()).any(|(_, mapping)| mapping.live)
+    }
+
+    fn stash_fill(&self) -> Option<StashFill> {
+        let blocks = self.backend.stash().blocks() as u64;
+        let blocks_max = self.backend.config().stash_blocks_max as u64;
+        Some(StashFill { blocks, blocks_max })
+    }
+
+    fn missing_positions(&self, usage: PositionUse<'_>) -> Result<Vec<u64>, Error> {
+        match usage {
+            PositionUse::Access(addresses) => self.needs(addresses),
+            PositionUse::Forget(range) => self.needs_to_forget(range),
+        }
+    }
+
+    fn holds_position(&self, position: u64) -> bool {
+        self.is_on_client(position)
+    }
+
     fn announce(&mut self, plan: &AccessPlan) -> Result<(), Error> {
         self.announce(plan.steps()?);
         Ok(())
-    }
-
-    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
-        self.carry_out(plan.steps()?, ops)
     }
 
     fn evict(&mut self) -> Result<(), Error> {
@@ -140,18 +133,11 @@ impl Durable for RotatingOram<AnyStore, ()> {
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.serve_on_client(address, op)
     }
+}
 
-    fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
-        self.forget(range)
-    }
-
-    fn may_hold_contents(&self) -> bool {
-        let entries = self.table();
-        entries.mapped(0..entries.capacity()).any(|(_, mapping)| mapping.live)
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.backend.flush()
+impl Snapshot for RotatingOram<AnyStore, ()> {
+    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        self.save_sections(what, out);
     }
 
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
@@ -162,21 +148,23 @@ impl Durable for RotatingOram<AnyStore, ()> {
         }
     }
 
-    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
-        self.save_sections(what, out);
-    }
-
-    fn bring_back(&mut self, section: &[u8]) -> Result<(), Error> {
-        self.bring_back_section(section)
-    }
-
-    fn settle(&mut self) {
+    fn mark_durable(&mut self) {
         self.backend.keep_state();
     }
 
-    fn sight(&mut self, accesses: u64, evictions: u64) -> Result<Sighting, Error> {
+    fn probe_rollback(&mut self, accesses: u64, evictions: u64) -> Result<RollbackProbe, Error> {
         let next = self.backend.evictions_after(accesses, evictions);
-        self.backend.sight(next)
+        self.backend.probe_rollback(next)
+    }
+
+    fn restore_client_block(&mut self, section: &[u8]) -> Result<(), Error> {
+        self.restore_section(section)
+    }
+}
+
+impl Audit for RotatingOram<AnyStore, ()> {
+    fn buckets_written(&self) -> u64 {
+        self.backend.buckets_written()
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
@@ -192,11 +180,15 @@ impl Durable for RotatingOram<AnyStore, ()> {
         self.salvage(each, damaged, progress)
     }
 
-    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        self.fate(salvage, address)
+    fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
+        self.recoverability(salvage, address)
     }
 }
 
 fn check_address(array: &RotatingOram<AnyStore, ()>, address: u64) -> Result<(), Error> {
-    if address < array.blocks() { Ok(()) } else { Err(invalid("the address is past the end")) }
+    if address < array.config.data_blocks() {
+        Ok(())
+    } else {
+        Err(invalid("the address is past the end"))
+    }
 }

@@ -115,7 +115,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         Self::resume(config, sealer, store, kept, coins)
     }
 
-    /// The ORAM as it was, but for what [`Self::bring_back`] and [`Self::bring_back_taken`] put back.
+    /// The ORAM as it was, but for what [`Self::restore_client_block`] and [`Self::restore_taken_slot`] put back.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`], also when there was no such state, and
@@ -143,7 +143,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
-    pub fn bring_back(
+    pub fn restore_client_block(
         &mut self,
         home: Home,
         address: u64,
@@ -153,21 +153,21 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         let is_block = bytes.len() == self.config.raw.tree.block_bytes;
         match (home, &mut self.positions) {
             (Home::Frontend, Positions::Nested(map)) if is_block => {
-                map.bring_back(address, leaf, bytes)
+                map.restore_client_block(address, leaf, bytes)
             }
-            _ => self.backend.bring_back(home, address, leaf, bytes),
+            _ => self.backend.restore_client_block(home, address, leaf, bytes),
         }
     }
 
-    /// Notes again that a slot is taken: see [`RotatingScheme::bring_back_taken`].
+    /// Notes again that a slot is taken: see [`RotatingScheme::restore_taken_slot`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] when that cannot have been noted.
-    pub fn bring_back_taken(&mut self, slot: TakenSlot) -> Result<(), Error> {
-        self.backend.bring_back_taken(slot)
+    pub fn restore_taken_slot(&mut self, slot: TakenSlot) -> Result<(), Error> {
+        self.backend.restore_taken_slot(slot)
     }
 
-    /// Every block on the client with its bytes: what must be kept to [`Self::bring_back`]. Secret.
+    /// Every block on the client with its bytes: what must be kept to [`Self::restore_client_block`]. Secret.
     pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
         let held = match &self.positions {
             Positions::Flat(_) => None,
@@ -220,14 +220,6 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Whether all of the position map is client memory. Public.
     pub fn has_flat_map(&self) -> bool {
         self.positions.flat().is_some()
-    }
-
-    /// Bytes of client memory for the position map.
-    pub fn position_map_bytes(&self) -> usize {
-        match &self.positions {
-            Positions::Flat(map) => map.bytes(),
-            Positions::Nested(map) => map.bytes(self.config.raw.tree.block_bytes),
-        }
     }
 
     /// How many requests can be served together, whatever part of the position map they need.

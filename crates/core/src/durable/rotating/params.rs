@@ -12,8 +12,8 @@ use super::state::{self, RawRestore};
 use super::{RotatingConfig, RotatingOram, RotatingShapes, plan};
 use crate::durable::section::Fields;
 use crate::durable::{
-    AnyStore, Cost, Durable, DurableConfig, DurableScheme, Fact, FactValue, Restore, Slots,
-    StateSize, Wish,
+    AnyStore, ArrayRequirements, Cost, Durable, DurableConfig, DurableScheme, Fact, FactValue,
+    Restore, Slots, StateSize,
 };
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Geometry;
@@ -70,8 +70,8 @@ impl DurableScheme for DurableRaw {
         "RAW ORAM of Tiny ORAM, whose evictions rotate: for disks of any size"
     }
 
-    fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error> {
-        Ok(Box::new(plan::fulfil(wish)?))
+    fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error> {
+        Ok(Box::new(plan::fulfil(requirements)?))
     }
 
     fn decode(

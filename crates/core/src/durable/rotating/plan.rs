@@ -1,11 +1,11 @@
-//! Parameters that fulfil a wish, and what they cost.
+//! Parameters that meet requirements, and what they cost.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::params::{MapRecursion, RawParams};
-use crate::durable::{Cost, DurableConfig, Slots, Wish};
+use crate::durable::{ArrayRequirements, Cost, DurableConfig, Slots};
 use crate::error::{Error, ErrorKind};
 use crate::pieces::TreeShape;
 use crate::posmap::Recursion;
@@ -19,7 +19,7 @@ const STASH_BLOCKS_MAX: u32 = 64;
 /// Bytes of the blocks in the tree top, at most; and no more than half of a small disk.
 const TREE_TOP_BYTES_MAX: u64 = 48 << 20;
 
-/// A wish with all that it does not say.
+/// A requirements with all that it does not say.
 struct Tree {
     blocks: u64,
     block_bytes: u32,
@@ -30,37 +30,37 @@ struct Tree {
     tree_top_ways: u16,
 }
 
-/// The parameters that fulfil a wish.
+/// The parameters that meet requirements.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidConfig`] when there are none, or none in so little client memory.
-pub(super) fn fulfil(wish: &Wish) -> Result<RawParams, Error> {
-    if wish.range_bytes.is_some() || wish.range_policy.is_some() {
+pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RawParams, Error> {
+    if requirements.range_bytes.is_some() || requirements.range_policy.is_some() {
         return Err(invalid(
             "the scheme `raw` has no ranges: leave them out, or choose the scheme `range`",
         ));
     }
-    if let Some(said) = wish.of_servers().first() {
+    if let Some(said) = requirements.of_servers().first() {
         return Err(invalid(format!(
             "the scheme `raw` has no {said}: leave them out, or choose another scheme"
         )));
     }
     let tree = Tree {
-        blocks: wish.blocks(),
-        block_bytes: wish.block_bytes,
-        slots: wish.slots.clone().unwrap_or(SLOTS),
-        evict_period: wish.evict_period.unwrap_or(EVICT_PERIOD),
-        stash_blocks_max: wish.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX),
-        tree_top_bytes_max: wish
+        blocks: requirements.blocks(),
+        block_bytes: requirements.block_bytes,
+        slots: requirements.slots.clone().unwrap_or(SLOTS),
+        evict_period: requirements.evict_period.unwrap_or(EVICT_PERIOD),
+        stash_blocks_max: requirements.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX),
+        tree_top_bytes_max: requirements
             .tree_top_bytes_max
-            .unwrap_or(TREE_TOP_BYTES_MAX.min(wish.bytes / 2)),
-        tree_top_ways: wish.tree_top_ways.unwrap_or(0),
+            .unwrap_or(TREE_TOP_BYTES_MAX.min(requirements.bytes / 2)),
+        tree_top_ways: requirements.tree_top_ways.unwrap_or(0),
     };
-    let candidates = tree.candidates(wish.client_bytes_max)?;
+    let candidates = tree.candidates(requirements.client_bytes_max)?;
     let with_cost = candidates.into_iter().map(|params| Ok((cost(&params)?, params)));
     let with_cost = with_cost.collect::<Result<Vec<_>, Error>>()?;
     let least = with_cost.iter().map(|(cost, _)| cost.client_bytes()).min().unwrap_or(u64::MAX);
-    let fits = |(cost, _): &(Cost, RawParams)| cost.client_bytes() <= wish.client_bytes_max;
+    let fits = |(cost, _): &(Cost, RawParams)| cost.client_bytes() <= requirements.client_bytes_max;
     let best = with_cost
         .into_iter()
         .filter(fits)

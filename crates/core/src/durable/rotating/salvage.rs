@@ -6,7 +6,7 @@ use super::RotatingOram;
 use super::check::Expected;
 use super::positions::Positions;
 use crate::durable::salvage::Damage;
-use crate::durable::{Bits, Fate, Salvage};
+use crate::durable::{Bits, Recoverability, Salvage};
 use crate::error::{Error, check_sound};
 use crate::scheme::Location;
 use crate::store::BucketStore;
@@ -76,22 +76,22 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     }
 
     /// What became of the block `address`.
-    pub fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
+    pub fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
         if let Some(fate) = salvage.since(address) {
             return fate;
         }
         let Salvage { found, doubtful, live, .. } = salvage;
         let is_known = match self.way_to(salvage, address) {
-            Way::Ends => return Fate::Empty,
+            Way::Ends => return Recoverability::Empty,
             Way::Known => true,
             Way::Damaged => false,
         };
         match (live.contains(address), found.contains(address)) {
-            (_, false) if !is_known => Fate::Lost,
-            (_, true) if !is_known || doubtful.contains(address) => Fate::Doubtful,
-            (false, _) => Fate::Empty,
-            (true, false) => Fate::Lost,
-            (true, true) => Fate::Found,
+            (_, false) if !is_known => Recoverability::Lost,
+            (_, true) if !is_known || doubtful.contains(address) => Recoverability::Doubtful,
+            (false, _) => Recoverability::Empty,
+            (true, false) => Recoverability::Lost,
+            (true, true) => Recoverability::Found,
         }
     }
 

@@ -233,13 +233,13 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     }
 
     /// Puts back what a section says of the client's blocks and of taken slots.
-    pub(super) fn bring_back_section(&mut self, section: &[u8]) -> Result<(), Error> {
+    pub(super) fn restore_section(&mut self, section: &[u8]) -> Result<(), Error> {
         match Section::read(section)? {
             Section::Block { home, address, leaf, bytes } => {
-                self.bring_back(home, address, leaf, bytes)
+                self.restore_client_block(home, address, leaf, bytes)
             }
             Section::Taken(slots) => {
-                slots.into_iter().try_for_each(|slot| self.bring_back_taken(slot))
+                slots.into_iter().try_for_each(|slot| self.restore_taken_slot(slot))
             }
             Section::Head(_) | Section::Map { .. } | Section::Padding => Ok(()),
         }
@@ -308,7 +308,7 @@ impl Restore for RawRestore {
         }
     }
 
-    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
+    fn replay(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
         let moves = decode(plan)?;
         if !self.is_flat() {
             return Ok(());
@@ -323,7 +323,7 @@ impl Restore for RawRestore {
         Ok(())
     }
 
-    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {
+    fn replay_forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_range(&range, self.params.blocks)?;
         if self.is_flat() {
             self.map.forget(range);

@@ -11,50 +11,24 @@ use super::access::{ScanArray, entries, name};
 use super::{invalid, state};
 use crate::durable::section::check_range;
 use crate::durable::{
-    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, EraStart, Fate, Room, Salvage, Save, Want,
+    AccessPlan, AnyStore, ArrayFacts, Audit, Bits, DurableOram, EncodedPlan, EraStart, Headroom,
+    Salvage, Save, Snapshot, Want,
 };
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::check_request;
-use crate::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
+use crate::scheme::{Op, RollbackProbe};
 use crate::store::BucketStore;
 
-impl Durable for ScanArray {
-    fn blocks(&self) -> u64 {
-        self.params.blocks
+impl DurableOram for ScanArray {
+    fn facts(&self) -> ArrayFacts {
+        let (blocks, block_bytes) = (self.params.blocks, self.params.block_bytes as usize);
+        ArrayFacts::new(blocks, block_bytes, blocks)
     }
 
-    fn block_bytes(&self) -> usize {
-        self.params.block_bytes as usize
-    }
-
-    fn position_map_bytes(&self) -> usize {
-        self.params.blocks.div_ceil(8) as usize
-    }
-
-    fn buckets_in_storage(&self) -> u64 {
-        self.params.blocks
-    }
-
-    fn buckets_written(&self) -> u64 {
-        self.accesses - self.oldest()
-    }
-
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut *self.store
-    }
-
-    fn into_store(self: Box<Self>) -> AnyStore {
-        self.store
-    }
-
-    fn room(&self) -> Result<Room, Error> {
+    fn headroom(&self) -> Result<Headroom, Error> {
         check_sound(self.broken)?;
         let accesses = self.accesses_left();
-        Ok(Room { accesses, evictions: accesses, must_evict: false })
-    }
-
-    fn window_accesses_max(&self) -> usize {
-        WINDOW_ACCESSES_MAX
+        Ok(Headroom { accesses, evictions: accesses, must_evict: false })
     }
 
     fn plan(
@@ -88,7 +62,7 @@ impl Durable for ScanArray {
         }
         for (address, op) in blocks.iter().zip(&*ops) {
             if let Some(address) = address {
-                check_request(*address, op, self.params.blocks, self.block_bytes())?;
+                check_request(*address, op, self.params.blocks, self.params.block_bytes as usize)?;
             }
         }
         self.broken = true;
@@ -99,10 +73,6 @@ impl Durable for ScanArray {
         Ok(())
     }
 
-    fn evict(&mut self) -> Result<(), Error> {
-        Err(invalid("this scheme has no stash, and nothing to evict"))
-    }
-
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_sound(self.broken)?;
         check_range(&range, self.params.blocks)?;
@@ -110,8 +80,8 @@ impl Durable for ScanArray {
         Ok(())
     }
 
-    fn may_hold_contents(&self) -> bool {
-        !self.live.is_empty()
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut *self.store
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -120,6 +90,22 @@ impl Durable for ScanArray {
         self.store.flush()?;
         self.broken = false;
         Ok(())
+    }
+
+    fn into_store(self: Box<Self>) -> AnyStore {
+        self.store
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        !self.live.is_empty()
+    }
+}
+
+impl Snapshot for ScanArray {
+    fn save(&self, _: Save, out: &mut dyn FnMut(&[u8])) {
+        let eras: Vec<_> = self.sealer.eras().collect();
+        let is_live = |address| self.live.contains(address);
+        out(&state::section(self.accesses, &eras, self.params.blocks, &is_live));
     }
 
     fn begin_era(&mut self, start: EraStart, coins: &mut dyn CryptoRng) {
@@ -132,23 +118,13 @@ impl Durable for ScanArray {
         }
     }
 
-    fn save(&self, _: Save, out: &mut dyn FnMut(&[u8])) {
-        let eras: Vec<_> = self.sealer.eras().collect();
-        let is_live = |address| self.live.contains(address);
-        out(&state::section(self.accesses, &eras, self.params.blocks, &is_live));
-    }
-
-    fn bring_back(&mut self, _: &[u8]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn settle(&mut self) {
+    fn mark_durable(&mut self) {
         self.kept = self.accesses;
         let oldest = self.accesses.saturating_sub(self.params.recognised());
         self.sealer.forget_before(oldest);
     }
 
-    fn sight(&mut self, accesses: u64, _: u64) -> Result<Sighting, Error> {
+    fn probe_rollback(&mut self, accesses: u64, _: u64) -> Result<RollbackProbe, Error> {
         check_sound(self.broken)?;
         let Self { params, tree, store, sealer, .. } = self;
         let number = self.accesses + accesses;
@@ -162,17 +138,23 @@ impl Durable for ScanArray {
             None => fits && sealed.iter().all(|byte| *byte == 0),
         };
         if is_of(number) {
-            Ok(Sighting::Seen)
+            Ok(RollbackProbe::Seen)
         } else if holds_what_was_before() {
-            Ok(Sighting::NotYet)
+            Ok(RollbackProbe::NotYet)
         } else {
-            Ok(Sighting::Unclear)
+            Ok(RollbackProbe::Unclear)
         }
+    }
+}
+
+impl Audit for ScanArray {
+    fn buckets_written(&self) -> u64 {
+        self.accesses - self.oldest()
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         check_sound(self.broken)?;
-        let (blocks, block_bytes) = (self.params.blocks, self.block_bytes());
+        let (blocks, block_bytes) = (self.params.blocks, self.params.block_bytes as usize);
         let (mut found, mut read) = (Bits::new(blocks), 0);
         self.scan(1, &mut |_, table| {
             for (address, _) in entries(table?, block_bytes).filter(|it| it.0 < blocks) {
@@ -196,7 +178,7 @@ impl Durable for ScanArray {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
         check_sound(self.broken)?;
-        let (blocks, block_bytes) = (self.params.blocks, self.block_bytes());
+        let (blocks, block_bytes) = (self.params.blocks, self.params.block_bytes as usize);
         let [mut found, mut doubtful] = [(); 2].map(|()| Bits::new(blocks));
         let live = self.live.clone();
         let (mut read, mut is_any_damaged) = (0, false);
@@ -224,9 +206,5 @@ impl Durable for ScanArray {
             Ok(())
         })?;
         Ok(Salvage::new(blocks, found, doubtful, live))
-    }
-
-    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        salvage.fate(address)
     }
 }

@@ -29,7 +29,7 @@ use alloc::string::String;
 
 pub use params::ScanParams;
 
-use super::{DurableConfig, DurableScheme, Wish};
+use super::{ArrayRequirements, DurableConfig, DurableScheme};
 use crate::error::{Error, ErrorKind};
 
 /// The trivial ORAM.
@@ -46,16 +46,17 @@ impl DurableScheme for DurableScan {
         "the trivial ORAM, in which every access reads everything: for disks of a few MiB"
     }
 
-    fn plan(&self, wish: &Wish) -> Result<Box<dyn DurableConfig>, Error> {
-        if let Some(said) = wish.of_trees().iter().chain(&wish.of_servers()).next() {
+    fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error> {
+        if let Some(said) = requirements.of_trees().iter().chain(&requirements.of_servers()).next()
+        {
             return Err(impossible(format!(
                 "the scheme `{NAME}` has no {said}: leave it out, or choose another scheme"
             )));
         }
-        let params = ScanParams::new(wish.blocks(), wish.block_bytes);
+        let params = ScanParams::new(requirements.blocks(), requirements.block_bytes);
         params.check()?;
         let client_bytes = params.cost()?.client_bytes();
-        if client_bytes > wish.client_bytes_max {
+        if client_bytes > requirements.client_bytes_max {
             return Err(impossible(format!(
                 "such a volume takes {client_bytes} bytes of client memory: allow as many"
             )));

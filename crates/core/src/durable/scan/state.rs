@@ -120,11 +120,11 @@ impl Restore for ScanRestore {
         Ok(())
     }
 
-    fn carried_out(&mut self, plan: &EncodedPlan, _: &[bool]) -> Result<(), Error> {
+    fn replay(&mut self, plan: &EncodedPlan, _: &[bool]) -> Result<(), Error> {
         self.params.decode_steps(plan).map(drop)
     }
 
-    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {
+    fn replay_forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_range(&range, self.params.blocks)
     }
 

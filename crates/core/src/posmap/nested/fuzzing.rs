@@ -65,12 +65,17 @@ impl Map {
         self.0.hold(HeldBlock { address, leaf: Leaf(0), bytes }, was_live).map(drop)
     }
 
-    /// Takes in a block that the client kept in its directory. See [`NestedPosMap::bring_back`].
+    /// Takes in a block that the client kept in its directory. See [`NestedPosMap::restore_client_block`].
     ///
     /// # Errors
     /// When the client cannot have had it.
-    pub fn bring_back(&mut self, address: u64, leaf: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.0.bring_back(address, Leaf(leaf), bytes)
+    pub fn restore_client_block(
+        &mut self,
+        address: u64,
+        leaf: u64,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        self.0.restore_client_block(address, Leaf(leaf), bytes)
     }
 
     /// See [`NestedPosMap::entries_of`].

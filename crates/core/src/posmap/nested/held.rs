@@ -32,10 +32,6 @@ impl HeldBlocks {
         Self { blocks: HashMap::new(), order: BTreeMap::new(), blocks_max, clock: 0 }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.blocks.len()
-    }
-
     pub(super) fn get(&self, address: u64) -> Option<&HeldBlock> {
         self.blocks.get(&address).map(|(_, block)| block)
     }
@@ -91,6 +87,6 @@ mod tests {
         assert_eq!(held.iter().map(|block| block.address).collect::<Vec<_>>(), [3, 1, 4]);
         held.bytes_mut(3).unwrap().fill(7);
         let gone = held.insert(block(5)).unwrap();
-        assert_eq!((gone.address, gone.bytes.as_slice(), held.len()), (3, &[7; 4][..], 3));
+        assert_eq!((gone.address, gone.bytes.as_slice(), held.blocks.len()), (3, &[7; 4][..], 3));
     }
 }

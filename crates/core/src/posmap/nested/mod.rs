@@ -178,11 +178,6 @@ impl NestedPosMap {
         &self.table
     }
 
-    /// Bytes of client memory: the table, and the blocks that are held now.
-    pub(crate) fn bytes(&self, block_bytes: usize) -> usize {
-        self.table.bytes() + self.held.len() * block_bytes
-    }
-
     pub(crate) fn depth(&self) -> usize {
         self.space.depth()
     }
@@ -262,7 +257,7 @@ impl NestedPosMap {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
-    pub(crate) fn bring_back(
+    pub(crate) fn restore_client_block(
         &mut self,
         address: u64,
         leaf: Leaf,

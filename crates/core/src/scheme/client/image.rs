@@ -43,7 +43,7 @@ impl Client {
         let address = read_below(from, capacity, "a block on the client past the capacity")?;
         let leaves = self.config.geometry.leaves();
         let leaf = Leaf(read_below(from, leaves, "a block on the client outside of the tree")?);
-        if self.bring_back(home, address, leaf, &[]) {
+        if self.restore_client_block(home, address, leaf, &[]) {
             Ok(())
         } else if home == Home::Stash {
             Err(refuse("more blocks than the stash has room for"))

@@ -1,7 +1,7 @@
 //! Trips between the client and a store whose buckets are authenticated and never overwritten in
 //! place.
 
-mod sight;
+mod rollback_probe;
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -23,7 +23,7 @@ use crate::seal::{BucketKind, BucketName, BucketPieces, EraSealer};
 use crate::stash::{BlockRoom, Entry, PathPlan};
 use crate::store::BucketStore;
 
-pub use sight::Sighting;
+pub use rollback_probe::RollbackProbe;
 
 /// What is needed to talk to the untrusted side of one tree.
 pub(super) struct RotatingIo {

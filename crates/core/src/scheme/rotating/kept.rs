@@ -30,7 +30,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(())
     }
 
-    /// Every block on the client with its bytes: what must be kept to [`RotatingOram::bring_back`](crate::RotatingOram::bring_back).
+    /// Every block on the client with its bytes: what must be kept to [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block).
     pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
         let Client { stash, top, blocks, .. } = &self.client;
         let in_stash = stash.entries().iter().map(|entry| (Home::Stash, entry));
@@ -44,7 +44,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when it cannot have been there.
-    pub(crate) fn bring_back(
+    pub(crate) fn restore_client_block(
         &mut self,
         home: Home,
         address: u64,
@@ -54,7 +54,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         let TreeConfig { capacity, block_bytes, geometry, .. } = &self.client.config;
         let fits =
             address < *capacity && bytes.len() == *block_bytes && geometry.contains_leaf(leaf);
-        if fits && self.client.bring_back(home, address, leaf, bytes) {
+        if fits && self.client.restore_client_block(home, address, leaf, bytes) {
             Ok(())
         } else {
             Err(invalid("a block that cannot have been on this client"))
@@ -70,9 +70,9 @@ impl<S: BucketStore> RotatingScheme<S> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when that cannot have been noted.
-    pub fn bring_back_taken(&mut self, slot: TakenSlot) -> Result<(), Error> {
+    pub fn restore_taken_slot(&mut self, slot: TakenSlot) -> Result<(), Error> {
         let geometry = &self.client.config.geometry;
-        if self.taken.as_mut().is_some_and(|taken| taken.bring_back(slot, geometry)) {
+        if self.taken.as_mut().is_some_and(|taken| taken.restore_client_block(slot, geometry)) {
             Ok(())
         } else {
             Err(invalid("a slot that cannot have been taken from this store"))

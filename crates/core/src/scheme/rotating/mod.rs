@@ -44,7 +44,7 @@ use crate::store::BucketStore;
 use io::RotatingIo;
 use taken::TakenSlots;
 
-pub use io::Sighting;
+pub use io::RollbackProbe;
 pub use kept::Home;
 pub use shapes::RotatingTrees;
 use shapes::check_shape;
@@ -101,7 +101,7 @@ pub struct RotatingScheme<S> {
 
 impl<S: BucketStore> RotatingScheme<S> {
     /// The ORAM as it was after `evictions` evictions and `accesses_since_eviction` accesses, but
-    /// for the blocks on the client: see [`RotatingOram::bring_back`](crate::RotatingOram::bring_back).
+    /// for the blocks on the client: see [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block).
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`], also when there was no such state, and
@@ -234,9 +234,9 @@ impl<S: BucketStore> RotatingScheme<S> {
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`]; [`ErrorKind::Store`] or [`ErrorKind::Corrupt`] if no other bucket tells.
-    pub fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
+    pub fn probe_rollback(&mut self, g: u64) -> Result<RollbackProbe, Error> {
         self.client.check_sound()?;
-        self.io.over(&mut self.store).sight(g)
+        self.io.over(&mut self.store).probe_rollback(g)
     }
 
     /// How many evictions there will have been after `accesses` more accesses and `background` evictions
@@ -350,7 +350,7 @@ impl<S: BucketStore> RotatingScheme<S> {
     /// # Errors
     /// [`ErrorKind::StashFull`], and it leaves the client broken.
     pub(crate) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
-        if self.client.bring_back(Home::Stash, address, leaf, block) {
+        if self.client.restore_client_block(Home::Stash, address, leaf, block) {
             Ok(())
         } else {
             Err(Error::new(ErrorKind::StashFull, "there is no room for a block that comes back"))

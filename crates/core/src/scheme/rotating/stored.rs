@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::RotatingTrees;
-use super::io::{FilledBucket, RotatingIo, Sighting};
+use super::io::{FilledBucket, RollbackProbe, RotatingIo};
 use super::places::{Places, Version};
 use crate::error::Error;
 use crate::geometry::{BucketId, Geometry, Leaf};
@@ -166,9 +166,13 @@ impl StoredTree {
     }
 
     /// What storage shows of eviction `g`: see
-    /// [`RotatingScheme::sight`](super::RotatingScheme::sight).
-    pub(crate) fn sight(&mut self, store: &mut dyn BucketStore, g: u64) -> Result<Sighting, Error> {
-        self.io.over(store).sight(g)
+    /// [`RotatingScheme::probe_rollback`](super::RotatingScheme::probe_rollback).
+    pub(crate) fn probe_rollback(
+        &mut self,
+        store: &mut dyn BucketStore,
+        g: u64,
+    ) -> Result<RollbackProbe, Error> {
+        self.io.over(store).probe_rollback(g)
     }
 
     /// Reads all of the tree: see [`RotatingScheme::visit_blocks`](super::RotatingScheme).

@@ -7,7 +7,9 @@ mod sections;
 use oblivio_core::durable::range::RangeParams;
 use oblivio_core::durable::rotating::{MapRecursion, RawParams};
 use oblivio_core::durable::scan::ScanParams;
-use oblivio_core::durable::{AccessPlan, Durable, DurableConfig, RangePolicy, Save, Slots, Want};
+use oblivio_core::durable::{
+    AccessPlan, Durable, DurableConfig, PositionUse, RangePolicy, Save, Slots, Want,
+};
 use oblivio_core::store::TreeId;
 use oblivio_core::{Error, MasterKey, MemoryStore, Op};
 use rand::SeedableRng;
@@ -73,7 +75,7 @@ fn sections(array: &dyn Durable) -> Vec<Vec<u8>> {
 /// Draws an access to a block, and fetches the positions that it needs before.
 fn plan(array: &mut dyn Durable, address: u64) -> Result<AccessPlan, Error> {
     let mut coins = StdRng::seed_from_u64(address);
-    while let Some(position) = array.needs(&[address])?.first() {
+    while let Some(position) = array.missing_positions(PositionUse::Access(&[address]))?.first() {
         let plan = array.plan(&[Want::Position(*position)], &[], &mut coins)?;
         array.carry_out(&plan, &mut [Op::Write(&[])])?;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use oblivio_core::durable::{EraStart, Save, Want};
+use oblivio_core::durable::{EraStart, PositionUse, Save, Want};
 use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{ErrorKind, MemoryStore, Op, StoreError};
 use oblivio_testkit::WholeBuckets;
@@ -22,7 +22,9 @@ fn the_blocks_of_a_plan_are_those_that_were_wanted() {
         let mut wanted = vec![Want::Block(7), Want::Nothing, Want::Block(7)];
         let mut blocks = vec![Some(7), None, Some(7)];
         // Positions have addresses, too, and are no blocks.
-        if let Some(position) = array.needs(&[config.blocks() - 1]).unwrap().first() {
+        let last = [config.blocks() - 1];
+        let missing = array.missing_positions(PositionUse::Access(&last)).unwrap();
+        if let Some(position) = missing.first() {
             wanted.push(Want::Position(*position));
             blocks.push(None);
         }
@@ -40,7 +42,7 @@ fn plans_start_where_those_before_them_end() {
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
         let first = plan(&mut *array, 7).unwrap();
         let wanted = [Want::Block(7), Want::Block(8), Want::Nothing, Want::Block(7)];
-        if array.position_levels() > 0 {
+        if array.facts().position_levels > 0 {
             let refused = array.plan(&wanted, &[&first], &mut coins).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
             continue;
@@ -67,7 +69,7 @@ fn more_accesses_than_there_is_room_for_are_refused_before_anything_is_touched()
         let (trees, store) = store(&*config);
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
-        while array.room().unwrap().accesses > 1 {
+        while array.headroom().unwrap().accesses > 1 {
             let plan = array.plan(&[Want::Nothing], &[], &mut coins).unwrap();
             array.carry_out(&plan, &mut [Op::Write(&[])]).unwrap();
         }
@@ -79,8 +81,8 @@ fn more_accesses_than_there_is_room_for_are_refused_before_anything_is_touched()
             assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
         }
         assert!(sections(&*array) == before, "{config:?}");
-        array.settle();
-        assert!(array.room().unwrap().accesses > 1, "{config:?}");
+        array.mark_durable();
+        assert!(array.headroom().unwrap().accesses > 1, "{config:?}");
     }
 }
 
@@ -94,7 +96,7 @@ fn a_padded_state_brings_back_what_a_whole_one_does() {
         for step in 0..200 {
             let plan = plan(&mut *array, step * 7 % config.blocks()).unwrap();
             array.carry_out(&plan, &mut [Op::Write(&[step as u8; BLOCK_BYTES])]).unwrap();
-            array.settle();
+            array.mark_durable();
         }
         let mut padded = Vec::new();
         array.save(Save::WholePadded, &mut |section| padded.push(section.to_vec()));
@@ -103,7 +105,7 @@ fn a_padded_state_brings_back_what_a_whole_one_does() {
         restore.begin_state().unwrap();
         padded.iter().for_each(|section| restore.section(section).unwrap());
         let mut restored = restore.finish(key(), &trees, array.into_store()).unwrap();
-        padded.iter().for_each(|section| restored.bring_back(section).unwrap());
+        padded.iter().for_each(|section| restored.restore_client_block(section).unwrap());
         assert!(sections(&*restored) == before, "{config:?}");
         restored.check(&mut |_| ()).unwrap();
     }
@@ -126,7 +128,7 @@ fn a_state_is_never_larger_than_it_says() {
             array.begin_era(EraStart::Opening, &mut coins);
             let saved: usize = sections(&*array).iter().map(Vec::len).sum();
             assert!(saved as u64 <= said, "{saved} of {said} bytes after {step}: {config:?}");
-            array.settle();
+            array.mark_durable();
         }
     }
 }
@@ -143,7 +145,7 @@ fn whole_buckets_are_all_that_is_asked_for() {
             let plan = plan(&mut *array, step * 7 % config.blocks()).unwrap();
             array.announce(&plan).unwrap();
             array.carry_out(&plan, &mut [Op::Write(&[step as u8; BLOCK_BYTES])]).unwrap();
-            array.settle();
+            array.mark_durable();
         }
         array.check(&mut |_| ()).unwrap();
         array.salvage(&mut |_, _| (), &mut |_| panic!("{config:?}"), &mut |_| ()).unwrap();
@@ -196,7 +198,7 @@ fn an_answer_of_another_length_is_damage_to_a_rescue_and_tampering_to_an_access(
         for address in 0..9 {
             let plan = plan(&mut *array, address).unwrap();
             array.carry_out(&plan, &mut [Op::Write(&[1; BLOCK_BYTES])]).unwrap();
-            array.settle();
+            array.mark_durable();
         }
         is_talking.store(true, Ordering::Relaxed);
         let mut damaged = 0;

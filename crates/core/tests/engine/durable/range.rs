@@ -60,14 +60,14 @@ fn a_range_oram_is_an_array_that_survives() {
             let class = *params.classes.choose(&mut coins).unwrap();
             let blocks = 1u64 << class;
             let first = coins.random_range(0..params.blocks / blocks) << class;
-            if array.room().unwrap().accesses < blocks {
+            if array.headroom().unwrap().accesses < blocks {
                 array.flush().unwrap();
                 array.begin_era(EraStart::Checkpoint, &mut coins);
                 saved = sections(&*array);
-                array.settle();
+                array.mark_durable();
                 log.clear();
             }
-            assert!(!array.room().unwrap().must_evict, "seed {seed}: {params:?}");
+            assert!(!array.headroom().unwrap().must_evict, "seed {seed}: {params:?}");
             let wanted = match (class, coins.random_range(0..10)) {
                 (0, 0) => Want::Nothing,
                 (0, _) => Want::Block(first),
@@ -99,7 +99,7 @@ fn a_range_oram_is_an_array_that_survives() {
                 restore.begin_state().unwrap();
                 saved.iter().for_each(|section| restore.section(section).unwrap());
                 array = restore.finish(key(), &trees, store).unwrap();
-                saved.iter().for_each(|section| array.bring_back(section).unwrap());
+                saved.iter().for_each(|section| array.restore_client_block(section).unwrap());
                 array.begin_era(EraStart::Opening, &mut coins);
                 for (plan, data) in &log {
                     let plan = array.decode_plan(plan).unwrap();
@@ -107,7 +107,7 @@ fn a_range_oram_is_an_array_that_survives() {
                 }
                 array.flush().unwrap();
                 saved = sections(&*array);
-                array.settle();
+                array.mark_durable();
                 log.clear();
             }
             if log.is_empty() && coins.random_bool(0.3) {
@@ -145,14 +145,14 @@ fn too_small_buckets_cost_evictions_and_no_data() {
         let mut array = params.create(key(), &trees, Box::new(memory), &mut coins).unwrap();
         let mut model = vec![vec![0; BLOCK_BYTES]; params.blocks as usize];
         for step in 0..400u16 {
-            let room = array.room().unwrap();
+            let room = array.headroom().unwrap();
             if room.accesses < 8 || room.must_evict && room.evictions == 0 {
-                array.settle();
+                array.mark_durable();
             }
             if room.must_evict {
                 array.evict().unwrap();
                 evictions += 1;
-                if array.room().unwrap().must_evict && evictions < 20_000 {
+                if array.headroom().unwrap().must_evict && evictions < 20_000 {
                     continue;
                 }
             }
@@ -166,8 +166,8 @@ fn too_small_buckets_cost_evictions_and_no_data() {
             let data: Vec<_> = (0..1 << class)
                 .map(|_| coins.random::<bool>().then(|| vec![step as u8; BLOCK_BYTES]))
                 .collect();
-            if array.room().unwrap().accesses < 8 {
-                array.settle();
+            if array.headroom().unwrap().accesses < 8 {
+                array.mark_durable();
             }
             let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
             let read = carry_out(&mut *array, &plan, &data);
@@ -190,7 +190,7 @@ fn comes_back(params: &RangeParams, array: &dyn Durable) {
     saved.iter().for_each(|section| restore.section(section).unwrap());
     let (trees, memory) = store(params);
     let mut restored = restore.finish(key(), &trees, Box::new(memory)).unwrap();
-    saved.iter().for_each(|section| restored.bring_back(section).unwrap());
+    saved.iter().for_each(|section| restored.restore_client_block(section).unwrap());
 }
 
 /// What an access reads is verified, whether it is to a range or to none: here nothing can be, because the key is another.
@@ -205,7 +205,7 @@ fn accesses_to_ranges_and_to_none_fail_alike() {
         let wanted = Want::Range { first: step % 7 * 8, class: 3 };
         let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
         carry_out(&mut *array, &plan, &vec![Some(vec![1; BLOCK_BYTES]); 8]);
-        array.settle();
+        array.mark_durable();
     }
     let saved = sections(&*array);
     let mut store = Some(array.into_store());
@@ -215,7 +215,7 @@ fn accesses_to_ranges_and_to_none_fail_alike() {
         saved.iter().for_each(|section| restore.section(section).unwrap());
         let other = MasterKey::from_bytes([8; 32]);
         let mut array = restore.finish(other, &trees, store.take().unwrap()).unwrap();
-        saved.iter().for_each(|section| array.bring_back(section).unwrap());
+        saved.iter().for_each(|section| array.restore_client_block(section).unwrap());
         let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
         let mut read = vec![[0; BLOCK_BYTES]; 8];
         let mut ops: Vec<_> = read.iter_mut().map(|read| Op::Read(read)).collect();
@@ -296,7 +296,7 @@ fn a_padded_state_has_one_length() {
             };
             let plan = array.plan(&wanted, &[], &mut coins).unwrap();
             carry_out(&mut *array, &plan, &vec![Some(vec![3; BLOCK_BYTES]); 8]);
-            array.settle();
+            array.mark_durable();
         }
         let mut lengths = Vec::new();
         array.save(Save::WholePadded, &mut |section| lengths.push(section.len()));
@@ -329,7 +329,7 @@ fn accesses_cost_what_is_said_of_them() {
             };
             let plan = array.plan(&[wanted], &[], &mut coins).unwrap();
             carry_out(&mut *array, &plan, &vec![None; 1 << class]);
-            array.settle();
+            array.mark_durable();
         }
         let seen: Vec<_> =
             seen.try_iter().filter(|(_, operation, _)| *operation != Operation::Prefetch).collect();

@@ -17,7 +17,7 @@ fn in_use(config: &dyn DurableConfig) -> (Vec<Vec<u8>>, EncodedPlan) {
         let plan = plan(&mut *array, address).unwrap();
         array.carry_out(&plan, &mut [Op::Write(&[1; BLOCK_BYTES])]).unwrap();
         array.begin_era(EraStart::Checkpoint, &mut coins);
-        array.settle();
+        array.mark_durable();
     }
     let sections = sections(&*array);
     (sections, plan(&mut *array, 3).unwrap().encoded().clone())
@@ -32,19 +32,19 @@ fn use_state(
     let mut restore = config.restore()?;
     restore.begin_state()?;
     sections.iter().try_for_each(|section| restore.section(section))?;
-    restore.carried_out(plan, &[true])?;
+    restore.replay(plan, &[true])?;
     let (trees, store) = store(config);
     let mut array = restore.finish(key(), &trees, Box::new(store))?;
-    sections.iter().try_for_each(|section| array.bring_back(section))?;
-    let room = array.room()?;
-    let _ = array.sight(room.accesses, 0);
+    sections.iter().try_for_each(|section| array.restore_client_block(section))?;
+    let room = array.headroom()?;
+    let _ = array.probe_rollback(room.accesses, 0);
     let plan = array.decode_plan(plan)?;
     let _ = array.blocks_of(&plan);
     array.save(Save::Whole, &mut |_| ());
     for start in [EraStart::Checkpoint, EraStart::Opening] {
         array.begin_era(start, &mut StdRng::seed_from_u64(2));
     }
-    array.settle();
+    array.mark_durable();
     array.carry_out(&plan, &mut [Op::Write(&[2; BLOCK_BYTES])])
 }
 

@@ -120,7 +120,7 @@ impl Kept {
         let config = RotatingConfig::flat(config.clone());
         *oram = RotatingOram::resume(&config, sealer, store, kept, coins).unwrap();
         for (home, address, leaf, bytes) in &self.blocks {
-            oram.bring_back(*home, *address, *leaf, bytes).unwrap();
+            oram.restore_client_block(*home, *address, *leaf, bytes).unwrap();
         }
         oram.begin_era();
     }

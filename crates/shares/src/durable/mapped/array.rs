@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use oblivio_core::durable::section::{check_range, strange};
 use oblivio_core::durable::{
-    AccessPlan, AnyStore, Durable, EncodedPlan, EraStart, Fate, Room, Salvage, Save, Want,
-    WrongServers,
+    AccessPlan, AnyStore, ArrayFacts, Audit, DurableOram, EncodedPlan, EraStart, Headroom, Salvage,
+    Save, Snapshot, Want, WrongServers,
 };
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
-use oblivio_core::scheme::{Op, Sighting, WINDOW_ACCESSES_MAX};
+use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::store::BucketStore;
 use oblivio_core::{Error, MasterKey};
@@ -101,62 +101,15 @@ impl MappedArray {
     }
 }
 
-impl Durable for MappedArray {
-    fn blocks(&self) -> u64 {
-        self.params.blocks
+impl DurableOram for MappedArray {
+    fn facts(&self) -> ArrayFacts {
+        let (blocks, block_bytes) = (self.params.blocks, self.params.block_bytes as usize);
+        ArrayFacts::new(blocks, block_bytes, self.params.buckets())
     }
 
-    fn block_bytes(&self) -> usize {
-        self.params.block_bytes as usize
-    }
-
-    fn position_map_bytes(&self) -> usize {
-        self.params.map_bytes() as usize
-    }
-
-    fn buckets_in_storage(&self) -> u64 {
-        self.params.buckets()
-    }
-
-    fn buckets_written(&self) -> u64 {
-        let at = self.known.point_after(self.known.accesses());
-        let written = self.levels.iter().map(|level| buckets_with_slots(level.tree, at).count());
-        written.sum::<usize>() as u64
-    }
-
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut *self.store
-    }
-
-    fn into_store(self: Box<Self>) -> AnyStore {
-        Box::new(self.store)
-    }
-
-    fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
-        self.trust.keep_in(list);
-    }
-
-    fn room(&self) -> Result<Room, Error> {
+    fn headroom(&self) -> Result<Headroom, Error> {
         check_sound(self.broken)?;
-        Ok(Room { accesses: self.accesses_left(), evictions: 0, must_evict: false })
-    }
-
-    fn check_storage(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.look().map(drop)
-    }
-
-    fn check_not_set_back(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        let (kept, parties) = (self.known.point_after(self.kept), self.params.parties);
-        (0..self.trees.len()).try_for_each(|tree| {
-            let shape = self.levels.level(tree).tree;
-            standing::check_not_set_back(&mut self.servers(tree), parties, shape, kept)
-        })
-    }
-
-    fn window_accesses_max(&self) -> usize {
-        WINDOW_ACCESSES_MAX
+        Ok(Headroom { accesses: self.accesses_left(), evictions: 0, must_evict: false })
     }
 
     fn plan(
@@ -202,7 +155,7 @@ impl Durable for MappedArray {
                 return Err(strange());
             }
             if let Some(address) = step.address {
-                check_request(address, op, self.params.blocks, self.block_bytes())?;
+                check_request(address, op, self.params.blocks, self.params.block_bytes as usize)?;
             }
         }
         self.coins.mix_in(&self.sealer, plan.encoded().section())?;
@@ -212,10 +165,6 @@ impl Durable for MappedArray {
         }
         self.broken = false;
         Ok(())
-    }
-
-    fn evict(&mut self) -> Result<(), Error> {
-        Err(invalid("this scheme has no stash, and evicts when the root is full"))
     }
 
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
@@ -228,8 +177,8 @@ impl Durable for MappedArray {
         Ok(())
     }
 
-    fn may_hold_contents(&self) -> bool {
-        !self.known.live.is_empty()
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
+        &mut *self.store
     }
 
     /// Servers answer when it is durable: what is left are records beside the blocks.
@@ -241,24 +190,38 @@ impl Durable for MappedArray {
         Ok(())
     }
 
+    fn into_store(self: Box<Self>) -> AnyStore {
+        Box::new(self.store)
+    }
+
+    fn may_hold_contents(&self) -> bool {
+        !self.known.live.is_empty()
+    }
+
+    fn evict(&mut self) -> Result<(), Error> {
+        Err(invalid("this scheme has no stash, and evicts when the root is full"))
+    }
+
+    fn keep_wrong_servers(&mut self, list: Box<dyn WrongServers>) {
+        self.trust.keep_in(list);
+    }
+}
+
+impl Snapshot for MappedArray {
+    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
+        save(&self.known, self.params.blocks, what, out);
+    }
+
     /// Draws new coins for matrices. The seal needs no era: its nonces follow from what is sealed.
     fn begin_era(&mut self, _: EraStart, coins: &mut dyn CryptoRng) {
         self.coins.draw(&self.sealer, coins);
     }
 
-    fn save(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
-        save(&self.known, self.params.blocks, what, out);
-    }
-
-    fn bring_back(&mut self, _: &[u8]) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn settle(&mut self) {
+    fn mark_durable(&mut self) {
         self.kept = self.known.accesses();
     }
 
-    fn sight(&mut self, accesses: u64, _: u64) -> Result<Sighting, Error> {
+    fn probe_rollback(&mut self, accesses: u64, _: u64) -> Result<RollbackProbe, Error> {
         check_sound(self.broken)?;
         let known = self.known.accesses() + accesses;
         self.seen_max = self.seen_max.max(known);
@@ -271,7 +234,15 @@ impl Durable for MappedArray {
                 return Err(servers::failure(&servers, servers::parted(told).1, advice));
             }
         }
-        Ok(if is_old { Sighting::Seen } else { Sighting::NotYet })
+        Ok(if is_old { RollbackProbe::Seen } else { RollbackProbe::NotYet })
+    }
+}
+
+impl Audit for MappedArray {
+    fn buckets_written(&self) -> u64 {
+        let at = self.known.point_after(self.known.accesses());
+        let written = self.levels.iter().map(|level| buckets_with_slots(level.tree, at).count());
+        written.sum::<usize>() as u64
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
@@ -289,7 +260,17 @@ impl Durable for MappedArray {
         self.salvage_all(each, damaged, progress)
     }
 
-    fn fate(&self, salvage: &Salvage, address: u64) -> Fate {
-        salvage.fate(address)
+    fn check_storage(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.look().map(drop)
+    }
+
+    fn check_not_set_back(&mut self) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        let (kept, parties) = (self.known.point_after(self.kept), self.params.parties);
+        (0..self.trees.len()).try_for_each(|tree| {
+            let shape = self.levels.level(tree).tree;
+            standing::check_not_set_back(&mut self.servers(tree), parties, shape, kept)
+        })
     }
 }

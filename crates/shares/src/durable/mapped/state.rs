@@ -155,7 +155,7 @@ impl Restore for MappedRestore {
         }
     }
 
-    fn carried_out(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
+    fn replay(&mut self, plan: &EncodedPlan, is_written: &[bool]) -> Result<(), Error> {
         for (step, is_written) in decode(&self.levels, plan)?.iter().zip(is_written) {
             if step.number != self.known.accesses() {
                 return Err(strange());
@@ -165,7 +165,7 @@ impl Restore for MappedRestore {
         Ok(())
     }
 
-    fn forgotten(&mut self, range: Range<u64>) -> Result<(), Error> {
+    fn replay_forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_range(&range, self.params.blocks)?;
         self.known.forget(range);
         Ok(())

@@ -182,7 +182,7 @@ impl TakenSlots {
     }
 
     /// Puts a mark back, and answers whether there is such a slot.
-    pub(super) fn bring_back(&mut self, mark: TakenSlot, geometry: &Geometry) -> bool {
+    pub(super) fn restore_client_block(&mut self, mark: TakenSlot, geometry: &Geometry) -> bool {
         let level = mark.bucket.level();
         let is_in_storage = level <= geometry.leaf_level()
             && 1 << level >= self.pages.buckets()

@@ -7,7 +7,7 @@ use crate::geometry::Leaf;
 
 /// What storage shows of an eviction that a client does not know to have been made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sighting {
+pub enum RollbackProbe {
     /// It was made.
     Seen,
     /// In its places is what was there before.
@@ -20,7 +20,7 @@ pub enum Sighting {
 impl RotatingTrips<'_> {
     /// What storage shows of eviction `g`, the next one or one to come. Reads the places that it writes, from
     /// the leaf up, until one holds something that authenticates.
-    pub(in super::super) fn sight(&mut self, g: u64) -> Result<Sighting, Error> {
+    pub(in super::super) fn probe_rollback(&mut self, g: u64) -> Result<RollbackProbe, Error> {
         let leaf = Leaf(g & (self.io.geometry.leaves() - 1));
         let mut unreadable = None;
         for level in self.io.places.levels().rev() {
@@ -38,16 +38,16 @@ impl RotatingTrips<'_> {
             let verifier = Verifier { sealer, places, g };
             let is_of = |eviction| verifier.verify(eviction, &versions[0], head, slots).is_some();
             if is_of(g) {
-                return Ok(Sighting::Seen);
+                return Ok(RollbackProbe::Seen);
             }
             let holds_what_was_before = match places.before(g, level) {
                 Some(before) => is_of(before),
                 None => head.iter().chain(slots).all(|byte| *byte == 0),
             };
             if holds_what_was_before {
-                return Ok(Sighting::NotYet);
+                return Ok(RollbackProbe::NotYet);
             }
         }
-        unreadable.map_or(Ok(Sighting::Unclear), Err)
+        unreadable.map_or(Ok(RollbackProbe::Unclear), Err)
     }
 }

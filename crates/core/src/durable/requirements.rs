@@ -1,14 +1,14 @@
-//! What is wished of a new array.
+//! Requirements on a new array.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::RangePolicy;
 
-/// What is wished of a new array of blocks. What is not said is as the scheme has it; what a scheme does not take, it
-/// refuses.
+/// Requirements on a new array of blocks. A scheme chooses each setting that is `None`, and refuses
+/// a setting that it does not have.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct ArrayRequirements {
     /// Bytes of the array; rounded up to whole blocks.
     pub bytes: u64,
     /// Bytes of a block.
@@ -32,7 +32,8 @@ pub struct Wish {
     pub tree_top_ways: Option<u16>,
     /// Bytes of the ranges that can be accessed at once, ascending, those of a block among them.
     pub range_bytes: Option<Vec<u64>>,
-    /// Which of those ranges a disk asks for, in bytes. The array may be larger than is wished, so that it has whole ranges.
+    /// Which of those ranges a disk requests, in bytes. The array may be larger than required, so
+    /// that it has whole ranges.
     pub range_policy: Option<RangePolicy<u64>>,
     /// Share servers (ℓ).
     pub servers: Option<u8>,
@@ -40,9 +41,9 @@ pub struct Wish {
     pub colluding: Option<u8>,
 }
 
-impl Wish {
-    /// An array of so many bytes, in blocks of 4 KiB, whose client with a
-    /// cache of 16 MiB stays below 64 MiB. The data of requests come on top while they are under way.
+impl ArrayRequirements {
+    /// An array of `bytes` bytes, in blocks of 4 KiB, whose client with a cache of 16 MiB stays
+    /// below 64 MiB, without the data of requests in flight.
     pub fn new(bytes: u64, scheme: impl Into<String>) -> Self {
         Self {
             bytes,
@@ -61,12 +62,12 @@ impl Wish {
         }
     }
 
-    /// Blocks of an array that is as large as wished.
+    /// Blocks of the array.
     pub fn blocks(&self) -> u64 {
         self.bytes.div_ceil(u64::from(self.block_bytes.max(1)))
     }
 
-    /// What is said of servers that compute, in words: what a scheme without them does not take.
+    /// The names of the settings for servers that compute, which other schemes refuse.
     pub(super) fn of_servers(&self) -> Vec<&'static str> {
         [(self.servers.is_some(), "share servers"), (self.colluding.is_some(), "colluding servers")]
             .into_iter()
@@ -74,7 +75,7 @@ impl Wish {
             .collect()
     }
 
-    /// What is said of tree, buckets and stash, in words: what a scheme without them does not take.
+    /// The names of the settings for trees, buckets and stash, which schemes without them refuse.
     pub(super) fn of_trees(&self) -> Vec<&'static str> {
         [
             (self.slots.is_some(), "slots of a bucket (Z)"),

@@ -1,0 +1,58 @@
+//! Checks of all of a durable array's storage, and what is left of damaged storage.
+
+use super::{Recoverability, Salvage};
+use crate::error::Error;
+
+/// An array that can read all of its storage.
+pub trait Audit {
+    /// Number of buckets that were ever written: those that [`check`](Self::check) and
+    /// [`salvage`](Self::salvage) read. Public, because it follows from the numbers of accesses and
+    /// evictions. The client counts them, so storage cannot pass off a written bucket as unwritten.
+    fn buckets_written(&self) -> u64;
+
+    /// Reads every written bucket, and checks that it holds the latest write and that no block is
+    /// missing. Passes the number of buckets read so far to `progress`. Returns the number of blocks
+    /// with contents.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) for the first difference.
+    fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error>;
+
+    /// Reads every written bucket, and passes each block with an authentic copy to `each`; of two
+    /// copies, the better one last. Passes what is damaged to `damaged`, and the number of buckets
+    /// read so far to `progress`. Changes nothing.
+    ///
+    /// # Errors
+    /// [`MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.
+    fn salvage(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]),
+        damaged: &mut dyn FnMut(&Error),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Salvage, Error>;
+
+    /// What a salvage found of a block.
+    fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
+        salvage.recoverability(address)
+    }
+
+    /// Checks that storage is ready for accesses, so that an opening fails rather than the first
+    /// access. Changes nothing.
+    ///
+    /// # Errors
+    /// Any that the first access would meet before it shows anything.
+    fn check_storage(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Checks for a storage rollback that the records alone would not reveal. Storage may be open
+    /// read-only; changes nothing. Ignores other faults of storage.
+    ///
+    /// # Errors
+    /// [`StoreRolledBack`](crate::ErrorKind::StoreRolledBack) if a part of storage was rolled back;
+    /// the error names it. [`Unreachable`](crate::StoreErrorKind::Unreachable) if a part that may
+    /// have newer records does not answer.
+    fn check_not_set_back(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}

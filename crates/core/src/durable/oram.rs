@@ -1,0 +1,219 @@
+//! Accesses to a durable array.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use rand_core::CryptoRng;
+
+use super::{AccessPlan, AnyStore, Contents, EncodedPlan, RangePolicy, Want, WrongServers};
+use crate::error::{Error, ErrorKind};
+use crate::scheme::{Op, WINDOW_ACCESSES_MAX};
+use crate::store::BucketStore;
+
+/// What never changes of an array. Public.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayFacts {
+    /// Number of blocks (N).
+    pub blocks: u64,
+    /// Bytes of a block.
+    pub block_bytes: usize,
+    /// Buckets in storage.
+    pub buckets_in_storage: u64,
+    /// The most accesses that can be planned together, whatever positions they need.
+    pub window_accesses_max: usize,
+    /// Levels of positions that are not on the client: the most accesses that one access may need
+    /// before it. 0 if all positions are on the client.
+    pub position_levels: usize,
+    /// The classes of ranges, ascending from 0: aligned ranges of `2^class` blocks can be accessed
+    /// at once.
+    pub range_classes: Vec<u8>,
+    /// The ranges that a disk requests.
+    pub range_policy: RangePolicy,
+}
+
+impl ArrayFacts {
+    /// An array with all positions on the client, windows of [`WINDOW_ACCESSES_MAX`] accesses and
+    /// no ranges.
+    pub fn new(blocks: u64, block_bytes: usize, buckets_in_storage: u64) -> Self {
+        Self {
+            blocks,
+            block_bytes,
+            buckets_in_storage,
+            window_accesses_max: WINDOW_ACCESSES_MAX,
+            position_levels: 0,
+            range_classes: vec![0],
+            range_policy: RangePolicy::Classes,
+        }
+    }
+}
+
+/// What the client may still do before it must evict or checkpoint. Public.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headroom {
+    /// Accesses before one would overwrite what the last saved state needs. At 0, checkpoint first.
+    pub accesses: u64,
+    /// [Evictions](DurableOram::evict) before one would do so.
+    pub evictions: u64,
+    /// The stash is over its bound: an eviction must come before the next access.
+    pub must_evict: bool,
+}
+
+/// How full a stash is. Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StashFill {
+    /// Blocks in it.
+    pub blocks: u64,
+    /// With more, an eviction must come before the next access.
+    pub blocks_max: u64,
+}
+
+/// What a client needs positions for.
+#[derive(Clone, Debug)]
+pub enum PositionUse<'a> {
+    /// Accesses to these blocks.
+    Access(&'a [u64]),
+    /// Forgetting this range.
+    Forget(Range<u64>),
+}
+
+/// An array of blocks whose accesses are planned first and carried out later.
+pub trait DurableOram: Send {
+    /// What never changes of the array. Callers keep it.
+    fn facts(&self) -> ArrayFacts;
+
+    /// What the client may still do before it must evict or checkpoint.
+    ///
+    /// # Errors
+    /// [`MustReopen`](crate::ErrorKind::MustReopen).
+    fn headroom(&self) -> Result<Headroom, Error>;
+
+    /// Draws what the accesses `wanted` will show, in this order. They follow those of `planned`,
+    /// which are not carried out yet; all together must not exceed
+    /// [`window_accesses_max`](ArrayFacts::window_accesses_max). Changes and shows nothing.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end or
+    /// [positions are missing](Self::missing_positions). Also if the array has
+    /// [`position_levels`](ArrayFacts::position_levels) and `planned` is not empty, because planned
+    /// accesses may move positions.
+    fn plan(
+        &mut self,
+        wanted: &[Want],
+        planned: &[&AccessPlan],
+        coins: &mut dyn CryptoRng,
+    ) -> Result<AccessPlan, Error>;
+
+    /// Decodes a plan of the journal, for recovery.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if this scheme did not encode it.
+    fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error>;
+
+    /// The block of each access of a plan; `None` for an access to a position or a dummy.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if another scheme drew the plan.
+    fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error>;
+
+    /// Makes the accesses of a plan, with one operation for each. Those of a range count one by
+    /// one. Ignores the operation of an access to a position and of a dummy.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) before anything is touched, if the
+    /// [`headroom`](Self::headroom) is too small, operations and accesses do not match, or the plan
+    /// does not start from this state; and any error of storage.
+    fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error>;
+
+    /// Drops the contents of the blocks of a range; they read as zeros from now on. Shows nothing.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the range goes past the end or
+    /// [positions are missing](Self::missing_positions).
+    fn forget(&mut self, range: Range<u64>) -> Result<(), Error>;
+
+    /// The store.
+    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send);
+
+    /// Makes everything in storage durable.
+    ///
+    /// # Errors
+    /// [`MustReopen`](crate::ErrorKind::MustReopen), [`Store`](crate::ErrorKind::Store).
+    fn flush(&mut self) -> Result<(), Error>;
+
+    /// Ends the use of the array and returns its store.
+    fn into_store(self: Box<Self>) -> AnyStore;
+
+    /// Whether a block may have contents. Secret. A scheme that does not know answers yes.
+    fn may_hold_contents(&self) -> bool {
+        true
+    }
+
+    /// How full the stash is. Secret. `None` if the scheme has no stash or does not tell.
+    fn stash_fill(&self) -> Option<StashFill> {
+        None
+    }
+
+    /// The positions to fetch first, each once. More may be missing after they were fetched. Empty
+    /// if [`position_levels`](ArrayFacts::position_levels) is 0.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end.
+    fn missing_positions(&self, _usage: PositionUse<'_>) -> Result<Vec<u64>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Whether a position is on the client. Secret.
+    fn holds_position(&self, _position: u64) -> bool {
+        false
+    }
+
+    /// Announces to storage what a plan will read, so that storage can prefetch it. Plans are
+    /// announced in the order in which they are carried out. [`carry_out`](Self::carry_out)
+    /// announces a plan that was not announced before.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if another scheme drew the plan.
+    fn announce(&mut self, _plan: &AccessPlan) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Makes the next eviction ahead of time, so that the stash shrinks. Storage sees it.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the [`headroom`](Self::headroom) is
+    /// too small or the scheme has no stash; and any error of storage.
+    fn evict(&mut self) -> Result<(), Error> {
+        Err(Error::new(ErrorKind::InvalidRequest, "this scheme has no stash, and nothing to evict"))
+    }
+
+    /// Applies `op` to a block on the client, if the client finds it by its address. Returns
+    /// whether it did. Shows nothing; from the access that does not happen storage learns what
+    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve) says.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest),
+    /// [`MustReopen`](crate::ErrorKind::MustReopen).
+    fn serve_on_client(&mut self, _address: u64, _op: &mut Op<'_>) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Fills an unused array with `contents` without accesses, if the scheme can. Returns whether
+    /// it did, which is public. The contents are durable when the array is flushed and its state
+    /// saved.
+    ///
+    /// # Errors
+    /// Errors of `contents` and of storage. The array is useless then.
+    fn load(
+        &mut self,
+        _contents: &mut dyn Contents,
+        _coins: &mut dyn CryptoRng,
+    ) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Sets the list of servers that have answered wrong. A scheme on servers lets none of them
+    /// deal, and adds a server that it finds to the list before it would use the server's answer.
+    fn keep_wrong_servers(&mut self, _list: Box<dyn WrongServers>) {}
+}
