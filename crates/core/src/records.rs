@@ -8,7 +8,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::error::{StoreError, StoreErrorKind};
+use crate::error::{Error, StoreError, StoreErrorKind, check_sound};
 use crate::geometry::BucketId;
 use crate::pieces::{Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use crate::store::BucketStore;
@@ -53,41 +53,113 @@ impl RecordPlace {
     }
 }
 
-/// Reads records, in one trip. `each` gets the index of a place and a value that its record may
-/// have. A record never written is zeros. The caller takes the newest value that authenticates:
-/// share servers that were away show older ones.
-///
-/// # Errors
-/// Those of [`BucketStore::read_candidates`].
-pub fn read(
-    store: &mut (impl BucketStore + ?Sized),
-    places: &[RecordPlace],
-    each: &mut dyn FnMut(usize, &[u8]),
-) -> Result<(), StoreError> {
-    let pieces: Vec<_> = places.iter().map(|place| place.piece()).collect();
-    store.read_candidates(&pieces, each)
+/// Storage of records: every [`BucketStore`], and the [`Records`] of an array.
+pub trait RecordStore {
+    /// Whether `tree` holds a pair of records of `record_bytes` bytes.
+    fn has_pair(&self, tree: TreeId, record_bytes: usize) -> bool;
+
+    /// Reads records, in one trip. `each` gets the index of a place and a value that its record may
+    /// have. A record never written is zeros. The caller takes the newest value that authenticates:
+    /// share servers that were away show older ones.
+    ///
+    /// # Errors
+    /// Those of [`BucketStore::read_candidates`].
+    fn read_records(
+        &mut self,
+        places: &[RecordPlace],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError>;
+
+    /// Writes a record to each of `places`, in one trip. Durable with the next flush.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::Refused`] if the record is too large or a tree holds no pairs of records of
+    /// this length; and those of [`BucketStore::write`].
+    fn write_records(&mut self, places: &[RecordPlace], record: &[u8]) -> Result<(), StoreError>;
+
+    /// Makes everything in storage durable.
+    ///
+    /// # Errors
+    /// Those of [`BucketStore::flush`].
+    fn flush_records(&mut self) -> Result<(), StoreError>;
 }
 
-/// Writes a record to each of `places`, in one trip. Durable with the next flush.
-///
-/// # Errors
-/// [`StoreErrorKind::Refused`] when it is too large, or a tree does not hold pairs of records of this length; and
-/// those of [`BucketStore::write`].
-pub fn write(
-    store: &mut (impl BucketStore + ?Sized),
-    places: &[RecordPlace],
-    record: &[u8],
-) -> Result<(), StoreError> {
-    let shape = pair_shape(record.len());
-    let is_of_records = |place: &RecordPlace| store.shape(place.tree) == Some(&shape);
-    if record.len() > RECORD_BYTES_MAX || !places.iter().all(is_of_records) {
-        let message =
-            "the store has no place for records of this length: it was made for something else";
-        return Err(StoreError::new(StoreErrorKind::Refused, message));
+impl<S: BucketStore + ?Sized> RecordStore for S {
+    fn has_pair(&self, tree: TreeId, record_bytes: usize) -> bool {
+        self.shape(tree) == Some(&pair_shape(record_bytes))
     }
-    let pieces: Vec<_> = places.iter().map(|place| place.piece()).collect();
-    let spans = vec![Span { start: 0, bytes: record.len() }; pieces.len()];
-    store.write(&pieces, &mut |blanks| blanks.put_unsealed(Frames::new(record, &spans)))
+
+    fn read_records(
+        &mut self,
+        places: &[RecordPlace],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        let pieces: Vec<_> = places.iter().map(|place| place.piece()).collect();
+        self.read_candidates(&pieces, each)
+    }
+
+    fn write_records(&mut self, places: &[RecordPlace], record: &[u8]) -> Result<(), StoreError> {
+        let is_of_records = |place: &RecordPlace| self.has_pair(place.tree, record.len());
+        if record.len() > RECORD_BYTES_MAX || !places.iter().all(is_of_records) {
+            let message =
+                "the store has no place for records of this length: it was made for something else";
+            return Err(StoreError::new(StoreErrorKind::Refused, message));
+        }
+        let pieces: Vec<_> = places.iter().map(|place| place.piece()).collect();
+        let spans = vec![Span { start: 0, bytes: record.len() }; pieces.len()];
+        self.write(&pieces, &mut |blanks| blanks.put_unsealed(Frames::new(record, &spans)))
+    }
+
+    fn flush_records(&mut self) -> Result<(), StoreError> {
+        self.flush()
+    }
+}
+
+/// The records beside the blocks of an array, in the array's own store. A flush that fails breaks
+/// the array.
+pub struct Records<'a> {
+    store: &'a mut dyn RecordStore,
+    is_broken: &'a mut bool,
+}
+
+impl<'a> Records<'a> {
+    /// The records in the store of an array, which is broken if `is_broken`.
+    pub fn new(store: &'a mut dyn RecordStore, is_broken: &'a mut bool) -> Self {
+        Self { store, is_broken }
+    }
+
+    /// Makes everything in storage durable, blocks too.
+    ///
+    /// # Errors
+    /// [`MustReopen`](crate::ErrorKind::MustReopen), [`Store`](crate::ErrorKind::Store).
+    pub fn flush(&mut self) -> Result<(), Error> {
+        check_sound(*self.is_broken)?;
+        Ok(self.flush_records()?)
+    }
+}
+
+impl RecordStore for Records<'_> {
+    fn has_pair(&self, tree: TreeId, record_bytes: usize) -> bool {
+        self.store.has_pair(tree, record_bytes)
+    }
+
+    fn read_records(
+        &mut self,
+        places: &[RecordPlace],
+        each: &mut dyn FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        self.store.read_records(places, each)
+    }
+
+    fn write_records(&mut self, places: &[RecordPlace], record: &[u8]) -> Result<(), StoreError> {
+        self.store.write_records(places, record)
+    }
+
+    fn flush_records(&mut self) -> Result<(), StoreError> {
+        let flushed = self.store.flush_records();
+        *self.is_broken |= flushed.is_err();
+        flushed
+    }
 }
 
 #[cfg(test)]
@@ -103,11 +175,11 @@ mod tests {
         let shapes = [pair_shape(10), blocks, pair_shape(RECORD_BYTES_MAX + 1)];
         let mut store = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
         let place = |tree, index| RecordPlace { tree: TreeId(tree), index };
-        write(&mut store, &[place(0, 1)], b"0123456789").unwrap();
+        store.write_records(&[place(0, 1)], b"0123456789").unwrap();
         let mut found = Vec::new();
         let mut take = |i, value: &[u8]| found.push((i, value.to_vec()));
-        read(&mut store, &[place(0, 0), place(0, 1)], &mut take).unwrap();
-        read(&mut store, &[place(0, 0)], &mut take).unwrap();
+        store.read_records(&[place(0, 0), place(0, 1)], &mut take).unwrap();
+        store.read_records(&[place(0, 0)], &mut take).unwrap();
         assert_eq!(found, [(0, vec![0; 10]), (1, b"0123456789".to_vec()), (0, vec![0; 10])]);
         for (places, bytes) in [
             (vec![place(0, 0)], 9),
@@ -116,10 +188,10 @@ mod tests {
             (vec![place(2, 0)], RECORD_BYTES_MAX + 1),
             (vec![place(3, 0)], 10),
         ] {
-            let refused = write(&mut store, &places, &vec![7; bytes]).unwrap_err();
+            let refused = store.write_records(&places, &vec![7; bytes]).unwrap_err();
             assert_eq!(refused.kind(), StoreErrorKind::Refused, "{places:?}");
         }
         let is_untouched = |_, value: &[u8]| assert_eq!(value, [0; 10]);
-        read(&mut store, &[place(0, 0)], &mut { is_untouched }).unwrap();
+        store.read_records(&[place(0, 0)], &mut { is_untouched }).unwrap();
     }
 }

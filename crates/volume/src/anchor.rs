@@ -5,8 +5,8 @@
 //! history it is therefore the latest checkpoint or the one before it, whatever crashed when; or the
 //! one that an opening [announced](crate::announced).
 
-use oblivio_core::records::{self, RecordPlace};
-use oblivio_core::store::{BucketStore, TreeId, TreeShape};
+use oblivio_core::records::{self, RecordPlace, RecordStore};
+use oblivio_core::store::{TreeId, TreeShape};
 use ring::hmac;
 use zeroize::Zeroizing;
 
@@ -58,17 +58,17 @@ fn place(index: u64) -> RecordPlace {
 
 /// Writes an anchor. Durable with the next flush.
 pub(crate) fn write(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
     checkpoint: &CheckpointName,
 ) -> Result<(), VolumeError> {
     let place = place(checkpoint.number % records::PAIR);
-    Ok(records::write(store, &[place], &key.bytes(checkpoint))?)
+    Ok(store.write_records(&[place], &key.bytes(checkpoint))?)
 }
 
 /// The latest anchor that storage shows.
 pub(crate) fn read(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<Option<CheckpointName>, VolumeError> {
     Ok(look(store, key)?.0)
@@ -77,7 +77,7 @@ pub(crate) fn read(
 /// The same, and the number of places that hold no anchor but other bytes: a crash may have torn
 /// one.
 pub(crate) fn look(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<(Option<CheckpointName>, usize), VolumeError> {
     let found = read_places(store, key)?;
@@ -87,7 +87,7 @@ pub(crate) fn look(
 
 /// The newest authentic anchor of each place that has one, as a record.
 pub(crate) fn authentic_records(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<Vec<(RecordPlace, Vec<u8>)>, VolumeError> {
     let found = (0..).zip(read_places(store, key)?);
@@ -114,11 +114,11 @@ struct Found {
 }
 
 fn read_places(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
 ) -> Result<[Found; records::PAIR as usize], VolumeError> {
     let mut found: [Found; records::PAIR as usize] = Default::default();
-    records::read(store, &[place(0), place(1)], &mut |i, value| {
+    store.read_records(&[place(0), place(1)], &mut |i, value| {
         let Some(found) = found.get_mut(i) else { return };
         found.is_written |= value.iter().any(|byte| *byte != 0);
         let newest = found.newest.take().into_iter().chain(key.read(value));

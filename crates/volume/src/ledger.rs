@@ -319,7 +319,7 @@ impl Ledger {
     /// uses the volume.
     fn check_fence(&self, array: &mut dyn Durable) -> Result<(), VolumeError> {
         let latest = self.checkpoint;
-        match anchor::read(array.store_mut(), &self.keys.anchor)? {
+        match anchor::read(&mut array.records(), &self.keys.anchor)? {
             Some(shown) if shown != latest && shown.number >= latest.number => {
                 Err(VolumeError::new(
                     VolumeErrorKind::Locked,
@@ -362,7 +362,7 @@ fn write_anchor(
     checkpoint: &CheckpointName,
     array: &mut dyn Durable,
 ) -> Result<(), VolumeError> {
-    anchor::write(array.store_mut(), key, checkpoint)?;
+    anchor::write(&mut array.records(), key, checkpoint)?;
     Ok(array.flush()?)
 }
 

@@ -30,7 +30,7 @@
 //!
 //! So no crash locks the owner out, and what was acknowledged is never undone.
 
-use oblivio_core::BucketStore;
+use oblivio_core::records::RecordStore;
 use ring::hmac;
 
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -65,7 +65,7 @@ pub(crate) fn check(dir: &dyn StateDir, owner: &Unlocked) -> Result<(), VolumeEr
 /// Makes the superblock that storage shows the one that counts: in all copies, and in the client's
 /// directory. Says how many copies were damaged.
 pub(crate) fn adopt(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     dir: &mut dyn StateDir,
     owner: &Unlocked,
 ) -> Result<usize, VolumeError> {
@@ -87,7 +87,7 @@ pub(crate) fn adopt(
 /// # Errors
 /// Those of [`check`].
 pub(crate) fn damaged_copies(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     dir: &dyn StateDir,
     owner: &Unlocked,
 ) -> Result<usize, VolumeError> {

@@ -1,7 +1,6 @@
 //! The records of a volume, for a server that has none.
 
-use oblivio_core::BucketStore;
-use oblivio_core::records::RecordPlace;
+use oblivio_core::records::{RecordPlace, RecordStore};
 
 use crate::anchor;
 use crate::error::{VolumeError, VolumeErrorKind};
@@ -18,7 +17,7 @@ use crate::superblock::{Unlocked, copies};
 /// When storage fails. [`Tampered`](VolumeErrorKind::Tampered) if it shows no superblock of this
 /// owner or no anchor.
 pub fn authentic_records(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     owner: &Unlocked,
 ) -> Result<Vec<(RecordPlace, Vec<u8>)>, VolumeError> {
     let keys = LedgerKeys::new(&owner.volume_key);

@@ -9,8 +9,8 @@ use rand_core::CryptoRng;
 
 use super::{AccessPlan, AnyStore, Contents, EncodedPlan, RangePolicy, Want, WrongServers};
 use crate::error::{Error, ErrorKind};
+use crate::records::Records;
 use crate::scheme::{Op, WINDOW_ACCESSES_MAX};
-use crate::store::BucketStore;
 
 /// What never changes of an array. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,17 +133,20 @@ pub trait DurableOram: Send {
     /// [positions are missing](Self::missing_positions).
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error>;
 
-    /// The store.
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send);
+    /// The records beside the blocks, such as anchors and superblocks. No other tree of the store
+    /// can be read or written through them.
+    fn records(&mut self) -> Records<'_>;
+
+    /// Ends the use of the array and returns its store.
+    fn into_store(self: Box<Self>) -> AnyStore;
 
     /// Makes everything in storage durable.
     ///
     /// # Errors
     /// [`MustReopen`](crate::ErrorKind::MustReopen), [`Store`](crate::ErrorKind::Store).
-    fn flush(&mut self) -> Result<(), Error>;
-
-    /// Ends the use of the array and returns its store.
-    fn into_store(self: Box<Self>) -> AnyStore;
+    fn flush(&mut self) -> Result<(), Error> {
+        self.records().flush()
+    }
 
     /// Whether a block may have contents. Secret. A scheme that does not know answers yes.
     fn may_hold_contents(&self) -> bool {

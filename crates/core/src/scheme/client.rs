@@ -47,6 +47,11 @@ impl Client {
         })
     }
 
+    /// Whether the client is broken.
+    pub(super) fn is_broken_mut(&mut self) -> &mut bool {
+        &mut self.broken
+    }
+
     /// Refuses to go on with a broken client.
     pub(super) fn check_sound(&self) -> Result<(), Error> {
         check_sound(self.broken)
@@ -101,11 +106,6 @@ impl Client {
 
     pub(super) fn end(&mut self) {
         self.broken = false;
-    }
-
-    /// Something failed that leaves the client broken.
-    pub(super) fn break_off(&mut self) {
-        self.broken = true;
     }
 
     /// Steps 3 and 4 of an access: maps the block to its new leaf and applies `op`.

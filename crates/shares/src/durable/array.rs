@@ -10,9 +10,9 @@ use oblivio_core::durable::{
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
+use oblivio_core::records::Records;
 use oblivio_core::scheme::{Op, RollbackProbe, WINDOW_ACCESSES_MAX};
 use oblivio_core::seal::BlockSealer;
-use oblivio_core::store::BucketStore;
 use oblivio_core::{Error, Leaf, MasterKey};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -167,17 +167,8 @@ impl DurableOram for ShareArray {
         Ok(())
     }
 
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut *self.store
-    }
-
-    /// Servers answer when it is durable: what is left are records beside the blocks.
-    fn flush(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.broken = true;
-        self.store.flush()?;
-        self.broken = false;
-        Ok(())
+    fn records(&mut self) -> Records<'_> {
+        Records::new(&mut self.store, &mut self.broken)
     }
 
     fn into_store(self: Box<Self>) -> AnyStore {

@@ -1,7 +1,7 @@
 //! One server made anew: what the others hold is put there again.
 
 use oblivio_core::error::join_failures;
-use oblivio_core::records::{self, RecordPlace};
+use oblivio_core::records::{RecordPlace, RecordStore};
 use oblivio_core::store::BucketStore;
 
 use super::opening::{Failures, at_once, check, check_has_volume, names};
@@ -113,7 +113,7 @@ impl SharedStore {
         let shapes = self.shapes.clone();
         self.servers[server].be_made_anew(&shapes)?;
         let mut write = |(place, bytes): &(RecordPlace, Vec<u8>)| {
-            self.servers[server].answer(|store| records::write(store, &[*place], bytes))
+            self.servers[server].answer(|store| store.write_records(&[*place], bytes))
         };
         let written = records.iter().try_for_each(&mut write);
         written.and_then(|()| self.servers[server].answer(|store| store.flush())).map_err(|cause| {

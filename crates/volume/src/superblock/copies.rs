@@ -9,8 +9,7 @@
 
 use std::cmp::Reverse;
 
-use oblivio_core::BucketStore;
-use oblivio_core::records::{self, RecordPlace};
+use oblivio_core::records::{self, RecordPlace, RecordStore};
 use oblivio_core::store::{TreeId, TreeShape};
 
 use super::error::{SuperblockError, SuperblockErrorKind};
@@ -44,7 +43,7 @@ pub struct Copies {
 }
 
 /// Reads all copies, each in a round trip of its own: where one cannot be read, others can.
-pub fn read_copies(store: &mut (impl BucketStore + ?Sized)) -> Copies {
+pub fn read_copies(store: &mut (impl RecordStore + ?Sized)) -> Copies {
     let mut sound: Vec<(Vec<u8>, LockedSuperblock)> = Vec::new();
     let mut others = Vec::new();
     let found = std::array::from_fn(|copy| {
@@ -238,7 +237,7 @@ impl Copies {
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
 pub fn write_copies(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     let copies = read_copies(store);
@@ -254,7 +253,7 @@ pub fn write_copies(
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
 pub fn settle(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     let copies = read_copies(store);
@@ -266,7 +265,7 @@ pub fn settle(
 /// Writes the pairs in the order that `rank` gives them, and each is durable before the next is
 /// touched.
 fn write_pairs(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
     rank: impl Fn(usize) -> usize,
 ) -> Result<(), SuperblockError> {
@@ -287,7 +286,7 @@ fn write_pairs(
 /// # Errors
 /// [`SuperblockErrorKind::Store`]. Good copies are still good then.
 pub fn repair(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
 ) -> Result<usize, SuperblockError> {
     let copies = read_copies(store);
@@ -311,13 +310,13 @@ pub(crate) fn places() -> impl Iterator<Item = RecordPlace> {
 
 /// Reads the values that a copy may have.
 fn read(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     copy: usize,
     each: &mut dyn FnMut(&[u8]),
 ) -> Result<(), SuperblockError> {
     check_shape(store)?;
     let mut is_one = true;
-    records::read(store, &[place(copy)], &mut |i, bytes| match i {
+    store.read_records(&[place(copy)], &mut |i, bytes| match i {
         0 => each(bytes),
         _ => is_one = false,
     })?;
@@ -334,14 +333,14 @@ fn not_one() -> SuperblockError {
 
 /// Writes some copies and returns when they are durable.
 fn write(
-    store: &mut (impl BucketStore + ?Sized),
+    store: &mut (impl RecordStore + ?Sized),
     copies: impl Iterator<Item = usize>,
     superblock: &Superblock,
 ) -> Result<(), SuperblockError> {
     check_shape(store)?;
     let places: Vec<_> = copies.map(place).collect();
-    records::write(store, &places, &superblock.encode()[..])?;
-    Ok(store.flush()?)
+    store.write_records(&places, &superblock.encode()[..])?;
+    Ok(store.flush_records()?)
 }
 
 fn place(copy: usize) -> RecordPlace {
@@ -349,9 +348,8 @@ fn place(copy: usize) -> RecordPlace {
     RecordPlace { tree: PAIRS[pair], index: index as u64 }
 }
 
-fn check_shape(store: &(impl BucketStore + ?Sized)) -> Result<(), SuperblockError> {
-    let shape = shape();
-    if PAIRS.iter().all(|tree| store.shape(*tree) == Some(&shape)) {
+fn check_shape(store: &(impl RecordStore + ?Sized)) -> Result<(), SuperblockError> {
+    if PAIRS.iter().all(|tree| store.has_pair(*tree, SUPERBLOCK_BYTES)) {
         Ok(())
     } else {
         Err(SuperblockError::new(

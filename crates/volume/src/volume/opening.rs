@@ -107,7 +107,7 @@ impl Volume {
         }
         // No crash leaves a volume whose client does not know its superblock.
         newest::record(&mut *volume.ledger.dir, owner)?;
-        superblock::copies::write_copies(volume.live.array.store_mut(), superblock)?;
+        superblock::copies::write_copies(&mut volume.live.array.records(), superblock)?;
         Ok(volume)
     }
 
@@ -226,7 +226,7 @@ impl Volume {
         });
         repeated.inspect_err(|error| tampering::note(&mut *dir, error))?;
         live.array.flush()?;
-        recovery.superblocks_mended = newest::adopt(live.array.store_mut(), &mut *dir, owner)?;
+        recovery.superblocks_mended = newest::adopt(&mut live.array.records(), &mut *dir, owner)?;
         let last = Last { generation, shown: announced };
         let opening = opening(superblock, &options, history.head.may_lose_moves);
         let mut ledger = Ledger::resume(dir, keys, opening, last, &mut live)?;

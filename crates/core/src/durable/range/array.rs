@@ -18,9 +18,9 @@ use crate::durable::{
 };
 use crate::error::{Error, check_sound};
 use crate::geometry::Leaf;
+use crate::records::Records;
 use crate::scheme::{Op, RollbackProbe};
 use crate::stash::Entry;
-use crate::store::BucketStore;
 
 impl DurableOram for RangeArray {
     fn facts(&self) -> ArrayFacts {
@@ -111,16 +111,8 @@ impl DurableOram for RangeArray {
         Ok(())
     }
 
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut *self.store
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.broken = true;
-        self.store.flush()?;
-        self.broken = false;
-        Ok(())
+    fn records(&mut self) -> Records<'_> {
+        Records::new(&mut self.store, &mut self.broken)
     }
 
     fn into_store(self: Box<Self>) -> AnyStore {

@@ -13,8 +13,8 @@ use crate::durable::{
     PositionUse, Recoverability, Salvage, Save, Snapshot, StashFill, Want,
 };
 use crate::error::{Error, ErrorKind};
+use crate::records::Records;
 use crate::scheme::{Move, Op, RollbackProbe};
-use crate::store::BucketStore;
 
 impl DurableOram for RotatingOram<AnyStore, ()> {
     fn facts(&self) -> ArrayFacts {
@@ -87,12 +87,8 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
         self.forget(range)
     }
 
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut **self.backend.store_mut()
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.backend.flush()
+    fn records(&mut self) -> Records<'_> {
+        self.backend.records()
     }
 
     fn into_store(self: Box<Self>) -> AnyStore {

@@ -16,6 +16,7 @@ use crate::durable::{
 };
 use crate::error::{Error, ErrorKind, check_sound};
 use crate::front::check_request;
+use crate::records::Records;
 use crate::scheme::{Op, RollbackProbe};
 use crate::store::BucketStore;
 
@@ -80,16 +81,8 @@ impl DurableOram for ScanArray {
         Ok(())
     }
 
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut *self.store
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.broken = true;
-        self.store.flush()?;
-        self.broken = false;
-        Ok(())
+    fn records(&mut self) -> Records<'_> {
+        Records::new(&mut self.store, &mut self.broken)
     }
 
     fn into_store(self: Box<Self>) -> AnyStore {

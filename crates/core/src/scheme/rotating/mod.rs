@@ -38,6 +38,7 @@ use super::{Op, RawConfig, TreeConfig};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::{Leaf, reverse_lexicographic};
 use crate::posmap::LivePosMap;
+use crate::records::Records;
 use crate::seal::{EraSealer, counter};
 use crate::stash::{Entry, StashView};
 use crate::store::BucketStore;
@@ -246,17 +247,17 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.evictions + due / u64::from(self.evict_period) + background
     }
 
+    /// The records beside the blocks. Their flush makes the blocks durable, too.
+    pub fn records(&mut self) -> Records<'_> {
+        Records::new(&mut self.store, self.client.is_broken_mut())
+    }
+
     /// Makes everything in storage durable.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`], [`ErrorKind::Store`].
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.client.check_sound()?;
-        let flushed = self.store.flush();
-        if flushed.is_err() {
-            self.client.break_off();
-        }
-        Ok(flushed?)
+        self.records().flush()
     }
 
     /// Whether a window of accesses can be begun now: see

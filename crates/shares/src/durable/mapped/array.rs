@@ -10,9 +10,9 @@ use oblivio_core::durable::{
 use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
+use oblivio_core::records::Records;
 use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::seal::BlockSealer;
-use oblivio_core::store::BucketStore;
 use oblivio_core::{Error, MasterKey};
 use rand_core::CryptoRng;
 
@@ -177,17 +177,8 @@ impl DurableOram for MappedArray {
         Ok(())
     }
 
-    fn store_mut(&mut self) -> &mut (dyn BucketStore + Send) {
-        &mut *self.store
-    }
-
-    /// Servers answer when it is durable: what is left are records beside the blocks.
-    fn flush(&mut self) -> Result<(), Error> {
-        check_sound(self.broken)?;
-        self.broken = true;
-        self.store.flush()?;
-        self.broken = false;
-        Ok(())
+    fn records(&mut self) -> Records<'_> {
+        Records::new(&mut self.store, &mut self.broken)
     }
 
     fn into_store(self: Box<Self>) -> AnyStore {
