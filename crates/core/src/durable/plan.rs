@@ -69,12 +69,40 @@ pub struct AccessPlan {
     encoded: EncodedPlan,
     /// A `Zeroizing<Vec<T>>` with the scheme's type of steps.
     steps: Box<dyn Any + Send>,
+    starts_at: Option<u64>,
 }
 
 impl AccessPlan {
     /// A plan of `steps`, which the scheme has encoded as `encoded`.
     pub fn new<T: Zeroize + Send + 'static>(encoded: EncodedPlan, steps: Vec<T>) -> Self {
-        Self { encoded, steps: Box::new(Zeroizing::new(steps)) }
+        Self { encoded, steps: Box::new(Zeroizing::new(steps)), starts_at: None }
+    }
+
+    /// The same plan, checked by the array that drew it, which will have counted `accesses` accesses
+    /// when the plan is carried out.
+    #[must_use]
+    pub fn starting_at(self, accesses: u64) -> Self {
+        Self { starts_at: Some(accesses), ..self }
+    }
+
+    /// Whether the array that drew the plan has checked it, so that only the start has to match.
+    /// `accesses` is the array's count now. A decoded plan is not checked.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the plan does not start from this state.
+    pub fn is_checked(&self, accesses: u64) -> Result<bool, Error> {
+        match self.starts_at {
+            Some(start) if start != accesses => Err(Error::new(
+                ErrorKind::InvalidRequest,
+                "the plan does not start from this state: carry plans out in order, each once",
+            )),
+            start => Ok(start.is_some()),
+        }
+    }
+
+    /// The number of accesses of several plans.
+    pub(crate) fn accesses_of(plans: &[&Self]) -> u64 {
+        plans.iter().map(|plan| plan.accesses() as u64).sum()
     }
 
     /// The number of accesses.

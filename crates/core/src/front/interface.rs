@@ -293,10 +293,19 @@ pub fn check_request(
         // The address itself stays out of the message: messages may be logged.
         return invalid(format!("the address is past the end: there are {capacity} blocks"));
     }
+    check_buffer(op, block_bytes)
+}
+
+/// Refuses an operation whose buffer has another length than a block.
+///
+/// # Errors
+/// [`InvalidRequest`](ErrorKind::InvalidRequest).
+pub(crate) fn check_buffer(op: &Op<'_>, block_bytes: usize) -> Result<(), Error> {
     match op.buffer_bytes() {
-        Some(bytes) if bytes != block_bytes => {
-            invalid(format!("the buffer has {bytes} bytes, a block has {block_bytes}"))
-        }
+        Some(bytes) if bytes != block_bytes => Err(Error::new(
+            ErrorKind::InvalidRequest,
+            format!("the buffer has {bytes} bytes, a block has {block_bytes}"),
+        )),
         _ => Ok(()),
     }
 }

@@ -22,7 +22,7 @@ pub use counters::{Counters, FrontTally};
 pub use flat::{FlatOram, PathOram, RawOram};
 pub use hits::HitPolicy;
 pub use interface::{Access, Front, Oram, Placement, VisitedBlock, check_request};
-pub(crate) use interface::{check_requests, visit_tree};
+pub(crate) use interface::{check_buffer, check_requests, visit_tree};
 pub use recursion::{
     FreecursiveConfig, FreecursiveOram, Integrity, RecursiveConfig, RecursiveOram,
 };

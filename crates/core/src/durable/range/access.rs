@@ -14,7 +14,7 @@ use super::state::Head;
 use super::sub_oram::SubOram;
 use crate::durable::{AnyStore, Bits};
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::front::check_request;
+use crate::front::{check_buffer, check_request};
 use crate::geometry::{BucketId, Geometry, Leaf};
 use crate::pieces::TreeId;
 use crate::scheme::{Op, Run};
@@ -78,6 +78,8 @@ pub(super) struct RangeArray {
     /// Blocks that were accessed since the last eviction. Public.
     pub(super) blocks_since_eviction: u32,
     announced: Announced,
+    /// Blocks accessed since the array was created or restored. Public.
+    pub(super) accesses: u64,
     /// Something failed half way.
     pub(super) broken: bool,
     pub(super) store: AnyStore,
@@ -115,6 +117,7 @@ impl RangeArray {
             kept_evictions: evictions,
             blocks_since_eviction,
             announced: Announced::default(),
+            accesses: 0,
             broken: false,
             store,
             geometry,
@@ -188,18 +191,26 @@ impl RangeArray {
         }
     }
 
-    /// Makes the accesses of `steps`, with an operation for each block of their ranges.
+    /// Makes the accesses of `steps`, with an operation for each block of their ranges. Checks the
+    /// steps unless `are_checked`.
     pub(super) fn carry_out_steps(
         &mut self,
         steps: &[Step],
         ops: &mut [Op<'_>],
+        are_checked: bool,
     ) -> Result<(), Error> {
         check_sound(self.broken)?;
-        self.check_steps(steps, ops)?;
+        self.check_count(steps, ops)?;
+        if are_checked {
+            self.check_buffers(steps, ops)?;
+        } else {
+            self.check_steps(steps, ops)?;
+        }
         self.broken = true;
         self.announce_steps(steps.get(self.announced.steps..).unwrap_or_default())?;
         self.announced.steps -= steps.len();
         self.announced.blocks -= ops.len();
+        self.accesses += ops.len() as u64;
         let mut rest = ops;
         for step in steps {
             let (now, later) = rest.split_at_mut(step.blocks());
@@ -210,7 +221,7 @@ impl RangeArray {
         Ok(())
     }
 
-    fn check_steps(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
+    fn check_count(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
         let blocks: usize = steps.iter().map(Step::blocks).sum();
         if blocks != ops.len() || blocks as u64 > self.params.window_accesses_max() {
             return Err(invalid("there are more or fewer accesses than operations, or too many"));
@@ -218,6 +229,22 @@ impl RangeArray {
         if blocks as u64 > self.accesses_left() {
             return Err(invalid("so many accesses would destroy the state to go back to"));
         }
+        Ok(())
+    }
+
+    fn check_buffers(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
+        let mut ops = ops.iter();
+        let block_bytes = self.params.block_bytes as usize;
+        steps.iter().try_for_each(|step| {
+            let mut ops = ops.by_ref().take(step.blocks());
+            match step.is_of_nothing() {
+                true => Ok(ops.for_each(drop)),
+                false => ops.try_for_each(|op| check_buffer(op, block_bytes)),
+            }
+        })
+    }
+
+    fn check_steps(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
         let mut moved = HashMap::new();
         let mut ops = ops.iter();
         for step in steps {

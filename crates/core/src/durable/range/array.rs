@@ -76,7 +76,8 @@ impl DurableOram for RangeArray {
             let from = before.unwrap_or_else(|| self.subs[at].positions.of_range(first >> class));
             steps.push(Step { class, first, from, to: fresh });
         }
-        Ok(plan_of(steps))
+        let start = self.accesses + AccessPlan::accesses_of(planned);
+        Ok(plan_of(steps).starting_at(start))
     }
 
     fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
@@ -93,7 +94,8 @@ impl DurableOram for RangeArray {
     }
 
     fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
-        self.carry_out_steps(plan.steps()?, ops)
+        let is_checked = plan.is_checked(self.accesses)?;
+        self.carry_out_steps(plan.steps()?, ops, is_checked)
     }
 
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {

@@ -46,11 +46,14 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
         if !planned.is_empty() && !self.has_flat_map() {
             return Err(invalid("what is planned may move positions"));
         }
-        for want in wanted {
+        for (i, want) in wanted.iter().enumerate() {
             match *want {
                 Want::Block(address) => check_address(self, address)?,
                 Want::Position(position) if !self.positions.is_position_map(position) => {
                     return Err(invalid("there is no such position"));
+                }
+                Want::Position(held) if self.is_on_client(held) || wanted[..i].contains(want) => {
+                    return Err(invalid("the position is on the client"));
                 }
                 Want::Range { .. } | Want::NoRange { .. } => {
                     return Err(invalid("this scheme has no ranges"));
@@ -62,9 +65,11 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
             Want::Block(address) | Want::Position(address) => Some(address),
             Want::Range { .. } | Want::NoRange { .. } | Want::Nothing => None,
         });
+        let start = self.accesses + AccessPlan::accesses_of(planned);
         let planned =
             planned.iter().map(|plan| plan.steps()).collect::<Result<Vec<_>, _>>()?.concat();
-        Ok(plan_of(self.positions.draw_moves(&planned, blocks, &mut coins)?))
+        let moves = self.positions.draw_moves(&planned, blocks, &mut coins)?;
+        Ok(plan_of(moves).starting_at(start))
     }
 
     fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
@@ -80,7 +85,10 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
     }
 
     fn carry_out(&mut self, plan: &AccessPlan, ops: &mut [Op<'_>]) -> Result<(), Error> {
-        self.carry_out(plan.steps()?, ops)
+        match plan.is_checked(self.accesses)? {
+            true => self.carry_out_checked(plan.steps()?, ops),
+            false => self.carry_out(plan.steps()?, ops),
+        }
     }
 
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {

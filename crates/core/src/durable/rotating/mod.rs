@@ -80,6 +80,8 @@ pub struct RotatingOram<S, R> {
     broken: bool,
     /// Accesses that were announced and not made yet. Public.
     announced: usize,
+    /// Accesses made since the ORAM was created or restored. Public.
+    accesses: u64,
 }
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
@@ -135,7 +137,15 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             backend = backend.noting_taken_slots()?;
         }
         let positions = Positions::new(config, table)?;
-        Ok(Self { backend, positions, config: config.clone(), coins, broken: false, announced: 0 })
+        Ok(Self {
+            backend,
+            positions,
+            config: config.clone(),
+            coins,
+            broken: false,
+            announced: 0,
+            accesses: 0,
+        })
     }
 
     /// Puts a block back where [`Self::client_blocks`] found it. Those of the position map come in

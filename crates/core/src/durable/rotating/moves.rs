@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::positions::Positions;
 use super::{RotatingOram, invalid};
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::front::check_request;
+use crate::front::{check_buffer, check_request};
 use crate::posmap::{HeldBlock, Mapping};
 use crate::scheme::{Move, Op, WINDOW_ACCESSES_MAX};
 use crate::store::BucketStore;
@@ -25,7 +25,32 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// match; [`ErrorKind::StashFull`] likewise. Any other error leaves the ORAM broken.
     pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
         check_sound(self.broken)?;
+        self.check_count(steps, ops)?;
         self.check_steps(steps, ops)?;
+        self.make(steps, ops)
+    }
+
+    /// Makes the accesses of `steps`, which this ORAM has drawn for its state as it is.
+    ///
+    /// # Errors
+    /// Those of [`Self::carry_out`].
+    pub(super) fn carry_out_checked(
+        &mut self,
+        steps: &[Move],
+        ops: &mut [Op<'_>],
+    ) -> Result<(), Error> {
+        check_sound(self.broken)?;
+        self.check_count(steps, ops)?;
+        let block_bytes = self.config.raw.tree.block_bytes;
+        for (step, op) in steps.iter().zip(&*ops) {
+            if !step.is_of_nothing() && !self.positions.is_position_map(step.address) {
+                check_buffer(op, block_bytes)?;
+            }
+        }
+        self.make(steps, ops)
+    }
+
+    fn make(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
         self.backend.check_room(steps.len())?;
         if let Positions::Nested(map) = &mut self.positions {
             steps.iter().for_each(|step| map.touch_parent(step.address));
@@ -33,6 +58,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         self.broken = true;
         self.announce(steps.get(self.announced..).unwrap_or_default());
         self.announced -= steps.len();
+        self.accesses += steps.len() as u64;
         for (step, op) in steps.iter().zip(ops) {
             self.carry_out_one(step, op)?;
         }
@@ -94,7 +120,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         Ok(())
     }
 
-    fn check_steps(&self, steps: &[Move], ops: &[Op<'_>]) -> Result<(), Error> {
+    fn check_count(&self, steps: &[Move], ops: &[Op<'_>]) -> Result<(), Error> {
         let refused = |message: String| Err(Error::new(ErrorKind::InvalidRequest, message));
         if steps.len() != ops.len() {
             return refused(format!("there are {} moves for {} accesses", steps.len(), ops.len()));
@@ -105,6 +131,10 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         if steps.len() as u64 > self.backend.accesses_left() {
             return Err(invalid("so many accesses would destroy the state to go back to"));
         }
+        Ok(())
+    }
+
+    fn check_steps(&self, steps: &[Move], ops: &[Op<'_>]) -> Result<(), Error> {
         let (capacity, block_bytes) = (self.config.data_blocks(), self.config.raw.tree.block_bytes);
         let geometry = &self.config().geometry;
         let mut moved = HashMap::new();

@@ -59,7 +59,7 @@ impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
             let fitting = self.backend.accesses_left().min(rest.len().min(window_max) as u64);
             let addresses: Vec<_> =
                 rest[..fitting as usize].iter().map(|request| request.address).collect();
-            let needed = self.needs(&addresses)?;
+            let needed = if self.has_flat_map() { Vec::new() } else { self.needs(&addresses)? };
             if !needed.is_empty() {
                 let steps = self.intend(&needed)?;
                 self.carry_out(&steps, &mut nothing_to_do(steps.len()))?;
@@ -68,7 +68,7 @@ impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
             let (now, later) = core::mem::take(&mut rest).split_at_mut(fitting as usize);
             let steps = self.intend(&addresses)?;
             let mut ops: Vec<_> = now.iter_mut().map(|request| request.op.reborrow()).collect();
-            self.carry_out(&steps, &mut ops)?;
+            self.carry_out_checked(&steps, &mut ops)?;
             rest = later;
         }
         Ok(())

@@ -15,7 +15,7 @@ use crate::durable::{
     Salvage, Save, Snapshot, Want,
 };
 use crate::error::{Error, ErrorKind, check_sound};
-use crate::front::check_request;
+use crate::front::{check_buffer, check_request};
 use crate::records::Records;
 use crate::scheme::{Op, RollbackProbe};
 use crate::store::BucketStore;
@@ -35,7 +35,7 @@ impl DurableOram for ScanArray {
     fn plan(
         &mut self,
         wanted: &[Want],
-        _: &[&AccessPlan],
+        planned: &[&AccessPlan],
         _: &mut dyn CryptoRng,
     ) -> Result<AccessPlan, Error> {
         let blocks = wanted.iter().map(|want| match *want {
@@ -44,7 +44,8 @@ impl DurableOram for ScanArray {
             Want::Block(_) | Want::Position(_) => Err(invalid("the address is past the end")),
             Want::Range { .. } | Want::NoRange { .. } => Err(invalid("this scheme has no ranges")),
         });
-        Ok(state::plan_of(blocks.collect::<Result<_, _>>()?))
+        let start = self.accesses + AccessPlan::accesses_of(planned);
+        Ok(state::plan_of(blocks.collect::<Result<_, _>>()?).starting_at(start))
     }
 
     fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
@@ -61,9 +62,13 @@ impl DurableOram for ScanArray {
         if blocks.len() != ops.len() || blocks.len() as u64 > self.accesses_left() {
             return Err(invalid("there are more or fewer accesses than operations, or than room"));
         }
+        let block_bytes = self.params.block_bytes as usize;
+        let is_checked = plan.is_checked(self.accesses)?;
         for (address, op) in blocks.iter().zip(&*ops) {
-            if let Some(address) = address {
-                check_request(*address, op, self.params.blocks, self.params.block_bytes as usize)?;
+            match address {
+                Some(_) if is_checked => check_buffer(op, block_bytes)?,
+                Some(address) => check_request(*address, op, self.params.blocks, block_bytes)?,
+                None => (),
             }
         }
         self.broken = true;

@@ -25,6 +25,8 @@ fn the_blocks_of_a_plan_are_those_that_were_wanted() {
         let last = [config.blocks() - 1];
         let missing = array.missing_positions(PositionUse::Access(&last)).unwrap();
         if let Some(position) = missing.first() {
+            let twice = array.plan(&[Want::Position(*position); 2], &[], &mut coins);
+            assert_eq!(twice.unwrap_err().kind(), ErrorKind::InvalidRequest, "{config:?}");
             wanted.push(Want::Position(*position));
             blocks.push(None);
         }
@@ -60,6 +62,34 @@ fn plans_start_where_those_before_them_end() {
         let [last_7, last_8] = &mut last;
         array.carry_out(&third, &mut [Op::Read(last_7), Op::Read(last_8)]).unwrap();
         assert_eq!((read, last), (one, [three, two]), "{config:?}");
+    }
+}
+
+/// A plan that was drawn is carried out once, in its turn; as the journal keeps it, too.
+#[test]
+fn plans_out_of_turn_are_refused_before_anything_is_touched() {
+    for config in configs() {
+        let (trees, store) = store(&*config);
+        let mut coins = StdRng::seed_from_u64(1);
+        let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
+        let first = plan(&mut *array, 7).unwrap();
+        array.carry_out(&first, &mut [Op::Write(&[1; BLOCK_BYTES])]).unwrap();
+        let before = sections(&*array);
+        let refused = array.carry_out(&first, &mut [Op::Write(&[2; BLOCK_BYTES])]).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
+        // Its block has moved; the trivial ORAM moves none.
+        let decoded = array.decode_plan(first.encoded()).unwrap();
+        if config.scheme() != "scan" {
+            let refused = array.carry_out(&decoded, &mut [Op::Write(&[2; BLOCK_BYTES])]);
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidRequest, "{config:?}");
+        }
+        let third = plan(&mut *array, 7).unwrap();
+        let short = array.carry_out(&third, &mut [Op::Write(&[3])]).unwrap_err();
+        assert_eq!(short.kind(), ErrorKind::InvalidRequest, "{config:?}");
+        assert!(sections(&*array) == before, "{config:?}");
+        let mut read = [0; BLOCK_BYTES];
+        array.carry_out(&third, &mut [Op::Read(&mut read)]).unwrap();
+        assert_eq!(read, [1; BLOCK_BYTES], "{config:?}");
     }
 }
 
