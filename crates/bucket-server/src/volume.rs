@@ -541,7 +541,7 @@ mod tests {
     use oblivio_core::store::{LevelShape, Part, TreeId};
     use oblivio_core::view::{Event, Operation, Recorder};
     use oblivio_store::OpenError;
-    use oblivio_testkit::WholeBuckets;
+    use oblivio_testkit::whole_buckets;
     use oblivio_wire::Answer;
     use oblivio_wire::message::DATA_BYTES;
     use tempfile::TempDir;
@@ -734,7 +734,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         drop(written(&folder));
         let volume = Volume::new(Box::new(Wrapped(place(&folder), |store| -> BoxedStore {
-            Box::new(WholeBuckets(store))
+            Box::new(whole_buckets(store))
         })));
         for refused in [
             volume.open_to_write(2, &Metrics::default()),

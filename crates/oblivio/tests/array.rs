@@ -4,11 +4,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use oblivio::oblivio_core::store::{
-    BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape,
-};
+use oblivio::oblivio_core::view::Operation;
 use oblivio::oblivio_core::{Access, MemoryStore, Op, StoreError, StoreErrorKind};
 use oblivio::{Array, ArrayOptions, ErrorKind, Positions, Scheme};
+use oblivio_testkit::{Call, Faulty, Rule};
 
 const CAPACITY: u64 = 500;
 const BYTES: usize = 64;
@@ -82,12 +81,6 @@ fn what_cannot_be_is_refused_where_it_is_said() {
     assert!(Array::in_memory(1, 16).is_ok());
 }
 
-/// Storage that gives back something else, from when it is told to, or nothing any more.
-struct Lying {
-    store: MemoryStore,
-    told: Arc<Mutex<Told>>,
-}
-
 /// What storage is told to do.
 #[derive(Default)]
 struct Told {
@@ -97,41 +90,31 @@ struct Told {
     lies: bool,
 }
 
-impl BucketStore for Lying {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.store.shape(tree)
-    }
+/// Storage that fails or lies as a test tells it to.
+type Lying = Faulty<MemoryStore, Obedient>;
 
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
+struct Obedient(Arc<Mutex<Told>>);
 
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.store.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        if let Some(kind) = self.told.lock().unwrap().fails {
-            return Err(StoreError::new(kind, "it does not answer"));
+impl Rule<MemoryStore> for Obedient {
+    fn handle(&mut self, store: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
+        let mut told = self.0.lock().unwrap();
+        match call.operation {
+            Operation::Read => {
+                if let Some(kind) = told.fails {
+                    return Err(StoreError::new(kind, "it does not answer"));
+                }
+                if told.lies {
+                    // A bit of every slot.
+                    store.contents_mut().iter_mut().step_by(16).for_each(|byte| *byte ^= 1);
+                }
+            }
+            Operation::Flush if told.fails_to_flush => {
+                return Err(StoreError::new(StoreErrorKind::Full, "there is no room"));
+            }
+            Operation::Flush => told.flushes += 1,
+            _ => {}
         }
-        if self.told.lock().unwrap().lies {
-            // A bit of every slot.
-            self.store.contents_mut().iter_mut().step_by(16).for_each(|byte| *byte ^= 1);
-        }
-        self.store.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.store.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        let mut told = self.told.lock().unwrap();
-        if told.fails_to_flush {
-            return Err(StoreError::new(StoreErrorKind::Full, "there is no room"));
-        }
-        told.flushes += 1;
-        self.store.flush()
+        call.forward(store)
     }
 }
 
@@ -142,7 +125,7 @@ fn lying(options: &ArrayOptions) -> (Array, Arc<Mutex<Told>>) {
     let mut array = options
         .on(|shape| {
             let store = MemoryStore::new(&[shape], MemoryStore::default_layout())?;
-            Ok(Lying { store, told: of_store })
+            Ok(Faulty::new(store, Obedient(of_store)))
         })
         .unwrap();
     for address in 0..CAPACITY {
@@ -224,7 +207,7 @@ fn the_store_is_handed_back_as_what_it_is_and_holds_nothing_in_clear() {
         array.read(42, &mut block).unwrap();
         assert_eq!(block, [1; BYTES], "asked for another store, it is as it was: {options:?}");
         let store: Lying = array.into_store().unwrap();
-        assert_eq!(store.told.lock().unwrap().flushes, 7);
+        assert_eq!(store.rule.0.lock().unwrap().flushes, 7);
         let contents = store.store.contents();
         assert!(contents.iter().any(|byte| *byte != 0), "{options:?}");
         assert!(!contents.windows(16).any(|part| part == [1; 16]), "{options:?}");

@@ -5,18 +5,18 @@
 //! - [`machine`]: what tests need of the machine.
 //! - [`memory_disk`]: a disk in memory, for tests of what serves disks.
 //! - [`example_params`]: parameters of a volume, for superblocks.
-//! - [`WholeBuckets`]: a store that can do no more than a store must.
+//! - [`Faulty`]: a store that fails, lies, waits or counts as a test says.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
 //! The tool `crash-suite`, a crate of its own, lets volumes die in that world at thousands of points.
 
 pub mod crash;
 mod example_params;
+mod faulty;
 pub mod machine;
 pub mod memory_disk;
 pub mod statistics;
-mod whole_buckets;
 pub mod workload;
 
 pub use example_params::{example_params, example_raw_params};
-pub use whole_buckets::WholeBuckets;
+pub use faulty::{Answer, AnyRule, Call, Faulty, Rule, WholeBuckets, whole_buckets};

@@ -7,13 +7,14 @@
 #![allow(clippy::print_stdout, reason = "the jitter is worth a look")]
 #![allow(clippy::disallowed_methods, reason = "this is about clocks")]
 
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::TreeId;
+use oblivio_core::view::Operation;
 use oblivio_testkit::crash::CrashStore;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
+use oblivio_testkit::{Call, Faulty};
 use oblivio_volume::device::{BlockDevice, DiskOp, Request};
 use oblivio_volume::{Disk, DiskOptions, Schedule};
 use rand::rngs::StdRng;
@@ -26,52 +27,9 @@ const RUN: Duration = Duration::from_millis(1500);
 /// The tree with the blocks.
 const DATA_TREE: TreeId = TreeId(2);
 
-/// Notes when trips begin.
-struct Timed {
-    store: CrashStore,
-    trips: Sender<Trip>,
-}
-
 struct Trip {
     begun: Instant,
     is_read: bool,
-}
-
-impl Timed {
-    fn note(&self, pieces: &[Piece], is_read: bool) {
-        if pieces.first().is_some_and(|piece| piece.tree == DATA_TREE) {
-            // Nobody listens any more once the run is over.
-            let _ = self.trips.send(Trip { begun: Instant::now(), is_read });
-        }
-    }
-}
-
-impl BucketStore for Timed {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.store.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.store.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.note(pieces, true);
-        self.store.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.note(pieces, false);
-        self.store.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.store.flush()
-    }
 }
 
 /// What an owner does all the time.
@@ -115,7 +73,16 @@ fn trips_begin_at_ticks_whoever_asks() {
         let made = setup.create(world.store(), world.dir(), StdRng::seed_from_u64(1)).unwrap();
         made.close().unwrap();
         let (trips, noted) = channel();
-        let store = Timed { store: world.store(), trips };
+        let note_trips = move |store: &mut CrashStore, call: &mut Call<'_>| {
+            let is_read = call.operation == Operation::Read;
+            let moves = is_read || call.operation == Operation::Write;
+            if moves && call.pieces.first().is_some_and(|piece| piece.tree == DATA_TREE) {
+                // The receiver is dropped at the end of the run.
+                let _ = trips.send(Trip { begun: Instant::now(), is_read });
+            }
+            call.forward(store)
+        };
+        let store = Faulty::new(world.store(), note_trips);
         let (volume, _) = setup.open(store, world.dir(), StdRng::seed_from_u64(2)).unwrap();
         while noted.try_recv().is_ok() {}
         let schedule = Schedule::new(PERIOD, ACCESSES).with_early_write_backs(true);

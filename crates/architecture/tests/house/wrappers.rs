@@ -8,9 +8,8 @@ use crate::workspace::source::{code, rust_files};
 /// The lint that makes sure of it.
 const DENIES: &str = "#[deny(clippy::missing_trait_methods)]";
 
-/// Stores that wrap no other one, and stores of unit tests.
-const BASE_STORES: [&str; 10] = [
-    "BadStore",
+/// Stores that wrap no other one.
+const BASE_STORES: [&str; 8] = [
     "CrashStore",
     "FileStore",
     "MemoryImageStore",
@@ -18,7 +17,6 @@ const BASE_STORES: [&str; 10] = [
     "Metered",
     "RemoteStore",
     "SharedStore",
-    "Short",
     "StripedStore",
 ];
 

@@ -2,10 +2,10 @@
 
 use oblivio_conformance::{check_durable_store, check_store};
 use oblivio_core::layout::LayoutKind;
-use oblivio_core::store::{
-    BucketStore, Capabilities, Fill, Frames, Part, Piece, TreeId, TreeShape, shapes_of,
-};
+use oblivio_core::store::{Part, Piece, TreeShape, shapes_of};
+use oblivio_core::view::Operation;
 use oblivio_core::{MemoryStore, StoreError};
+use oblivio_testkit::{Call, Faulty, Rule};
 
 use crate::memory;
 
@@ -31,68 +31,60 @@ enum Fault {
 }
 
 /// A store whose medium is a copy in memory.
-struct Volatile {
-    store: MemoryStore,
-    medium: Vec<u8>,
+type Volatile = Faulty<MemoryStore, Medium>;
+
+struct Medium {
+    flushed: Vec<u8>,
     before: Vec<u8>,
     flushes: u32,
     is_dirty: bool,
     fault: Fault,
 }
 
-impl Volatile {
-    fn create(shapes: &[TreeShape], fault: Fault) -> Self {
-        let store = memory(shapes, LayoutKind::Heap);
-        let medium = store.contents().to_vec();
-        Self { before: medium.clone(), medium, store, flushes: 0, is_dirty: false, fault }
-    }
+fn create(shapes: &[TreeShape], fault: Fault) -> Volatile {
+    let store = memory(shapes, LayoutKind::Heap);
+    let flushed = store.contents().to_vec();
+    let before = flushed.clone();
+    Faulty::new(store, Medium { flushed, before, flushes: 0, is_dirty: false, fault })
+}
 
-    fn reopened(self) -> Self {
-        let mut shapes = shapes_of(&self);
-        let mut medium = match self.fault {
-            Fault::OpeningTakesTheFlushBefore => self.before.clone(),
-            _ => self.medium,
-        };
-        if self.fault == Fault::LossIsContagious && self.is_dirty {
-            medium.fill(0);
+fn reopen(closed: Volatile) -> Volatile {
+    let mut shapes = shapes_of(&closed);
+    let Medium { flushed, before, is_dirty, fault, .. } = closed.rule;
+    let mut flushed = match fault {
+        Fault::OpeningTakesTheFlushBefore => before.clone(),
+        _ => flushed,
+    };
+    if fault == Fault::LossIsContagious && is_dirty {
+        flushed.fill(0);
+    }
+    if fault == Fault::OpeningLosesATree {
+        shapes.pop();
+    }
+    let mut opened = create(&shapes, fault);
+    flushed.truncate(opened.store.contents().len());
+    if fault != Fault::OpeningBeginsAnew {
+        opened.store.contents_mut().copy_from_slice(&flushed);
+    }
+    (opened.rule.flushed, opened.rule.before) = (flushed, before);
+    opened
+}
+
+impl Rule<MemoryStore> for Medium {
+    fn handle(&mut self, store: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
+        let counts =
+            |piece: &Piece| piece.part == Part::Whole || self.fault != Fault::PartsAreNotFlushed;
+        match call.operation {
+            Operation::Write => self.is_dirty |= call.pieces.iter().any(counts),
+            Operation::Flush => self.flush(store),
+            _ => {}
         }
-        if self.fault == Fault::OpeningLosesATree {
-            shapes.pop();
-        }
-        let mut opened = Self::create(&shapes, self.fault);
-        let medium = &medium[..opened.store.contents().len()];
-        if self.fault != Fault::OpeningBeginsAnew {
-            opened.store.contents_mut().copy_from_slice(medium);
-        }
-        Self { medium: medium.to_vec(), before: self.before, ..opened }
+        call.forward(store)
     }
 }
 
-impl BucketStore for Volatile {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.store.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.store.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.store.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        let counts =
-            |piece: &Piece| piece.part == Part::Whole || self.fault != Fault::PartsAreNotFlushed;
-        self.is_dirty |= pieces.iter().any(counts);
-        self.store.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
+impl Medium {
+    fn flush(&mut self, store: &MemoryStore) {
         self.flushes += 1;
         let does_nothing = match self.fault {
             Fault::FlushDoesNothing => true,
@@ -100,23 +92,22 @@ impl BucketStore for Volatile {
             _ => !self.is_dirty,
         };
         if does_nothing {
-            return Ok(());
+            return;
         }
         self.is_dirty = false;
-        self.before = self.medium.clone();
-        let written = self.store.contents();
+        self.before = self.flushed.clone();
+        let written = store.contents();
         let bytes = match self.fault {
             Fault::FlushIsCutShort => written.len() - 200,
             _ => written.len(),
         };
-        self.medium[..bytes].copy_from_slice(&written[..bytes]);
-        Ok(())
+        self.flushed[..bytes].copy_from_slice(&written[..bytes]);
     }
 }
 
 #[test]
 fn a_store_that_keeps_what_was_flushed_conforms() {
-    check_durable_store(|shapes| Volatile::create(shapes, Fault::None), Volatile::reopened);
+    check_durable_store(|shapes| create(shapes, Fault::None), reopen);
 }
 
 #[test]
@@ -131,10 +122,10 @@ fn stores_that_lose_what_was_flushed_do_not() {
         Fault::OpeningLosesATree,
         Fault::OpeningTakesTheFlushBefore,
     ] {
-        let make = |shapes: &[TreeShape]| Volatile::create(shapes, fault);
+        let make = |shapes: &[TreeShape]| create(shapes, fault);
         // Nobody notices as long as it is open.
         check_store(make);
-        let outcome = std::panic::catch_unwind(|| check_durable_store(make, Volatile::reopened));
+        let outcome = std::panic::catch_unwind(|| check_durable_store(make, reopen));
         assert!(outcome.is_err(), "{fault:?} passed");
     }
 }

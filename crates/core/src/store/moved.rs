@@ -153,7 +153,7 @@ fn check_lengths(frames: Frames<'_>, count: usize, bytes: u64) -> Result<(), Sto
 mod tests {
     use super::*;
     use crate::layout::LayoutKind;
-    use crate::store::{Capabilities, LevelShape, MemoryStore, TreeShape};
+    use crate::store::{LevelShape, MemoryStore, TreeShape};
 
     const TREE: TreeId = TreeId(1);
 
@@ -206,43 +206,5 @@ mod tests {
         let beyond = moved.read(&mut from, &stretch(2, 0..1)).unwrap_err();
         assert_eq!(beyond.kind(), StoreErrorKind::Refused);
         assert_eq!(moved.write(&mut from).unwrap(), Written::default(), "nothing is left of it");
-    }
-
-    /// A store whose answers are short.
-    struct Short(MemoryStore, [Span; 1]);
-
-    impl BucketStore for Short {
-        fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-            self.0.shape(tree)
-        }
-        fn capabilities(&self) -> Capabilities {
-            self.0.capabilities()
-        }
-        fn prefetch(&mut self, _: &[Piece]) {}
-        fn read(&mut self, _: &[Piece]) -> Result<Frames<'_>, StoreError> {
-            Ok(Frames::new(self.0.contents(), &self.1))
-        }
-        fn write(&mut self, _: &[Piece], _: &mut super::super::Fill<'_>) -> Result<(), StoreError> {
-            unreachable!("it is read")
-        }
-        fn flush(&mut self) -> Result<(), StoreError> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn an_answer_that_is_too_short_is_refused() {
-        for bytes in [0, 7, 9] {
-            let mut short = Short(store([3, 8]), [Span { start: 0, bytes }]);
-            let refused = Moved::default().read(&mut short, &stretch(0, 0..1)).unwrap_err();
-            assert_eq!(refused.kind(), StoreErrorKind::Damaged);
-            let mut whole = store([3, 8]);
-            let mut moved = Moved::default();
-            moved.read(&mut whole, &stretch(0, 0..1)).unwrap();
-            assert!(moved.first_difference(&mut short).unwrap().is_some(), "{bytes}");
-        }
-        let mut fewer = Short(store([3, 8]), [Span { start: 0, bytes: 8 }]);
-        let refused = Moved::default().read(&mut fewer, &stretch(1, 0..2)).unwrap_err();
-        assert_eq!(refused.kind(), StoreErrorKind::Damaged);
     }
 }

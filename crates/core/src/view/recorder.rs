@@ -156,78 +156,13 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::StoreErrorKind;
     use crate::front::{Oram, PathOram};
-    use crate::geometry::BucketId;
-    use crate::pieces::{Part, Span};
     use crate::scheme::TreeConfig;
     use crate::seal::{NoSecrecy, Sealer};
     use crate::store::MemoryStore;
     use crate::view::Tally;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-
-    fn piece(bucket: u64) -> Piece {
-        Piece { tree: TreeId(0), bucket: BucketId(bucket), part: Part::Whole }
-    }
-
-    /// Answers a read with one frame, whatever was asked, and fails everything else.
-    struct BadStore([u8; 3], [Span; 1]);
-
-    impl BadStore {
-        fn new() -> Self {
-            Self(*b"abc", [Span { start: 0, bytes: 3 }])
-        }
-    }
-
-    impl BucketStore for BadStore {
-        fn shape(&self, _: TreeId) -> Option<&TreeShape> {
-            None
-        }
-        fn capabilities(&self) -> Capabilities {
-            Capabilities::NONE
-        }
-        fn prefetch(&mut self, _: &[Piece]) {}
-        fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-            match pieces.len() {
-                0 => Err(StoreError::new(StoreErrorKind::Damaged, "nothing to read")),
-                _ => Ok(Frames::new(&self.0, &self.1)),
-            }
-        }
-        fn write(&mut self, _: &[Piece], _: &mut Fill<'_>) -> Result<(), StoreError> {
-            Err(StoreError::new(StoreErrorKind::Refused, "read-only"))
-        }
-        fn flush(&mut self) -> Result<(), StoreError> {
-            Err(StoreError::new(StoreErrorKind::Failed, "not durable"))
-        }
-    }
-
-    #[test]
-    fn failed_and_short_calls_were_seen_too() {
-        let mut recorder = Recorder::new(BadStore::new(), Vec::new());
-        let pieces = [piece(1), piece(2)];
-        recorder.prefetch(&pieces[..1]);
-        assert_eq!(recorder.read(&pieces).unwrap().len(), 1);
-        assert!(recorder.write(&pieces, &mut |_| unreachable!("it failed before")).is_err());
-        assert!(recorder.flush().is_err());
-        let seen = |trip, operation, bucket: Option<u64>, bytes| Event {
-            trip,
-            operation,
-            piece: bucket.map(piece),
-            bytes,
-        };
-        assert_eq!(
-            recorder.into_parts().1,
-            [
-                seen(0, Operation::Prefetch, Some(1), 0),
-                seen(1, Operation::Read, Some(1), 3),
-                seen(1, Operation::Read, Some(2), 0),
-                seen(2, Operation::Write, Some(1), 0),
-                seen(2, Operation::Write, Some(2), 0),
-                seen(3, Operation::Flush, None, 0),
-            ]
-        );
-    }
 
     #[test]
     fn an_access_is_seen_as_a_read_and_a_write_of_one_path() {

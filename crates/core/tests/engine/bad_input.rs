@@ -1,12 +1,14 @@
 //! Everything a caller or a store can do wrong. The answer is an error that says whose fault it is,
 //! never a panic, and never an answer after storage was caught lying.
 
-use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{Part, Piece, Span, TreeId};
+use oblivio_core::view::Operation;
 use oblivio_core::{
-    Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketId, BucketStore, CAPACITY_MAX, Error,
-    ErrorKind, Front, Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Op, Oram, PathOram,
-    RawConfig, RawOram, Sealer, StoreError, StoreErrorKind, TreeConfig, TreeTopKind,
+    Access, BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, BucketId, CAPACITY_MAX, Error, ErrorKind, Front,
+    Geometry, Key, LayoutKind, MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram,
+    Sealer, StoreError, StoreErrorKind, TreeConfig, TreeTopKind,
 };
+use oblivio_testkit::{Call, Faulty, Rule};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -36,15 +38,9 @@ fn impossible_trees_are_invalid_configs() {
         );
     for config in invalid {
         assert_eq!(kind(config.shape()), ErrorKind::InvalidConfig, "{config:?}");
-        assert_eq!(
-            kind(path_on(&config, Faulty::new(&fitting, Fault::None))),
-            ErrorKind::InvalidConfig
-        );
+        assert_eq!(kind(path_on(&config, faulty(&fitting, Fault::None))), ErrorKind::InvalidConfig);
         let raw = RawConfig::of_tree(config, 5);
-        assert_eq!(
-            kind(raw_on(&raw, Faulty::new(&fitting, Fault::None))),
-            ErrorKind::InvalidConfig
-        );
+        assert_eq!(kind(raw_on(&raw, faulty(&fitting, Fault::None))), ErrorKind::InvalidConfig);
     }
 }
 
@@ -72,10 +68,7 @@ fn evict_periods_out_of_range_are_invalid_configs() {
     let tree = TreeConfig::path(100, 64).unwrap();
     for evict_period in [0, u32::MAX] {
         let config = RawConfig::of_tree(tree.clone(), evict_period);
-        assert_eq!(
-            kind(raw_on(&config, Faulty::new(&tree, Fault::None))),
-            ErrorKind::InvalidConfig
-        );
+        assert_eq!(kind(raw_on(&config, faulty(&tree, Fault::None))), ErrorKind::InvalidConfig);
         let config = RawConfig::with_z_a(100, 64, 5, evict_period, 64);
         assert_eq!(kind(config), ErrorKind::InvalidConfig);
     }
@@ -92,21 +85,18 @@ fn a_store_of_another_shape_is_a_mismatch() {
     ];
     for other in others {
         assert_eq!(
-            kind(path_on(&config, Faulty::new(&other, Fault::None))),
+            kind(path_on(&config, faulty(&other, Fault::None))),
             ErrorKind::StoreMismatch,
             "{other:?}"
         );
         assert_eq!(
-            kind(raw_on(&raw, Faulty::new(&other, Fault::None))),
+            kind(raw_on(&raw, faulty(&other, Fault::None))),
             ErrorKind::StoreMismatch,
             "{other:?}"
         );
     }
     let missing = config.clone().with_tree(TreeId(1));
-    assert_eq!(
-        kind(path_on(&missing, Faulty::new(&config, Fault::None))),
-        ErrorKind::StoreMismatch
-    );
+    assert_eq!(kind(path_on(&missing, faulty(&config, Fault::None))), ErrorKind::StoreMismatch);
 }
 
 // ───────────────────────────── the caller: requests ─────────────────────────────
@@ -115,8 +105,8 @@ fn a_store_of_another_shape_is_a_mismatch() {
 fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
     for mut oram in small_orams(Fault::None) {
         write_all(&mut *oram).unwrap();
-        let before = oram.store().memory.contents().to_vec();
-        let calls = oram.store().calls;
+        let before = oram.store().store.contents().to_vec();
+        let calls = oram.store().rule.calls;
         let end = oram.capacity();
         for (address, bytes) in [(end, 16), (u64::MAX, 16), (1, 15), (1, 17), (1, 0)] {
             for reads in [true, false] {
@@ -133,8 +123,8 @@ fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
                 assert_eq!((first, updated), ([0xA5; 16], false), "a part was served");
             }
         }
-        assert_eq!(oram.store().calls, calls, "storage was asked");
-        assert_eq!(oram.store().memory.contents(), before, "storage was written");
+        assert_eq!(oram.store().rule.calls, calls, "storage was asked");
+        assert_eq!(oram.store().store.contents(), before, "storage was written");
         for address in 0..end {
             let mut block = [0; 16];
             oram.read(address, &mut block).unwrap();
@@ -147,7 +137,7 @@ fn a_bad_request_anywhere_in_a_batch_touches_nothing() {
 fn an_empty_batch_asks_storage_nothing() {
     for mut oram in small_orams(Fault::None) {
         oram.access(&mut []).unwrap();
-        assert_eq!(oram.store().calls, 0);
+        assert_eq!(oram.store().rule.calls, 0);
     }
 }
 
@@ -157,12 +147,12 @@ fn messages_never_hold_an_address() {
     let config = TreeConfig::path(60_000, 16).unwrap();
     let mut errors = Vec::new();
     for fault in [Fault::Call(5), Fault::None] {
-        let mut oram = path_on(&config, Faulty::new(&config, fault)).unwrap();
+        let mut oram = path_on(&config, faulty(&config, fault)).unwrap();
         errors.extend(oram.read(ADDRESS * 1000, &mut [0; 16]).err());
         errors.extend(oram.read(ADDRESS, &mut [0; 15]).err());
         errors.extend(oram.write(ADDRESS, &[1; 17]).err());
         errors.extend((0..4).filter_map(|_| oram.write(ADDRESS, &[1; 16]).err()));
-        oram.store().memory.contents_mut().fill(0xFE);
+        oram.store().store.contents_mut().fill(0xFE);
         errors.extend(oram.check_invariants().err());
         errors.extend((0..2).filter_map(|_| oram.read(ADDRESS, &mut [0; 16]).err()));
     }
@@ -185,7 +175,7 @@ fn after_any_failed_call_an_oram_refuses_all_work() {
     for build in SMALL_ORAMS {
         let mut healthy = build(Fault::None);
         write_all(&mut *healthy).unwrap();
-        for call in 0..healthy.store().calls {
+        for call in 0..healthy.store().rule.calls {
             for fault in [Fault::Call(call), Fault::TornCall(call)] {
                 let mut oram = build(fault);
                 let error = write_all(&mut *oram).unwrap_err();
@@ -202,7 +192,7 @@ fn after_any_failed_call_an_oram_refuses_all_work() {
 fn after_a_failed_scan_an_oram_refuses_all_work() {
     for mut oram in small_orams(Fault::None) {
         write_all(&mut *oram).unwrap();
-        oram.store().fault = Fault::Call(oram.store().calls);
+        oram.store().rule.fault = Fault::Call(oram.store().rule.calls);
         assert_eq!(kind(oram.check_invariants()), ErrorKind::Store);
         assert_must_reopen(&mut *oram);
     }
@@ -239,7 +229,7 @@ fn frames_past_the_end_of_their_buffer_are_corrupt() {
 fn is_corrupt_at_once(bend: Bend) {
     for mut oram in small_orams(Fault::None) {
         write_all(&mut *oram).unwrap();
-        oram.store().fault = Fault::Frames(bend);
+        oram.store().rule.fault = Fault::Frames(bend);
         assert_eq!(kind(oram.write(0, &[1; 16])), ErrorKind::Corrupt);
         assert_must_reopen(&mut *oram);
     }
@@ -252,7 +242,7 @@ fn is_corrupt_at_once(bend: Bend) {
 fn a_flip_anywhere_is_served_or_corrupt() {
     let mut outcomes = Outcomes::default();
     for build in SMALL_ORAMS {
-        let positions = build(Fault::None).store().memory.contents().len();
+        let positions = build(Fault::None).store().store.contents().len();
         for position in 0..positions {
             for flip in [0x01, 0x80, 0xFF] {
                 outcomes.count(build, |contents, _| contents[position] ^= flip);
@@ -321,14 +311,14 @@ fn rollbacks_are_served_or_corrupt() {
         for undone in 0..=SMALL_BUCKETS {
             let mut oram = build(Fault::None);
             write_all(&mut *oram).unwrap();
-            let earlier = oram.store().memory.contents().to_vec();
+            let earlier = oram.store().store.contents().to_vec();
             write_all(&mut *oram).unwrap();
-            let headers = oram.store().headers();
+            let headers = headers(oram.store());
             let range = match headers.get(undone) {
                 Some(header) => *header..header + (headers[1] - headers[0]),
                 None => 0..earlier.len(),
             };
-            oram.store().memory.contents_mut()[range.clone()].copy_from_slice(&earlier[range]);
+            oram.store().store.contents_mut()[range.clone()].copy_from_slice(&earlier[range]);
             serves_or_stops(&mut *oram);
         }
     }
@@ -347,8 +337,8 @@ impl Outcomes {
         let deceived = || {
             let mut oram = build(Fault::None);
             write_all(&mut *oram).unwrap();
-            let headers = oram.store().headers();
-            lie(oram.store().memory.contents_mut(), &headers);
+            let headers = headers(oram.store());
+            lie(oram.store().store.contents_mut(), &headers);
             oram
         };
         is_ok_or_corrupt(deceived().check_invariants());
@@ -392,7 +382,7 @@ fn is_ok_or_corrupt(scan: Result<(), Error>) {
 }
 
 fn assert_must_reopen(oram: &mut dyn Small) {
-    let calls = oram.store().calls;
+    let calls = oram.store().rule.calls;
     let mut block = [0xA5; 16];
     let mut update = |_: &mut [u8]| panic!("a broken ORAM answers nothing");
     assert_eq!(kind(oram.read(0, &mut block)), ErrorKind::MustReopen);
@@ -401,24 +391,24 @@ fn assert_must_reopen(oram: &mut dyn Small) {
     assert_eq!(kind(oram.access(&mut [update])), ErrorKind::MustReopen);
     assert_eq!(kind(oram.evict()), ErrorKind::MustReopen);
     assert_eq!(kind(oram.check_invariants()), ErrorKind::MustReopen);
-    assert_eq!((block, oram.store().calls), ([0xA5; 16], calls));
+    assert_eq!((block, oram.store().rule.calls), ([0xA5; 16], calls));
 }
 
 // ───────────────────────────── ORAMs to be wronged ─────────────────────────────
 
 /// Path or RAW ORAM of five blocks of 16 bytes, and its store.
 trait Small: Front {
-    fn store(&mut self) -> &mut Faulty;
+    fn store(&mut self) -> &mut FaultyMemory;
 }
 
-impl Small for PathOram<Faulty, StdRng> {
-    fn store(&mut self) -> &mut Faulty {
+impl Small for PathOram<FaultyMemory, StdRng> {
+    fn store(&mut self) -> &mut FaultyMemory {
         self.store_mut()
     }
 }
 
-impl Small for RawOram<Faulty, StdRng> {
-    fn store(&mut self) -> &mut Faulty {
+impl Small for RawOram<FaultyMemory, StdRng> {
+    fn store(&mut self) -> &mut FaultyMemory {
         self.store_mut()
     }
 }
@@ -443,13 +433,13 @@ fn small_orams(fault: Fault) -> [Box<dyn Small>; 6] {
 
 fn small_path(seal: Seal, tree_top_levels: u8, fault: Fault) -> Box<dyn Small> {
     let config = small_tree(tree_top_levels);
-    let store = Faulty::new(&config, fault);
+    let store = faulty(&config, fault);
     Box::new(PathOram::path(&config, seal.sealer(), store, coins()).unwrap())
 }
 
 fn small_raw(seal: Seal, tree_top_levels: u8, fault: Fault) -> Box<dyn Small> {
     let config = RawConfig::of_tree(small_tree(tree_top_levels), 2);
-    let store = Faulty::new(&config.tree, fault);
+    let store = faulty(&config.tree, fault);
     Box::new(RawOram::raw(&config, seal.sealer(), store, coins()).unwrap())
 }
 
@@ -480,11 +470,14 @@ impl Seal {
     }
 }
 
-fn path_on(config: &TreeConfig, store: Faulty) -> Result<PathOram<Faulty, StdRng>, Error> {
+fn path_on(
+    config: &TreeConfig,
+    store: FaultyMemory,
+) -> Result<PathOram<FaultyMemory, StdRng>, Error> {
     PathOram::path(config, Seal::Aes.sealer(), store, coins())
 }
 
-fn raw_on(config: &RawConfig, store: Faulty) -> Result<RawOram<Faulty, StdRng>, Error> {
+fn raw_on(config: &RawConfig, store: FaultyMemory) -> Result<RawOram<FaultyMemory, StdRng>, Error> {
     RawOram::raw(config, Seal::Aes.sealer(), store, coins())
 }
 
@@ -515,84 +508,47 @@ type Bend = fn(&mut Vec<Span>);
 const FAILURE: &str = "the disk is on fire";
 
 /// Memory with a fault.
-struct Faulty {
-    memory: MemoryStore,
+type FaultyMemory = Faulty<MemoryStore, Faults>;
+
+struct Faults {
     fault: Fault,
     /// Reads and writes so far.
     calls: usize,
-    /// What a bent read brings.
-    buffer: Vec<u8>,
-    spans: Vec<Span>,
 }
 
-impl Faulty {
-    fn new(config: &TreeConfig, fault: Fault) -> Self {
-        let memory = MemoryStore::new(&[config.shape().unwrap()], LayoutKind::Heap).unwrap();
-        Self { memory, fault, calls: 0, buffer: Vec::new(), spans: Vec::new() }
-    }
+fn faulty(config: &TreeConfig, fault: Fault) -> FaultyMemory {
+    let memory = MemoryStore::new(&[config.shape().unwrap()], LayoutKind::Heap).unwrap();
+    Faulty::new(memory, Faults { fault, calls: 0 })
+}
 
-    /// Where the header of each bucket starts.
-    fn headers(&self) -> Vec<usize> {
-        let tree = TreeId(0);
-        (0..SMALL_BUCKETS as u64)
-            .map(|id| Piece { tree, bucket: BucketId(id), part: Part::Header })
-            .map(|piece| self.memory.span(&piece).expect("it has seven buckets").start)
-            .collect()
-    }
+/// Where the header of each bucket starts.
+fn headers(store: &FaultyMemory) -> Vec<usize> {
+    let tree = TreeId(0);
+    (0..SMALL_BUCKETS as u64)
+        .map(|id| Piece { tree, bucket: BucketId(id), part: Part::Header })
+        .map(|piece| store.store.span(&piece).expect("it has seven buckets").start)
+        .collect()
+}
 
-    /// Counts a call, and whether it fails before or after it has happened.
-    fn count(&mut self) -> (bool, bool) {
-        let call = self.calls;
+impl Rule<MemoryStore> for Faults {
+    fn handle(&mut self, memory: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
+        if !matches!(call.operation, Operation::Read | Operation::Write) {
+            return call.forward(memory);
+        }
+        let number = self.calls;
         self.calls += 1;
+        let fails = || Err(StoreError::new(StoreErrorKind::Failed, FAILURE));
         match self.fault {
-            Fault::Call(failing) => (call == failing, false),
-            Fault::TornCall(failing) => (false, call == failing),
-            Fault::None | Fault::Frames(_) => (false, false),
+            Fault::Call(failing) if failing == number => return fails(),
+            _ => call.forward(memory)?,
         }
-    }
-}
-
-impl BucketStore for Faulty {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.memory.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.memory.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.memory.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        if let (true, _) | (_, true) = self.count() {
-            return Err(StoreError::new(StoreErrorKind::Failed, FAILURE));
+        match self.fault {
+            Fault::TornCall(failing) if failing == number => return fails(),
+            Fault::Frames(bend) if call.operation == Operation::Read => {
+                bend(&mut call.answer.spans)
+            }
+            _ => {}
         }
-        let frames = self.memory.read(pieces)?;
-        let Fault::Frames(bend) = self.fault else {
-            return Ok(frames);
-        };
-        self.buffer.clear();
-        self.spans.clear();
-        for frame in (0..frames.len()).map(|i| frames.get(i)) {
-            self.spans.push(Span { start: self.buffer.len(), bytes: frame.len() });
-            self.buffer.extend_from_slice(frame);
-        }
-        bend(&mut self.spans);
-        Ok(Frames::new(&self.buffer, &self.spans))
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        let (fails, tears) = self.count();
-        if fails {
-            return Err(StoreError::new(StoreErrorKind::Failed, FAILURE));
-        }
-        self.memory.write(pieces, fill)?;
-        if tears { Err(StoreError::new(StoreErrorKind::Failed, FAILURE)) } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.memory.flush()
+        Ok(())
     }
 }

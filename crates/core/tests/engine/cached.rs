@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use crate::support::failing::Failing;
+use crate::support::failing::failing;
 
 const POLICIES: [RemapPolicy; 2] = [RemapPolicy::AtAccess, RemapPolicy::Delayed];
 
@@ -408,7 +408,7 @@ fn after_a_failure_of_the_store_not_even_hits_are_answered() {
         for failing_call in 0..2 {
             let tree = TreeConfig::path(20, 24).unwrap();
             let calls_left = Rc::new(Cell::new(u64::MAX));
-            let store = Failing { memory: memory(&tree), calls_left: Rc::clone(&calls_left) };
+            let store = failing(memory(&tree), &calls_left);
             let oram = PathOram::path(&tree, sealer(&tree), store, coins(1)).unwrap();
             let cache = CacheConfig { blocks: 2, ways: 2 };
             let mut oram = CachedOram::new(cache, policy, oram).unwrap();

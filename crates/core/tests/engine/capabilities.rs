@@ -6,7 +6,7 @@ use oblivio_core::{
     EraSealer, ErrorKind, Key, LayoutKind, MasterKey, MemoryStore, Oram, PathOram, RawConfig,
     RawOram, RotatingConfig, RotatingOram, Sealer,
 };
-use oblivio_testkit::WholeBuckets;
+use oblivio_testkit::{WholeBuckets, whole_buckets};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -17,7 +17,7 @@ type Store = Recorder<WholeBuckets<MemoryStore>, Vec<Event>>;
 
 fn store(shapes: &[TreeShape]) -> Store {
     let memory = MemoryStore::new(shapes, LayoutKind::Heap).unwrap();
-    Recorder::new(WholeBuckets(memory), Vec::new())
+    Recorder::new(whole_buckets(memory), Vec::new())
 }
 
 fn config() -> RawConfig {
@@ -92,7 +92,7 @@ fn pointers_and_the_recorder_pass_on_what_a_store_can_do() {
         boxed
     };
     assert_eq!(known(Box::new(memory())), Capabilities::PARTS);
-    assert_eq!(known(Box::new(WholeBuckets(memory()))), Capabilities::NONE);
+    assert_eq!(known(Box::new(whole_buckets(memory()))), Capabilities::NONE);
     assert_eq!(known(Box::new(Recorder::new(memory(), Vec::new()))), Capabilities::PARTS);
     assert_eq!(known(Box::new(store(&shapes))), Capabilities::NONE);
 }

@@ -17,7 +17,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use crate::support::failing::Failing;
+use crate::support::failing::failing;
 
 // ───────────────────────────── making them ─────────────────────────────
 
@@ -715,7 +715,7 @@ fn after_a_failure_of_the_store_it_answers_nothing_more() {
     assert_eq!(depth, 4);
     for failing_call in 0..2 * depth {
         let calls_left = Rc::new(Cell::new(u64::MAX));
-        let store = |memory| Failing { memory, calls_left: Rc::clone(&calls_left) };
+        let store = |memory| failing(memory, &calls_left);
 
         let tree = config.path_tree().unwrap();
         let scheme = PathScheme::new(&tree, sealer(&tree, 1), store(memory(&tree))).unwrap();

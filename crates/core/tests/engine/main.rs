@@ -19,5 +19,6 @@ mod range;
 mod rho;
 mod rotating;
 mod steps;
+mod stores;
 mod support;
 mod tags;

@@ -9,12 +9,14 @@ use std::rc::Rc;
 
 use oblivio_core::reference::{ReferencePath, ReferenceRaw};
 use oblivio_core::scheme::Scheme;
-use oblivio_core::store::{Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::TreeId;
+use oblivio_core::view::Operation;
 use oblivio_core::{
     Access, BucketStore, Error, ErrorKind, FlatOram, Front, Geometry, Key, LayoutKind, Leaf,
-    MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, StoreError, TreeConfig,
+    MemoryStore, NoSecrecy, Op, Oram, PathOram, RawConfig, RawOram, Sealer, TreeConfig,
     TreeTopKind,
 };
+use oblivio_testkit::{Call, Faulty};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -356,7 +358,7 @@ fn a_full_stash_of_raw_oram_refuses_loses_nothing_and_recovers() {
 }
 
 /// A tree whose stash cannot stay within its bound for long.
-fn tight_tree() -> (TreeConfig, Recorded, Log, Sealer) {
+fn tight_tree() -> (TreeConfig, impl BucketStore, Log, Sealer) {
     let config = TreeConfig::new(24, 16, Geometry::uniform(5, 1).unwrap(), 3);
     let (store, log) = recorded(&config, LayoutKind::Heap);
     let sealer = Sealer::aes128(Key::from_bytes([7; 16]), config.tree);
@@ -613,63 +615,29 @@ struct Trips {
 
 type Log = Rc<RefCell<Trips>>;
 
-/// Memory that notes where each trip went.
-struct Recorded {
-    memory: MemoryStore,
-    log: Log,
-    leaf_level: u8,
-}
-
 /// A store with room for the tree of `config`, and trees of other sizes before it.
-fn recorded(config: &TreeConfig, layout: LayoutKind) -> (Recorded, Log) {
+fn recorded(config: &TreeConfig, layout: LayoutKind) -> (impl BucketStore + use<>, Log) {
     let other = TreeConfig::path(9, 48).unwrap();
     let mut shapes = vec![other.shape().unwrap(); usize::from(config.tree.0)];
     shapes.push(config.shape().unwrap());
-    let log = Log::default();
-    let store = Recorded {
-        memory: MemoryStore::new(&shapes, layout).unwrap(),
-        log: log.clone(),
-        leaf_level: config.geometry.leaf_level(),
+    let memory = MemoryStore::new(&shapes, layout).unwrap();
+    let (log, leaf_level) = (Log::default(), config.geometry.leaf_level());
+    let noted = log.clone();
+    let note = move |memory: &mut MemoryStore, call: &mut Call<'_>| {
+        // The last bucket of a trip is a leaf's, and its index is the leaf.
+        let last = call.pieces.last().map(|piece| piece.bucket);
+        let leaf = last.filter(|it| it.level() == leaf_level).map(|it| Leaf(it.index()));
+        let mut trips = noted.borrow_mut();
+        match call.operation {
+            Operation::Prefetch => trips.shown.extend(leaf),
+            Operation::Read => {
+                trips.read.extend(leaf);
+                trips.shown.retain(|shown| Some(*shown) != leaf);
+            }
+            Operation::Write => trips.written.extend(leaf),
+            Operation::Flush => {}
+        }
+        call.forward(memory)
     };
-    (store, log)
-}
-
-impl Recorded {
-    /// Where a trip goes: its last bucket is a leaf's, and the index of that bucket is the leaf.
-    fn leaf(&self, pieces: &[Piece]) -> Option<Leaf> {
-        let bucket = pieces.last()?.bucket;
-        (bucket.level() == self.leaf_level).then(|| Leaf(bucket.index()))
-    }
-}
-
-impl BucketStore for Recorded {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.memory.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.memory.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.log.borrow_mut().shown.extend(self.leaf(pieces));
-        self.memory.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        let leaf = self.leaf(pieces);
-        let mut log = self.log.borrow_mut();
-        log.read.extend(leaf);
-        log.shown.retain(|shown| Some(*shown) != leaf);
-        self.memory.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.log.borrow_mut().written.extend(self.leaf(pieces));
-        self.memory.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.memory.flush()
-    }
+    (Faulty::new(memory, note), log)
 }

@@ -4,53 +4,35 @@
 use std::ops::Range;
 
 use oblivio_core::scheme::{self, Location, PathScheme, RawScheme};
-use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, TreeId, TreeShape};
+use oblivio_core::store::{Part, Piece, TreeId};
+use oblivio_core::view::Operation;
 use oblivio_core::{
-    BucketId, BucketStore, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Front, HitPolicy,
-    Integrity, Key, LayoutKind, Leaf, MemoryStore, NoSecrecy, Sealer, StoreError, TreeConfig,
+    BucketId, Error, ErrorKind, FreecursiveConfig, FreecursiveOram, Front, HitPolicy, Integrity,
+    Key, LayoutKind, Leaf, MemoryStore, NoSecrecy, Sealer, StoreError, TreeConfig,
 };
+use oblivio_testkit::{Call, Faulty, Rule};
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 // ───────────────────────────── making them ─────────────────────────────
 
-/// Memory that can forget what it was told to write.
-struct Untrusted {
-    memory: MemoryStore,
-    /// How many writes it forgets from now on.
-    dropped: u32,
-}
+/// Memory that drops writes when a test says so.
+type Untrusted = Faulty<MemoryStore, DropsWrites>;
 
-impl BucketStore for Untrusted {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.memory.shape(tree)
-    }
+/// The number of writes to drop from now on.
+struct DropsWrites(u32);
 
-    fn capabilities(&self) -> Capabilities {
-        self.memory.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.memory.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.memory.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        let before = (self.dropped > 0).then(|| self.memory.contents().to_vec());
-        self.dropped = self.dropped.saturating_sub(1);
-        self.memory.write(pieces, fill)?;
-        if let Some(before) = before {
-            self.memory.contents_mut().copy_from_slice(&before);
+impl Rule<MemoryStore> for DropsWrites {
+    fn handle(&mut self, memory: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
+        if call.operation != Operation::Write || self.0 == 0 {
+            return call.forward(memory);
         }
+        self.0 -= 1;
+        let before = memory.contents().to_vec();
+        call.forward(memory)?;
+        memory.contents_mut().copy_from_slice(&before);
         Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.memory.flush()
     }
 }
 
@@ -62,7 +44,7 @@ trait Victim: Front {
     fn filled(&mut self) -> Vec<BucketId>;
 
     fn memory(&mut self) -> &mut MemoryStore {
-        &mut self.store().memory
+        &mut self.store().store
     }
 }
 
@@ -151,7 +133,7 @@ impl Setup {
                 true => Sealer::aes128(Key::draw(coins), tree.tree),
                 false => Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets()),
             };
-            (sealer, Untrusted { memory, dropped: 0 })
+            (sealer, Faulty::new(memory, DropsWrites(0)))
         };
         match self.scheme {
             Scheme::Path => {
@@ -427,7 +409,7 @@ fn writes_that_were_dropped_are_caught() {
     for setup in Setup::all() {
         let mut pair = Pair::new(&setup);
         pair.write_all();
-        pair.oram.store().dropped = u32::MAX;
+        pair.oram.store().rule.0 = u32::MAX;
         let error = (0..5).find_map(|_| pair.sweep().err());
         assert_eq!(error.expect("they were needed").kind(), ErrorKind::Corrupt, "{setup:?}");
     }
@@ -518,7 +500,7 @@ impl Pair {
                 memory[spans[0].clone()][..bytes].copy_from_slice(&now[spans[1].clone()][..bytes]);
                 memory[spans[1].clone()][..bytes].copy_from_slice(&now[spans[0].clone()][..bytes]);
             }
-            Attack::DropWrites(writes) => self.oram.store().dropped = writes,
+            Attack::DropWrites(writes) => self.oram.store().rule.0 = writes,
             Attack::Snapshot => *snapshot = self.snapshot(),
         }
     }

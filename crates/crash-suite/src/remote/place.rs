@@ -4,10 +4,10 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use oblivio_bucket_server::{Place, Shelving};
-use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::{BucketStore, TreeShape};
 use oblivio_store::{Condition, OpenError, OpenedStore, StoreOptions};
 use oblivio_testkit::crash::{CrashStore, LineEnd, World};
+use oblivio_testkit::{Call, Faulty};
 
 /// What the machine knows of the volume that outlives the program.
 #[derive(Default)]
@@ -68,7 +68,7 @@ impl Place for OnePlace {
     }
 
     fn open(&self, _: &StoreOptions) -> Result<OpenedStore, OpenError> {
-        let store = Mortal { store: self.world.store(), lines: self.lines.clone() };
+        let store = mortal(self.world.store(), self.lines.clone());
         Ok(OpenedStore { store: Box::new(store), condition: Condition::default() })
     }
 
@@ -88,60 +88,13 @@ impl Place for OnePlace {
     }
 }
 
-/// The store of a server whose program dies with its machine: it answers nobody any more.
-struct Mortal {
-    store: CrashStore,
-    lines: Arc<Lines>,
-}
-
-impl Mortal {
-    /// What to do after an error.
-    fn on_error(&self) -> impl Fn() + use<> {
-        let (world, run, lines) =
-            (self.store.world().clone(), self.store.run(), self.lines.clone());
-        move || {
-            if world.is_off() || world.store_run() != run {
+/// The store of a server whose program dies with its machine: an error cuts all lines then.
+fn mortal(store: CrashStore, lines: Arc<Lines>) -> impl BucketStore + Send {
+    Faulty::new(store, move |store: &mut CrashStore, call: &mut Call<'_>| {
+        call.forward(store).inspect_err(|_| {
+            if store.world().is_off() || store.world().store_run() != store.run() {
                 lines.cut_all();
             }
-        }
-    }
-}
-
-#[deny(clippy::missing_trait_methods)]
-impl BucketStore for Mortal {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.store.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.store.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        let on_error = self.on_error();
-        self.store.read(pieces).inspect_err(|_| on_error())
-    }
-
-    fn read_candidates(
-        &mut self,
-        pieces: &[Piece],
-        each: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        let on_error = self.on_error();
-        self.store.read_candidates(pieces, each).inspect_err(|_| on_error())
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        let on_error = self.on_error();
-        self.store.write(pieces, fill).inspect_err(|_| on_error())
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        let on_error = self.on_error();
-        self.store.flush().inspect_err(|_| on_error())
-    }
+        })
+    })
 }

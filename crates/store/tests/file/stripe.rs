@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use oblivio_conformance::{check_durable_store, check_store};
 use oblivio_core::store::{
-    BucketStore, Capabilities, Fill, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape,
+    BucketStore, Capabilities, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape,
 };
+use oblivio_core::view::Operation;
 use oblivio_core::{BucketId, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
 use oblivio_store::dealing::{MEMBERS_MAX, StripeName, deal, gather, mark_of, member_of};
 use oblivio_store::{
     BoxedStore, Location, Members, OpenErrorKind, OpenedStore, StoreOptions, StripedStore,
 };
-use oblivio_testkit::WholeBuckets;
+use oblivio_testkit::{Call, Faulty, whole_buckets};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -138,7 +139,7 @@ fn can_do_what_all_members_can() {
             let members = members.map(|(shapes, is_limited)| {
                 let memory = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
                 let store: BoxedStore = match is_limited {
-                    true => Box::new(WholeBuckets(memory)),
+                    true => Box::new(whole_buckets(memory)),
                     false => Box::new(memory),
                 };
                 ("a member".to_owned(), store)
@@ -579,53 +580,32 @@ enum Fate {
     Panics,
 }
 
-struct Observed {
+/// A member in memory that does what its fate says.
+fn observed(
     inner: MemoryStore,
     number: usize,
     fate: Arc<Mutex<Fate>>,
     meeting: Arc<Meeting>,
-}
-
-impl Observed {
-    fn enter(&self, pieces: &[Piece], fails: Option<Fate>) -> Result<(), StoreError> {
+) -> impl BucketStore + Send {
+    let meet = move |inner: &mut MemoryStore, call: &mut Call<'_>| {
         let calls = |state: &mut MeetingState| {
-            state.calls.entry(self.number).or_default().push(pieces.to_vec());
+            state.calls.entry(number).or_default().push(call.pieces.clone());
         };
-        calls(&mut self.meeting.state.lock().unwrap());
-        let fate = *self.fate.lock().unwrap();
-        match fate {
-            Fate::Meets(expected) => self.meeting.wait(expected),
-            Fate::Panics => std::panic::resume_unwind(Box::new("planned")),
-            fate if Some(fate) == fails => {
+        calls(&mut meeting.state.lock().unwrap());
+        let fate = *fate.lock().unwrap();
+        match (fate, call.operation) {
+            (Fate::Meets(expected), _) => meeting.wait(expected),
+            (Fate::Panics, _) => std::panic::resume_unwind(Box::new("planned")),
+            (Fate::FailsToRead, Operation::Read)
+            | (Fate::FailsToWrite, Operation::Write)
+            | (Fate::FailsToFlush, Operation::Flush) => {
                 return Err(StoreError::new(StoreErrorKind::Full, "planned to fail"));
             }
             _ => {}
         }
-        Ok(())
-    }
-}
-
-impl BucketStore for Observed {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.inner.shape(tree)
-    }
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.enter(pieces, None).unwrap();
-    }
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.enter(pieces, Some(Fate::FailsToRead))?;
-        self.inner.read(pieces)
-    }
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.enter(pieces, Some(Fate::FailsToWrite))?;
-        self.inner.write(pieces, fill)
-    }
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.enter(&[], Some(Fate::FailsToFlush))
-    }
+        call.forward(inner)
+    };
+    Faulty::new(inner, meet)
 }
 
 struct Bench {
@@ -642,7 +622,7 @@ impl Bench {
             |(number, shapes)| {
                 let inner = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();
                 let (fate, meeting) = (fates[number].clone(), meeting.clone());
-                let store: BoxedStore = Box::new(Observed { inner, number, fate, meeting });
+                let store: BoxedStore = Box::new(observed(inner, number, fate, meeting));
                 (format!("store {number}"), store)
             },
         );

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::view::Operation;
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, EVICT_PERIOD, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, Seen, ShadowDisk, World};
+use oblivio_testkit::{Call, Faulty};
 use oblivio_volume::device::{BlockDevice, DiskErrorKind, DiskOp, Request, WipedBytes, call};
 use oblivio_volume::disk::BLOCKS_UNDER_WAY_MAX;
 use oblivio_volume::{Disk, DiskOptions, VolumeErrorKind};
@@ -282,36 +281,6 @@ fn the_store_of_a_disk_that_was_closed_holds_what_was_written() {
     assert_eq!(call(&disk, read).unwrap()[..], data()[..]);
 }
 
-/// A store whose reads panic once the test sets a flag.
-struct Panicking(CrashStore, Arc<AtomicBool>);
-
-impl BucketStore for Panicking {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.0.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.0.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        assert!(!self.1.load(Ordering::Relaxed), "a defect, for this test");
-        self.0.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.0.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.0.flush()
-    }
-}
-
 /// Requests under way, those that wait, and later ones are answered if the thread of the volume
 /// panics, with a cache, without one and with a schedule.
 #[test]
@@ -319,7 +288,13 @@ fn a_panic_of_the_volumes_thread_answers_all_requests_and_closing_says_so() {
     for (kind, closes_at_once) in [(0, false), (1, false), (2, false), (0, true), (1, true)] {
         let (setup, panics) = (SmallVolume::default(), Arc::<AtomicBool>::default());
         let world = setup.world();
-        let store = Panicking(world.store(), panics.clone());
+        let is_panicking = panics.clone();
+        let panic_on_read = move |store: &mut CrashStore, call: &mut Call<'_>| {
+            let panics = call.operation == Operation::Read && is_panicking.load(Ordering::Relaxed);
+            assert!(!panics, "a defect, for this test");
+            call.forward(store)
+        };
+        let store = Faulty::new(world.store(), panic_on_read);
         let volume = setup.create(store, world.dir(), StdRng::seed_from_u64(1)).unwrap();
         let (disk, ticks) = match kind {
             0 => (Disk::start(volume, &DiskOptions::default()).unwrap(), None),

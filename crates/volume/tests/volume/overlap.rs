@@ -7,13 +7,12 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use oblivio_core::BucketStore;
-use oblivio_core::StoreError;
-use oblivio_core::store::{Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::store::Piece;
 use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, BLOCKS, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Seen, Survival, World};
+use oblivio_testkit::{Call, Faulty};
 use oblivio_volume::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request, WipedBytes};
 use oblivio_volume::{Disk, DiskOptions};
 use rand::rngs::StdRng;
@@ -437,7 +436,14 @@ impl Held {
         }
         volume.close().unwrap();
         let gate = Arc::new(Gate::default());
-        let store = Gated { store: world.store(), gate: gate.clone() };
+        let reads_pass = gate.clone();
+        let pass_gate = move |store: &mut CrashStore, call: &mut Call<'_>| {
+            if call.operation == Operation::Read {
+                reads_pass.pass();
+            }
+            call.forward(store)
+        };
+        let store = Faulty::new(world.store(), pass_gate);
         let (volume, _) = setup.open(store, world.dir(), coins(2)).unwrap();
         let cache_bytes_max = blocks * u64::from(BLOCK_BYTES);
         let options = DiskOptions::default().with_cache_bytes_max(cache_bytes_max);
@@ -533,37 +539,5 @@ struct OpenAtTheEnd(Arc<Gate>);
 impl Drop for OpenAtTheEnd {
     fn drop(&mut self) {
         self.0.open();
-    }
-}
-
-struct Gated {
-    store: CrashStore,
-    gate: Arc<Gate>,
-}
-
-impl BucketStore for Gated {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.store.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.store.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.gate.pass();
-        self.store.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.store.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.store.flush()
     }
 }

@@ -1,12 +1,12 @@
 //! A disk writes a sector as a whole, and an anchor is smaller; other storage promises less. Wherever the write of an
 //! anchor is torn, the other one is left, and the volume opens.
 
-use oblivio_core::store::{
-    BucketStore, Capabilities, Fill, Frames, Piece, Span, TreeId, TreeShape,
-};
+use oblivio_core::store::{BucketStore, Frames, Span, TreeId};
+use oblivio_core::view::Operation;
 use oblivio_core::{Access, Op, StoreError, StoreErrorKind};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallVolume};
 use oblivio_testkit::crash::{CrashStore, Fault, OpKind, Snapshot, Survival, World};
+use oblivio_testkit::{Call, Faulty, Rule};
 use oblivio_volume::{Volume, VolumeError};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -21,77 +21,36 @@ struct Tear {
     after_bytes: usize,
 }
 
-/// A store that loses its power in the write of an anchor. The bytes that were written are durable.
-struct TearingStore {
-    inner: CrashStore,
+/// Loses its power in the write of an anchor. The bytes that were written are durable.
+struct Tearing {
     tear: Tear,
     writes: u64,
     is_off: bool,
 }
 
-impl TearingStore {
-    fn new(world: &World, tear: Tear) -> Self {
-        Self { inner: world.store(), tear, writes: 0, is_off: false }
-    }
-
-    fn check_power(&self) -> Result<(), StoreError> {
+impl Rule<CrashStore> for Tearing {
+    fn handle(&mut self, store: &mut CrashStore, call: &mut Call<'_>) -> Result<(), StoreError> {
+        let off = || Err(StoreError::new(StoreErrorKind::Failed, "the power is off"));
         if self.is_off {
-            Err(StoreError::new(StoreErrorKind::Failed, "the power is off"))
-        } else {
-            Ok(())
+            return off();
         }
-    }
-
-    fn tear(&mut self, piece: Piece, fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        let old = self.inner.read(&[piece])?.get(0).to_vec();
-        self.inner.write(&[piece], fill)?;
-        let new = self.inner.read(&[piece])?.get(0).to_vec();
+        let writes_anchor = call.operation == Operation::Write
+            && matches!(&call.pieces[..], [piece] if piece.tree == ANCHORS);
+        self.writes += u64::from(writes_anchor);
+        if !writes_anchor || self.writes - 1 != self.tear.write {
+            return call.forward(store);
+        }
+        let old = store.read(&call.pieces)?.get(0).to_vec();
+        call.forward(store)?;
+        let new = store.read(&call.pieces)?.get(0).to_vec();
         assert_eq!((old.len(), new.len()), (ANCHOR_BYTES, ANCHOR_BYTES));
         let (written, _) = new.split_at(self.tear.after_bytes);
         let torn = [written, &old[self.tear.after_bytes..]].concat();
         let spans = [Span { start: 0, bytes: ANCHOR_BYTES }];
-        self.inner.write(&[piece], &mut |blanks| blanks.relay(Frames::new(&torn, &spans)))?;
-        self.inner.flush()?;
+        store.write(&call.pieces, &mut |blanks| blanks.relay(Frames::new(&torn, &spans)))?;
+        store.flush()?;
         self.is_off = true;
-        self.check_power()
-    }
-}
-
-impl BucketStore for TearingStore {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.inner.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.inner.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.check_power()?;
-        self.inner.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.check_power()?;
-        match *pieces {
-            [piece] if piece.tree == ANCHORS => {
-                self.writes += 1;
-                match self.writes - 1 == self.tear.write {
-                    true => self.tear(piece, fill),
-                    false => self.inner.write(pieces, fill),
-                }
-            }
-            _ => self.inner.write(pieces, fill),
-        }
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.check_power()?;
-        self.inner.flush()
+        off()
     }
 }
 
@@ -119,7 +78,7 @@ impl Bench {
 
     /// Opens the volume, uses and closes it. Whether the power went.
     fn dies(&self, tear: Tear, coins: u64) -> bool {
-        let store = TearingStore::new(&self.world, tear);
+        let store = Faulty::new(self.world.store(), Tearing { tear, writes: 0, is_off: false });
         let opened = self.setup.open(store, self.world.dir(), StdRng::seed_from_u64(coins));
         let used = opened.and_then(|(volume, _)| use_it(volume));
         self.world.crash(&mut StdRng::seed_from_u64(coins), Survival::None);

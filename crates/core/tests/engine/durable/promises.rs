@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use oblivio_core::durable::{EraStart, PositionUse, Save, Want};
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
-use oblivio_core::{ErrorKind, MemoryStore, Op, StoreError};
-use oblivio_testkit::WholeBuckets;
+use oblivio_core::view::Operation;
+use oblivio_core::{ErrorKind, MemoryStore, Op};
+use oblivio_testkit::{Call, Faulty, whole_buckets};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -168,7 +168,7 @@ fn a_state_is_never_larger_than_it_says() {
 fn whole_buckets_are_all_that_is_asked_for() {
     for config in configs() {
         let (trees, memory) = store(&*config);
-        let store = Box::new(WholeBuckets(memory));
+        let store = Box::new(whole_buckets(memory));
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, store, &mut coins).unwrap();
         for step in 0..100 {
@@ -182,47 +182,19 @@ fn whole_buckets_are_all_that_is_asked_for() {
     }
 }
 
-/// A store that answers more than it was asked for, from some time on.
-struct Talkative {
-    store: MemoryStore,
-    is_talking: Arc<AtomicBool>,
-}
-
-impl BucketStore for Talkative {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.store.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.store.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        match self.is_talking.load(Ordering::Relaxed) {
-            true => self.store.read(&[pieces, &pieces[..1]].concat()),
-            false => self.store.read(pieces),
-        }
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.store.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.store.flush()
-    }
-}
-
 #[test]
 fn an_answer_of_another_length_is_damage_to_a_rescue_and_tampering_to_an_access() {
     for config in configs() {
         let (trees, store) = store(&*config);
         let is_talking = Arc::new(AtomicBool::new(false));
-        let store = Talkative { store, is_talking: is_talking.clone() };
+        let talks = is_talking.clone();
+        let talk = move |store: &mut MemoryStore, call: &mut Call<'_>| {
+            if call.operation == Operation::Read && talks.load(Ordering::Relaxed) {
+                call.pieces.push(call.pieces[0]);
+            }
+            call.forward(store)
+        };
+        let store = Faulty::new(store, talk);
         let mut coins = StdRng::seed_from_u64(1);
         let mut array = config.create(key(), &trees, Box::new(store), &mut coins).unwrap();
         for address in 0..9 {

@@ -1,50 +1,22 @@
-//! A store that fails when it is told to.
+//! A store that fails when a test says so.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
-use oblivio_core::{MemoryStore, StoreError, StoreErrorKind};
+use oblivio_core::view::Operation;
+use oblivio_core::{BucketStore, MemoryStore, StoreError, StoreErrorKind};
+use oblivio_testkit::{Call, Faulty};
 
-/// Memory that fails once, at a call from now.
-pub(crate) struct Failing {
-    pub(crate) memory: MemoryStore,
-    pub(crate) calls_left: Rc<Cell<u64>>,
-}
-
-impl Failing {
-    fn call(&self) -> Result<(), StoreError> {
-        match self.calls_left.replace(self.calls_left.get().wrapping_sub(1)) {
-            0 => Err(StoreError::new(StoreErrorKind::Failed, "a failure for a test")),
-            _ => Ok(()),
+/// Memory whose reads and writes fail once: after `calls_left` of them.
+pub(crate) fn failing(memory: MemoryStore, calls_left: &Rc<Cell<u64>>) -> impl BucketStore + use<> {
+    let calls_left = Rc::clone(calls_left);
+    let fail = move |memory: &mut MemoryStore, call: &mut Call<'_>| {
+        if matches!(call.operation, Operation::Read | Operation::Write)
+            && calls_left.replace(calls_left.get().wrapping_sub(1)) == 0
+        {
+            return Err(StoreError::new(StoreErrorKind::Failed, "a failure for a test"));
         }
-    }
-}
-
-impl BucketStore for Failing {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.memory.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.memory.capabilities()
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.call()?;
-        self.memory.read(pieces)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.call()?;
-        self.memory.write(pieces, fill)
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.memory.prefetch(pieces);
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.memory.flush()
-    }
+        call.forward(memory)
+    };
+    Faulty::new(memory, fail)
 }

@@ -1,7 +1,9 @@
 //! The four copies: damage, crashes, repair.
 
-use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{Part, Piece, Span};
+use oblivio_core::view::Operation;
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError, StoreErrorKind};
+use oblivio_testkit::{Call, Faulty, Rule};
 use oblivio_volume::keys::Attempt;
 use oblivio_volume::superblock::copies::{
     BACK, COPIES, FRONT, read_copies, repair, settle, shape, write_copies,
@@ -97,10 +99,10 @@ fn a_crash_while_writing_leaves_two_copies() {
     let (mut saw_old, mut saw_new) = (0, 0);
     for calls in 0..=WRITE_CALLS {
         for fates in all_fates() {
-            let mut store = CrashingStore::new(with(&old), calls);
+            let mut store = Crashing::store(with(&old), calls);
             let outcome = write_copies(&mut store, &new);
             assert_eq!(outcome.is_ok(), calls == WRITE_CALLS, "a write has {WRITE_CALLS} calls");
-            let mut store = store.after_crash(&fates);
+            let mut store = after_crash(store, &fates);
             let found = sequences(&mut store);
             let twice =
                 [2, 3].into_iter().any(|n| found.iter().filter(|s| **s == Some(n)).count() >= 2);
@@ -136,9 +138,9 @@ fn a_second_crash_does_not_take_the_last_good_pair() {
                     bytes.copy_from_slice(&old[..]);
                     bytes[9000] ^= u8::from(!other_is_old);
                 }
-                let mut store = CrashingStore::new(store, calls);
+                let mut store = Crashing::store(store, calls);
                 let _ = write_copies(&mut store, &last);
-                let mut store = store.after_crash(&fates);
+                let mut store = after_crash(store, &fates);
                 let sequence = newest(&mut store);
                 assert!(sequence >= 3, "{good:04b}, {calls} calls, {fates:?}: back at {sequence}");
             }
@@ -153,9 +155,9 @@ fn a_crash_while_repairing_leaves_the_good_copies() {
         for (calls, fates) in (0..REPAIR_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
             let mut store = with(&superblock);
             bits(!good & 0b1111).for_each(|copy| bytes_of(&mut store, copy)[100] ^= 1);
-            let mut store = CrashingStore::new(store, calls);
+            let mut store = Crashing::store(store, calls);
             let _ = repair(&mut store, &superblock);
-            let found = sequences(&mut store.after_crash(&fates));
+            let found = sequences(&mut after_crash(store, &fates));
             assert!(bits(good).all(|copy| found[copy] == Some(2)), "{good:04b}: {found:?}");
         }
     }
@@ -169,15 +171,15 @@ fn a_crash_while_settling_leaves_a_superblock() {
     let new = next(&old);
     for cached in [0b0011u8, 0b1100, 0b0001, 0b1000] {
         for (calls, fates) in (0..=WRITE_CALLS).flat_map(|c| all_fates().map(move |f| (c, f))) {
-            let mut store = CrashingStore::new(with(&old), calls);
+            let mut store = Crashing::store(with(&old), calls);
             for copy in bits(cached) {
-                let bytes = bytes_of(&mut store.inner, copy);
-                store.unflushed.push((copy, bytes.to_vec()));
+                let bytes = bytes_of(&mut store.store, copy);
+                store.rule.unflushed.push((copy, bytes.to_vec()));
                 bytes.copy_from_slice(&new.encode()[..]);
             }
             let outcome = settle(&mut store, &new);
             assert_eq!(outcome.is_ok(), calls == WRITE_CALLS, "{WRITE_CALLS} calls");
-            let found = sequences(&mut store.after_crash(&fates));
+            let found = sequences(&mut after_crash(store, &fates));
             assert!(found.iter().any(Option::is_some), "{cached:04b}, {calls} calls, {fates:?}");
             assert!(outcome.is_err() || found == [Some(3); COPIES], "{found:?}");
         }
@@ -186,7 +188,12 @@ fn a_crash_while_settling_leaves_a_superblock() {
 
 #[test]
 fn a_copy_that_cannot_be_read_does_not_hide_the_others() {
-    let mut store = BadSector(with(&superblock()));
+    let bad_sector =
+        |store: &mut MemoryStore, call: &mut Call<'_>| match call.pieces.contains(&place(0)) {
+            true => Err(StoreError::new(StoreErrorKind::Failed, "bad sector")),
+            false => call.forward(store),
+        };
+    let mut store = Faulty::new(with(&superblock()), bad_sector);
     let copies = read_copies(&mut store);
     let kinds: Vec<_> =
         copies.each().iter().map(|copy| copy.as_ref().map_err(|e| e.kind())).collect();
@@ -310,17 +317,19 @@ fn all_fates() -> impl Iterator<Item = [Fate; COPIES]> {
         .map(|code| std::array::from_fn(|copy| FATES[code / 3usize.pow(copy as u32) % 3]))
 }
 
-/// Fails after so many writes and flushes, and remembers what was not flushed.
-struct CrashingStore {
-    inner: MemoryStore,
+/// A store that fails after `calls_left` writes and flushes.
+type CrashingStore = Faulty<MemoryStore, Crashing>;
+
+/// Remembers what was not flushed.
+struct Crashing {
     calls_left: usize,
     /// What each copy held when it was last known to be durable.
     unflushed: Vec<(usize, Vec<u8>)>,
 }
 
-impl CrashingStore {
-    fn new(inner: MemoryStore, calls_left: usize) -> Self {
-        Self { inner, calls_left, unflushed: Vec::new() }
+impl Crashing {
+    fn store(inner: MemoryStore, calls_left: usize) -> CrashingStore {
+        Faulty::new(inner, Self { calls_left, unflushed: Vec::new() })
     }
 
     fn call(&mut self) -> Result<(), StoreError> {
@@ -329,98 +338,41 @@ impl CrashingStore {
             left.ok_or_else(|| StoreError::new(StoreErrorKind::Failed, "the power is gone"))?;
         Ok(())
     }
+}
 
-    fn after_crash(mut self, fates: &[Fate; COPIES]) -> MemoryStore {
-        // The first of each copy is what was durable.
-        for (copy, old) in self.unflushed.iter().rev() {
-            let bytes = bytes_of(&mut self.inner, *copy);
-            match fates[*copy] {
-                Fate::New => {}
-                Fate::Old => bytes.copy_from_slice(old),
-                // A sector of the new and the rest of the old.
-                Fate::Torn => bytes[512..].copy_from_slice(&old[512..]),
+impl Rule<MemoryStore> for Crashing {
+    fn handle(&mut self, inner: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
+        match call.operation {
+            Operation::Write => {
+                for copy in (0..COPIES).filter(|copy| call.pieces.contains(&place(*copy))) {
+                    self.unflushed.push((copy, bytes_of(inner, copy).to_vec()));
+                }
+                // The call that fails may have done a part of its work.
+                call.forward(inner)?;
+                return self.call();
             }
+            Operation::Flush => {
+                self.call()?;
+                self.unflushed.clear();
+            }
+            _ => {}
         }
-        self.inner
+        call.forward(inner)
     }
 }
 
-impl BucketStore for CrashingStore {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.inner.shape(tree)
-    }
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.inner.prefetch(pieces);
-    }
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.inner.read(pieces)
-    }
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        for copy in (0..COPIES).filter(|copy| pieces.contains(&place(*copy))) {
-            let old = bytes_of(&mut self.inner, copy).to_vec();
-            self.unflushed.push((copy, old));
+fn after_crash(mut store: CrashingStore, fates: &[Fate; COPIES]) -> MemoryStore {
+    // The first of each copy is what was durable.
+    for (copy, old) in store.rule.unflushed.iter().rev() {
+        let bytes = bytes_of(&mut store.store, *copy);
+        match fates[*copy] {
+            Fate::New => {}
+            Fate::Old => bytes.copy_from_slice(old),
+            // A sector of the new and the rest of the old.
+            Fate::Torn => bytes[512..].copy_from_slice(&old[512..]),
         }
-        // The call that fails may have done a part of its work.
-        self.inner.write(pieces, fill)?;
-        self.call()
     }
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.call()?;
-        self.unflushed.clear();
-        self.inner.flush()
-    }
-}
-
-/// Cannot read the first copy.
-struct BadSector(MemoryStore);
-
-impl BucketStore for BadSector {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.0.shape(tree)
-    }
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.0.prefetch(pieces);
-    }
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        if pieces.contains(&place(0)) {
-            return Err(StoreError::new(StoreErrorKind::Failed, "bad sector"));
-        }
-        self.0.read(pieces)
-    }
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.0.write(pieces, fill)
-    }
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.0.flush()
-    }
-}
-
-/// Fails every read in one way.
-struct Failing(MemoryStore, StoreErrorKind);
-
-impl BucketStore for Failing {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.0.shape(tree)
-    }
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-    fn prefetch(&mut self, _: &[Piece]) {}
-    fn read(&mut self, _: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        Err(StoreError::new(self.1, "no copy can be read"))
-    }
-    fn write(&mut self, _: &[Piece], _: &mut Fill<'_>) -> Result<(), StoreError> {
-        Err(StoreError::new(self.1, "no copy can be written"))
-    }
-    fn flush(&mut self) -> Result<(), StoreError> {
-        Ok(())
-    }
+    store.store
 }
 
 /// A link that is lost while copies are read is a lost link.
@@ -431,7 +383,10 @@ fn the_error_of_copies_that_cannot_be_read_is_of_the_kind_of_the_store() {
         (StoreErrorKind::Fenced, VolumeErrorKind::Locked),
         (StoreErrorKind::Failed, VolumeErrorKind::Io),
     ] {
-        let mut store = Failing(with(&superblock()), of_store);
+        let fail = move |_: &mut MemoryStore, _: &mut Call<'_>| {
+            Err(StoreError::new(of_store, "no copy can be read or written"))
+        };
+        let mut store = Faulty::new(with(&superblock()), fail);
         let copies = read_copies(&mut store);
         let errors = [
             copies.newest().unwrap_err(),
@@ -444,56 +399,34 @@ fn the_error_of_copies_that_cannot_be_read_is_of_the_kind_of_the_store() {
     }
 }
 
-/// Hands out so many frames of so many bytes, whatever it is asked for.
-struct Answering {
-    inner: MemoryStore,
-    frames: usize,
-    bytes: usize,
-    spans: Vec<Span>,
-}
-
-impl Answering {
-    fn new(frames: usize, bytes: usize) -> Self {
-        Self { inner: with(&superblock()), frames, bytes, spans: Vec::new() }
-    }
-}
-
-impl BucketStore for Answering {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.inner.shape(tree)
-    }
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-    fn prefetch(&mut self, _: &[Piece]) {}
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        let span = Span { bytes: self.bytes, ..self.inner.span(&pieces[0]).unwrap() };
-        self.spans = vec![span; self.frames];
-        Ok(Frames::new(self.inner.contents(), &self.spans))
-    }
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.inner.write(pieces, fill)
-    }
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.inner.flush()
-    }
+/// Answers each read with `frames` frames of `bytes` bytes.
+fn answering(frames: usize, bytes: usize) -> impl BucketStore {
+    let answer = move |inner: &mut MemoryStore, call: &mut Call<'_>| {
+        call.forward(inner)?;
+        if call.operation == Operation::Read {
+            let span = Span { bytes, ..call.answer.spans[0] };
+            call.answer.spans = vec![span; frames];
+        }
+        Ok(())
+    };
+    Faulty::new(with(&superblock()), answer)
 }
 
 #[test]
 fn frames_that_are_too_short_are_damaged() {
-    let copies = read_copies(&mut Answering::new(1, 100));
+    let copies = read_copies(&mut answering(1, 100));
     assert_eq!(kind(copies.newest()), Kind::Damaged);
 }
 
 #[test]
 fn a_store_that_answers_with_too_few_frames_or_too_many_is_refused() {
     for frames in [0, 2, 5] {
-        let mut store = Answering::new(frames, SUPERBLOCK_BYTES);
+        let mut store = answering(frames, SUPERBLOCK_BYTES);
         assert_eq!(kind(read_copies(&mut store).newest()), Kind::Store);
         let unlocked = read_copies(&mut store).unlock(&key_file(1), Attempt::default());
         assert_eq!(kind(unlocked), Kind::Store);
         assert_eq!(repair(&mut store, &superblock()).unwrap(), COPIES);
     }
-    let mut store = Answering::new(1, SUPERBLOCK_BYTES);
+    let mut store = answering(1, SUPERBLOCK_BYTES);
     assert!(read_copies(&mut store).unlock(&key_file(1), Attempt::default()).is_ok());
 }
