@@ -74,6 +74,13 @@ pub trait EventSink {
     /// Called by [`Recorder`](super::Recorder) for each piece in the order asked, while the call is
     /// under way.
     fn record(&mut self, event: &Event, contents: &[u8]);
+
+    /// Storage works on `operation` from now on; with `None` the client does: it seals a write, or
+    /// the call is over. [`record`](Self::record) is called while the client works. The last call
+    /// of all is one with `None`, after all pieces were recorded.
+    fn turn_to(&mut self, operation: Option<Operation>) {
+        let _ = operation;
+    }
 }
 
 /// Keeps every event, and forgets contents.

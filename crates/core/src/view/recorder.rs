@@ -64,10 +64,16 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
 }
 
 /// One call under way.
-struct Call<'r, K> {
+struct Call<'r, K: EventSink> {
     sink: &'r mut K,
     trip: u64,
     operation: Operation,
+}
+
+impl<K: EventSink> Drop for Call<'_, K> {
+    fn drop(&mut self) {
+        self.sink.turn_to(None);
+    }
 }
 
 impl<K: EventSink> Call<'_, K> {
@@ -78,6 +84,14 @@ impl<K: EventSink> Call<'_, K> {
             let moved = frames.filter(|frames| i < frames.len());
             self.record_one(Some(*piece), moved.map_or(&[], |frames| frames.get(i)));
         }
+    }
+
+    /// Lets storage work, and returns what it answers.
+    fn in_storage<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        self.sink.turn_to(Some(self.operation));
+        let answer = work();
+        self.sink.turn_to(None);
+        answer
     }
 
     fn record_one(&mut self, piece: Option<Piece>, contents: &[u8]) {
@@ -100,12 +114,12 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
     fn prefetch(&mut self, pieces: &[Piece]) {
         let (store, mut call) = self.begin(Operation::Prefetch);
         call.record(pieces, None);
-        store.prefetch(pieces);
+        call.in_storage(|| store.prefetch(pieces));
     }
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         let (store, mut call) = self.begin(Operation::Read);
-        let answer = store.read(pieces);
+        let answer = call.in_storage(|| store.read(pieces));
         call.record(pieces, answer.as_ref().ok().copied());
         answer
     }
@@ -118,7 +132,9 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
         let (store, mut call) = self.begin(Operation::Read);
         // A view has one event for each piece that was read, with the first of its values.
         let mut recorded = 0;
+        call.sink.turn_to(Some(Operation::Read));
         let answer = store.read_candidates(pieces, &mut |i, value| {
+            call.sink.turn_to(None);
             if i == recorded
                 && let Some(piece) = pieces.get(i)
             {
@@ -126,7 +142,9 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
                 recorded += 1;
             }
             each(i, value);
+            call.sink.turn_to(Some(Operation::Read));
         });
+        call.sink.turn_to(None);
         call.record(&pieces[recorded..], None);
         answer
     }
@@ -134,12 +152,16 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         let (store, mut call) = self.begin(Operation::Write);
         let mut filled = false;
+        call.sink.turn_to(Some(Operation::Write));
         let answer = store.write(pieces, &mut |blanks| {
+            call.sink.turn_to(None);
             let sealed = fill(blanks);
             call.record(pieces, Some(sealed.frames()));
             filled = true;
+            call.sink.turn_to(Some(Operation::Write));
             sealed
         });
+        call.sink.turn_to(None);
         if !filled {
             call.record(pieces, None);
         }
@@ -149,7 +171,7 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
     fn flush(&mut self) -> Result<(), StoreError> {
         let (store, mut call) = self.begin(Operation::Flush);
         call.record_one(None, &[]);
-        store.flush()
+        call.in_storage(|| store.flush())
     }
 }
 

@@ -3,13 +3,17 @@
 use alloc::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Event, EventSink, Exchange, ExchangeSink};
+use super::{Event, EventSink, Exchange, ExchangeSink, Operation};
 
 /// Kept elsewhere as well: so what was seen can be read while the store, or the ORAM on it, has the recorder.
 /// Each event takes the lock: a caller that holds it while a store is used waits for ever.
 impl<K: EventSink> EventSink for Arc<Mutex<K>> {
     fn record(&mut self, event: &Event, contents: &[u8]) {
         self.lock().unwrap_or_else(PoisonError::into_inner).record(event, contents);
+    }
+
+    fn turn_to(&mut self, operation: Option<Operation>) {
+        self.lock().unwrap_or_else(PoisonError::into_inner).turn_to(operation);
     }
 }
 

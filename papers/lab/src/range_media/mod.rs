@@ -6,7 +6,7 @@
 mod metered;
 mod study;
 
-pub use metered::{MeteredStore, Pace};
+pub use metered::MediumSink;
 pub use study::{Comparison, Costs, Plan, RangeMediaStudy, run};
 
 /// How the command line calls this experiment.

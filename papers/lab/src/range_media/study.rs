@@ -1,19 +1,20 @@
 //! What is compared, and what came out.
 
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_core::durable::range::DurableRange;
 use oblivio_core::durable::rotating::DurableRaw;
 use oblivio_core::durable::{ArrayRequirements, Durable, DurableConfig, DurableScheme, Want};
 use oblivio_core::store::{MemoryStore, TreeId};
+use oblivio_core::view::Recorder;
 use oblivio_core::{MasterKey, Op};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::NAME;
-use super::metered::{MeteredStore, Pace};
+use super::metered::MediumSink;
 use crate::LabError;
 use oblivio_models::medium::{Medium, Tally, VolumeModel};
 
@@ -165,8 +166,9 @@ fn count(
     let shapes = config.shapes()?;
     let trees: Vec<_> = (0..shapes.len() as u16).map(TreeId).collect();
     let memory = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
-    let store = MeteredStore::new(memory, tally, Pace::Accounts);
-    let tally = store.tally();
+    let tally = Arc::new(Mutex::new(tally));
+    let sink = MediumSink::new(&memory, tally.clone());
+    let store = Recorder::new(memory, sink);
     let mut coins = StdRng::seed_from_u64(seed);
     let key = MasterKey::from_bytes([0; 32]);
     let mut array = config.create(key, &trees, Box::new(store), &mut coins)?;

@@ -12,11 +12,12 @@
 
 use oblivio_core::scheme::{self, PathScheme, RawScheme, TagTree};
 use oblivio_core::seal::NoSecrecy;
+use oblivio_core::view::Recorder;
 use oblivio_core::{Error, FreecursiveOram, Front, MemoryStore, RawConfig, Sealer};
 use rand::rngs::StdRng;
 use rand::{CryptoRng, RngExt, SeedableRng};
 
-use super::path_log::{Logged, PathLog};
+use super::path_log::PathLog;
 use super::spec::{Initial, OramSpec, PositionMap, Remap, Scheme};
 use super::tags::{Contents, TagScheme};
 use crate::SimError;
@@ -94,7 +95,7 @@ fn scanned(
     let config = RawConfig::of_tree(spec.tree()?, evict_period);
     let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
     let sealer = Sealer::null(NoSecrecy::this_is_a_simulation_without_secrets());
-    let tags = RawScheme::new(&config, sealer, Logged::new(store, log.clone()))?;
+    let tags = RawScheme::new(&config, sealer, Recorder::new(store, log.clone()))?;
     let frontend = spec.frontend()?;
     let contents = Contents::new(&frontend.level_addresses()?, frontend.block_bytes)?;
     let scheme: Box<dyn scheme::Scheme> = Box::new(TagScheme::new(tags, contents, log.clone()));

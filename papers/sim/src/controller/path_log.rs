@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use oblivio_core::geometry::Leaf;
-use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, TreeId, TreeShape};
-use oblivio_core::{BucketStore, StoreError};
+use oblivio_core::store::{Part, Piece, TreeId};
+use oblivio_core::view::{Event, EventSink, Operation};
 
 /// What a path access is for. On the bus all look the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +46,8 @@ pub struct PathAccess {
 #[derive(Clone)]
 pub(crate) struct PathLog {
     shared: Rc<Shared>,
+    /// The last piece of the write under way.
+    last_written: Option<Piece>,
 }
 
 struct Shared {
@@ -63,6 +65,7 @@ impl PathLog {
                 is_on: Cell::new(false),
                 paths: RefCell::default(),
             }),
+            last_written: None,
         }
     }
 
@@ -96,14 +99,12 @@ impl PathLog {
     }
 
     /// In RAW ORAM only evictions write paths as a whole.
-    fn note_raw(&self, written: &[Piece]) {
-        // A path ends with the trip that writes it back: one that was read.
-        let Some(Piece { tree, bucket, part }) = written.last() else { return };
+    fn note_raw(&self, Piece { tree, bucket, part }: Piece) {
         let (writes, purpose) = match part {
             Part::Header => (Writes::Headers, self.shared.purpose.get()),
             _ => (Writes::Buckets, Purpose::Eviction),
         };
-        self.push(PathAccess { tree: *tree, leaf: Leaf(bucket.index()), writes, purpose });
+        self.push(PathAccess { tree, leaf: Leaf(bucket.index()), writes, purpose });
     }
 
     fn push(&self, path: PathAccess) {
@@ -113,50 +114,20 @@ impl PathLog {
     }
 }
 
-/// The store of a RAW ORAM, which notes the paths in a [`PathLog`].
-pub(crate) struct Logged<S> {
-    store: S,
-    log: PathLog,
-}
-
-impl<S> Logged<S> {
-    pub(crate) fn new(store: S, log: PathLog) -> Self {
-        Self { store, log }
-    }
-}
-
-#[deny(clippy::missing_trait_methods)]
-impl<S: BucketStore> BucketStore for Logged<S> {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.store.shape(tree)
+/// As the sink of a RAW ORAM's store, it notes the paths that are written.
+impl EventSink for PathLog {
+    fn record(&mut self, event: &Event, _: &[u8]) {
+        if event.operation == Operation::Write {
+            self.last_written = event.piece;
+        }
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.store.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.store.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.store.read(pieces)
-    }
-
-    fn read_candidates(
-        &mut self,
-        pieces: &[Piece],
-        each: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        self.store.read_candidates(pieces, each)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.log.note_raw(pieces);
-        self.store.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.store.flush()
+    fn turn_to(&mut self, operation: Option<Operation>) {
+        // A path ends with the trip that writes it back: one that was read.
+        if operation.is_none()
+            && let Some(last) = self.last_written.take()
+        {
+            self.note_raw(last);
+        }
     }
 }

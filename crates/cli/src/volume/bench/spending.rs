@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use oblivio_core::StoreError;
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_core::view::{Event, EventSink, Operation};
 use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
 
 use crate::clock::{self, Stopwatch};
@@ -87,9 +86,10 @@ impl Meter {
         self.counting().spent
     }
 
-    /// Measures the storage under a volume.
-    pub(super) fn on_store<S: BucketStore>(&self, store: S) -> impl BucketStore + use<S> {
-        Metered { it: store, meter: self.clone() }
+    /// Measures the storage under a volume, beside `seen`. What the sinks take counts as the
+    /// client's.
+    pub(super) fn on_store<K: EventSink>(&self, seen: K) -> impl EventSink + use<K> {
+        Metered { it: seen, meter: self.clone() }
     }
 
     /// Measures the client's directory of a volume.
@@ -139,42 +139,18 @@ struct Metered<T> {
     meter: Meter,
 }
 
-#[deny(clippy::missing_trait_methods)]
-impl<S: BucketStore> BucketStore for Metered<S> {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.it.shape(tree)
+impl<K: EventSink> EventSink for Metered<K> {
+    fn record(&mut self, event: &Event, contents: &[u8]) {
+        self.it.record(event, contents);
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.it.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.meter.during(Doing::Read, || self.it.prefetch(pieces));
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.meter.during(Doing::Read, || self.it.read(pieces))
-    }
-
-    fn read_candidates(
-        &mut self,
-        pieces: &[Piece],
-        each: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        self.meter.during(Doing::Read, || self.it.read_candidates(pieces, each))
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        let Self { it, meter } = self;
-        meter.during(Doing::Write, || {
-            // The client seals what storage has room for.
-            it.write(pieces, &mut |blanks| meter.during(Doing::Client, || fill(blanks)))
-        })
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.meter.during(Doing::Flush, || self.it.flush())
+    fn turn_to(&mut self, operation: Option<Operation>) {
+        self.meter.turn_to(match operation {
+            None => Doing::Client,
+            Some(Operation::Prefetch | Operation::Read) => Doing::Read,
+            Some(Operation::Write) => Doing::Write,
+            Some(Operation::Flush) => Doing::Flush,
+        });
     }
 }
 

@@ -48,8 +48,7 @@ impl Subject {
         fs::remove_file(&path).map_err(|error| files::cannot_write(&path, &error))?;
         let seen = Arc::new(Mutex::new(Tally::new()));
         let meter = Meter::start();
-        // The recording is no part of storage: its time counts as the client's.
-        let store = Recorder::new(meter.on_store(store), seen.clone());
+        let store = Recorder::new(store, meter.on_store(seen.clone()));
         let dir = FsStateDir::create(&place.join("state"))?;
         let options = VolumeOptions::default().with_sync_moves(args.sync_moves.into());
         let volume = Volume::create(store, meter.on_dir(dir), &owner, options, coins)?;
