@@ -13,9 +13,10 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use oblivio_core::store::{Capabilities, Fill, Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::store::{Frames, Part, Piece, Span, TreeId, TreeShape};
+use oblivio_core::view::Operation;
 use oblivio_core::{BucketId, BucketStore, LayoutKind, MemoryStore, StoreError};
-use oblivio_testkit::example_params;
+use oblivio_testkit::{Call, Faulty, Rule, example_params};
 use oblivio_volume::anchor_fuzzing as anchor;
 use oblivio_volume::keys::{Attempt, Cost, NewSlot, Secret, VolumeKey};
 use oblivio_volume::superblock::copies::{BACK, COPIES, FRONT, read_copies, repair, settle, shape};
@@ -36,10 +37,10 @@ fuzz_target!(|input: &[u8]| {
     let mut store = store();
     for change in changes.chunks_exact(4) {
         let offset = usize::from(u16::from_le_bytes([change[1], change[2]]));
-        store.change(usize::from(change[0]), offset, change[3]);
+        set_byte(&mut store.store, usize::from(change[0]), offset, change[3]);
     }
-    store.frames = isize::from(*frames as i8).clamp(-4, 4);
-    store.bytes = isize::from(*bytes as i8);
+    store.rule.frames = isize::from(*frames as i8).clamp(-4, 4);
+    store.rule.bytes = isize::from(*bytes as i8);
 
     let shown = anchor::read(&mut store).expect("reading works");
     assert!(shown.is_none_or(|number| ANCHOR_NUMBERS.contains(&number)));
@@ -49,7 +50,7 @@ fuzz_target!(|input: &[u8]| {
     let Ok(unlocked) = copies.unlock(&secret(), Attempt::default()) else { return };
     let superblock = unlocked.superblock;
     assert!(AUTHENTIC.iter().any(|authentic| authentic.encode() == superblock.encode()));
-    (store.frames, store.bytes) = (0, 0);
+    store.rule = Lengths::default();
     if changes.len() % 2 == 0 {
         repair(&mut store, &superblock).expect("writing works");
     } else {
@@ -62,61 +63,43 @@ fuzz_target!(|input: &[u8]| {
     assert!((0..COPIES).all(is_wanted));
 });
 
-/// Answers with so many frames and so many bytes in each more than it is asked for, or fewer.
-struct Hostile {
-    inner: MemoryStore,
+/// A store whose answers have more or fewer frames than pieces, and more or fewer bytes in each.
+type Hostile = Faulty<MemoryStore, Lengths>;
+
+#[derive(Default)]
+struct Lengths {
     frames: isize,
     bytes: isize,
-    spans: Vec<Span>,
 }
 
-impl Hostile {
-    /// Sets a byte of a superblock, under a right checksum, or of an anchor.
-    fn change(&mut self, place: usize, offset: usize, value: u8) {
-        let pieces = places();
-        let place = place % pieces.len();
-        let span = self.inner.span(&pieces[place]).expect("it is there");
-        let bytes = &mut self.inner.contents_mut()[span.start..][..span.bytes];
-        if place < COPIES {
-            bytes[offset % CHECKSUM_AT] = value;
-            let checksum = Sha256::digest(&bytes[..CHECKSUM_AT]);
-            bytes[CHECKSUM_AT..].copy_from_slice(&checksum);
-        } else {
-            bytes[offset % span.bytes] = value;
+impl Rule<MemoryStore> for Lengths {
+    fn handle(&mut self, inner: &mut MemoryStore, call: &mut Call<'_>) -> Result<(), StoreError> {
+        if call.operation != Operation::Read {
+            return call.forward(inner);
         }
-    }
-}
-
-impl BucketStore for Hostile {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.inner.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.inner.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        let count = pieces.len().saturating_add_signed(self.frames);
-        let pieces = pieces.iter().cycle().take(count);
-        let spans = pieces.map(|piece| {
-            let span = self.inner.span(piece).expect("it is there");
+        let count = call.pieces.len().saturating_add_signed(self.frames);
+        let spans = call.pieces.iter().cycle().take(count).map(|piece| {
+            let span = inner.span(piece).expect("it is there");
             Span { bytes: span.bytes.saturating_add_signed(self.bytes), ..span }
         });
-        self.spans = spans.collect();
-        Ok(Frames::new(self.inner.contents(), &self.spans))
+        call.answer.spans = spans.collect();
+        call.answer.bytes = inner.contents().to_vec();
+        Ok(())
     }
+}
 
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.inner.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.inner.flush()
+/// Sets a byte of a superblock, under a right checksum, or of an anchor.
+fn set_byte(store: &mut MemoryStore, place: usize, offset: usize, value: u8) {
+    let pieces = places();
+    let place = place % pieces.len();
+    let span = store.span(&pieces[place]).expect("it is there");
+    let bytes = &mut store.contents_mut()[span.start..][..span.bytes];
+    if place < COPIES {
+        bytes[offset % CHECKSUM_AT] = value;
+        let checksum = Sha256::digest(&bytes[..CHECKSUM_AT]);
+        bytes[CHECKSUM_AT..].copy_from_slice(&checksum);
+    } else {
+        bytes[offset % span.bytes] = value;
     }
 }
 
@@ -129,7 +112,7 @@ fn places() -> [Piece; COPIES + 2] {
 fn store() -> Hostile {
     let shapes = [shape(), anchor::shape(), TreeShape::new(Vec::new()), shape()];
     let inner = MemoryStore::new(&shapes, LayoutKind::Striped).expect("these trees are possible");
-    let mut store = Hostile { inner, frames: 0, bytes: 0, spans: Vec::new() };
+    let mut store = Faulty::new(inner, Lengths::default());
     for number in ANCHOR_NUMBERS {
         anchor::write(&mut store, number).expect("writing works");
     }

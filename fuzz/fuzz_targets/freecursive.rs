@@ -11,7 +11,7 @@
 #[path = "support/hostile.rs"]
 mod hostile;
 
-use hostile::Hostile;
+use hostile::{Hostile, hostile};
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::scheme::{PathScheme, RawScheme, Scheme};
 use oblivio_core::{
@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((before, input)) = input.split_first_chunk::<24>() else { return };
     let Some((after, lies)) = input.split_first_chunk::<24>() else { return };
     let config = config(*setup);
-    let begin_lies = |store: &mut Hostile<MemoryStore>| store.lie(lies);
+    let begin_lies = |store: &mut Hostile<MemoryStore>| store.rule.lie(lies);
     if setup & 1 == 0 {
         let tree = config.path_tree().unwrap();
         let scheme = PathScheme::new(&tree, sealer(&tree), store(&tree)).unwrap();
@@ -81,7 +81,7 @@ fn config(setup: u8) -> FreecursiveConfig {
 }
 
 fn store(tree: &TreeConfig) -> Hostile<MemoryStore> {
-    Hostile::new(MemoryStore::new(&[tree.shape().unwrap()], LayoutKind::Heap).unwrap())
+    hostile(MemoryStore::new(&[tree.shape().unwrap()], LayoutKind::Heap).unwrap())
 }
 
 fn sealer(tree: &TreeConfig) -> Sealer {

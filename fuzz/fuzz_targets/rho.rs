@@ -11,7 +11,7 @@
 #[path = "support/hostile.rs"]
 mod hostile;
 
-use hostile::Hostile;
+use hostile::{Hostile, hostile};
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::PathScheme;
@@ -73,8 +73,8 @@ fn run<F: Front + AsRef<Trees> + AsMut<Trees>>(
     serve(&mut oram, Some(&mut model), before).expect("storage was honest");
     oram.check_invariants().expect("storage was honest");
     let [main, small] = oram.trees_mut();
-    main.store_mut().lie(lies.0);
-    small.store_mut().lie(lies.1);
+    main.store_mut().rule.lie(lies.0);
+    small.store_mut().rule.lie(lies.1);
     match serve(&mut oram, None, after) {
         // A store that brings back old blocks can fill a stash for good.
         Ok(()) | Err(ErrorKind::StashFull) => (),
@@ -89,7 +89,7 @@ fn run<F: Front + AsRef<Trees> + AsMut<Trees>>(
 fn trees(config: &RhoConfig, main: &TreeConfig) -> Trees {
     let [main, small] = [main, &config.small].map(|tree| {
         let shapes = vec![tree.shape().unwrap(); usize::from(tree.tree.0) + 1];
-        let store = Hostile::new(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
+        let store = hostile(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
         let sealer = Sealer::aes128(Key::from_bytes([7; 16]), tree.tree);
         PathScheme::new(tree, sealer, store).unwrap()
     });

@@ -11,7 +11,7 @@
 #[path = "support/hostile.rs"]
 mod hostile;
 
-use hostile::Hostile;
+use hostile::{Hostile, hostile};
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::{
     EraSealer, ErrorKind, LayoutKind, MasterKey, MemoryStore, Oram, RawConfig, Recursion,
@@ -32,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
     let mut oram = oram(*setup);
     let mut model = vec![[0; BLOCK_BYTES]; CAPACITY as usize];
     serve(&mut oram, &mut model, before).expect("storage was honest");
-    oram.backend_mut().store_mut().lie(lies);
+    oram.backend_mut().store_mut().rule.lie(lies);
     let served = serve(&mut oram, &mut model, after);
     let served = served.and_then(|()| oram.check(&mut |_| ()).map_err(|error| error.kind()));
     if let Err(kind) = served {
@@ -40,7 +40,7 @@ fuzz_target!(|input: &[u8]| {
         // Requests that need nothing of the ORAM may still be answered.
         let _ = serve(&mut oram, &mut model, after);
     }
-    oram.backend_mut().store_mut().lie(&[]);
+    oram.backend_mut().store_mut().rule.lie(&[]);
     let checked = oram.check(&mut |_| ()).map_err(|error| error.kind());
     match served {
         Ok(_) => assert!(checked.is_ok(), "storage is honest again: {checked:?}"),
@@ -61,7 +61,7 @@ fn oram(setup: u8) -> Rotating {
     };
     config.raw.tree.tree_top_levels = 1 + (setup >> 1 & 1);
     let shapes = config.shapes().unwrap().into_trees();
-    let store = Hostile::new(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
+    let store = hostile(MemoryStore::new(&shapes, LayoutKind::Heap).unwrap());
     let key = MasterKey::draw(&mut coins);
     let sealer = EraSealer::fresh(key, config.raw.tree.tree, &mut coins);
     RotatingOram::new(&config, sealer, store, coins).unwrap()

@@ -15,7 +15,7 @@ mod hostile;
 
 use std::sync::LazyLock;
 
-use hostile::Hostile;
+use hostile::hostile;
 use libfuzzer_sys::fuzz_target;
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::small_volume::{BLOCK_BYTES, SmallScheme, SmallVolume};
@@ -44,8 +44,8 @@ fuzz_target!(|input: &[u8]| {
     world.restore_store(left);
     world.restore_dir(left);
 
-    let mut store = Hostile::new(world.store());
-    store.lie(lies);
+    let mut store = hostile(world.store());
+    store.rule.lie(lies);
     let coins = StdRng::seed_from_u64(2);
     if let Ok((mut volume, _)) = setup.open(store, world.dir(), coins) {
         let mut addresses = requests.iter().map(|request| u64::from(*request) % setup.blocks);

@@ -29,11 +29,8 @@ impl<S, F: FnMut(&mut S, &mut Call<'_>) -> Result<(), StoreError>> Rule<S> for F
     }
 }
 
-/// A rule as a parameter of a store that has a name.
-pub type AnyRule<S> = Box<dyn FnMut(&mut S, &mut Call<'_>) -> Result<(), StoreError> + Send>;
-
 /// A store below a rule.
-pub struct Faulty<S, R = AnyRule<S>> {
+pub struct Faulty<S, R> {
     /// The store below.
     pub store: S,
     /// Handles the calls.
@@ -148,7 +145,9 @@ impl<S: BucketStore, R: Rule<S>> BucketStore for Faulty<S, R> {
         self.call(Operation::Read, pieces, None, true)?;
         let Answer { bytes, spans, pieces } = &self.answer;
         let frames = Frames::new(bytes, spans);
-        pieces.iter().enumerate().for_each(|(i, piece)| each(*piece, frames.get(i)));
+        // A rule may have removed or added frames.
+        let piece = |i| pieces.get(i).copied().unwrap_or(i);
+        (0..frames.len()).for_each(|i| each(piece(i), frames.get(i)));
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 //! - [`memory_disk`]: a disk in memory, for tests of what serves disks.
 //! - [`example_params`]: parameters of a volume, for superblocks.
 //! - [`Faulty`]: a store that fails, lies, waits or counts as a test says.
+//! - [`ServersWithRecords`]: share servers as a store.
 //! - [`workload`]: sequences of requests that an oblivious RAM must make look alike.
 //!
 //! The tool `crash-suite`, a crate of its own, lets volumes die in that world at thousands of points.
@@ -15,8 +16,10 @@ mod example_params;
 mod faulty;
 pub mod machine;
 pub mod memory_disk;
+mod share_servers;
 pub mod statistics;
 pub mod workload;
 
 pub use example_params::{example_params, example_raw_params};
-pub use faulty::{Answer, AnyRule, Call, Faulty, Rule, WholeBuckets, whole_buckets};
+pub use faulty::{Answer, Call, Faulty, Rule, WholeBuckets, whole_buckets};
+pub use share_servers::ServersWithRecords;

@@ -82,7 +82,7 @@ const HOUSE: [(&str, &[&str]); 25] = [
     ("oblivio-kernels", &[]),
     // A library that benches of the hardware load: no other crate links it.
     ("oblivio-golden", &["oblivio-core"]),
-    (TESTKIT, &["oblivio-core", "oblivio-volume"]),
+    (TESTKIT, &["oblivio-core", "oblivio-shares", "oblivio-volume"]),
     // A tool: nobody links it. In the world of the testkit it lets machines die that run what is delivered.
     (
         "oblivio-crash-suite",

@@ -8,8 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use oblivio_core::durable::{Durable, DurableConfig, EraStart, Want};
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
-use oblivio_core::{MasterKey, Op, StoreError, StoreErrorKind};
+use oblivio_core::{MasterKey, Op};
 use oblivio_shares::durable::S3OramParams;
 use oblivio_shares::message::{Answer, HostEpoch, Request};
 use oblivio_shares::remote::{ShareServer, SharedStore};
@@ -17,6 +16,7 @@ use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers, store_of};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
 use oblivio_store::{Dial, RemoteOptions};
+use oblivio_testkit::ServersWithRecords;
 use oblivio_wire::keys::PeerServer;
 use oblivio_wire::link::Link;
 use oblivio_wire::tls::Caller;
@@ -111,30 +111,6 @@ impl ShareServers for Shared {
     }
 }
 
-impl BucketStore for Shared {
-    fn shape(&self, _: TreeId) -> Option<&TreeShape> {
-        None
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::NONE
-    }
-
-    fn prefetch(&mut self, _: &[Piece]) {}
-
-    fn read(&mut self, _: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        Err(StoreError::new(StoreErrorKind::Refused, "there are no records"))
-    }
-
-    fn write(&mut self, _: &[Piece], _: &mut Fill<'_>) -> Result<(), StoreError> {
-        Err(StoreError::new(StoreErrorKind::Refused, "there are no records"))
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.store().flush()
-    }
-}
-
 fn access(array: &mut dyn Durable, address: u64, op: Op<'_>, coins: &mut StdRng) {
     let plan = array.plan(&[Want::Block(address)], &[], coins).unwrap();
     array.carry_out(&plan, &mut [op]).unwrap();
@@ -154,7 +130,9 @@ impl Disk {
         let parties = Parties::new(shared.count() as u8, 1).unwrap();
         let params = S3OramParams::new(20, block_bytes as u32, parties, PRESET).unwrap();
         let key = MasterKey::from_bytes([9; 32]);
-        let mut array = params.create(key, &[], store_of(shared.clone()), &mut coins).unwrap();
+        let mut array = params
+            .create(key, &[], store_of(ServersWithRecords::without(shared.clone())), &mut coins)
+            .unwrap();
         array.begin_era(EraStart::Opening, &mut coins);
         Self { array, shared, coins }
     }

@@ -14,12 +14,12 @@ mod links;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::Host;
 use oblivio_shares::message::{Answer, Request};
 use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use oblivio_shares::sharing::Seed;
+use oblivio_testkit::ServersWithRecords;
 use oblivio_testkit::crash::{CLIENT, CrashStore, Fate, Loss, World};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -143,8 +143,9 @@ impl Servers {
 
     /// The store of the world, with the servers beside it.
     pub(crate) fn reach(&self, records: CrashStore) -> AnyServers {
-        let run = records.world().run();
-        Box::new(OnServers { records, run, servers: self.clone() })
+        let world = records.world().clone();
+        let servers = OnServers { run: world.run(), world, servers: self.clone() };
+        Box::new(ServersWithRecords { records, servers })
     }
 
     /// Whether all that was shared in all lives had chance of its own, and nobody has waited in vain.
@@ -330,9 +331,9 @@ fn has_waited(answer: &[u8]) -> bool {
     answer.is_ok_and(|it| matches!(it, Answer::Refused(it) if it.why.contains("has dealt nothing")))
 }
 
-/// Records on the store of the world, and servers beside it: for one run.
+/// Servers in the world: for one run.
 struct OnServers {
-    records: CrashStore,
+    world: World,
     run: u64,
     servers: Servers,
 }
@@ -344,7 +345,7 @@ impl ShareServers for OnServers {
 
     /// In this world no server says that it works.
     fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<ServerAnswer>> {
-        lock(&self.servers.0).ask(self.records.world(), self.run, messages)
+        lock(&self.servers.0).ask(&self.world, self.run, messages)
     }
 
     /// In this world it is known at once who is dead.
@@ -362,41 +363,6 @@ impl ShareServers for OnServers {
 
     fn name(&self, server: usize) -> String {
         format!("server {}", server + 1)
-    }
-}
-
-#[deny(clippy::missing_trait_methods)]
-impl BucketStore for OnServers {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.records.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.records.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.records.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.records.read(pieces)
-    }
-
-    fn read_candidates(
-        &mut self,
-        pieces: &[Piece],
-        each: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        self.records.read_candidates(pieces, each)
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.records.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.records.flush()
     }
 }
 

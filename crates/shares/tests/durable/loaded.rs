@@ -7,6 +7,7 @@ use oblivio_core::durable::{Contents, Durable, DurableConfig, Want};
 use oblivio_shares::message::Request;
 use oblivio_shares::servers::store_of;
 use oblivio_shares::sharing::Share;
+use oblivio_testkit::ServersWithRecords;
 use oblivio_testkit::statistics::{Verdicts, histogram, uniformity};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -61,7 +62,9 @@ fn there_is_room_for_accesses_as_soon_as_an_array_is_loaded() {
     let expected = room(&*owner.array);
     let (params, servers) = (owner.params.clone(), Servers::new(3));
     let mut coins = StdRng::seed_from_u64(1);
-    let mut array = params.create(key(), &[], store_of(servers), &mut coins).unwrap();
+    let mut array = params
+        .create(key(), &[], store_of(ServersWithRecords::without(servers)), &mut coins)
+        .unwrap();
     assert!(array.load(&mut some(), &mut coins).unwrap());
     assert!(expected > 0);
     assert_eq!(room(&*array), expected);

@@ -14,6 +14,7 @@ use oblivio_shares::recursive::MapShape;
 use oblivio_shares::servers::store_of;
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
+use oblivio_testkit::ServersWithRecords;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -92,7 +93,9 @@ impl Owner {
     fn begun(params: S3OramParams, seed: u64, contents: Option<&mut dyn Contents>) -> Self {
         let servers = Servers::new(number_of(&params.facts(), "servers").unwrap() as usize);
         let mut coins = StdRng::seed_from_u64(seed);
-        let mut array = params.create(key(), &[], store_of(servers.clone()), &mut coins).unwrap();
+        let mut array = params
+            .create(key(), &[], store_of(ServersWithRecords::without(servers.clone())), &mut coins)
+            .unwrap();
         let wrong = WrongList::default();
         array.keep_wrong_servers(Box::new(wrong.clone()));
         if let Some(contents) = contents {
@@ -219,7 +222,9 @@ impl Owner {
                 Record::Forget(address) => restore.replay_forget(*address..address + 1).unwrap(),
             }
         }
-        let mut array = restore.finish(key(), &[], store_of(self.servers.clone())).unwrap();
+        let mut array = restore
+            .finish(key(), &[], store_of(ServersWithRecords::without(self.servers.clone())))
+            .unwrap();
         array.keep_wrong_servers(Box::new(self.wrong.clone()));
         (array, self.log[latest + 1..].to_vec())
     }

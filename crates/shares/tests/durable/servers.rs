@@ -4,8 +4,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::{io, mem};
 
-use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
-use oblivio_core::store::{BucketStore, Capabilities, Fill};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::message::bytes::in_tree;
@@ -391,29 +389,5 @@ impl ShareServers for Servers {
 
     fn name(&self, server: usize) -> String {
         format!("server {}", server + 1)
-    }
-}
-
-impl BucketStore for Servers {
-    fn shape(&self, _: TreeId) -> Option<&TreeShape> {
-        None
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::NONE
-    }
-
-    fn prefetch(&mut self, _: &[Piece]) {}
-
-    fn read(&mut self, _: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        Err(StoreError::new(StoreErrorKind::Refused, "there are no trees"))
-    }
-
-    fn write(&mut self, _: &[Piece], _: &mut Fill<'_>) -> Result<(), StoreError> {
-        Err(StoreError::new(StoreErrorKind::Refused, "there are no trees"))
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        Ok(())
     }
 }

@@ -8,6 +8,7 @@ use oblivio_shares::message::{Point, Request};
 use oblivio_shares::servers::ShareServers;
 use oblivio_shares::sharing::Share;
 use oblivio_shares::view::ShareRecorder;
+use oblivio_testkit::ServersWithRecords;
 use oblivio_testkit::statistics::{Verdicts, uniformity};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -63,7 +64,7 @@ fn servers_are_asked_the_same_whatever_the_owner_does() {
 fn an_owner_whose_view_is_recorded_waits_for_links_as_others_do() {
     let owner = Owner::new(parties(3, 1), 6);
     owner.servers.world().waits_for_links = 2;
-    let servers = Box::new(owner.servers.clone());
+    let servers = Box::new(ServersWithRecords::without(owner.servers.clone()));
     let mut servers = ShareRecorder::new(servers, |_: &Event, _: &[u8]| {}, vec![3]);
     assert_eq!([1, 2, 3].map(|failed| servers.wait_for_links(failed)), [true, true, false]);
 }

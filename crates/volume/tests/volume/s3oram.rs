@@ -24,7 +24,7 @@ use rand::{RngExt, SeedableRng};
 use zeroize::Zeroizing;
 
 use crate::support::rescued::Target;
-use crate::support::share_servers::{Hosts, OnServers};
+use crate::support::share_servers::{self, Hosts};
 
 const BLOCKS: u64 = 60;
 const BLOCK_BYTES: usize = 64;
@@ -80,7 +80,7 @@ impl Setup {
     }
 
     fn store_with(&self, other: Option<(Vec<u8>, bool)>) -> AnyServers {
-        Box::new(OnServers { records: self.world.store(), hosts: self.hosts.clone(), other })
+        share_servers::store(self.hosts.clone(), self.world.store(), other)
     }
 
     fn create(&self, options: VolumeOptions) -> Result<Volume, VolumeError> {

@@ -5,13 +5,12 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use oblivio_core::pieces::{Frames, Piece, TreeId, TreeShape};
-use oblivio_core::store::{BucketStore, Capabilities, Fill};
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Folder, Host, Mailbox, Peers, ShareFile};
 use oblivio_shares::message::{Answer, Request};
-use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers};
-use oblivio_testkit::crash::CrashStore;
+use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
+use oblivio_testkit::crash::{CrashStore, World};
+use oblivio_testkit::{Call, Faulty, ServersWithRecords};
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
 
@@ -112,12 +111,37 @@ impl Hosts {
     }
 }
 
-/// Records on one store, and servers beside it.
-pub(crate) struct OnServers {
-    pub(crate) records: CrashStore,
-    pub(crate) hosts: Hosts,
-    /// A superblock that some servers hold instead, and whether more of them do.
-    pub(crate) other: Option<(Vec<u8>, bool)>,
+/// A server store on the volume's records that some servers hold otherwise: they hold these bytes
+/// instead, and are first or last.
+pub(crate) fn store(
+    hosts: Hosts,
+    records: CrashStore,
+    other: Option<(Vec<u8>, bool)>,
+) -> AnyServers {
+    let servers = OnServers { world: records.world().clone(), hosts };
+    let add_other = move |records: &mut CrashStore, call: &mut Call<'_>| {
+        call.forward(records)?;
+        let Some((other, is_first)) = other.as_ref().filter(|_| call.has_candidates()) else {
+            return Ok(());
+        };
+        let honest = std::mem::take(call.answer);
+        for (i, span) in honest.spans.iter().enumerate() {
+            let value = &honest.bytes[span.range()];
+            let mut values = vec![value];
+            if value.len() == other.len() {
+                values.insert(usize::from(!is_first), other);
+            }
+            values.iter().for_each(|value| call.answer.push(i, value));
+        }
+        Ok(())
+    };
+    Box::new(ServersWithRecords { records: Faulty::new(records, add_other), servers })
+}
+
+/// Servers that answer while the world is on.
+struct OnServers {
+    world: World,
+    hosts: Hosts,
 }
 
 /// An answer to which a server has added something, if it is what it has selected.
@@ -138,7 +162,7 @@ impl ShareServers for OnServers {
 
     fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<ServerAnswer>> {
         // As a store does whose servers have lost their client.
-        if self.records.world().is_off() {
+        if self.world.is_off() {
             let gone = || Err(StoreError::new(StoreErrorKind::Unreachable, "it is off"));
             return messages.into_iter().map(|message| message.map(|_| gone())).collect();
         }
@@ -176,48 +200,5 @@ impl ShareServers for OnServers {
 
     fn name(&self, server: usize) -> String {
         format!("server {}", server + 1)
-    }
-}
-
-impl BucketStore for OnServers {
-    fn shape(&self, tree: TreeId) -> Option<&TreeShape> {
-        self.records.shape(tree)
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.records.capabilities()
-    }
-
-    fn prefetch(&mut self, pieces: &[Piece]) {
-        self.records.prefetch(pieces);
-    }
-
-    fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.records.read(pieces)
-    }
-
-    fn read_candidates(
-        &mut self,
-        pieces: &[Piece],
-        each: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        let Self { records, other, .. } = self;
-        records.read_candidates(pieces, &mut |i, value| {
-            let mut values = vec![value];
-            if let Some((other, is_first)) = other
-                && value.len() == other.len()
-            {
-                values.insert(usize::from(!*is_first), other);
-            }
-            values.iter().for_each(|value| each(i, value));
-        })
-    }
-
-    fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.records.write(pieces, fill)
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.records.flush()
     }
 }
