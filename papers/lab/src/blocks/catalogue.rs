@@ -137,17 +137,4 @@ pub const FIGURES: &[BlocksFigure] = &[
         ],
         make: makers::alloc_levels,
     },
-    BlocksFigure {
-        id: "reuse",
-        title: "Background evictions against reuse past the last-level cache",
-        paper: "not in the paper: whether reuse saves IR-Alloc its evictions",
-        runs: &[
-            run("ir-alloc-1", Course::Reuse),
-            run("ir-alloc-2", Course::Reuse),
-            run("ir-alloc-3", Course::Reuse),
-            run(IR_ALLOC, Course::Reuse),
-        ],
-        reasons: &[],
-        make: makers::reuse,
-    },
 ];

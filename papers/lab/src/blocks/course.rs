@@ -12,8 +12,6 @@ pub enum Course {
     Program(&'static str),
     /// Chance.
     Uniform,
-    /// Chance with more and more reuse.
-    Reuse,
 }
 
 /// A stretch of a course. Snapshots are taken in it at equal distances, the last one at its end.
@@ -28,8 +26,6 @@ pub(super) struct Stretch {
 pub(super) enum Asked {
     Program(&'static str),
     Uniform,
-    /// Again for a block of late, with this probability.
-    Reuse(f64),
 }
 
 /// Fig. 3: of 4 billion paths, 3.7 are made by programs.
@@ -42,9 +38,6 @@ const ALONE_PART: u64 = 4;
 /// Snapshots of each stretch.
 const SNAPSHOTS: u64 = 4;
 
-/// Probabilities of reuse, in tenths.
-const REUSE_TENTHS: std::ops::RangeInclusive<u32> = 0..=9;
-
 impl Course {
     /// What results call it.
     pub fn name(self) -> &'static str {
@@ -52,7 +45,6 @@ impl Course {
             Self::Mix => "programs-then-uniform",
             Self::Program(name) => name,
             Self::Uniform => Asked::UNIFORM,
-            Self::Reuse => "reuse",
         }
     }
 
@@ -61,7 +53,7 @@ impl Course {
         match self {
             Self::Mix => !those_there(programs).is_empty(),
             Self::Program(name) => programs.has(name),
-            Self::Uniform | Self::Reuse => true,
+            Self::Uniform => true,
         }
     }
 
@@ -79,17 +71,6 @@ impl Course {
             }
             Self::Program(name) => vec![stretch(Asked::Program(name), alone)],
             Self::Uniform => vec![stretch(Asked::Uniform, alone)],
-            Self::Reuse => {
-                let shares = REUSE_TENTHS.map(|tenths| f64::from(tenths) / 10.0);
-                // The first half of each is not counted.
-                shares
-                    .map(|share| Stretch {
-                        asked: Asked::Reuse(share),
-                        paths: plan.reuse_paths,
-                        snapshots: 2,
-                    })
-                    .collect()
-            }
         }
     }
 }
@@ -98,11 +79,10 @@ impl Asked {
     pub(super) const UNIFORM: &str = "uniform";
 
     /// What results call it.
-    pub(super) fn name(self) -> String {
+    pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Program(name) => name.to_owned(),
-            Self::Uniform => Self::UNIFORM.to_owned(),
-            Self::Reuse(share) => format!("reuse {share:.1}"),
+            Self::Program(name) => name,
+            Self::Uniform => Self::UNIFORM,
         }
     }
 }

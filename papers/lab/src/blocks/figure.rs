@@ -35,7 +35,6 @@ pub(super) struct Content {
 
 /// The runs of a figure that could be made.
 pub(super) struct Made<'a> {
-    pub(super) plan: &'a Plan,
     runs: Vec<(Run, &'a BlocksRecord)>,
 }
 
@@ -107,7 +106,7 @@ pub fn figures(
             let key = plan.key(run);
             Some((*run, records.iter().find(|record| record.key == key)?))
         };
-        let made = Made { plan, runs: figure.runs.iter().filter_map(record).collect() };
+        let made = Made { runs: figure.runs.iter().filter_map(record).collect() };
         if made.runs.is_empty() {
             continue;
         }
@@ -133,10 +132,9 @@ fn origin(plan: &Plan, programs: &Programs, made: &Made<'_>) -> String {
     let mut versions: Vec<_> = made.runs().map(|(_, record)| record.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
-    let Plan { leaf_level, paths, reuse_paths, initial, llc_bytes, seed } = plan;
+    let Plan { leaf_level, paths, initial, llc_bytes, seed } = plan;
     format!(
-        "{paths} paths of programs and chance, {reuse_paths} for each probability of reuse ({}); leaves on \
-         level {leaf_level}; {}; LLC of {} KiB; seed {seed}; version {}",
+        "{paths} paths of programs and chance ({}); leaves on level {leaf_level}; {}; LLC of {} KiB; seed {seed}; version {}",
         programs.words(),
         initial_words(*initial),
         llc_bytes >> 10,

@@ -104,36 +104,6 @@ pub(super) fn evictions(made: &Made<'_>) -> Result<Content, LabError> {
     Ok(Content { plot, stated: Vec::new(), remarks: vec![remark.to_owned()] })
 }
 
-/// Background evictions in the second half of each stretch.
-pub(super) fn reuse(made: &Made<'_>) -> Result<Content, LabError> {
-    let series = made.runs().map(|(run, record)| {
-        let halves = record.snapshots.get(1..).unwrap_or_default().as_chunks::<2>().0;
-        let point = |[half, end]: &[Taken; 2]| {
-            let share = end.after.rsplit(' ').next().and_then(|share| share.parse().ok());
-            Some([share?, evictions_per_request(&half.snapshot, &end.snapshot)?])
-        };
-        Series {
-            name: title(run.variant).to_owned(),
-            values: halves.iter().filter_map(point).collect(),
-        }
-    });
-    let plot = Plot::Curves(Curves {
-        axes: [
-            "probability that a request is for a block of late".to_owned(),
-            EVICTIONS.to_owned(),
-        ],
-        is_log: false,
-        series: series.collect(),
-    });
-    let [cache_lines, window] = made.plan.reuse_lines();
-    let remark = format!(
-        "With this probability a request is for one of the last {window} blocks that left a cache of \
-         {cache_lines} lines, and else for any other block. The probabilities follow each other on one \
-         tree, and the first half of each is not counted."
-    );
-    Ok(Content { plot, stated: Vec::new(), remarks: vec![remark] })
-}
-
 const EVICTIONS: &str = "background evictions per request";
 
 fn evictions_per_request(from: &Snapshot, to: &Snapshot) -> Option<f64> {

@@ -19,8 +19,6 @@ pub struct Plan {
     pub leaf_level: u8,
     /// Paths of Fig. 3: the other courses are shorter. The paper has 4 billion.
     pub paths: u64,
-    /// Paths for each probability of reuse.
-    pub reuse_paths: u64,
     /// What the trees hold at first.
     pub initial: Initial,
     /// Bytes of the cache that programs run behind.
@@ -46,15 +44,6 @@ const LEAF_LEVELS: std::ops::RangeInclusive<u8> = 10..=25;
 /// Each stretch of Fig. 3 has some paths at least, and no machine makes more than these in a week.
 const PATHS: std::ops::RangeInclusive<u64> = 1000..=1_000_000_000_000;
 
-/// Reuse is studied on a tree that is large enough for it.
-const REUSE_LEAF_LEVEL_MAX: u8 = 20;
-
-/// The lines of the paper's LLC.
-const PAPER_LLC_LINES: usize = 1 << 15;
-
-/// Caches' worth of blocks that reuse asks for again.
-const REUSE_WINDOW_CACHES: usize = 8;
-
 impl Plan {
     /// The paper's tree, and a tenth of its paths: six for each data block, after which nothing changes but
     /// by chance.
@@ -62,7 +51,6 @@ impl Plan {
         Self {
             leaf_level: PAPER_LEAF_LEVEL,
             paths: 400_000_000,
-            reuse_paths: 1_000_000,
             initial: Initial::EachOnce,
             llc_bytes: Switches::PAPER.llc_bytes,
             seed: 1,
@@ -71,13 +59,7 @@ impl Plan {
 
     /// A small tree and an LLC small enough for samples: the figures are rough.
     pub fn quick() -> Self {
-        Self {
-            leaf_level: 16,
-            paths: 100_000,
-            reuse_paths: 10_000,
-            llc_bytes: 32 << 10,
-            ..Self::full()
-        }
+        Self { leaf_level: 16, paths: 100_000, llc_bytes: 32 << 10, ..Self::full() }
     }
 
     /// The runs that `figures` need, each once. Courses that `programs` lack are left out.
@@ -104,21 +86,13 @@ impl Plan {
         Ok(runs)
     }
 
-    /// The level of the leaves of the tree of `course`.
-    pub(super) fn leaf_level_of(&self, course: Course) -> u8 {
-        match course {
-            Course::Reuse => self.leaf_level.min(REUSE_LEAF_LEVEL_MAX),
-            _ => self.leaf_level,
-        }
-    }
-
     /// The ORAM of `run`.
     ///
     /// # Errors
     /// [`LabError::Plan`] when there is none of this name.
     pub fn spec(&self, run: &Run) -> Result<OramSpec, LabError> {
         let system = Variant::named(run.variant)
-            .map(|variant| variant.spec(self.leaf_level_of(run.course), &Switches::PAPER));
+            .map(|variant| variant.spec(self.leaf_level, &Switches::PAPER));
         let oram = system.transpose()?.and_then(|system| system.oram);
         let oram =
             oram.ok_or_else(|| LabError::Plan(format!("there is no ORAM {}", run.variant)))?;
@@ -129,13 +103,12 @@ impl Plan {
     pub fn key(&self, run: &Run) -> String {
         let Run { variant, course, setting } = run;
         let what = match course {
-            Course::Reuse => self.reuse_paths.to_string(),
             Course::Uniform => self.paths.to_string(),
             Course::Mix | Course::Program(_) => format!("{}/llc{}", self.paths, self.llc_bytes),
         };
         let setting = setting.suffix();
-        let leaf_level = self.leaf_level_of(*course);
-        format!("{variant}/{}/L{leaf_level}/{what}/seed{}{setting}", course.name(), self.seed)
+        let Self { leaf_level, seed, .. } = self;
+        format!("{variant}/{}/L{leaf_level}/{what}/seed{seed}{setting}", course.name())
     }
 
     /// The cache that programs run behind.
@@ -144,24 +117,10 @@ impl Plan {
         Ok(CacheShape { lines: (self.llc_bytes / LINE_BYTES) as usize, ways })
     }
 
-    /// Lines of the cache that takes the nearest reuse to itself, and how many blocks are reused past it:
-    /// as large a part of the ORAM as the paper's.
-    pub(super) fn reuse_lines(&self) -> [usize; 2] {
-        let smaller = PAPER_LEAF_LEVEL.saturating_sub(self.leaf_level_of(Course::Reuse));
-        let cache_lines = (PAPER_LLC_LINES >> smaller).max(2);
-        [cache_lines, REUSE_WINDOW_CACHES * cache_lines]
-    }
-
     fn check(&self) -> Result<(), LabError> {
         let ranges = [
             (u64::from(self.leaf_level), bounds(LEAF_LEVELS), "leaves on level", "--levels"),
             (self.paths, bounds(PATHS), "paths:", "--paths"),
-            (
-                self.reuse_paths,
-                bounds(PATHS),
-                "paths for each probability of reuse:",
-                "--reuse-paths",
-            ),
         ];
         match ranges.iter().find(|(value, (least, most), ..)| value < least || value > most) {
             None => Ok(()),

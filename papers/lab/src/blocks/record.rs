@@ -40,7 +40,7 @@ pub struct BlocksRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Taken {
-    /// A program, `uniform`, `reuse` with its probability, or nothing: `start`.
+    /// A program, `uniform`, or nothing: `start`.
     pub after: String,
     /// Where blocks were.
     pub snapshot: Snapshot,

@@ -108,16 +108,12 @@ fn snapshots<H: Host<BlocksRecord>>(
                 Requests::Trace { trace: &trace, llc: setting.llc(plan.llc()?) }
             }
             Asked::Uniform => Requests::Uniform,
-            Asked::Reuse(share) => {
-                let [cache_lines, window] = plan.reuse_lines();
-                Requests::Reuse { share, window, cache_lines }
-            }
         };
         let at: Vec<_> = (1..=*snapshots).map(|number| paths * number / snapshots).collect();
         let phase = Phase { requests, paths: *paths };
         let seen = study.run(&[phase], &at, &mut |paths| progress.up_to(before + paths))?;
         let after = asked.name();
-        taken.extend(seen.into_iter().map(|snapshot| Taken { after: after.clone(), snapshot }));
+        taken.extend(seen.into_iter().map(|snapshot| Taken { after: after.to_owned(), snapshot }));
         before += paths;
         if left > 0 {
             saved.keep_run(&study, &taken, seconds + host.seconds() - start);

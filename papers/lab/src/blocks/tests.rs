@@ -13,7 +13,7 @@ use crate::report::{self, Curves, Figure, Plot, Stated, section};
 use crate::{Kept, Trees, unpack};
 
 fn small() -> Plan {
-    Plan { paths: 20_000, reuse_paths: 5000, initial: Initial::Placed, ..Plan::quick() }
+    Plan { paths: 20_000, initial: Initial::Placed, ..Plan::quick() }
 }
 
 /// `gcc` and `lbm` alone, whose pages fit a smaller tree.
@@ -66,7 +66,7 @@ fn untimed(records: &[BlocksRecord]) -> Vec<BlocksRecord> {
 fn every_figure_is_made_of_the_samples() {
     let samples = Programs::samples().unwrap();
     let (records, figures, host) = made(&small(), &[], &samples, &[], 2);
-    assert_eq!(records.len(), 2 + 3 + 4 + 2 + 3, "each run once");
+    assert_eq!(records.len(), 2 + 3 + 2 + 3, "each run once");
     assert_eq!(figures.len(), FIGURES.len());
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
     for (figure, known) in figures.iter().zip(FIGURES) {
@@ -152,31 +152,12 @@ fn the_same_seed_gives_the_same_records_and_what_is_kept_is_not_run_again() {
 }
 
 #[test]
-fn reuse_spares_evictions() {
-    let samples = Programs::samples().unwrap();
-    let (_, figures, _) = made(&small(), &["reuse"], &samples, &[], 2);
-    let curves = curves(&figures[0]);
-    assert_eq!(curves.series.len(), 4);
-    for series in &curves.series {
-        let shares: Vec<_> =
-            series.values.iter().map(|[share, _]| (share * 10.0).round()).collect();
-        assert_eq!(shares, (0..10).map(f64::from).collect::<Vec<_>>());
-    }
-    let fourth = &curves.series[3].values;
-    let evictions = |tenths: std::ops::Range<usize>| -> f64 {
-        fourth[tenths].iter().map(|[_, evictions]| evictions).sum()
-    };
-    assert!(evictions(0..5) > 0.1 && evictions(5..10) * 4.0 < evictions(0..5), "{fourth:?}");
-}
-
-#[test]
 fn what_cannot_be_run_is_refused() {
     let (plan, programs) = two_programs();
     let all: Vec<_> = FIGURES.iter().collect();
     let refused = |plan: &Plan| plan.runs(&all, &programs).unwrap_err().to_string();
     assert!(refused(&Plan { leaf_level: 9, ..plan.clone() }).contains("choose other --levels"));
     assert!(refused(&Plan { paths: 10, ..plan.clone() }).contains("choose other --paths"));
-    assert!(refused(&Plan { reuse_paths: 10, ..plan.clone() }).contains("--reuse-paths"));
     let none = Programs::recorded([]);
     let fig03 = BlocksFigure::chosen(&["fig03".to_owned()]).unwrap();
     assert!(plan.runs(&fig03, &none).unwrap_err().to_string().contains("no trace of any program"));

@@ -50,7 +50,6 @@ fn plan(args: &BlocksArgs) -> Plan {
     Plan {
         leaf_level: args.levels.unwrap_or(plan.leaf_level),
         paths: args.paths.unwrap_or(plan.paths),
-        reuse_paths: args.reuse_paths.unwrap_or(plan.reuse_paths),
         initial: args.initial.into(),
         llc_bytes: args.llc_kib.map_or(plan.llc_bytes, |kib| kib << 10),
         seed: args.runs.seed,

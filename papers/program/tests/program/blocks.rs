@@ -9,25 +9,23 @@ use tempfile::TempDir;
 
 use crate::common::{bad, command, good, oblivio};
 
-const SMALL: &str =
-    "run blocks --quick --initial placed --paths 10000 --reuse-paths 1000 --output out";
+const SMALL: &str = "run blocks --quick --initial placed --paths 10000 --output out";
 
 #[test]
 fn figures_runs_that_are_kept_and_a_report() {
     let dir = TempDir::new().unwrap();
     let table = good(&dir, SMALL);
-    let titles =
-        ["Utilisation of the levels under programs", "Where blocks are found", "reuse past"];
-    for part in titles.into_iter().chain(["last level after chance", "14 runs"]) {
+    let titles = ["Utilisation of the levels under programs", "Where blocks are found"];
+    for part in titles.into_iter().chain(["last level after chance", "10 runs"]) {
         assert!(table.contains(part), "no {part:?} in {table}");
     }
     let file = |name: &str| fs::read_to_string(dir.path().join("out").join(name)).unwrap();
     let runs = file("results.jsonl");
-    assert_eq!(runs.lines().count(), 14);
+    assert_eq!(runs.lines().count(), 10);
     let run: Value = serde_json::from_str(runs.lines().next().unwrap()).unwrap();
     assert_eq!(run["spec"]["initial"], "placed");
     let figures: Value = serde_json::from_str(&file("figures.json")).unwrap();
-    assert_eq!(figures.as_array().unwrap().len(), 13);
+    assert_eq!(figures.as_array().unwrap().len(), 12);
 
     // Once more, as JSON: nothing is run again.
     let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
@@ -72,11 +70,16 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[test]
 fn what_was_killed_goes_on_and_initial_trees_are_used_again() {
-    const REUSE: &str =
-        "run blocks --quick --levels 12 --figure reuse --reuse-paths 30000 --jobs 1";
+    const RUN: &str =
+        "run blocks --quick --levels 14 --traces traces --figure fig03 fig13 --jobs 1";
     let dir = TempDir::new().unwrap();
+    fs::create_dir(dir.path().join("traces")).unwrap();
+    for name in ["gcc.trace.gz", "lbm.trace.gz"] {
+        let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/samples");
+        fs::copy(Path::new(sample).join(name), dir.path().join("traces").join(name)).unwrap();
+    }
     let (trees, at) = (dir.path().join("trees"), |name: &str| dir.path().join(name));
-    let with_trees = format!("{REUSE} --trees trees --output out");
+    let with_trees = format!("{RUN} --trees trees --output out");
     let mut killed = command(dir.path(), &with_trees).spawn().unwrap();
     let is_run = |name: &String| name.starts_with("run-");
     while !names(&trees).iter().any(is_run) {
@@ -91,17 +94,17 @@ fn what_was_killed_goes_on_and_initial_trees_are_used_again() {
     assert_eq!((code, remarks.as_str()), (0, ""));
     let initial = names(&trees);
     assert!(!initial.iter().any(is_run), "{initial:?}");
-    good(&dir, &format!("{REUSE} --output without"));
+    good(&dir, &format!("{RUN} --output without"));
     let expected = untimed(&at("without/results.jsonl"));
-    assert_eq!(expected.len(), 4);
+    assert_eq!(expected.len(), 2);
     assert_eq!(untimed(&at("out/results.jsonl")), expected);
 
     // What lies there may be anything.
-    let name = initial.iter().find(|name| name.starts_with("initial-L12-seed1-")).unwrap();
+    let name = initial.iter().find(|name| name.starts_with("initial-L14-seed1-")).unwrap();
     fs::write(trees.join(name), "a tree?").unwrap();
-    let (code, _, remarks) = oblivio(&dir, &format!("{REUSE} --trees trees --output again"));
+    let (code, _, remarks) = oblivio(&dir, &format!("{RUN} --trees trees --output again"));
     assert_eq!(code, 0, "{remarks}");
     assert!(remarks.contains(&format!("{name} is not used, and made again")), "{remarks}");
     assert_eq!(untimed(&at("again/results.jsonl")), expected);
-    bad(&dir, &format!("{REUSE} --trees out/results.jsonl"), 4);
+    bad(&dir, &format!("{RUN} --trees out/results.jsonl"), 4);
 }

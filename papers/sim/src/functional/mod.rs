@@ -20,7 +20,6 @@ mod image;
 mod migration;
 mod oram;
 mod phase;
-mod reuse;
 mod saved;
 mod snapshot;
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::reuse::Reuse;
 use crate::SimError;
 use crate::cache::{Cache, CacheShape};
 use crate::trace::{Kind, Record, Trace};
@@ -22,17 +21,6 @@ pub struct Phase<'a> {
 pub enum Requests<'a> {
     /// Uniformly random ones.
     Uniform,
-    /// One that was asked for of late with a fixed probability, and else any other one, uniformly. A
-    /// cache that keeps the nearest reuse to itself is in between, first in, first out, and empty at first.
-    Reuse {
-        /// How probable it is, from 0 to 1.
-        share: f64,
-        /// How many blocks that left the cache are remembered, each as likely as the others. When there is
-        /// one too many, one of them by chance is forgotten.
-        window: usize,
-        /// Lines of the cache, none of which is asked for.
-        cache_lines: usize,
-    },
     /// What a trace asks for past a last-level cache that is empty at first: misses, and the changed lines that
     /// leave it. A trace that has ended begins again.
     Trace {
@@ -47,7 +35,6 @@ pub enum Requests<'a> {
 /// The lines of [`Requests`], without end.
 pub(super) enum Lines<'a> {
     Uniform { data_blocks: u64, coins: Box<StdRng> },
-    Reuse(Box<Reuse>),
     Trace(Misses<'a>),
 }
 
@@ -59,9 +46,6 @@ impl<'a> Lines<'a> {
     ) -> Result<Self, SimError> {
         match *requests {
             Requests::Uniform => Ok(Self::Uniform { data_blocks, coins: coins.into() }),
-            Requests::Reuse { share, window, cache_lines } => {
-                Ok(Self::Reuse(Reuse::new(share, window, cache_lines, data_blocks, coins)?.into()))
-            }
             Requests::Trace { trace, llc } => {
                 Ok(Self::Trace(Misses::new(trace, llc, data_blocks)?))
             }
@@ -72,7 +56,6 @@ impl<'a> Lines<'a> {
     pub(super) fn next_line(&mut self) -> Result<u64, SimError> {
         match self {
             Self::Uniform { data_blocks, coins } => Ok(coins.random_range(0..*data_blocks)),
-            Self::Reuse(reuse) => Ok(reuse.next_line()),
             Self::Trace(misses) => misses.next_line(),
         }
     }

@@ -49,8 +49,7 @@ fn refused(spec: &OramSpec, file: &[u8]) -> String {
 }
 
 fn run(study: &mut Study, paths: u64) -> Vec<Snapshot> {
-    let reuse = Requests::Reuse { share: 0.5, window: 40, cache_lines: 10 };
-    let phases = [reuse, Requests::Uniform].map(|requests| Phase { requests, paths });
+    let phases = [Phase { requests: Requests::Uniform, paths }; 2];
     study.run(&phases, &[paths / 2, paths, 2 * paths], &mut |_| ()).unwrap()
 }
 
