@@ -21,31 +21,31 @@
 //! them. A scheme encodes a plan once, when it draws it, and decodes one only during recovery.
 //!
 //! # Adding a scheme
-//! A scheme is a folder and three lines. Its tests are a module and a few lines more.
+//! A scheme is a folder and one entry in the list of schemes. Everything else is missing at compile
+//! time until it is there.
 //!
 //! | step | where | what |
 //! |---:|---|---|
 //! | 1 | `crates/core/src/durable/NAME/` | the scheme; begin with a copy of [`scan`] |
 //! | 2 | `crates/core/src/durable/mod.rs` | `pub mod NAME;` |
-//! | 3 | `crates/volume/src/schemes.rs` | its `use` and its entry in `SCHEMES` |
-//! | 4 | `crates/testkit/src/crash/small_volume.rs` | a variant of `SmallScheme` |
-//! | 5 | `crates/crash-suite/src/setups.rs` | its setups in the crash suite |
-//! | 6 | `crates/volume/tests/volume/NAME.rs` | tests of what storage sees of this scheme alone |
-//! | 7 | `crates/planted-leaks/leaks/` | a patch and a row of `leaks.toml` for each privacy test |
-//! | 8 | `fuzz/fuzz_targets/volume.rs`, `state_file.rs` | a volume on lying storage; its sections |
+//! | 3 | `crates/core/src/schemes.rs` | `Name name` in the `volume` list of [`schemes!`](crate::schemes!) |
+//! | 4 | `crates/volume/src/schemes.rs` | its `use` and its arm of `description` |
+//! | 5 | `crates/testkit/src/crash/small_volume.rs` | a variant of `SmallScheme`, and its parameters |
+//! | 6 | `crates/crash-suite/src/setups/NAME.rs` | its setups in the crash suite |
+//! | 7 | `crates/volume/tests/volume/NAME.rs` | tests of what storage sees of this scheme alone |
+//! | 8 | `crates/planted-leaks/leaks/` | a patch and a row of `leaks.toml` for each privacy test |
 //! | 9 | `docs/format.md`, `docs/threat-model.md` | its bytes; what storage learns |
 //!
-//! Step 1: [`scan`] is a complete scheme in five files. Step 3 makes `create --scheme NAME`,
-//! `plan`, `info`, `check`, servers, mounts and rescues work, and adds the name to the help.
-//! Step 4: add the variant to `EACH` too, in the order of `SCHEMES`; the compiler points at the two
-//! `match`es. Step 5: three setups, namely the default, one with `Device::Raw` and
-//! `SyncMoves::AtFlush`, and one at a fixed rate. Step 6: `scan.rs` is the example. Add `mod NAME;`
-//! to `main.rs`, or no test runs, and a line to the list in `state_room.rs`. Step 8: increase the
-//! number that chooses among the volumes.
+//! Step 1: [`scan`] is a complete scheme in five files. After step 3 the compiler points at steps 4
+//! to 7. Step 4 makes `create --scheme NAME`, `plan`, `info`, `check`, servers, mounts and rescues
+//! work, and adds the name to the help. Step 6: three setups, namely the default, one with
+//! `Device::Raw` and `SyncMoves::AtFlush`, and one at a fixed rate. Steps 6 and 7 are files with a
+//! `mod NAME;` in `setups.rs` and `main.rs` beside them; `scan.rs` is the example. The fuzz targets
+//! `volume` and `state_file` and the tests over all schemes include the new one by themselves.
 //!
 //! A scheme may live in a crate of its own, as `oblivio_shares::durable` does. That one needs
 //! [servers](DurableScheme::needs_servers) that compute; its crash setups are beside those of
-//! `shares`. Steps 4, 5 and 8 are for schemes that work on any store.
+//! `shares`.
 //!
 //! # What a scheme has to get right
 //! - **Never overwrite what a saved state needs.** After a crash the client returns to the state of
@@ -101,7 +101,7 @@
 //! | `cargo test -p oblivio-testkit` | a scheme without a small volume or crash setups |
 //! | `cargo test -p oblivio-volume --lib` | a name too long for a superblock; equal draws of copies |
 //! | `cargo test -p oblivio-volume --test volume schedule` | trips that differ from other schemes' |
-//! | the same, `going_back`, `view`, `privacy::restored`, `crash` | rollbacks and reused names |
+//! | the same, `going_back`, `privacy::restored`, `crash` | rollbacks and reused names |
 //! | the same, `state_room` | a [`StateSize`] that is too small, or eight times too large |
 //! | the same, `padding` | a padded state whose length depends on its contents |
 //! | `cargo run --release -p oblivio-crash-suite -- --points 3000 --seeds 1` | lost or torn writes |
