@@ -1,11 +1,29 @@
 //! The world of experiments under test.
 
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-use crate::{Host, LabError, line_of};
+use crate::{Experiment, Host, LabError, experiment_of, line_of};
+
+/// The results of all runs of an experiment, on `threads` threads.
+pub(crate) fn results_of<E: Experiment>(
+    experiment: E,
+    threads: usize,
+) -> Result<E::Results, LabError> {
+    experiment.run(&[], NonZeroUsize::new(threads).unwrap(), &Counting::default())
+}
+
+/// A results file names its experiment, and shows what the results show. JSON may cost the last bit
+/// of a number.
+pub(crate) fn assert_survive_their_file<E: Experiment>(results: &E::Results) {
+    let file = E::to_json(results).unwrap();
+    assert_eq!(experiment_of(&file).unwrap(), E::NAME);
+    assert_eq!(E::text(&E::from_json(&file).unwrap()), E::text(results));
+    assert!(E::from_json("{}").is_err());
+}
 
 /// A world that counts, and in which each look at the clock takes a second.
 #[derive(Default)]

@@ -11,33 +11,47 @@ use crate::LabError;
 
 /// The world around an experiment that makes records of type `R`.
 pub trait Host<R>: Sync {
-    /// Seconds since any one point in time.
-    fn seconds(&self) -> f64;
+    /// Seconds since some moment.
+    fn seconds(&self) -> f64 {
+        0.0
+    }
 
-    /// So many steps will be made: of what, each experiment says.
-    fn planned(&self, steps: u64);
+    /// Announces more steps, in the unit of [`Experiment::STEPS`](crate::Experiment::STEPS).
+    fn planned(&self, _steps: u64) {}
 
-    /// So many more have been made.
-    fn made(&self, steps: u64);
+    /// Reports steps that were made.
+    fn made(&self, _steps: u64) {}
 
-    /// A run has ended: whoever wants it after an interruption keeps it now.
+    /// Reports the number of runs that the results need, with those kept earlier.
+    fn runs(&self, _count: usize) {}
+
+    /// Keeps the record of a run that has ended.
     ///
     /// # Errors
-    /// What keeps it from being kept. No further run is begun then.
-    fn keep(&self, record: &R) -> Result<(), LabError>;
+    /// [`LabError::Output`] if it cannot be kept. The experiment begins no further run then.
+    fn keep(&self, _record: &R) -> Result<(), LabError> {
+        Ok(())
+    }
 
-    /// What there is to do, before it is begun, in a sentence.
-    fn foreseen(&self, text: &str);
+    /// Shows the amount of work before it begins.
+    fn foreseen(&self, _text: &str) {}
 
-    /// Something went otherwise than expected, and well.
-    fn remark(&self, text: &str);
+    /// Shows that something unexpected was repaired.
+    fn remark(&self, _text: &str) {}
 
-    /// What computer this is.
-    fn machine(&self) -> &str;
+    /// The name of this computer.
+    fn machine(&self) -> &str {
+        ""
+    }
 
-    /// What version of the program.
-    fn version(&self) -> &str;
+    /// The version of the program.
+    fn version(&self) -> &str {
+        ""
+    }
 }
+
+/// Keeps and shows nothing.
+impl<R> Host<R> for () {}
 
 /// So many runs, in words: "1 run", "9 runs".
 pub fn counted_runs(count: usize) -> String {

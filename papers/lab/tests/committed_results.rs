@@ -1,6 +1,10 @@
 //! The documentation shows what the committed results say, and those are of the plan that
 //! `oblivio-lab run` follows.
 
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
 use oblivio_lab::alloc_search::{
     self, Allocation, Judge, Profile, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS, Search,
     SearchTables, TimeJudge, profile_beside_ir_stash, sized_profile,
@@ -10,15 +14,58 @@ use oblivio_lab::evaluation::{Manifest, RunRecord};
 use oblivio_lab::links;
 use oblivio_lab::raw_traffic;
 use oblivio_lab::report::{self, Figure, Plot, Verdict};
-use oblivio_lab::stash_study::{Plan, StashRecord, Study};
-use oblivio_lab::techniques::{self, Results};
-use oblivio_lab::{Kept, unpack};
+use oblivio_lab::stash_study::{Plan, StashRecord};
+use oblivio_lab::techniques::{self, Comparison};
+use oblivio_lab::{Experiment, Kept, experiment_of, experiments, unpack};
 use oblivio_models::alloc_search::{BySlots, SEARCHED_LEAF_LEVEL, VolumeTree};
 use serde::de::DeserializeOwned;
 
+/// Every committed results file is read by its experiment, written as it is, and has the figures
+/// that are committed beside it.
+#[test]
+fn committed_results_are_read_and_give_their_figures() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
+    let mut seen = 0;
+    for path in files(&folder) {
+        let text = fs::read_to_string(&path).unwrap();
+        let Ok(name) = experiment_of(&text) else { continue };
+        seen += 1;
+        macro_rules! check {
+            ($($_:ident $module:ident::$experiment:ident,)*) => {
+                match &*name {
+                    $(<oblivio_lab::$module::$experiment as Experiment>::NAME => {
+                        assert_is_readable::<oblivio_lab::$module::$experiment>(&path, &text);
+                    })*
+                    other => panic!("{} is of no experiment: {other}", path.display()),
+                }
+            };
+        }
+        experiments!(check);
+    }
+    assert!(seen >= 12, "{seen}");
+}
+
+fn assert_is_readable<E: Experiment>(path: &Path, text: &str) {
+    let results = E::from_json(text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let again = E::from_json(&E::to_json(&results).unwrap()).unwrap();
+    assert_eq!(E::text(&again), E::text(&results), "{path:?}");
+    let drawn = fs::read_to_string(path.with_file_name("figures.json"));
+    let drawn = drawn.map_or_else(|_| Vec::new(), |text| report::read(&text).unwrap());
+    let sections = |figures: &[Figure]| figures.iter().map(report::section).collect::<Vec<_>>();
+    assert_eq!(sections(&E::figures(&results)), sections(&drawn), "{path:?}");
+}
+
+/// The JSON files of `folder` and of the folders in it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let of = |path: PathBuf| if path.is_dir() { files(&path) } else { vec![path] };
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    entries.flat_map(of).filter(is_json).collect()
+}
+
 #[test]
 fn the_stash_study_in_the_documentation_is_the_committed_one() {
-    let study = Study::from_json(include_str!("../results/stash-study.json")).unwrap();
+    let study = Plan::from_json(include_str!("../results/stash-study.json")).unwrap();
     assert_eq!(study.plan, Plan::full());
     let documentation = include_str!("../../../docs/stash-study.md");
     assert!(documentation.contains(&study.table()), "expected this table:\n{}", study.table());
@@ -27,19 +74,21 @@ fn the_stash_study_in_the_documentation_is_the_committed_one() {
 /// A model, so it is made again.
 #[test]
 fn the_table_of_links_in_the_documentation_is_that_of_the_lab() {
-    let results = links::run(links::PAPER_DISK_BYTES).unwrap();
+    let plan = links::Plan { disk_bytes: links::PAPER_DISK_BYTES };
+    let results = plan.run(&[], NonZeroUsize::MIN, &()).unwrap();
     let documentation = include_str!("../../../docs/links.md");
     assert!(documentation.contains(&results.table()), "expected this table:\n{}", results.table());
-    let figures = links::figures(&results);
+    let figures = links::Plan::figures(&results);
     assert_eq!(figures.len(), 11);
     assert_eq!(figures[0].verdict(), Verdict::Agrees, "{:?}", figures[0].stated);
-    let again = links::Results::from_json(&results.to_json().unwrap()).unwrap();
+    let again = links::Plan::from_json(&links::Plan::to_json(&results).unwrap()).unwrap();
     assert_eq!(again.table(), results.table());
 }
 
 #[test]
 fn the_alloc_search_in_the_documentation_is_the_committed_one() {
-    let search = Search::from_json(include_str!("../results/alloc-search.json")).unwrap();
+    let search =
+        alloc_search::Plan::from_json(include_str!("../results/alloc-search.json")).unwrap();
     assert_eq!(search.plan, alloc_search::full_plan());
     let documentation = include_str!("../../../docs/alloc-search.md");
     assert_has_the_taken(documentation, &search);
@@ -50,7 +99,7 @@ fn the_alloc_search_in_the_documentation_is_the_committed_one() {
 #[test]
 fn the_searched_profile_of_the_evaluation_is_the_committed_one() {
     let file = include_str!("../results/alloc-search-evaluation.json");
-    let search = Search::from_json(file).unwrap();
+    let search = alloc_search::Plan::from_json(file).unwrap();
     assert_eq!(search.found().profile.slots(), SEARCHED_SLOTS);
     assert_eq!(search.plan.tree_top_levels, SEARCHED_TREE_TOP_LEVELS);
     let documentation = include_str!("../../../docs/alloc-search.md");
@@ -80,7 +129,7 @@ fn the_searches_by_time_in_the_documentation_are_the_committed_ones() {
         (include_str!("../results/alloc-time/L25.json"), 25, TimeJudge::PAPER),
         (include_str!("../results/alloc-time/ir-stash-L20.json"), 20, beside),
     ] {
-        let search = Search::from_json(file).unwrap();
+        let search = alloc_search::Plan::from_json(file).unwrap();
         let plan =
             alloc_search::full_plan().on_tree(leaf_level).by_time(Judge::Time(judge), 20_000);
         assert_eq!(search.plan, plan);
@@ -95,14 +144,15 @@ fn the_searches_by_time_in_the_documentation_are_the_committed_ones() {
         let [ours, uniform] = [&found, uniform].map(|it| it.path_slots(plan.tree_top_levels));
         assert!(ours * 5 <= uniform * 4, "{ours} {uniform}");
     }
-    let search = Search::from_json(include_str!("../results/alloc-time/ir-stash-L20.json"));
+    let search =
+        alloc_search::Plan::from_json(include_str!("../results/alloc-time/ir-stash-L20.json"));
     assert_has_the_taken(documentation, &search.unwrap());
 }
 
 #[test]
 fn the_profile_for_volumes_is_the_one_of_the_documentation_and_fits_them() {
     let file = include_str!("../../../crates/models/results/alloc-volume.json");
-    let search = Search::from_json(file).unwrap();
+    let search = alloc_search::Plan::from_json(file).unwrap();
     // `oblivio plan --size 1G --alloc`.
     let volume = VolumeTree {
         slots: 5,
@@ -129,7 +179,7 @@ fn the_profile_for_volumes_is_the_one_of_the_documentation_and_fits_them() {
 
 #[test]
 fn the_techniques_in_the_documentation_are_the_committed_ones() {
-    let results = Results::from_json(include_str!("../results/techniques.json")).unwrap();
+    let results = Comparison::from_json(include_str!("../results/techniques.json")).unwrap();
     assert_eq!(results.plan, techniques::Plan::full());
     let documentation = include_str!("../../../docs/techniques.md");
     for table in [results.gain_table(), results.paper_table()] {
@@ -215,11 +265,8 @@ fn the_blocks_with_all_positions_on_the_client_have_their_runs_and_their_numbers
 #[test]
 fn the_traffic_of_raw_oram_in_the_documentation_is_the_committed_one() {
     let file = include_str!("../results/raw-traffic/results.json");
-    let results = raw_traffic::Results::from_json(file).unwrap();
+    let results = raw_traffic::Plan::from_json(file).unwrap();
     assert_eq!(results.plan, raw_traffic::Plan::full());
-    let sections = |figures: &[Figure]| figures.iter().map(report::section).collect::<Vec<_>>();
-    let drawn = report::read(include_str!("../results/raw-traffic/figures.json")).unwrap();
-    assert_eq!(sections(&raw_traffic::figures(&results)), sections(&drawn));
     let documentation = include_str!("../../../docs/stash-study.md");
     assert!(documentation.contains(&results.table()), "expected this table:\n{}", results.table());
 }
@@ -227,7 +274,7 @@ fn the_traffic_of_raw_oram_in_the_documentation_is_the_committed_one() {
 #[test]
 fn the_deep_stash_study_in_the_documentation_is_the_committed_one() {
     let study =
-        Study::from_json(include_str!("../results/stash-study-deep/stash-study.json")).unwrap();
+        Plan::from_json(include_str!("../results/stash-study-deep/stash-study.json")).unwrap();
     let runs = include_bytes!("../results/stash-study-deep/stash-study.jsonl.gz");
     let kept: Vec<StashRecord> = whole(runs);
     let made: usize = study.results.iter().map(|result| result.runs.len()).sum();

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use oblivio_cli::help;
 
-use args::{Cli, Command, RunCommand, TraceCommand};
+use args::{Cli, Command, TraceCommand};
 use error::ProgramError;
 
 fn main() -> ExitCode {
@@ -23,19 +23,7 @@ fn run(command: Command) -> Result<(), ProgramError> {
         Command::List => lab::list(),
         Command::Run { all, experiment } => match experiment {
             None => lab::run_all(&all),
-            Some(RunCommand::StashStudy(args)) => lab::run_stash_study(&args),
-            Some(RunCommand::AllocSearch(args)) => lab::run_alloc_search(&args),
-            Some(RunCommand::Techniques(args)) => lab::run_techniques(&args),
-            Some(RunCommand::Evaluation(args)) => lab::run_evaluation(&args),
-            Some(RunCommand::Blocks(args)) => lab::run_blocks(&args),
-            Some(RunCommand::RawTraffic(args)) => lab::run_raw_traffic(&args),
-            Some(RunCommand::Dram(args)) => lab::run_dram(&args),
-            Some(RunCommand::RangeMedia(args)) => lab::run_range_media(&args),
-            Some(RunCommand::RangeStash(args)) => lab::run_range_stash(&args),
-            Some(RunCommand::ShareOverflow(args)) => lab::run_share_overflow(&args),
-            Some(RunCommand::S3oram(args)) => lab::run_s3oram(&args),
-            Some(RunCommand::Roram(args)) => lab::run_roram(&args),
-            Some(RunCommand::Links(args)) => lab::run_links(&args),
+            Some(experiment) => lab::run(&experiment),
         },
         Command::Draw(args) => lab::draw(&args),
         Command::Report(args) => report::run(&args),

@@ -18,12 +18,11 @@ mod table;
 mod timed;
 
 pub use judge::{Judge, TimeJudge};
-pub use oblivio_models::alloc_search::{Candidate, NAME, Profile, Run, Scheme, Time, Verdict};
+pub use oblivio_models::alloc_search::{Candidate, Profile, Run, Scheme, Time, Verdict};
 pub use paper_profiles::{
     PAPER_PROFILES, PaperProfile, SEARCHED_SLOTS, SEARCHED_TREE_TOP_LEVELS, searched_profile,
 };
-pub use plot::svg;
-pub use search::{full_plan, quick_plan, run};
+pub use search::{full_plan, quick_plan};
 pub use sized::{profile_beside_ir_stash, sized_profile};
 pub use table::SearchTables;
 pub use timed::TimedRecord;

@@ -12,11 +12,8 @@ const SIZE: (u32, u32) = (1240, 460);
 type Area<'b> = DrawingArea<SVGBackend<'b>, plotters::coord::Shift>;
 type Panel<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
-/// A search as a picture, as SVG.
-///
-/// # Errors
-/// [`LabError::Plot`].
-pub fn svg(search: &Search) -> Result<String, LabError> {
+/// The picture of a search as SVG.
+pub(super) fn svg(search: &Search) -> Result<String, LabError> {
     let mut svg = String::new();
     draw(search, &mut svg).map_err(|error| LabError::Plot(error.to_string()))?;
     Ok(svg)

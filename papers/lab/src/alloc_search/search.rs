@@ -4,9 +4,10 @@ use std::num::NonZeroUsize;
 
 use oblivio_models::alloc_search as search;
 
+use super::plot::svg;
 use super::timed::{TimedRecord, time};
-use super::{Judge, PAPER_PROFILES, Plan, Profile, Run, Scheme, Search};
-use crate::{Host, LabError};
+use super::{Judge, PAPER_PROFILES, Plan, Profile, Run, Scheme, Search, SearchTables};
+use crate::{Experiment, Host, LabError};
 use oblivio_models::paper::PAPER_SLOTS;
 
 /// The search of the book.
@@ -19,26 +20,49 @@ pub fn quick_plan() -> Plan {
     Plan { accesses: 100_000, endurance_accesses: 200_000, ..Plan::like_the_paper(13) }
 }
 
-/// Searches as `plan` asks, on `threads` threads, and compares with the profiles of the paper if its tree has the paper's slots.
-/// The steps are accesses, or records where time is taken. Runs that take time are handed to [`Host::keep`], and those among
-/// `kept` are not made again.
-///
-/// # Errors
-/// [`LabError::Plan`] when the plan cannot be followed, [`LabError::Engine`] and [`LabError::Simulation`] when a run fails, and
-/// what [`Host::keep`] fails with.
-pub fn run(
-    plan: &Plan,
-    kept: &[TimedRecord],
-    threads: NonZeroUsize,
-    host: &impl Host<TimedRecord>,
-) -> Result<Search, LabError> {
-    let is_the_papers = plan.scheme == Scheme::Path && plan.slots == PAPER_SLOTS;
-    let paper = if is_the_papers { &PAPER_PROFILES[..] } else { &[] };
-    let compared = paper
-        .iter()
-        .map(|paper| (format!("IR-Alloc {}", paper.number), paper.scaled_to(plan.leaf_level)));
-    let bench = Bench { judge: plan.judge, kept, host, began: host.seconds() };
-    search::run(plan, compared.collect(), threads, &bench)
+/// Searches, and compares with the profiles of the paper if the tree has the paper's slots. The
+/// steps are accesses, or records of runs by time, which are kept.
+impl Experiment for Plan {
+    const NAME: &'static str = search::NAME;
+    const RESULTS: &'static str = "alloc-search.json";
+    const STEPS: &'static str = "accesses or records";
+    type Record = TimedRecord;
+    type Results = Search;
+
+    fn runs_file(&self) -> Option<&'static str> {
+        matches!(self.judge, Judge::Time(_)).then_some("alloc-search.jsonl")
+    }
+
+    fn run(
+        self,
+        kept: &[TimedRecord],
+        threads: NonZeroUsize,
+        host: &impl Host<TimedRecord>,
+    ) -> Result<Search, LabError> {
+        let is_the_papers = self.scheme == Scheme::Path && self.slots == PAPER_SLOTS;
+        let paper = if is_the_papers { &PAPER_PROFILES[..] } else { &[] };
+        let compared = paper
+            .iter()
+            .map(|paper| (format!("IR-Alloc {}", paper.number), paper.scaled_to(self.leaf_level)));
+        let bench = Bench { judge: self.judge, kept, host, began: host.seconds() };
+        search::run(&self, compared.collect(), threads, &bench)
+    }
+
+    fn to_json(search: &Search) -> Result<String, LabError> {
+        Ok(search.to_json()?)
+    }
+
+    fn text(search: &Search) -> String {
+        format!("{}\n{}\n{}", search.table(), search.paper_table(), search.summary())
+    }
+
+    /// Runs by time do not look where blocks are, so they have no picture.
+    fn pictures(search: &Search) -> Result<Vec<(&'static str, String)>, LabError> {
+        Ok(match search.plan.judge {
+            Judge::Slots => vec![("alloc-search.svg", svg(search)?)],
+            Judge::Time(_) => Vec::new(),
+        })
+    }
 }
 
 /// Runs profiles on the engine, or on a simulated processor.

@@ -11,6 +11,7 @@
 
 mod catalogue;
 mod course;
+mod experiment;
 mod figure;
 mod found;
 mod makers;
@@ -26,11 +27,9 @@ mod tests;
 
 pub use catalogue::FIGURES;
 pub use course::Course;
+pub use experiment::Blocks;
 pub use figure::{BlocksFigure, figures};
 pub use plan::{Plan, Run};
 pub use record::{BlocksRecord, Taken};
 pub use run::run;
 pub use setting::Setting;
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "blocks";

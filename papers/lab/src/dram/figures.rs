@@ -12,8 +12,8 @@ const PAPER: &str = "USIMM, DRAMsim3, Ramulator 1";
 /// What our bars are called.
 const OURS: &str = "this simulator";
 
-/// What a report shows of `results`.
-pub fn figures(results: &Results) -> Vec<Figure> {
+/// The figures of `results`.
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let spec = &results.part;
     let peaks = [1, 4].map(|channels| format!("{:.1}", spec.peak_gb_per_second(channels)));
     let bandwidth = figure(

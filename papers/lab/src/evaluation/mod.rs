@@ -9,6 +9,7 @@
 //! asked for are made once each, whoever needs them. What came out is kept run by run, so that an evaluation
 //! that was interrupted goes on where it was, and figures are made of the records alone.
 
+mod experiment;
 mod figure;
 mod manifest;
 mod measure;
@@ -30,6 +31,7 @@ mod tiny;
 mod variants;
 mod workloads;
 
+pub use experiment::Evaluation;
 pub use figure::figures;
 pub use manifest::Manifest;
 pub use measure::{Mean, Measure, Part};
@@ -45,6 +47,3 @@ pub(crate) use switch_words::initial_words;
 pub use switches::{Pages, Switches};
 pub use variants::{VARIANTS, Variant};
 pub use workloads::{MADE, MIX, PROGRAMS, Programs, RANDOM, REAL, SJENG, make, place};
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "evaluation";

@@ -14,8 +14,8 @@ const STATED_BAND: f64 = 0.1;
 /// What the bars of the steps are called.
 const BY_THE_MODEL: &str = "by the model";
 
-/// What a report shows of `results`.
-pub fn figures(results: &Results) -> Vec<Figure> {
+/// The figures of `results`.
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let of_links = all_links().flat_map(|link| [latency(results, link), rate(results, link)]);
     [steps(results)].into_iter().chain(of_links).collect()
 }
@@ -132,12 +132,13 @@ fn origin(results: &Results) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{PAPER_DISK_BYTES, run};
+    use super::super::{PAPER_DISK_BYTES, Plan};
     use super::*;
+    use crate::counting::results_of;
 
     #[test]
     fn what_the_paper_states_is_drawn_at_its_bar() {
-        let figures = figures(&run(PAPER_DISK_BYTES).unwrap());
+        let figures = figures(&results_of(Plan { disk_bytes: PAPER_DISK_BYTES }, 1).unwrap());
         assert_eq!((figures[0].stated.len(), figures[0].stated_drawn()), (1, 1));
     }
 }

@@ -8,7 +8,6 @@ mod results;
 mod steps;
 mod table;
 
-pub use figures::figures;
 pub use forms::Form;
 #[cfg(test)]
 pub(crate) use forms::shares;
@@ -16,11 +15,13 @@ pub(crate) use forms::{SERVERS, Shares, matrix_elements, path};
 pub use results::{Cell, Results};
 pub use steps::{Step, StepCell};
 
-use crate::LabError;
-use oblivio_models::link::{LINKS, Link};
+use std::num::NonZeroUsize;
 
-/// How the command line calls this experiment.
-pub const NAME: &str = "links";
+use crate::experiment::named_json;
+use crate::report::Figure;
+use crate::{Experiment, Host, LabError};
+use figures::figures;
+use oblivio_models::link::{LINKS, Link};
 
 /// The link of S³ORAM's Table 1. The paper gives its rates; the delay is that of its phone.
 pub const TABLE1_LINK: Link = Link::new(27.0, 6.0, 25.0);
@@ -45,20 +46,39 @@ fn id(link: Link) -> &'static str {
     link.name().unwrap_or("table1")
 }
 
-/// Puts all forms on all links, for a disk of so many bytes, and goes from the paper's Path ORAM to a volume step by step.
-///
-/// # Errors
-/// [`LabError::Engine`] when there is no such disk.
-pub fn run(disk_bytes: u64) -> Result<Results, LabError> {
-    let mut results = Results::new(disk_bytes);
-    for block_bytes in BLOCKS {
-        for form in Form::ALL {
-            let Some(traffic) = form.traffic(disk_bytes, block_bytes)? else { continue };
-            results
-                .cells
-                .extend(all_links().map(|link| Cell::new(form, link, block_bytes, &traffic)));
+/// Puts all forms on all links, and goes from the paper's Path ORAM to a volume step by step.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Bytes of the disk.
+    pub disk_bytes: u64,
+}
+
+impl Experiment for Plan {
+    const NAME: &'static str = "links";
+    const STEPS: &'static str = "block sizes";
+    type Record = ();
+    type Results = Results;
+
+    fn run(self, _: &[()], _: NonZeroUsize, host: &impl Host<()>) -> Result<Results, LabError> {
+        let Self { disk_bytes } = self;
+        host.planned(BLOCKS.len() as u64);
+        let mut cells = Vec::new();
+        for block_bytes in BLOCKS {
+            for form in Form::ALL {
+                let Some(traffic) = form.traffic(disk_bytes, block_bytes)? else { continue };
+                cells.extend(all_links().map(|link| Cell::new(form, link, block_bytes, &traffic)));
+            }
+            host.made(1);
         }
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(Results { version, disk_bytes, cells, steps: steps::run()? })
     }
-    results.steps = steps::run()?;
-    Ok(results)
+
+    fn to_json(results: &Results) -> Result<String, LabError> {
+        named_json::<Self>(results)
+    }
+
+    fn figures(results: &Results) -> Vec<Figure> {
+        figures(results)
+    }
 }

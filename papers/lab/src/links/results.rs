@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Form, NAME, StepCell};
-use crate::LabError;
+use super::{Form, StepCell};
 use oblivio_models::link::{Link, Traffic};
 
 /// One ORAM with blocks of one size on one link.
@@ -50,7 +49,6 @@ impl Cell {
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    experiment: String,
     /// The version of the program.
     pub version: String,
     /// Bytes of the disk.
@@ -62,31 +60,10 @@ pub struct Results {
 }
 
 impl Results {
-    pub(super) fn new(disk_bytes: u64) -> Self {
-        let (experiment, version) = (NAME.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-        Self { experiment, version, disk_bytes, cells: Vec::new(), steps: Vec::new() }
-    }
-
     /// One of them.
     pub fn cell(&self, form: Form, link: Link, block_bytes: u32) -> Option<&Cell> {
         let is_it =
             |cell: &&Cell| (cell.form, cell.link, cell.block_bytes) == (form, link, block_bytes);
         self.cells.iter().find(is_it)
-    }
-
-    /// The results file.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when a figure is not a number.
-    pub fn to_json(&self) -> Result<String, LabError> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
     }
 }

@@ -7,7 +7,4 @@ mod metered;
 mod study;
 
 pub use metered::MediumSink;
-pub use study::{Comparison, Costs, Plan, RangeMediaStudy, run};
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "range-media";
+pub use study::{Comparison, Costs, Plan, RangeMediaStudy};

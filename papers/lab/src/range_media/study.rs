@@ -1,6 +1,7 @@
 //! What is compared, and what came out.
 
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_core::durable::range::DurableRange;
@@ -13,9 +14,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::NAME;
 use super::metered::MediumSink;
-use crate::LabError;
+use crate::experiment::named_json;
+use crate::{Experiment, Host, LabError};
 use oblivio_models::medium::{Medium, Tally, VolumeModel};
 
 /// Bytes of a block, and of the longest range.
@@ -89,41 +90,53 @@ impl Comparison {
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeMediaStudy {
-    experiment: String,
     /// What was asked for.
     pub plan: Plan,
     /// All comparisons.
     pub comparisons: Vec<Comparison>,
 }
 
-impl Plan {
-    /// Figures that [`run`] makes.
-    pub fn total_figures(&self) -> u64 {
-        (Medium::ALL.len() * SCHEMES.len() * 2) as u64
-    }
-}
-
 /// Those that there is a model of.
 const SCHEMES: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];
 
-/// Compares blocks and whole ranges, with and without ranges, on each medium. `progress` is told of each figure.
-///
-/// # Errors
-/// [`LabError::Plan`] when there are too few blocks for a range; any of the engine.
-pub fn run(plan: &Plan, progress: &dyn Fn()) -> Result<RangeMediaStudy, LabError> {
-    if plan.blocks < RANGE_BYTES / BLOCK_BYTES as u64 {
-        return Err(LabError::Plan("there are fewer blocks than a range has: ask for more".into()));
-    }
-    let mut comparisons = Vec::new();
-    for scheme in SCHEMES {
-        for read_bytes in [BLOCK_BYTES as u64, RANGE_BYTES] {
-            for medium in Medium::ALL {
-                comparisons.push(compare(plan, scheme, read_bytes, medium)?);
-                progress();
+/// Compares blocks and whole ranges, with and without ranges, on each medium.
+impl Experiment for Plan {
+    const NAME: &'static str = "range-media";
+    const RESULTS: &'static str = "range-media.json";
+    const STEPS: &'static str = "figures";
+    type Record = ();
+    type Results = RangeMediaStudy;
+
+    fn run(
+        self,
+        _: &[()],
+        _: NonZeroUsize,
+        host: &impl Host<()>,
+    ) -> Result<RangeMediaStudy, LabError> {
+        if self.blocks < RANGE_BYTES / BLOCK_BYTES as u64 {
+            let message = "there are fewer blocks than a range has: ask for more";
+            return Err(LabError::Plan(message.to_owned()));
+        }
+        host.planned((Medium::ALL.len() * SCHEMES.len() * 2) as u64);
+        let mut comparisons = Vec::new();
+        for scheme in SCHEMES {
+            for read_bytes in [BLOCK_BYTES as u64, RANGE_BYTES] {
+                for medium in Medium::ALL {
+                    comparisons.push(compare(&self, scheme, read_bytes, medium)?);
+                    host.made(1);
+                }
             }
         }
+        Ok(RangeMediaStudy { plan: self, comparisons })
     }
-    Ok(RangeMediaStudy { experiment: NAME.to_owned(), plan: *plan, comparisons })
+
+    fn to_json(study: &RangeMediaStudy) -> Result<String, LabError> {
+        named_json::<Self>(study)
+    }
+
+    fn text(study: &RangeMediaStudy) -> String {
+        study.table()
+    }
 }
 
 fn compare(
@@ -231,38 +244,22 @@ impl RangeMediaStudy {
         }
         text
     }
-
-    /// The results file.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when a figure is not a number.
-    pub fn to_json(&self) -> Result<String, LabError> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counting::{assert_survive_their_file, results_of};
 
     #[test]
     fn the_model_is_within_5_percent_of_arrays_with_data() {
         let plan = Plan { blocks: 1 << 14, read_bytes: 4 << 20, seed: 1 };
-        let study = run(&plan, &|| ()).unwrap();
+        let study = results_of(plan, 1).unwrap();
         for comparison in &study.comparisons {
             assert!(comparison.off_by() < 0.05, "{comparison:?}");
         }
-        let again = RangeMediaStudy::from_json(&study.to_json().unwrap()).unwrap();
-        assert_eq!(again.table(), study.table());
-        let too_few = run(&Plan { blocks: 100, ..plan }, &|| ()).unwrap_err();
+        assert_survive_their_file::<Plan>(&study);
+        let too_few = results_of(Plan { blocks: 100, ..plan }, 1).unwrap_err();
         assert!(too_few.to_string().contains("ask for more"), "{too_few}");
     }
 }

@@ -9,7 +9,4 @@ mod setting;
 mod study;
 
 pub use setting::{Form, Setting};
-pub use study::{Plan, RangeStashResult, RangeStashRun, RangeStashStudy, run};
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "range-stash";
+pub use study::{Plan, RangeStashResult, RangeStashRun, RangeStashStudy};

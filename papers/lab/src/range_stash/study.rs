@@ -6,11 +6,11 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::NAME;
 use super::model::Model;
 use super::setting::Setting;
+use crate::experiment::named_json;
 use crate::stash_study::{Survival, TailFit};
-use crate::{LabError, markdown, workers};
+use crate::{Experiment, Host, LabError, markdown, workers};
 
 /// What to measure. It determines the results to the last bit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl Plan {
     }
 
     /// Blocks that are accessed in all, about.
-    pub fn total_blocks(&self) -> u64 {
+    fn total_blocks(&self) -> u64 {
         let of = |setting: &Setting| {
             self.blocks + WARM_UP_PASSES * u64::from(setting.blocks) * u64::from(self.runs)
         };
@@ -94,49 +94,57 @@ impl RangeStashResult {
 /// What a study found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RangeStashStudy {
-    experiment: String,
     /// What was asked for.
     pub plan: Plan,
     /// What came out, an entry for each setting of the plan.
     pub results: Vec<RangeStashResult>,
 }
 
-/// Measures what `plan` asks for, on `threads` threads. `progress` is told of blocks accessed.
-///
-/// # Errors
-/// [`LabError::Plan`] when there are too few blocks or runs for a tail.
-pub fn run(
-    plan: &Plan,
-    threads: NonZeroUsize,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Result<RangeStashStudy, LabError> {
-    if plan.runs < 2 || plan.blocks / u64::from(plan.runs) < 10_000 {
-        let message = "a tail needs at least 2 runs, and 10,000 blocks in each: ask for more";
-        return Err(LabError::Plan(message.to_owned()));
+impl Experiment for Plan {
+    const NAME: &'static str = "range-stash";
+    const RESULTS: &'static str = "range-stash.json";
+    const STEPS: &'static str = "blocks";
+    type Record = ();
+    type Results = RangeStashStudy;
+
+    fn run(
+        self,
+        _: &[()],
+        threads: NonZeroUsize,
+        host: &impl Host<()>,
+    ) -> Result<RangeStashStudy, LabError> {
+        if self.runs < 2 || self.blocks / u64::from(self.runs) < 10_000 {
+            let message = "a tail needs at least 2 runs, and 10,000 blocks in each: ask for more";
+            return Err(LabError::Plan(message.to_owned()));
+        }
+        host.planned(self.total_blocks());
+        let mut seeds = StdRng::seed_from_u64(self.seed);
+        let each = self.settings.iter().flat_map(|setting| (0..self.runs).map(move |_| setting));
+        let tasks: Vec<_> = each.map(|setting| (setting, seeds.next_u64())).collect();
+        let blocks = self.blocks / u64::from(self.runs);
+        let measured = workers::run_all(&tasks, threads, |(setting, seed)| {
+            Ok::<_, LabError>(measure(setting, blocks, *seed, &|done| host.made(done)))
+        });
+        let mut measured = measured?.into_iter();
+        let results = self.settings.iter().map(|setting| RangeStashResult {
+            setting: setting.clone(),
+            runs: measured.by_ref().take(self.runs as usize).collect(),
+        });
+        let results = results.collect();
+        Ok(RangeStashStudy { plan: self, results })
     }
-    let mut seeds = StdRng::seed_from_u64(plan.seed);
-    let each = plan.settings.iter().flat_map(|setting| (0..plan.runs).map(move |_| setting));
-    let tasks: Vec<_> = each.map(|setting| (setting, seeds.next_u64())).collect();
-    let blocks = plan.blocks / u64::from(plan.runs);
-    let measured = workers::run_all(&tasks, threads, |(setting, seed)| {
-        Ok::<_, LabError>(measure(setting, blocks, *seed, progress))
-    });
-    let mut measured = measured?.into_iter();
-    let results = plan.settings.iter().map(|setting| RangeStashResult {
-        setting: setting.clone(),
-        runs: measured.by_ref().take(plan.runs as usize).collect(),
-    });
-    let results = results.collect();
-    Ok(RangeStashStudy { experiment: NAME.to_owned(), plan: plan.clone(), results })
+
+    fn to_json(study: &RangeStashStudy) -> Result<String, LabError> {
+        named_json::<Self>(study)
+    }
+
+    fn text(study: &RangeStashStudy) -> String {
+        study.table()
+    }
 }
 
 /// One run: ranges of any class, anywhere.
-fn measure(
-    setting: &Setting,
-    blocks: u64,
-    seed: u64,
-    progress: &(dyn Fn(u64) + Sync),
-) -> RangeStashRun {
+fn measure(setting: &Setting, blocks: u64, seed: u64, progress: &dyn Fn(u64)) -> RangeStashRun {
     let mut coins = StdRng::seed_from_u64(seed);
     let mut model = Model::new(setting, StdRng::from_rng(&mut coins));
     let warm_up = WARM_UP_PASSES * u64::from(setting.blocks);
@@ -179,22 +187,6 @@ impl RangeStashStudy {
     pub fn table(&self) -> String {
         markdown::table(HEAD, self.results.iter().map(row))
     }
-
-    /// The results file.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when a figure is not a number.
-    pub fn to_json(&self) -> Result<String, LabError> {
-        Ok(serde_json::to_string(self)? + "\n")
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
-    }
 }
 
 fn row(result: &RangeStashResult) -> String {
@@ -220,6 +212,7 @@ fn row(result: &RangeStashResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counting::{assert_survive_their_file, results_of};
 
     fn small() -> Plan {
         let settings = vec![
@@ -233,15 +226,14 @@ mod tests {
 
     #[test]
     fn loads_that_are_too_heavy_are_told_from_those_that_are_not() {
-        let threads = NonZeroUsize::new(2).unwrap();
-        let study = run(&small(), threads, &|_| ()).unwrap();
-        assert_eq!(study, run(&small(), NonZeroUsize::MIN, &|_| ()).unwrap());
-        assert_eq!(RangeStashStudy::from_json(&study.to_json().unwrap()).unwrap(), study);
+        let study = results_of(small(), 2).unwrap();
+        assert_eq!(study, results_of(small(), 1).unwrap());
+        assert_survive_their_file::<Plan>(&study);
         let peaks: Vec<_> = study.results.iter().map(|result| result.survival().peak()).collect();
         assert_eq!((peaks[0], study.results[0].ran_away()), (0, false));
         assert!(study.results[1].ran_away());
         assert!(peaks[2] < peaks[3], "{peaks:?}");
         assert_eq!(study.table().lines().count(), 6);
-        assert!(run(&Plan { runs: 1, ..small() }, threads, &|_| ()).is_err());
+        assert!(results_of(Plan { runs: 1, ..small() }, 2).is_err());
     }
 }

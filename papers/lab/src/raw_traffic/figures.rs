@@ -9,7 +9,7 @@ use crate::report::{Bars, Curves, Figure, Plot, Series, Stated};
 const CHOSEN: Setting = Setting { z: 5, a: 5 };
 
 /// The figures: memory, encryption, stash.
-pub fn figures(results: &Results) -> Vec<Figure> {
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
     vec![memory(results), encryption(results), stash(results)]
 }
 

@@ -15,7 +15,6 @@ mod formula;
 mod results;
 
 pub use counted::Counted;
-pub use figures::figures;
 pub use results::{Results, SettingResult};
 
 use std::num::NonZeroUsize;
@@ -25,11 +24,11 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::named_json;
+use crate::report::Figure;
 use crate::stash_study::{Run, STASH_BLOCKS_SEEN_MAX, measure_raw};
-use crate::{LabError, Workload, workers};
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "raw-traffic";
+use crate::{Experiment, Host, LabError, Workload, workers};
+use figures::figures;
 
 /// Z and A. The paper's picture has no numbers, so these are ours: around the largest A for which Ring ORAM's
 /// analysis, which the paper cites, bounds the stash.
@@ -99,8 +98,8 @@ impl Plan {
         }
     }
 
-    /// All stash runs, the unit of the progress.
-    pub fn steps(&self) -> u64 {
+    /// All stash runs.
+    fn steps(&self) -> u64 {
         SETTINGS.len() as u64 * u64::from(self.runs)
     }
 }
@@ -115,58 +114,66 @@ impl Setting {
     }
 }
 
-/// Counts and measures what `plan` says, on `threads` threads. `made` is told of each stash run.
-///
-/// # Errors
-/// [`LabError::Plan`] for fewer than two runs, and [`LabError::Engine`] when the engine fails.
-pub fn run(
-    plan: &Plan,
-    threads: NonZeroUsize,
-    made: &(dyn Fn() + Sync),
-) -> Result<Results, LabError> {
-    if plan.runs < 2 {
-        return Err(LabError::Plan("a confidence interval needs at least 2 runs".to_owned()));
-    }
-    let mut seeds = StdRng::seed_from_u64(plan.seed);
-    let path = counted::of_path(plan.counted_leaf_level, plan.counted_accesses, seeds.next_u64())?;
-    let counted = SETTINGS
-        .iter()
-        .map(|setting| {
-            let config = setting.config(plan.counted_leaf_level, counted::BLOCK_BYTES)?;
-            counted::of_raw(&config, plan.counted_accesses, seeds.next_u64())
-        })
-        .collect::<Result<Vec<_>, LabError>>()?;
+impl Experiment for Plan {
+    const NAME: &'static str = "raw-traffic";
+    const STEPS: &'static str = "runs";
+    type Record = ();
+    type Results = Results;
 
-    let each = SETTINGS.iter().flat_map(|setting| (0..plan.runs).map(|_| *setting));
-    let tasks: Vec<_> = each.map(|setting| (setting, seeds.next_u64())).collect();
-    let accesses = plan.stash_accesses.div_ceil(plan.runs.into());
-    let runs = workers::run_all(&tasks, threads, |(setting, seed)| {
-        let config = setting.config(plan.stash_leaf_level, 0)?;
-        let run = measure_raw(&config, Workload::Scan, accesses, *seed, &|_| ())?;
-        made();
-        Ok::<Run, LabError>(run)
-    })?;
-    let mut runs = runs.into_iter();
-    let settings = SETTINGS
-        .iter()
-        .zip(counted)
-        .map(|(setting, counted)| SettingResult {
-            setting: *setting,
-            counted,
-            runs: runs.by_ref().take(plan.runs as usize).collect(),
-        })
-        .collect();
-    Ok(Results { experiment: NAME.to_owned(), plan: plan.clone(), path, settings })
+    fn run(
+        self,
+        _: &[()],
+        threads: NonZeroUsize,
+        host: &impl Host<()>,
+    ) -> Result<Results, LabError> {
+        if self.runs < 2 {
+            return Err(LabError::Plan("a confidence interval needs at least 2 runs".to_owned()));
+        }
+        host.planned(self.steps());
+        let mut seeds = StdRng::seed_from_u64(self.seed);
+        let (level, accesses) = (self.counted_leaf_level, self.counted_accesses);
+        let path = counted::of_path(level, accesses, seeds.next_u64())?;
+        let counted = SETTINGS.map(|setting| {
+            let config = setting.config(level, counted::BLOCK_BYTES)?;
+            counted::of_raw(&config, accesses, seeds.next_u64())
+        });
+
+        let each = SETTINGS.iter().flat_map(|setting| (0..self.runs).map(|_| *setting));
+        let tasks: Vec<_> = each.map(|setting| (setting, seeds.next_u64())).collect();
+        let accesses = self.stash_accesses.div_ceil(self.runs.into());
+        let runs = workers::run_all(&tasks, threads, |(setting, seed)| {
+            let config = setting.config(self.stash_leaf_level, 0)?;
+            let run = measure_raw(&config, Workload::Scan, accesses, *seed, &|_| ())?;
+            host.made(1);
+            Ok::<Run, LabError>(run)
+        })?;
+        let mut runs = runs.into_iter();
+        let settings = SETTINGS.into_iter().zip(counted).map(|(setting, counted)| {
+            let runs = runs.by_ref().take(self.runs as usize).collect();
+            Ok(SettingResult { setting, counted: counted?, runs })
+        });
+        let settings = settings.collect::<Result<_, LabError>>()?;
+        Ok(Results { plan: self, path, settings })
+    }
+
+    fn to_json(results: &Results) -> Result<String, LabError> {
+        named_json::<Self>(results)
+    }
+
+    fn figures(results: &Results) -> Vec<Figure> {
+        figures(results)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counting::{assert_survive_their_file, results_of};
     use crate::report::{Plot, Verdict, section};
 
     fn results() -> Results {
         let plan = Plan { stash_accesses: 400_000, ..Plan::quick() };
-        run(&plan, NonZeroUsize::new(2).unwrap(), &|| ()).unwrap()
+        results_of(plan, 2).unwrap()
     }
 
     #[test]
@@ -188,18 +195,14 @@ mod tests {
     #[test]
     fn figures_have_formula_and_count_and_survive_their_file() {
         let results = results();
-        let file = results.to_json().unwrap();
-        assert_eq!(crate::experiment_of(&file).unwrap(), NAME);
-        let drawn = |results: &Results| figures(results).iter().map(section).collect::<Vec<_>>();
-        assert_eq!(drawn(&Results::from_json(&file).unwrap()), drawn(&results));
+        assert_survive_their_file::<Plan>(&results);
         let figures = figures(&results);
         let Plot::Bars(memory) = &figures[0].plot else { panic!("bars") };
         assert_eq!(memory.labels[5], "Z5 A5");
         let bar = |series: usize| memory.series[series].values[5].unwrap();
         assert!((bar(0) - 0.94).abs() < 1e-9 && (bar(1) - bar(0)).abs() < 0.01, "{memory:?}");
         assert_eq!(figures[0].verdict(), Verdict::Agrees, "{}", section(&figures[0]));
-        assert!(Results::from_json("{}").is_err());
-        let refused = run(&Plan { runs: 1, ..Plan::quick() }, NonZeroUsize::MIN, &|| ());
+        let refused = results_of(Plan { runs: 1, ..Plan::quick() }, 1);
         assert!(matches!(refused, Err(LabError::Plan(_))));
     }
 }

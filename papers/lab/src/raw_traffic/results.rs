@@ -3,15 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Counted, Plan, Setting, formula};
+use crate::markdown;
 use crate::stash_study::{Run, Survival, TailFit};
-use crate::{LabError, markdown};
 
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Results {
-    /// Which experiment it is of.
-    pub experiment: String,
     /// What was asked for.
     pub plan: Plan,
     /// Path ORAM with Z = 4.
@@ -80,21 +77,5 @@ impl Results {
             )
         };
         markdown::table(HEAD, self.settings.iter().map(row))
-    }
-
-    /// The results file.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when a figure is not a number.
-    pub fn to_json(&self) -> Result<String, LabError> {
-        Ok(serde_json::to_string(self)? + "\n")
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
     }
 }

@@ -8,7 +8,7 @@ use oblivio_models::medium::Medium;
 const STATED_FROM: u8 = 10;
 
 /// What a report shows of `results`.
-pub fn figures(results: &Results) -> Vec<Figure> {
+pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let lengths = Medium::ALL.map(|medium| figure(results, medium));
     let mixes = Medium::ALL.map(|medium| mix_figures::figure(results, medium));
     lengths.into_iter().chain(mixes).chain(seek_figures::figures(results)).collect()

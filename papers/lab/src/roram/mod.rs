@@ -12,18 +12,21 @@ mod recordings;
 mod results;
 mod seek_figures;
 
-pub use figures::figures;
 pub use forms::Form;
 pub use recordings::{Asked, Mix};
 pub use results::{Cell, MixCell, Results, SeekCell};
 
+use std::num::NonZeroUsize;
+
+use figures::figures;
 use oblivio_models::medium::{Medium, Tally};
 use parallel::ParallelSeeks;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// How the command line calls this experiment.
-pub const NAME: &str = "roram";
+use crate::experiment::named_json;
+use crate::report::Figure;
+use crate::{Experiment, Host, LabError};
 
 /// The level of the leaves of a tree with one leaf a block, in the paper: 2^22 blocks.
 pub const PAPER_LEVEL: u8 = 22;
@@ -50,42 +53,58 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// Runs all forms on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of programs. `progress` is told of each form
-/// that is done, of [`Form::ALL`].
-///
-/// # Panics
-/// When `level` is not 2 to 30 or `ell` is above it.
-pub fn run(plan: &Plan, progress: &dyn Fn()) -> Results {
-    let Plan { level, ell, seed, .. } = *plan;
-    assert!((2..=30).contains(&level) && ell <= level, "ranges of a tree that can be");
-    let mut results = Results::new(level, ell, seed);
-    for form in Form::ALL {
-        for exponent in 0..=ell {
-            let mut coins = StdRng::seed_from_u64(seed);
-            let mut layout = form.layout(level, ell);
-            let mut tallies = Medium::ALL.map(Tally::new);
-            // Of long ranges one says as much as many of short ones.
-            let queries = (512u64 >> exponent).max(2);
-            for _ in 0..queries {
-                let first = coins.random_range(0..1u64 << level);
-                layout.query(first, 1 << exponent, &mut coins, &mut |request| {
-                    tallies.iter_mut().for_each(|tally| tally.add(&request));
-                });
+/// Runs all forms on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of programs.
+impl Experiment for Plan {
+    const NAME: &'static str = "roram";
+    const STEPS: &'static str = "ORAMs";
+    type Record = ();
+    type Results = Results;
+
+    fn run(self, _: &[()], _: NonZeroUsize, host: &impl Host<()>) -> Result<Results, LabError> {
+        let Self { level, ell, seed, .. } = self;
+        if !(2..=30).contains(&level) || ell > level {
+            return Err(LabError::Plan(format!(
+                "ranges of 2^{ell} blocks are longer than 2^{level} blocks: choose a smaller --ell"
+            )));
+        }
+        host.planned(Form::ALL.len() as u64);
+        let mut results = Results::new(level, ell, seed);
+        for form in Form::ALL {
+            for exponent in 0..=ell {
+                let mut coins = StdRng::seed_from_u64(seed);
+                let mut layout = form.layout(level, ell);
+                let mut tallies = Medium::ALL.map(Tally::new);
+                // Of long ranges one says as much as many of short ones.
+                let queries = (512u64 >> exponent).max(2);
+                for _ in 0..queries {
+                    let first = coins.random_range(0..1u64 << level);
+                    layout.query(first, 1 << exponent, &mut coins, &mut |request| {
+                        tallies.iter_mut().for_each(|tally| tally.add(&request));
+                    });
+                }
+                let blocks = (queries << exponent) as f64;
+                let cells = tallies.iter().map(|tally| Cell::new(form, exponent, tally, blocks));
+                results.cells.extend(cells);
             }
-            let blocks = (queries << exponent) as f64;
-            let cells = tallies.iter().map(|tally| Cell::new(form, exponent, tally, blocks));
-            results.cells.extend(cells);
+            for mix in Mix::ALL {
+                results.mixes.extend(replay(form, mix, &self));
+            }
+            host.made(1);
         }
-        for mix in Mix::ALL {
-            results.mixes.extend(replay(form, mix, plan));
+        for level in (SEEKS_FROM_LEVEL..=level).step_by(2) {
+            results.seeks.extend([ell.min(level), level].map(|ell| seeks(level, ell, 1, seed)));
         }
-        progress();
+        results.seeks.extend(PARTS[1..].iter().map(|parts| seeks(level, ell, *parts, seed)));
+        Ok(results)
     }
-    for level in (SEEKS_FROM_LEVEL..=level).step_by(2) {
-        results.seeks.extend([ell.min(level), level].map(|ell| seeks(level, ell, 1, seed)));
+
+    fn to_json(results: &Results) -> Result<String, LabError> {
+        named_json::<Self>(results)
     }
-    results.seeks.extend(PARTS[1..].iter().map(|parts| seeks(level, ell, *parts, seed)));
-    results
+
+    fn figures(results: &Results) -> Vec<Figure> {
+        figures(results)
+    }
 }
 
 /// What a file system asked for, on every medium. A disk that is smaller than that which was recorded is asked for what lies behind
@@ -124,10 +143,10 @@ fn seeks(level: u8, ell: u8, parts: u8, seed: u64) -> SeekCell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::section;
+    use crate::counting::{assert_survive_their_file, results_of};
 
     fn run(level: u8, ell: u8, seed: u64) -> Results {
-        super::run(&Plan { level, ell, mix_requests_max: 4, seed }, &|| ())
+        results_of(Plan { level, ell, mix_requests_max: 4, seed }, 1).unwrap()
     }
 
     #[test]
@@ -149,14 +168,10 @@ mod tests {
     #[test]
     fn results_survive_their_file_and_are_the_same_again() {
         let results = run(8, 3, 2);
-        let file = results.to_json().unwrap();
-        assert_eq!(crate::experiment_of(&file).unwrap(), NAME);
-        let texts = |results| figures(results).iter().map(section).collect::<Vec<_>>();
-        assert_eq!(texts(&Results::from_json(&file).unwrap()), texts(&results));
+        assert_survive_their_file::<Plan>(&results);
         assert_eq!(run(8, 3, 2), results);
-        assert!(Results::from_json("{}").is_err());
         // Nothing is said of ranges that were not there.
-        let texts = figures(&run(4, 2, 1)).iter().map(section).collect::<String>();
+        let texts = Plan::text(&run(4, 2, 1));
         assert!(!texts.contains("inf") && texts.contains("not measured"), "{texts}");
     }
 
@@ -175,8 +190,8 @@ mod tests {
 
     #[test]
     fn long_requests_of_file_systems_win_and_short_ones_lose() {
-        let results =
-            super::run(&Plan { level: 16, ell: 8, mix_requests_max: 30, seed: 1 }, &|| ());
+        let plan = Plan { level: 16, ell: 8, mix_requests_max: 30, seed: 1 };
+        let results = results_of(plan, 1).unwrap();
         let factor =
             |mix, fast| results.mix_factor(Medium::Disk, mix, Form::PathRecursive, fast).unwrap();
         let [streams, files] = [Mix::SeqRead, Mix::FileServer];

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Form;
 use super::recordings::Mix;
-use super::{Form, NAME};
-use crate::LabError;
 use oblivio_models::medium::{Medium, Tally};
 
 /// One ORAM on one medium, with ranges of one length.
@@ -86,7 +85,6 @@ pub struct SeekCell {
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    experiment: String,
     /// The version of the program.
     pub version: String,
     /// There are two to this number of blocks.
@@ -106,9 +104,9 @@ pub struct Results {
 impl Results {
     /// Of so many blocks and ranges up to so many, with nothing measured yet.
     pub(super) fn new(level: u8, ell: u8, seed: u64) -> Self {
-        let (experiment, version) = (NAME.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        let version = env!("CARGO_PKG_VERSION").to_owned();
         let (cells, mixes, seeks) = (Vec::new(), Vec::new(), Vec::new());
-        Self { experiment, version, level, ell, seed, cells, mixes, seeks }
+        Self { version, level, ell, seed, cells, mixes, seeks }
     }
 
     /// One of them.
@@ -142,21 +140,5 @@ impl Results {
             |form, exponent| self.cell(form, medium, exponent).map(|cell| cell.seconds_per_block);
         let factor = |exponent| Some(seconds(slow, exponent)? / seconds(fast, exponent)?);
         (from..=self.ell).filter_map(factor).collect()
-    }
-
-    /// The results file.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when a figure is not a number.
-    pub fn to_json(&self) -> Result<String, LabError> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
     }
 }

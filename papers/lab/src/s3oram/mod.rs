@@ -36,6 +36,7 @@ mod table;
 mod targets;
 mod work;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,11 +52,9 @@ pub use results::Results;
 pub use spread::Spread;
 pub use work::{Scheme, Work, Works};
 
-use crate::LabError;
+use crate::experiment::named_json;
+use crate::{Experiment, Host, LabError};
 use model::{HOME, Model};
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "s3oram";
 
 /// The time since some moment. It never goes back.
 pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
@@ -102,44 +101,60 @@ impl Plan {
     pub fn servers(&self) -> usize {
         self.shapes.iter().map(|shape| shape.servers.into()).max().unwrap_or_default()
     }
-
-    /// Accesses to real servers.
-    pub fn total_accesses(&self) -> u64 {
-        self.shapes.iter().map(|shape| shape.total_accesses()).sum()
-    }
 }
 
-/// Measures this machine, computes what the paper states, and times `shapes` on real servers, if there are any. `progress` is told of accesses to these.
-///
-/// # Errors
-/// Those of the servers, and when something cannot be measured.
-pub fn run(
-    plan: &Plan,
-    clocks: &Clocks,
-    servers: Option<&mut dyn Servers>,
-    progress: &dyn Fn(u64),
-) -> Result<Results, LabError> {
-    let machine = Machine::measure(plan.effort, &clocks.thread)?;
-    let model = Model::new(machine)?;
-    let mut results = Results::new(machine, claims::claims(&model)?, figures::cells(&model)?);
-    let Some(servers) = servers else { return Ok(results) };
-    let points = points::measure(
-        &plan.shapes,
-        HOME,
-        servers,
-        (&machine.bytes, plan.effort),
-        clocks,
-        progress,
-    )?;
-    if let Some(points) = points {
-        results.ground = Some(points.ground);
-        results.measured = points.measured;
+/// The evaluation, with the servers and clocks that it measures with.
+pub struct Evaluation {
+    /// What is measured.
+    pub plan: Plan,
+    /// The clocks.
+    pub clocks: Clocks,
+    /// The servers; without them, the model alone is computed.
+    pub servers: Option<Box<dyn Servers>>,
+    /// The load of the machine over the last minute.
+    pub load: fn() -> Option<String>,
+}
+
+impl Experiment for Evaluation {
+    const NAME: &'static str = "s3oram";
+    const RESULTS: &'static str = "s3oram.json";
+    const STEPS: &'static str = "accesses";
+    type Record = ();
+    type Results = Results;
+
+    fn run(self, _: &[()], _: NonZeroUsize, host: &impl Host<()>) -> Result<Results, LabError> {
+        let Self { plan, clocks, servers, load } = self;
+        let load_before = load();
+        let machine = Machine::measure(plan.effort, &clocks.thread)?;
+        let model = Model::new(machine)?;
+        let mut results = Results::new(machine, claims::claims(&model)?, figures::cells(&model)?);
+        if let Some(mut servers) = servers {
+            host.planned(plan.shapes.iter().map(|shape| shape.total_accesses()).sum());
+            let (rates, progress) = ((&machine.bytes, plan.effort), |done| host.made(done));
+            let points =
+                points::measure(&plan.shapes, HOME, &mut *servers, rates, &clocks, &progress)?;
+            if let Some(points) = points {
+                results.ground = Some(points.ground);
+                results.measured = points.measured;
+            }
+            if let Some(shape) = plan.shapes.first() {
+                let mut beside =
+                    |other: &Other| beside::measure(*other, *shape, HOME, &mut *servers, &clocks);
+                results.beside = plan.beside.iter().map(&mut beside).collect::<Result<_, _>>()?;
+            }
+            results.targets = targets::targets(&results.measured, &results.beside);
+        }
+        results.meanwhile = load_before.zip(load()).map(|(before, after)| {
+            format!("load of the machine in the minute before it {before}, in the last one {after}")
+        });
+        Ok(results)
     }
-    if let Some(shape) = plan.shapes.first() {
-        let beside = plan.beside.iter();
-        let measured = beside.map(|other| beside::measure(*other, *shape, HOME, servers, clocks));
-        results.beside = measured.collect::<Result<_, _>>()?;
+
+    fn to_json(results: &Results) -> Result<String, LabError> {
+        named_json::<Self>(results)
     }
-    results.targets = targets::targets(&results.measured, &results.beside);
-    Ok(results)
+
+    fn text(results: &Results) -> String {
+        format!("{}\n{}", results.text(), results.summary())
+    }
 }

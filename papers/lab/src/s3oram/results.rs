@@ -2,19 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::NAME;
 use super::beside::Beside;
 use super::claim::Claim;
 use super::figures::Cell;
 use super::ground::Ground;
 use super::points::Measured;
 use super::rates::Machine;
-use crate::LabError;
 
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    experiment: String,
     /// The version of the program.
     pub version: String,
     /// How fast this machine computes.
@@ -39,7 +36,6 @@ pub struct Results {
 impl Results {
     pub(super) fn new(machine: Machine, claims: Vec<Claim>, cells: Vec<Cell>) -> Self {
         Self {
-            experiment: NAME.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             machine,
             claims,
@@ -50,21 +46,5 @@ impl Results {
             beside: Vec::new(),
             targets: Vec::new(),
         }
-    }
-
-    /// The results file.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when a figure is not a number.
-    pub fn to_json(&self) -> Result<String, LabError> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
     }
 }

@@ -6,7 +6,4 @@
 mod model;
 mod study;
 
-pub use study::{Order, OverflowResult, OverflowStudy, Plan, Setting, run};
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "share-overflow";
+pub use study::{Order, OverflowResult, OverflowStudy, Plan, Setting};

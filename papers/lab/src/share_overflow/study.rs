@@ -8,9 +8,9 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::NAME;
 use super::model::Model;
-use crate::{LabError, markdown, workers};
+use crate::experiment::named_json;
+use crate::{Experiment, Host, LabError, markdown, workers};
 
 /// In which order blocks are accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ impl Plan {
     }
 
     /// Evictions in all, those before counting begins included.
-    pub fn total_evictions(&self) -> u64 {
+    fn total_evictions(&self) -> u64 {
         self.settings.iter().map(|setting| self.evictions + warm_up(setting)).sum()
     }
 }
@@ -118,40 +118,49 @@ fn slots_for(histogram: &[u64], log2: f64) -> usize {
 /// What a study found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverflowStudy {
-    experiment: String,
     /// What was asked for.
     pub plan: Plan,
     /// What came out, an entry for each tree of the plan.
     pub results: Vec<OverflowResult>,
 }
 
-/// Measures what `plan` asks for, on `threads` threads. `progress` is told of evictions.
-///
-/// # Errors
-/// [`LabError::Plan`] when there are too few evictions to see anything.
-pub fn run(
-    plan: &Plan,
-    threads: NonZeroUsize,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Result<OverflowStudy, LabError> {
-    if plan.evictions < 10_000 {
-        let message = "10,000 evictions show little, and fewer nothing: ask for more";
-        return Err(LabError::Plan(message.to_owned()));
+impl Experiment for Plan {
+    const NAME: &'static str = "share-overflow";
+    const RESULTS: &'static str = "share-overflow.json";
+    const STEPS: &'static str = "evictions";
+    type Record = ();
+    type Results = OverflowStudy;
+
+    fn run(
+        self,
+        _: &[()],
+        threads: NonZeroUsize,
+        host: &impl Host<()>,
+    ) -> Result<OverflowStudy, LabError> {
+        if self.evictions < 10_000 {
+            let message = "10,000 evictions show little, and fewer nothing: ask for more";
+            return Err(LabError::Plan(message.to_owned()));
+        }
+        host.planned(self.total_evictions());
+        let mut seeds = StdRng::seed_from_u64(self.seed);
+        let tasks: Vec<_> =
+            self.settings.iter().map(|setting| (setting, seeds.next_u64())).collect();
+        let results = workers::run_all(&tasks, threads, |(setting, seed)| {
+            Ok::<_, LabError>(measure(setting, self.evictions, *seed, &|done| host.made(done)))
+        })?;
+        Ok(OverflowStudy { plan: self, results })
     }
-    let mut seeds = StdRng::seed_from_u64(plan.seed);
-    let tasks: Vec<_> = plan.settings.iter().map(|setting| (setting, seeds.next_u64())).collect();
-    let results = workers::run_all(&tasks, threads, |(setting, seed)| {
-        Ok::<_, LabError>(measure(setting, plan.evictions, *seed, progress))
-    });
-    Ok(OverflowStudy { experiment: NAME.to_owned(), plan: plan.clone(), results: results? })
+
+    fn to_json(study: &OverflowStudy) -> Result<String, LabError> {
+        named_json::<Self>(study)
+    }
+
+    fn text(study: &OverflowStudy) -> String {
+        study.table()
+    }
 }
 
-fn measure(
-    setting: &Setting,
-    evictions: u64,
-    seed: u64,
-    progress: &(dyn Fn(u64) + Sync),
-) -> OverflowResult {
+fn measure(setting: &Setting, evictions: u64, seed: u64, progress: &dyn Fn(u64)) -> OverflowResult {
     const TOLD: u64 = 1 << 12;
     let mut coins = StdRng::seed_from_u64(seed);
     let blocks = setting.blocks();
@@ -214,22 +223,6 @@ impl OverflowStudy {
     pub fn table(&self) -> String {
         markdown::table(HEAD, self.results.iter().map(row))
     }
-
-    /// The results file.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it cannot be written.
-    pub fn to_json(&self) -> Result<String, LabError> {
-        Ok(serde_json::to_string(self)? + "\n")
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
-    }
 }
 
 fn row(result: &OverflowResult) -> String {
@@ -253,6 +246,7 @@ fn row(result: &OverflowResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counting::{assert_survive_their_file, results_of};
 
     fn small() -> Plan {
         let settings =
@@ -262,9 +256,9 @@ mod tests {
 
     #[test]
     fn fuller_trees_have_fuller_leaves_and_plans_give_the_same_again() {
-        let study = run(&small(), NonZeroUsize::new(2).unwrap(), &|_| ()).unwrap();
-        assert_eq!(study, run(&small(), NonZeroUsize::MIN, &|_| ()).unwrap());
-        assert_eq!(OverflowStudy::from_json(&study.to_json().unwrap()).unwrap(), study);
+        let study = results_of(small(), 2).unwrap();
+        assert_eq!(study, results_of(small(), 1).unwrap());
+        assert_survive_their_file::<Plan>(&study);
         let [once, twice] = &study.results[..] else { panic!("two trees") };
         assert!(once.leaf.len() < twice.leaf.len());
         assert!(once.sibling.len() < once.destination.len());
@@ -272,7 +266,7 @@ mod tests {
         assert_eq!((once.overflow(0), once.overflow(1000)), (1.0, 0.0));
         assert_eq!(study.table().lines().count(), 4);
         let few = Plan { evictions: 10, ..small() };
-        assert!(run(&few, NonZeroUsize::MIN, &|_| ()).is_err());
+        assert!(results_of(few, 1).is_err());
     }
 
     /// Lemma 4.1 is true of buckets at rest. In the middle of an eviction, a destination holds what two of them brought.
@@ -281,7 +275,7 @@ mod tests {
         let accesses = 8;
         let setting = Setting { accesses, height: 6, fill: 1, order: Order::InTurn };
         let plan = Plan { settings: vec![setting], evictions: 100_000, seed: 4 };
-        let study = run(&plan, NonZeroUsize::MIN, &|_| ()).unwrap();
+        let study = results_of(plan, 1).unwrap();
         let OverflowResult { destination, sibling, leaf, .. } = &study.results[0];
         for slots in 8..20u16 {
             let preset = Preset { slots, accesses };

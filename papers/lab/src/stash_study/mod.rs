@@ -30,38 +30,54 @@ pub use crate::Workload;
 
 use std::num::NonZeroUsize;
 
-use crate::{Host, LabError, workers};
+use crate::{Experiment, Host, LabError, workers};
 use plan::Task;
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "stash-study";
 
 /// The overflow probability asked for, as a power of two.
 pub const SECURITY_BITS: f64 = 80.0;
 
-/// Measures what `plan` asks for, on `threads` threads, but for the runs that are among `kept`. The steps are
-/// accesses, told a few thousand at a time.
-///
-/// # Errors
-/// [`LabError::Plan`] when the plan cannot be measured, [`LabError::Engine`] when the engine fails, and what
-/// [`Host::keep`] fails with.
-pub fn run(
-    plan: &Plan,
-    kept: &[StashRecord],
-    threads: NonZeroUsize,
-    host: &impl Host<StashRecord>,
-) -> Result<Study, LabError> {
-    plan.check()?;
-    host.planned(plan.total_accesses());
-    let runs = workers::run_all(&plan.tasks(), threads, |task| one(task, kept, host))?;
-    // They are in the order of the plan, whichever thread made them.
-    let mut runs = runs.into_iter();
-    let results = plan
-        .setups
-        .iter()
-        .map(|setup| SetupResult::new(*setup, runs.by_ref().take(plan.runs as usize).collect()))
-        .collect();
-    Ok(Study { plan: plan.clone(), results })
+impl Experiment for Plan {
+    const NAME: &'static str = "stash-study";
+    const RESULTS: &'static str = "stash-study.json";
+    const STEPS: &'static str = "accesses";
+    type Record = StashRecord;
+    type Results = Study;
+
+    fn runs_file(&self) -> Option<&'static str> {
+        Some("stash-study.jsonl")
+    }
+
+    fn run(
+        self,
+        kept: &[StashRecord],
+        threads: NonZeroUsize,
+        host: &impl Host<StashRecord>,
+    ) -> Result<Study, LabError> {
+        self.check()?;
+        host.planned(self.total_accesses());
+        let tasks = self.tasks();
+        host.runs(tasks.len());
+        let runs = workers::run_all(&tasks, threads, |task| one(task, kept, host))?;
+        // The runs are in the order of the plan, whichever thread made them.
+        let mut runs = runs.into_iter();
+        let of_setup = |setup: &Setup| {
+            SetupResult::new(*setup, runs.by_ref().take(self.runs as usize).collect())
+        };
+        let results = self.setups.iter().map(of_setup).collect();
+        Ok(Study { plan: self, results })
+    }
+
+    fn to_json(study: &Study) -> Result<String, LabError> {
+        study.to_json()
+    }
+
+    fn text(study: &Study) -> String {
+        study.table()
+    }
+
+    fn pictures(study: &Study) -> Result<Vec<(&'static str, String)>, LabError> {
+        Ok(vec![("stash-study.svg", study.svg()?)])
+    }
 }
 
 fn one(task: &Task, kept: &[StashRecord], host: &impl Host<StashRecord>) -> Result<Run, LabError> {
@@ -80,7 +96,7 @@ fn one(task: &Task, kept: &[StashRecord], host: &impl Host<StashRecord>) -> Resu
 mod tests {
     use super::*;
     use crate::Kept;
-    use crate::counting::Counting;
+    use crate::counting::{Counting, assert_survive_their_file, results_of};
 
     fn small_plan(seed: u64) -> Plan {
         let setups = [(Scheme::PathZ4, 64), (Scheme::RawZ5A5, 160)]
@@ -89,7 +105,7 @@ mod tests {
     }
 
     fn study(plan: &Plan, threads: usize) -> Study {
-        run(plan, &[], NonZeroUsize::new(threads).unwrap(), &Counting::default()).unwrap()
+        results_of(plan.clone(), threads).unwrap()
     }
 
     #[test]
@@ -109,7 +125,7 @@ mod tests {
     #[test]
     fn a_study_goes_on_behind_the_last_run_that_ended() {
         let (plan, host) = (small_plan(7), Counting::default());
-        let once = run(&plan, &[], NonZeroUsize::MIN, &host).unwrap();
+        let once = plan.clone().run(&[], NonZeroUsize::MIN, &host).unwrap();
         let told = |host: Counting| [host.planned.into_inner(), host.made.into_inner()];
         let file = host.file.lock().unwrap().clone();
         assert_eq!(told(host), [plan.total_accesses(); 2]);
@@ -118,22 +134,21 @@ mod tests {
         let kept = Kept::<StashRecord>::read("stash-study.jsonl", torn).unwrap().records;
         assert_eq!(kept.len(), 7);
         let host = Counting::default();
-        assert_eq!(run(&plan, &kept, NonZeroUsize::MIN, &host).unwrap(), once);
+        assert_eq!(plan.clone().run(&kept, NonZeroUsize::MIN, &host).unwrap(), once);
         assert_eq!(host.file.lock().unwrap().lines().count(), 1);
         assert_eq!(told(host), [plan.total_accesses(); 2]);
 
         // Other accesses are other runs, and so are those of another seed.
         for other in [Plan { accesses: 40_004, ..plan.clone() }, Plan { seed: 8, ..plan }] {
             let host = Counting::default();
-            run(&other, &kept, NonZeroUsize::MIN, &host).unwrap();
+            other.run(&kept, NonZeroUsize::MIN, &host).unwrap();
             assert_eq!(host.file.lock().unwrap().lines().count(), 8);
         }
     }
 
     #[test]
     fn a_study_survives_its_results_file() {
-        let study = study(&small_plan(7), 2);
-        assert_eq!(Study::from_json(&study.to_json().unwrap()).unwrap(), study);
+        assert_survive_their_file::<Plan>(&study(&small_plan(7), 2));
     }
 
     #[test]
@@ -155,7 +170,7 @@ mod tests {
         plans[2].setups.clear();
         plans[3].setups[0].capacity = 0;
         for plan in plans {
-            let result = run(&plan, &[], NonZeroUsize::MIN, &Counting::default());
+            let result = results_of(plan.clone(), 1);
             assert!(matches!(result, Err(LabError::Plan(_))), "{plan:?}");
         }
     }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::fit::BULK_ENDS_AT_BITS;
-use super::{NAME, Plan, Run, Setup, Survival, TailFit};
-use crate::LabError;
+use super::{Plan, Run, Setup, Survival, TailFit};
+use crate::{Experiment, LabError};
 
 /// What a study found.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -82,10 +82,7 @@ struct Record<'a> {
 
 impl Study {
     /// The results file: JSON, one line for each setup.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when a figure is not a number.
-    pub fn to_json(&self) -> Result<String, LabError> {
+    pub(super) fn to_json(&self) -> Result<String, LabError> {
         let records = self
             .results
             .iter()
@@ -93,17 +90,10 @@ impl Study {
             .collect::<Result<Vec<_>, _>>()?
             .join(",\n");
         let plan = serde_json::to_string(&self.plan)?;
+        let name = Plan::NAME;
         Ok(format!(
-            "{{\n\"experiment\": \"{NAME}\",\n\"plan\": {plan},\n\"results\": [\n{records}\n]\n}}\n"
+            "{{\n\"experiment\": \"{name}\",\n\"plan\": {plan},\n\"results\": [\n{records}\n]\n}}\n"
         ))
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
     }
 }
 

@@ -22,11 +22,8 @@ mod technique;
 pub use counts::Counts;
 pub use plan::Plan;
 pub use results::{Results, Row, Run};
-pub use run::run;
+pub use run::Comparison;
 pub use technique::{TECHNIQUES, Technique};
-
-/// How the command line calls this experiment.
-pub const NAME: &str = "techniques";
 
 #[cfg(test)]
 mod tests;

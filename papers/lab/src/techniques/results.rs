@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, NAME, Plan};
-use crate::{LabError, Trace};
+use super::{Comparison, Counts, Plan};
+use crate::{Experiment, LabError, Trace};
 
 /// The table.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -59,10 +59,7 @@ impl Results {
     }
 
     /// The results file: JSON, one line for each run.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when a figure is not a number.
-    pub fn to_json(&self) -> Result<String, LabError> {
+    pub(super) fn to_json(&self) -> Result<String, LabError> {
         let row = |row: &Row| {
             let runs = row.runs.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
             let [technique, against] = [&row.technique, &row.against].map(serde_json::to_string);
@@ -75,20 +72,13 @@ impl Results {
         };
         let rows = self.rows.iter().map(row).collect::<Result<Vec<_>, LabError>>()?;
         Ok(format!(
-            "{{\n\"experiment\": \"{NAME}\",\n\"version\": {},\n\"plan\": {},\n\"traces\": {},\n\
+            "{{\n\"experiment\": \"{}\",\n\"version\": {},\n\"plan\": {},\n\"traces\": {},\n\
              \"rows\": [\n{}\n]\n}}\n",
+            Comparison::NAME,
             serde_json::to_string(&self.version)?,
             serde_json::to_string(&self.plan)?,
             serde_json::to_string(&self.traces)?,
             rows.join(",\n"),
         ))
-    }
-
-    /// What a results file says.
-    ///
-    /// # Errors
-    /// [`LabError::Results`] when it is none.
-    pub fn from_json(text: &str) -> Result<Self, LabError> {
-        Ok(serde_json::from_str(text)?)
     }
 }

@@ -1,13 +1,13 @@
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use oblivio_core::{HitPolicy, RawConfig, TreeConfig};
 
 use super::measure::{Load, measure};
 use super::technique::{NAME_FLAT, NAME_LLC, NAME_RAW_FLAT, NAME_RHO, Setup, Top};
 use super::*;
-use crate::{LabError, Trace, Workload};
+use crate::counting::{Counting, assert_survive_their_file, results_of};
+use crate::{Experiment, LabError, Trace, Workload};
 
 /// The quick table, with a trace of a few lines again and again. It is made once.
 static QUICK: LazyLock<Results> = LazyLock::new(|| results(&Plan::quick(), 2));
@@ -18,7 +18,7 @@ fn trace() -> Trace {
 }
 
 fn results(plan: &Plan, threads: usize) -> Results {
-    run(plan, &[trace()], NonZeroUsize::new(threads).unwrap(), &|_| ()).unwrap()
+    results_of(Comparison { plan: plan.clone(), traces: vec![trace()] }, threads).unwrap()
 }
 
 fn setup_of(name: &str) -> Setup {
@@ -175,8 +175,7 @@ fn the_same_seed_gives_the_same_table_on_any_number_of_threads_and_from_its_file
     let once = results(&plan, 1);
     assert_eq!(once, results(&plan, 3));
     assert_ne!(once.rows, results(&Plan { seed: 2, ..plan }, 2).rows);
-    assert_eq!(Results::from_json(&once.to_json().unwrap()).unwrap(), once);
-    assert!(Results::from_json("{}").is_err());
+    assert_survive_their_file::<Comparison>(&once);
 }
 
 #[test]
@@ -193,18 +192,15 @@ fn the_tables_name_every_row_and_what_papers_state() {
 
 #[test]
 fn progress_adds_up() {
-    let (plan, made) = (Plan::new(8, 1000), AtomicU64::new(0));
-    run(&plan, &[], NonZeroUsize::MIN, &|requests| {
-        made.fetch_add(requests, Ordering::Relaxed);
-    })
-    .unwrap();
-    assert_eq!(made.into_inner(), plan.total_requests(0));
+    let (plan, host) = (Plan::new(8, 1000), Counting::default());
+    Comparison { plan, traces: vec![] }.run(&[], NonZeroUsize::MIN, &host).unwrap();
+    assert_eq!(host.made.into_inner(), host.planned.into_inner());
 }
 
 #[test]
 fn plans_that_cannot_be_followed_are_refused() {
     for plan in [Plan::new(7, 1000), Plan::new(21, 1000), Plan::new(64, 1000), Plan::new(8, 999)] {
-        let result = run(&plan, &[], NonZeroUsize::MIN, &|_| ());
+        let result = results_of(Comparison { plan: plan.clone(), traces: vec![] }, 1);
         assert!(matches!(result, Err(LabError::Plan(_))), "{plan:?}");
     }
 }

@@ -1,27 +1,17 @@
 //! What can be typed.
 
-mod all;
-mod blocks;
-mod evaluation;
-mod experiments;
+mod draw;
 mod relay;
 mod report;
-mod run;
-mod runs;
 mod simulate;
 mod switches;
 mod trace;
 mod trace_record;
 mod typed;
 
-pub(crate) use all::*;
-pub(crate) use blocks::*;
-pub(crate) use evaluation::*;
-pub(crate) use experiments::*;
+pub(crate) use draw::*;
 pub(crate) use relay::*;
 pub(crate) use report::*;
-pub(crate) use run::*;
-pub(crate) use runs::*;
 pub(crate) use simulate::*;
 pub(crate) use switches::*;
 pub(crate) use trace::*;
@@ -32,6 +22,8 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use oblivio_cli::help;
+
+use crate::lab::{AllArgs, RunCommand};
 
 const EXIT_CODES: &str = "\
 Exit codes, which mean the same as those of `oblivio`:

@@ -188,7 +188,7 @@ const CYCLES: &str = "1000";
 /// More than any run has room for.
 const CYCLES_MAX: u64 = 1_000_000;
 
-pub(super) fn pace(text: &str) -> Result<Pace, String> {
+pub(crate) fn pace(text: &str) -> Result<Pace, String> {
     let (name, cycles) = text.split_once(':').unwrap_or((text, CYCLES));
     // A path may start where the one before it ended.
     let min = u64::from(name != "gap");

@@ -1,20 +1,45 @@
 //! `oblivio-lab run` without the name of an experiment: every figure, or those chosen, and the report.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use oblivio_cli::files::{OutputDir, Unnamed};
 use oblivio_cli::output;
-use oblivio_lab::blocks::{self, BlocksFigure, FIGURES};
-use oblivio_lab::evaluation::{self, Manifest};
+use oblivio_lab::blocks::{self, Blocks, BlocksFigure, FIGURES};
+use oblivio_lab::evaluation::{self, Evaluation, Manifest};
 use oblivio_lab::report::{self, About};
-use oblivio_lab::{LabError, chosen, dram, links, roram};
+use oblivio_lab::{Experiment, LabError, chosen, dram, links, roram};
 
-use super::made::Made;
-use super::runs::{self, Making, VERSION};
-use crate::args::{AllArgs, TITLE};
+use super::models::roram_plan;
+use super::runs::{self, RunsArgs, VERSION};
+use super::{Performed, perform, threads};
+use crate::args::TITLE;
 use crate::error::ProgramError;
+
+// A comment for rustdoc would become the help of the command.
+#[derive(Args)]
+pub(crate) struct AllArgs {
+    /// Small trees, few records and paths, and an LLC of 32 KiB: some minutes, and rough figures. Without it
+    /// the trees are the papers' and the traces long: a day or two.
+    #[arg(long)]
+    quick: bool,
+    /// Make these figures alone: fig10 fig03 dram roram links, say. `oblivio-lab list` names them.
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    figure: Vec<String>,
+    /// Where everything goes: a directory for each experiment, and the report. Made if missing. Runs that are
+    /// recorded there are not made again.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    output: PathBuf,
+    /// Print the figures as JSON instead of tables.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    runs: RunsArgs,
+}
 
 /// `oblivio-lab run`: the experiments that make figures, one after the other, and one page of all.
 pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
-    let AllArgs { quick, figure, output, runs } = args;
+    let AllArgs { quick, figure, output, json, runs } = args;
     let chosen = Chosen::of(figure)?;
     let (blocks_plan, evaluation_plan) = if *quick {
         (blocks::Plan::quick(), evaluation::Plan::quick())
@@ -24,36 +49,34 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     let evaluation_plan = evaluation::Plan { seed: runs.seed, ..evaluation_plan }
         .with_machines_of(&chosen.evaluation)?;
     let blocks_plan = blocks::Plan { seed: runs.seed, ..blocks_plan };
-    let programs = runs::programs(runs)?;
+    let programs = runs.programs()?;
     let page = OutputDir::prepare(output)?.path("report.html");
-    let making = |name: &str| {
-        let output = output.join(name);
-        output::remark(&format!("{name}: to {}", output.display()));
-        Making::new(runs, &programs, &output)
-    };
 
-    let mut made = Vec::new();
+    let mut all = AllPerformed { args, performed: Vec::new() };
     if !chosen.evaluation.is_empty() {
-        let making = making(evaluation::NAME);
-        made.push(super::evaluation::make(&evaluation_plan, &chosen.evaluation, &making, None)?);
+        all.perform(Evaluation {
+            plan: evaluation_plan,
+            manifests: chosen.evaluation,
+            programs: Some(programs.clone()),
+            trees: None,
+        })?;
     }
     if !chosen.blocks.is_empty() {
-        let making = making(blocks::NAME);
-        made.push(super::blocks::make(&blocks_plan, &chosen.blocks, &making, None)?);
+        let chosen = chosen.blocks;
+        all.perform(Blocks { plan: blocks_plan, chosen, programs, trees: None })?;
     }
     if chosen.has_dram {
-        made.push(super::dram::make(runs.seed, &making(dram::NAME).output)?.made);
+        all.perform(dram::Plan { seed: runs.seed })?;
     }
     if chosen.has_roram {
-        let plan = super::roram::plan(*quick, runs.seed);
-        made.push(super::roram::make(&plan, &making(roram::NAME).output)?.made);
+        all.perform(roram_plan(*quick, runs.seed))?;
     }
     if chosen.has_links {
-        let output = making(links::NAME).output;
-        made.push(super::links::make(links::PAPER_DISK_BYTES, &output)?.made);
+        all.perform(links::Plan { disk_bytes: links::PAPER_DISK_BYTES })?;
     }
 
-    let figures: Vec<_> = made.iter().flat_map(|made| made.figures.iter().cloned()).collect();
+    let performed = all.performed;
+    let figures: Vec<_> = performed.iter().flat_map(|it| it.figures.iter().cloned()).collect();
     let about = About {
         title: TITLE.to_owned(),
         version: VERSION.to_owned(),
@@ -61,14 +84,30 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
         when: String::new(),
     };
     Unnamed::with(&page, &report::html(&figures, &about))?.name()?;
-    if runs.json {
+    if *json {
         return Ok(output::print(
             &serde_json::to_string_pretty(&figures).map_err(LabError::from)?,
         )?);
     }
-    let ends: Vec<_> = made.iter().map(Made::end).collect();
+    let ends: Vec<_> = performed.iter().map(|performed| performed.end.as_str()).collect();
     let summary = report::summary(&figures);
     Ok(output::print(&format!("{summary}\n{}\nreport   {}", ends.join("\n"), page.display()))?)
+}
+
+/// The experiments so far.
+struct AllPerformed<'a> {
+    args: &'a AllArgs,
+    performed: Vec<Performed>,
+}
+
+impl AllPerformed<'_> {
+    /// Runs one more, into a directory of its name.
+    fn perform<E: Experiment>(&mut self, experiment: E) -> Result<(), ProgramError> {
+        let output = self.args.output.join(E::NAME);
+        output::remark(&format!("{}: to {}", E::NAME, output.display()));
+        self.performed.push(perform(experiment, threads(self.args.runs.jobs), &output)?);
+        Ok(())
+    }
 }
 
 /// Figures of each experiment.
@@ -118,9 +157,9 @@ impl Figure {
         match self {
             Self::Evaluation(figure) => &figure.id,
             Self::Blocks(figure) => figure.id,
-            Self::Dram => dram::NAME,
-            Self::Roram => roram::NAME,
-            Self::Links => links::NAME,
+            Self::Dram => dram::Plan::NAME,
+            Self::Roram => roram::Plan::NAME,
+            Self::Links => links::Plan::NAME,
         }
     }
 }

@@ -1,167 +1,135 @@
 //! `oblivio-lab run alloc-search`.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
-use indicatif::ProgressBar;
-use oblivio_cli::clock::Stopwatch;
+use clap::{Args, ValueEnum};
+use oblivio_cli::WorkloadName;
 use oblivio_cli::error::CliError;
-use oblivio_cli::files::OutputDir;
-use oblivio_cli::{output, progress};
-use oblivio_lab::alloc_search::{
-    Judge, Plan, Search, SearchTables, TimeJudge, TimedRecord, full_plan, quick_plan, run, svg,
-};
-use oblivio_lab::{Host, LabError};
+use oblivio_lab::alloc_search::{Judge, Plan, TimeJudge, full_plan, quick_plan};
+use oblivio_sim::controller::Pace;
 
-use super::runs::{Here, RunsFile, VERSION};
-use super::threads;
-use crate::args::{AllocSearchArgs, JudgeName};
+use super::{LabCommand, MeasuringArgs};
+use crate::args::pace;
 use crate::error::ProgramError;
 
-/// A line for each run that took time.
-const RUNS: &str = "alloc-search.jsonl";
-
-/// The paper's tree: a search by time needs no smaller one.
+/// The level of the leaves in the paper: a search by time needs no smaller tree.
 const TIMED_LEAF_LEVEL: u8 = 24;
 
-/// Records of a run that takes time, and of one that is to be quick.
+/// Records of a run that takes time, and of a quick one.
 const RECORDS: [u64; 2] = [20_000, 4000];
 
-/// `oblivio-lab run alloc-search`.
-pub(crate) fn run_alloc_search(args: &AllocSearchArgs) -> Result<(), ProgramError> {
-    let plan = plan(args)?;
-    let output_dir = OutputDir::prepare(&args.output)?;
+/// How small may the buckets of the middle levels be (IR-Alloc)?
+///
+/// Lowers the slots of levels step by step, runs the engine with each profile, and keeps what moves
+/// the fewest slots an access. The results file holds the profile. This is Path ORAM, as in the paper;
+/// for volumes there is `oblivio plan --alloc`. With --judge time a simulated processor judges, by the time that it takes: each
+/// run is a line of alloc-search.jsonl, and a search that was interrupted goes on where it was.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  oblivio-lab run alloc-search --quick\n  oblivio-lab run alloc-search --levels 18 --workload zipf\n  oblivio-lab run alloc-search --judge time --ir-stash --levels 22 --output search-22"
+)]
+pub(crate) struct AllocSearchArgs {
+    /// What makes a profile better.
+    #[arg(long, value_enum, default_value_t = JudgeName::Slots)]
+    judge: JudgeName,
+    /// The client keeps the tree top as IR-Stash does: the search for IR-Alloc with IR-Stash. With --judge time.
+    #[arg(long)]
+    ir_stash: bool,
+    /// Channels of DRAM, with --judge time [default: 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    channels: Option<u32>,
+    /// When paths start, with --judge time: free, when-idle, gap or start-to-start, all but the first with a number of cycles
+    /// [default: gap:250].
+    #[arg(long, value_name = "PACE", value_parser = pace)]
+    pace: Option<Pace>,
+    /// The level of the leaves (L) [default: 15; 24 with --judge time; 13 with --quick]. By time, a run takes about 2 GB at 24, and
+    /// half for each level less.
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=25))]
+    levels: Option<u8>,
+    /// Blocks for each leaf; 4 use half of all slots.
+    #[arg(long, value_name = "BLOCKS", default_value_t = 4.0)]
+    load: f64,
+    /// Levels from the root on that the client keeps [default: L - 14, as in the paper].
+    #[arg(long, value_name = "LEVELS")]
+    tree_top: Option<u8>,
+    /// Past so many blocks in the stash, background evictions come before the next access
+    /// [default: 100].
+    #[arg(long, value_name = "BLOCKS")]
+    stash: Option<usize>,
+    /// Which addresses are asked for.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Uniform)]
+    workload: WorkloadName,
+    /// The part of all slots that may be lost [default: 0.01].
+    #[arg(long, value_name = "PART")]
+    space_loss_max: Option<f64>,
+    /// What background evictions may add beyond those of the uniform tree, as a part of the accesses
+    /// [default: 0.15].
+    #[arg(long, value_name = "EVICTIONS")]
+    extra_evictions_max: Option<f64>,
+    /// Accesses counted for each profile, over all of its runs [default: 500,000; 100,000 with
+    /// --quick]. By time, records of a trace that count [default: 20,000; 4,000 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    accesses: Option<u64>,
+    /// Independent runs of each profile, each with a seed of its own [default: 2; 1 with --judge time].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    seeds: Option<u32>,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    /// A small tree and fewer accesses: some seconds, and rough figures.
+    #[arg(long)]
+    quick: bool,
+}
 
-    let stopwatch = Stopwatch::start();
-    let threads = threads(args.measuring.threads);
-    let (search, runs) = match plan.judge {
-        Judge::Slots => (search(&plan, threads)?, None),
-        Judge::Time(_) => {
-            (search_by_time(&plan, threads, &output_dir)?, Some(output_dir.path(RUNS)))
+/// What makes a profile better.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum JudgeName {
+    /// An access of the engine moves fewer slots, background evictions included.
+    Slots,
+    /// A simulated processor takes less time for random requests, in a tree in use.
+    Time,
+}
+
+impl LabCommand for Plan {
+    type Args = AllocSearchArgs;
+    const DIRECTORY: &'static str = "lab-results";
+
+    fn typed(args: &AllocSearchArgs, _: &Path) -> Result<Self, ProgramError> {
+        let by_time = args.judge == JudgeName::Time;
+        if !by_time && (args.ir_stash || args.channels.is_some() || args.pace.is_some()) {
+            return Err(CliError::Usage(
+                "--ir-stash, --channels and --pace are of a simulated processor: add --judge time"
+                    .to_owned(),
+            )
+            .into());
         }
-    };
-    let seconds = stopwatch.elapsed().as_secs_f64();
-
-    let results = search.to_json()?;
-    let results_path = output_dir.write("alloc-search.json", &results)?;
-    let plot = plot(&search, &output_dir)?;
-    if args.json {
-        return Ok(output::print(&results)?);
-    }
-    let runs = runs.map_or_else(String::new, |path| format!("\nruns     {}", path.display()));
-    Ok(output::print(&format!(
-        "{}\n{seconds:.0} s{runs}\nresults  {}{plot}",
-        text(&search),
-        results_path.display()
-    ))?)
-}
-
-/// Searches under a progress bar.
-fn search(plan: &Plan, threads: NonZeroUsize) -> Result<Search, ProgramError> {
-    let host = Watched(progress::bar(0));
-    let search = run(plan, &[], threads, &host)?;
-    host.0.finish_and_clear();
-    Ok(search)
-}
-
-/// The same, with a file of the runs: a search that was interrupted goes on where it was.
-fn search_by_time(
-    plan: &Plan,
-    threads: NonZeroUsize,
-    output_dir: &OutputDir,
-) -> Result<Search, ProgramError> {
-    let (file, kept) = RunsFile::open_named::<TimedRecord>(output_dir, RUNS)?;
-    let host = Here::new(file, "records");
-    let search = run(plan, &kept, threads, &host)?;
-    host.bar.finish_and_clear();
-    Ok(search)
-}
-
-/// The tables of a search, and its plot if it has one.
-pub(super) fn draw(search: &Search, output_dir: &OutputDir) -> Result<String, ProgramError> {
-    Ok(format!("{}{}", text(search), plot(search, output_dir)?))
-}
-
-fn plan(args: &AllocSearchArgs) -> Result<Plan, ProgramError> {
-    let by_time = args.judge == JudgeName::Time;
-    if !by_time && (args.ir_stash || args.channels.is_some() || args.pace.is_some()) {
-        return Err(CliError::Usage(
-            "--ir-stash, --channels and --pace are of a simulated processor: add --judge time"
-                .to_owned(),
-        )
-        .into());
-    }
-    let plan = if args.quick { quick_plan() } else { full_plan() };
-    let default_level = if by_time && !args.quick { TIMED_LEAF_LEVEL } else { plan.leaf_level };
-    let mut plan = plan.on_tree(args.levels.unwrap_or(default_level));
-    if by_time {
-        let judge = TimeJudge {
-            ir_stash: args.ir_stash,
-            channels: args.channels.unwrap_or(TimeJudge::PAPER.channels),
-            pace: args.pace.unwrap_or(TimeJudge::PAPER.pace),
-            ..TimeJudge::PAPER
+        let plan = if args.quick { quick_plan() } else { full_plan() };
+        let default_level = if by_time && !args.quick { TIMED_LEAF_LEVEL } else { plan.leaf_level };
+        let mut plan = plan.on_tree(args.levels.unwrap_or(default_level));
+        if by_time {
+            let judge = TimeJudge {
+                ir_stash: args.ir_stash,
+                channels: args.channels.unwrap_or(TimeJudge::PAPER.channels),
+                pace: args.pace.unwrap_or(TimeJudge::PAPER.pace),
+                ..TimeJudge::PAPER
+            };
+            plan = plan.by_time(Judge::Time(judge), RECORDS[usize::from(args.quick)]);
+        }
+        let plan = Plan {
+            tree_top_levels: args.tree_top.unwrap_or(plan.tree_top_levels),
+            stash_blocks_max: args.stash.unwrap_or(plan.stash_blocks_max),
+            workload: args.workload.into(),
+            space_loss_max: args.space_loss_max.unwrap_or(plan.space_loss_max),
+            extra_evictions_max: args.extra_evictions_max.unwrap_or(plan.extra_evictions_max),
+            accesses: args.accesses.unwrap_or(plan.accesses),
+            runs: args.seeds.unwrap_or(plan.runs),
+            seed: args.measuring.seed,
+            ..plan
         };
-        plan = plan.by_time(Judge::Time(judge), RECORDS[usize::from(args.quick)]);
-    }
-    let plan = Plan {
-        tree_top_levels: args.tree_top.unwrap_or(plan.tree_top_levels),
-        stash_blocks_max: args.stash.unwrap_or(plan.stash_blocks_max),
-        workload: args.workload.into(),
-        space_loss_max: args.space_loss_max.unwrap_or(plan.space_loss_max),
-        extra_evictions_max: args.extra_evictions_max.unwrap_or(plan.extra_evictions_max),
-        accesses: args.accesses.unwrap_or(plan.accesses),
-        runs: args.seeds.unwrap_or(plan.runs),
-        seed: args.measuring.seed,
-        ..plan
-    };
-    Ok(plan.with_load(args.load))
-}
-
-fn text(search: &Search) -> String {
-    format!("{}\n{}\n{}", search.table(), search.paper_table(), search.summary())
-}
-
-/// Says where the plot is. Runs that took time did not look where blocks are, so there is nothing to plot.
-fn plot(search: &Search, output_dir: &OutputDir) -> Result<String, ProgramError> {
-    if search.plan.judge != Judge::Slots {
-        return Ok(String::new());
-    }
-    let path = output_dir.write("alloc-search.svg", &svg(search)?)?;
-    Ok(format!("\nplot     {}", path.display()))
-}
-
-/// A search that keeps no runs: they take no time.
-struct Watched(ProgressBar);
-
-impl Host<TimedRecord> for Watched {
-    fn seconds(&self) -> f64 {
-        0.0
+        Ok(plan.with_load(args.load))
     }
 
-    fn planned(&self, steps: u64) {
-        self.0.inc_length(steps);
-    }
-
-    fn made(&self, steps: u64) {
-        self.0.inc(steps);
-    }
-
-    fn keep(&self, _: &TimedRecord) -> Result<(), LabError> {
-        Ok(())
-    }
-
-    fn foreseen(&self, text: &str) {
-        self.remark(text);
-    }
-
-    fn remark(&self, text: &str) {
-        self.0.suspend(|| output::remark(text));
-    }
-
-    fn machine(&self) -> &str {
-        ""
-    }
-
-    fn version(&self) -> &str {
-        VERSION
+    fn threads(args: &AllocSearchArgs) -> Option<NonZeroUsize> {
+        args.measuring.threads
     }
 }

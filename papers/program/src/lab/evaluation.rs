@@ -1,39 +1,99 @@
 //! `oblivio-lab run evaluation`.
 
-use std::path::Path;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use oblivio_cli::error::CliError;
-use oblivio_cli::files::{self, OutputDir};
+use oblivio_cli::files;
 use oblivio_cli::output;
-use oblivio_lab::evaluation::{
-    Manifest, Plan, Programs, Run, RunRecord, Scale, Switches, figures, kept_runs, run,
-};
-use oblivio_lab::{LabError, Trees, counted_runs};
+use oblivio_lab::LabError;
+use oblivio_lab::evaluation::{Evaluation, Manifest, Plan, Programs, Run, Scale, Switches};
 use oblivio_sim::system::SystemSpec;
 
-use super::made::{FIGURES_FILE, Made};
-use super::runs::{self, Here, Making, RunsFile};
+use super::LabCommand;
+use super::runs::{RunsArgs, check_recorded};
 use super::trees::TreesDir;
-use crate::args::{EvaluationArgs, in_switches, without_effect};
+use crate::args::{RequestArgs, SwitchArgs, in_switches, without_effect};
 use crate::error::ProgramError;
 use crate::simulate::SPEC_BYTES_MAX;
 
-/// More than any manifest has.
+/// An upper bound of the size of manifests.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// `oblivio-lab run evaluation`.
-pub(crate) fn run_evaluation(args: &EvaluationArgs) -> Result<(), ProgramError> {
-    let manifests = manifests(args)?;
-    let plan = plan(args).with_machines_of(&manifests)?;
-    if args.recorded {
-        return recorded(&plan, &manifests, args)?.print(args.runs.json);
+/// How fast is a processor with IR-ORAM, and why? The timed figures of the paper.
+///
+/// Runs the simulator for every figure, each machine and workload once, and keeps each run as a line
+/// of results.jsonl: an evaluation that was interrupted goes on where it was. The figures go to
+/// figures.json.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  oblivio-lab run evaluation --quick\n  oblivio-lab run evaluation --quick --figure fig10 fig14\n  oblivio-lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 2 GB: give --jobs if there is not as much for each processor."
+)]
+pub(crate) struct EvaluationArgs {
+    /// Make these figures alone: fig10, say. `oblivio-lab list` names them.
+    #[arg(long, value_name = "ID", num_args = 1..)]
+    figure: Vec<String>,
+    /// Make the figures of these files instead of the built-in ones: TOML, as docs/add-a-figure.md shows.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    manifest: Vec<PathBuf>,
+    /// A small tree, few records, and an LLC of 32 KiB: some minutes, and rough figures.
+    #[arg(long)]
+    quick: bool,
+    /// The level of the leaves (L). A run takes about 2 GB at 24, all of them together 1.4 GB more, and half for
+    /// each level less; fig16 goes one level further [default: 24, the paper's; 16 with --quick].
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(10..=25))]
+    levels: Option<u8>,
+    /// Records of each trace that count [default: 1,000,000; 6,000 with --quick]. A shorter trace is
+    /// repeated.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=20_000_000))]
+    records: Option<u64>,
+    /// Records before them, which fill the caches [default: a quarter of --records].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
+    warm_up: Option<u64>,
+    /// Records before those, which fill the LLC, and the small tree of Rho with --fill-small-tree. They take no time
+    /// [default: 2,000,000, a whole turn of a recorded trace; 0 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
+    fill_llc: Option<u64>,
+    #[command(flatten)]
+    switches: SwitchArgs,
+    #[command(flatten)]
+    requests: RequestArgs,
+    /// Make no run: only the figures of those that are recorded in --output, which need no traces.
+    #[arg(long, conflicts_with_all = ["traces", "trees", "jobs"])]
+    recorded: bool,
+    /// Hold each command of DRAM against its rules, anew and apart from what sends them; an illegal one ends the evaluation.
+    /// Results are the same, and records say how many commands were checked; runs take several times as long.
+    #[arg(long)]
+    check_commands: bool,
+    /// Keep initial trees here, and begin runs with them: about 1.4 GB each at level 24, and half for each level less. Each
+    /// ORAM has its own, whatever runs on it. Made if missing.
+    #[arg(long, value_name = "DIR")]
+    trees: Option<PathBuf>,
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+impl LabCommand for Evaluation {
+    type Args = EvaluationArgs;
+    const DIRECTORY: &'static str = "lab-results/evaluation";
+
+    fn typed(args: &EvaluationArgs, output: &Path) -> Result<Self, ProgramError> {
+        let manifests = manifests(args)?;
+        let plan = plan(args).with_machines_of(&manifests)?;
+        if args.recorded {
+            check_recorded(output)?;
+            return Ok(Self { plan, manifests, programs: None, trees: None });
+        }
+        let programs = args.runs.programs()?;
+        check_switches(&plan, &default_plan(args).switches, &manifests, &programs)?;
+        let trees = TreesDir::typed(args.trees.as_deref())?;
+        Ok(Self { plan, manifests, programs: Some(programs), trees })
     }
-    let programs = runs::programs(&args.runs)?;
-    check_switches(&plan, &default_plan(args).switches, &manifests, &programs)?;
-    let trees = args.trees.as_deref().map(TreesDir::prepare).transpose()?;
-    let trees = trees.as_ref().map(|trees| trees as &dyn Trees);
-    let making = Making::new(&args.runs, &programs, &args.output);
-    make(&plan, &manifests, &making, trees)?.print(args.runs.json)
+
+    fn threads(args: &EvaluationArgs) -> Option<NonZeroUsize> {
+        args.runs.jobs
+    }
 }
 
 /// The figures that are asked for: of files, or those that are built in.
@@ -55,55 +115,6 @@ fn manifest(path: &Path) -> Result<Manifest, ProgramError> {
             .map_err(|error| LabError::Input(error.to_string()))
     };
     Ok(Manifest::read(&path.display().to_string(), &text, &beside)?)
-}
-
-/// Makes the runs that are not there yet, and the figures.
-pub(super) fn make(
-    plan: &Plan,
-    manifests: &[Manifest],
-    making: &Making<'_>,
-    trees: Option<&dyn Trees>,
-) -> Result<Made, ProgramError> {
-    let Making { programs, jobs, output } = making;
-    let wanted = plan.runs(manifests, programs)?;
-    let output_dir = OutputDir::prepare(output)?;
-    output_dir.refuse_directory(FIGURES_FILE)?;
-    let (file, kept) = RunsFile::open(&output_dir)?;
-
-    let host = Here::<RunRecord>::new(file, "records");
-    let records = run(plan, &wanted, programs, &kept, *jobs, &host, trees)?;
-    let figures = figures(manifests, plan, programs, &records)?;
-    runs::keep(figures, &output_dir, &host, records.len())
-}
-
-/// The figures of runs that are recorded, and nothing else.
-fn recorded(
-    plan: &Plan,
-    manifests: &[Manifest],
-    args: &EvaluationArgs,
-) -> Result<Made, ProgramError> {
-    let (output_dir, file, kept) = RunsFile::open_recorded::<RunRecord>(&args.output)?;
-    output_dir.refuse_directory(FIGURES_FILE)?;
-    let programs = Programs::of_runs(&kept);
-    let (records, missing) = kept_runs(plan, &plan.runs(manifests, &programs)?, &kept)?;
-    if records.is_empty() {
-        return Err(CliError::Input(format!(
-            "none of the {} of these figures is recorded in {}: ask for those that are, with the --records, --warm-up, \
-             --levels and other switches that they were made with",
-            counted_runs(missing),
-            args.output.display()
-        )).into());
-    }
-    if missing > 0 {
-        let (are, them) = if missing == 1 { ("is", "it") } else { ("are", "them") };
-        let runs = counted_runs(missing);
-        output::remark(&format!(
-            "{runs} of these figures {are} not recorded: what needs {them} is left open"
-        ));
-    }
-    let host = Here::<RunRecord>::new(file, "records");
-    let figures = figures(manifests, plan, &programs, &records)?;
-    runs::keep(figures, &output_dir, &host, records.len())
 }
 
 /// What `oblivio-lab list` says of it.

@@ -1,177 +1,232 @@
-//! `oblivio-lab`: the measurements behind the documentation.
+//! Experiments as commands, and the driver that runs them.
 
 mod all;
 mod alloc_search;
 mod blocks;
-mod dram;
 mod evaluation;
-mod links;
-mod made;
-mod range_media;
-mod range_stash;
-mod raw_traffic;
+mod models;
 mod relay;
-mod roram;
 mod runs;
 mod s3oram;
-mod share_overflow;
 mod share_servers;
-mod stash_study;
+mod stashes;
+mod techniques;
 mod trees;
 
-pub(crate) use all::run_all;
-pub(crate) use alloc_search::run_alloc_search;
-pub(crate) use blocks::run_blocks;
-pub(crate) use dram::run_dram;
-pub(crate) use evaluation::run_evaluation;
-pub(crate) use links::run_links;
-pub(crate) use range_media::run_range_media;
-pub(crate) use range_stash::run_range_stash;
-pub(crate) use raw_traffic::run_raw_traffic;
+pub(crate) use all::{AllArgs, run_all};
 pub(crate) use relay::relay;
-pub(crate) use roram::run_roram;
-pub(crate) use s3oram::run_s3oram;
-pub(crate) use share_overflow::run_share_overflow;
-pub(crate) use stash_study::run_stash_study;
 
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use oblivio_cli::clock::Stopwatch;
+use clap::{Args, CommandFactory, Subcommand};
 use oblivio_cli::error::CliError;
 use oblivio_cli::files::{self, OutputDir};
+use oblivio_cli::output;
 use oblivio_cli::output::shell_word;
-use oblivio_cli::{output, progress};
-use oblivio_lab::alloc_search::Search;
-use oblivio_lab::stash_study::Study;
-use oblivio_lab::techniques::{self, Results};
-use oblivio_lab::{EXPERIMENTS, LabError, experiment_of};
+use oblivio_lab::report::{self, Figure};
+use oblivio_lab::{Experiment, LabError, blocks as blocks_lab, experiment_of, experiments};
 
-use crate::args::{DrawArgs, TechniquesArgs};
+use crate::args::{Cli, DrawArgs};
 use crate::error::ProgramError;
-use crate::trace;
+use runs::{Here, RunsFile};
 
-/// More than any results file of this lab has.
+/// An upper bound of the size of results files.
 const RESULTS_BYTES_MAX: u64 = 64 << 20;
+
+/// The file of all figures.
+const FIGURES_FILE: &str = "figures.json";
+
+/// An experiment as a command.
+pub(crate) trait LabCommand: Experiment {
+    /// Its own arguments.
+    type Args: Args;
+
+    /// The default of `--output`.
+    const DIRECTORY: &'static str;
+
+    /// The experiment that was typed.
+    fn typed(args: &Self::Args, output: &Path) -> Result<Self, ProgramError>;
+
+    /// The number of threads, if it was typed.
+    fn threads(_: &Self::Args) -> Option<NonZeroUsize> {
+        None
+    }
+}
+
+// A comment for rustdoc would become the help of each command.
+#[derive(Args)]
+pub(crate) struct OutputArgs {
+    /// Where the results go. Made if missing. Results of an earlier run there are replaced; runs that
+    /// are recorded there are not made again.
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+    /// Print the results file instead of the tables.
+    #[arg(long)]
+    json: bool,
+}
+
+macro_rules! commands {
+    ($($name:ident $module:ident::$experiment:ident,)*) => {
+        #[derive(Subcommand)]
+        pub(crate) enum RunCommand {
+            $(#[command(
+                name = <oblivio_lab::$module::$experiment as Experiment>::NAME,
+                mut_arg("output", |output| output
+                    .required(false)
+                    .default_value(<oblivio_lab::$module::$experiment as LabCommand>::DIRECTORY))
+            )]
+            $name {
+                #[command(flatten)]
+                args: Box<<oblivio_lab::$module::$experiment as LabCommand>::Args>,
+                #[command(flatten)]
+                output: OutputArgs,
+            },)*
+        }
+
+        /// `oblivio-lab run` with the name of an experiment.
+        pub(crate) fn run(command: &RunCommand) -> Result<(), ProgramError> {
+            match command {
+                $(RunCommand::$name { args, output } => {
+                    run_one::<oblivio_lab::$module::$experiment>(args, output)
+                })*
+            }
+        }
+
+        /// Shows the results of the experiment `name`.
+        fn draw_named(name: &str, args: &DrawArgs, text: &str) -> Result<(), ProgramError> {
+            match name {
+                $(<oblivio_lab::$module::$experiment as Experiment>::NAME => {
+                    draw_one::<oblivio_lab::$module::$experiment>(args, text)
+                })*
+                _ => Err(not_results(args, &format!("it is of the unknown experiment {name}"))),
+            }
+        }
+    };
+}
+
+experiments!(commands);
+
+fn run_one<E: LabCommand>(args: &E::Args, output: &OutputArgs) -> Result<(), ProgramError> {
+    let experiment = E::typed(args, &output.output)?;
+    let Performed { text, results, end, .. } =
+        perform(experiment, threads(E::threads(args)), &output.output)?;
+    Ok(output::print(&if output.json { results } else { format!("{text}\n{end}") })?)
+}
+
+/// What an experiment gave, and kept.
+struct Performed {
+    figures: Vec<Figure>,
+    text: String,
+    results: String,
+    /// The amount of work, and the files.
+    end: String,
+}
+
+/// Runs an experiment, and keeps its results, figures and pictures in the directory `output`.
+fn perform<E: Experiment>(
+    experiment: E,
+    threads: NonZeroUsize,
+    output: &Path,
+) -> Result<Performed, ProgramError> {
+    let output_dir = OutputDir::prepare(output)?;
+    output_dir.refuse_directory(E::RESULTS)?;
+    let (runs_path, file, kept) = match experiment.runs_file() {
+        None => (None, None, Vec::new()),
+        Some(name) => {
+            let (file, kept) = RunsFile::open(&output_dir, name)?;
+            (Some(output_dir.path(name)), Some(file), kept)
+        }
+    };
+    let host = Here::new(file, E::STEPS);
+    let results = experiment.run(&kept, threads, &host)?;
+    let (runs, seconds) = host.finish();
+
+    let runs = runs.map(|runs| format!("{runs}, ")).unwrap_or_default();
+    let mut end = vec![format!("{runs}{seconds:.0} s")];
+    end.extend(runs_path.map(|path| format!("runs     {}", path.display())));
+    let mut keep = |what: &str, file: &str, contents: &str| -> Result<(), ProgramError> {
+        let path = output_dir.write(file, contents)?;
+        end.push(format!("{what:8} {}", path.display()));
+        Ok(())
+    };
+    let json = E::to_json(&results)?;
+    let figures = E::figures(&results);
+    if E::RESULTS != FIGURES_FILE {
+        keep("results", E::RESULTS, &json)?;
+    }
+    if !figures.is_empty() {
+        let figures = serde_json::to_string_pretty(&figures).map_err(LabError::from)?;
+        keep("figures", FIGURES_FILE, &figures)?;
+    }
+    for (file, picture) in E::pictures(&results)? {
+        keep("plot", file, &picture)?;
+    }
+    Ok(Performed { figures, text: E::text(&results), results: json, end: end.join("\n") })
+}
 
 /// `oblivio-lab list`.
 pub(crate) fn list() -> Result<(), ProgramError> {
-    let lines = EXPERIMENTS
-        .iter()
-        .map(|experiment| format!("{:14} {}", experiment.name, experiment.question));
+    let cli = Cli::command();
+    let experiments = cli.find_subcommand("run").map(clap::Command::get_subcommands);
+    let lines = experiments.into_iter().flatten().map(|experiment| {
+        let about = experiment.get_about().map(ToString::to_string).unwrap_or_default();
+        format!("{:14} {about}", experiment.get_name())
+    });
     let experiments = lines.collect::<Vec<_>>().join("\n");
+    let blocks = blocks_lab::FIGURES.iter().map(|it| format!("  {:15} {}", it.id, it.title));
     Ok(output::print(&format!(
         "{experiments}\n\nfigures of evaluation:\n{}\n\nfigures of blocks:\n{}\n\n\
          dram, roram and links make their own, and are chosen as a whole: `oblivio-lab run --figure fig10 fig03 dram roram links`",
         evaluation::list()?,
-        blocks::list()
-    ))?)
-}
-
-/// Keeps a results file, and shows it, or what it says for people.
-fn keep_and_show(
-    output_dir: &OutputDir,
-    file: &str,
-    results: &str,
-    for_people: &str,
-    as_json: bool,
-) -> Result<(), ProgramError> {
-    let path = output_dir.write(file, results)?;
-    if as_json {
-        return Ok(output::print(results)?);
-    }
-    Ok(output::print(&format!("{for_people}\nresults  {}", path.display()))?)
-}
-
-/// `oblivio-lab run techniques`.
-pub(crate) fn run_techniques(args: &TechniquesArgs) -> Result<(), ProgramError> {
-    let plan = techniques_plan(args);
-    let traces = trace::read_all(&args.trace)?;
-    let output_dir = OutputDir::prepare(&args.output)?;
-
-    let stopwatch = Stopwatch::start();
-    let bar = progress::bar_of(plan.total_requests(traces.len()), "requests");
-    let measured =
-        techniques::run(&plan, &traces, threads(args.measuring.threads), &|done| bar.inc(done))?;
-    bar.finish_and_clear();
-    let seconds = stopwatch.elapsed().as_secs_f64();
-
-    let results = measured.to_json()?;
-    let results_path = output_dir.write("techniques.json", &results)?;
-    if args.json {
-        return Ok(output::print(&results)?);
-    }
-    Ok(output::print(&format!(
-        "{}\n{} requests in {seconds:.0} s\nresults  {}",
-        measured.text(),
-        plan.total_requests(traces.len()),
-        results_path.display(),
+        blocks.collect::<Vec<_>>().join("\n")
     ))?)
 }
 
 /// `oblivio-lab draw`.
 pub(crate) fn draw(args: &DrawArgs) -> Result<(), ProgramError> {
     let text = files::read_regular_text(&args.results, RESULTS_BYTES_MAX)?;
-    let output_dir = || OutputDir::prepare(&args.output);
-    let experiment =
-        experiment_of(&text).map_err(|error| not_results(&args.results, &text, error))?;
-    if experiment == techniques::NAME {
-        return Ok(output::print(&Results::from_json(&text)?.text())?);
+    match experiment_of(&text) {
+        Ok(name) => draw_named(&name, args, &text),
+        Err(_) if report::read(&text).is_ok() => {
+            let path = args.results.display();
+            let word = shell_word(path.to_string());
+            Err(CliError::Input(format!(
+                "{path} holds figures and no results: oblivio-lab report {word} makes a page of them"
+            ))
+            .into())
+        }
+        Err(error) => Err(not_results(args, &error.to_string())),
     }
-    if experiment == oblivio_lab::dram::NAME {
-        return dram::draw(&text);
-    }
-    if experiment == oblivio_lab::raw_traffic::NAME {
-        return raw_traffic::draw(&text);
-    }
-    if experiment == oblivio_lab::range_media::NAME {
-        return range_media::draw(&text);
-    }
-    if experiment == oblivio_lab::range_stash::NAME {
-        return range_stash::draw(&text);
-    }
-    if experiment == oblivio_lab::share_overflow::NAME {
-        return share_overflow::draw(&text);
-    }
-    if experiment == oblivio_lab::s3oram::NAME {
-        return s3oram::draw(&text);
-    }
-    if experiment == oblivio_lab::links::NAME {
-        return links::draw(&text);
-    }
-    if experiment == oblivio_lab::roram::NAME {
-        return roram::draw(&text);
-    }
-    if experiment == oblivio_lab::alloc_search::NAME {
-        return Ok(output::print(&alloc_search::draw(
-            &Search::from_json(&text)?,
-            &output_dir()?,
-        )?)?);
-    }
-    let study = Study::from_json(&text)?;
-    let plot_path = stash_study::write_plot(&study, &output_dir()?)?;
-    Ok(output::print(&format!("{}\nplot     {}", study.table(), plot_path.display()))?)
 }
 
-/// What is in a file that holds no results.
-fn not_results(path: &Path, text: &str, error: LabError) -> CliError {
-    let path = path.display();
-    if oblivio_lab::report::read(text).is_ok() {
-        let word = shell_word(path.to_string());
-        return CliError::Input(format!(
-            "{path} holds figures and no results: oblivio-lab report {word} makes a page of them"
-        ));
+fn draw_one<E: Experiment>(args: &DrawArgs, text: &str) -> Result<(), ProgramError> {
+    let results = E::from_json(text)?;
+    let mut shown = E::text(&results);
+    for (file, picture) in E::pictures(&results)? {
+        let path = OutputDir::prepare(&args.output)?.write(file, &picture)?;
+        shown = format!("{shown}\nplot     {}", path.display());
     }
-    CliError::Input(format!("{path}: {error}; give a file that this program wrote"))
+    Ok(output::print(&shown)?)
 }
 
-fn techniques_plan(args: &TechniquesArgs) -> techniques::Plan {
-    let plan = if args.quick { techniques::Plan::quick() } else { techniques::Plan::full() };
-    let levels = args.levels.unwrap_or(plan.leaf_level);
-    let requests = args.requests.unwrap_or(plan.requests);
-    techniques::Plan { seed: args.measuring.seed, ..techniques::Plan::new(levels, requests) }
+fn not_results(args: &DrawArgs, why: &str) -> ProgramError {
+    let path = args.results.display();
+    CliError::Input(format!("{path}: {why}; give a file that this program wrote")).into()
 }
 
-pub(crate) fn threads(wanted: Option<NonZeroUsize>) -> NonZeroUsize {
-    wanted.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+/// Threads as typed, or one for each processor.
+fn threads(typed: Option<NonZeroUsize>) -> NonZeroUsize {
+    typed.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+}
+
+// Not a comment for rustdoc, as above.
+#[derive(Args)]
+pub(crate) struct MeasuringArgs {
+    /// The seed of all runs.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Threads [default: one for each processor]. They change the time, not the results.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
 }

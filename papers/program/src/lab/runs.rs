@@ -2,61 +2,52 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
-use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
+use clap::Args;
 use indicatif::ProgressBar;
 use oblivio_cli::clock::Stopwatch;
 use oblivio_cli::error::CliError;
 use oblivio_cli::files::OutputDir;
 use oblivio_cli::{files, output, progress};
 use oblivio_lab::evaluation::Programs;
-use oblivio_lab::report::Figure;
 use oblivio_lab::{Host, Kept, LabError, Trace, counted_runs, line_of, unpack};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::made::Made;
 use super::threads;
-use crate::args::RunsArgs;
 use crate::error::ProgramError;
 
-/// A line for each run.
-const RUNS: &str = "results.jsonl";
-
-/// The traces that are asked for.
-pub(super) fn programs(args: &RunsArgs) -> Result<Programs, ProgramError> {
-    if args.traces.is_empty() { Ok(Programs::samples()?) } else { recorded(&args.traces) }
+// A comment for rustdoc would become the help of each command.
+#[derive(Args)]
+pub(crate) struct RunsArgs {
+    /// The traces of programs, named as `oblivio-lab trace record-set` does: gcc.trace.gz; or as Ramulator 1.0 has
+    /// them: 403.gcc.gz. It may be given more than once. Without it, the short samples.
+    #[arg(long, value_name = "DIR")]
+    traces: Vec<PathBuf>,
+    /// The seed of all runs.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Runs at a time [default: one for each processor]. They change time and memory, not the results.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub(super) jobs: Option<NonZeroUsize>,
 }
 
-/// What runs are made with, and where they go.
-pub(super) struct Making<'a> {
-    pub(super) programs: &'a Programs,
-    pub(super) jobs: NonZeroUsize,
-    pub(super) output: PathBuf,
-}
-
-impl<'a> Making<'a> {
-    /// As asked for.
-    pub(super) fn new(args: &RunsArgs, programs: &'a Programs, output: &Path) -> Self {
-        Self { programs, jobs: threads(args.jobs), output: output.to_owned() }
+impl RunsArgs {
+    /// The traces.
+    pub(super) fn programs(&self) -> Result<Arc<Programs>, ProgramError> {
+        let none = self.traces.is_empty();
+        Ok(Arc::new(if none { Programs::samples()? } else { recorded(&self.traces)? }))
     }
 }
 
-/// Keeps the figures of so many runs.
-pub(super) fn keep<R: Serialize>(
-    figures: Vec<Figure>,
-    output_dir: &OutputDir,
-    host: &Here<R>,
-    runs: usize,
-) -> Result<Made, ProgramError> {
-    host.bar.finish_and_clear();
-    let (seconds, path) = (host.seconds(), output_dir.path(RUNS));
-    let runs = counted_runs(runs);
-    let done = format!("{runs}, {seconds:.0} s\nruns     {}", path.display());
-    Made::keep(figures, output_dir, &done)
+/// A number of runs.
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    let number: usize = text.parse().map_err(|error: std::num::ParseIntError| error.to_string())?;
+    NonZeroUsize::new(number).ok_or_else(|| "0 is not in 1..".to_owned())
 }
 
 /// The traces of directories that are called by the name of a program.
@@ -92,6 +83,19 @@ fn packed(name: &str) -> String {
     format!("{name}.gz")
 }
 
+/// Refuses a directory without recorded runs, which would be made.
+pub(super) fn check_recorded(path: &Path) -> Result<(), CliError> {
+    const RUNS: &str = "results.jsonl";
+    if [RUNS.to_owned(), packed(RUNS)].iter().any(|name| path.join(name).is_file()) {
+        return Ok(());
+    }
+    Err(CliError::Input(format!(
+        "there are no recorded runs in {}: name the directory of an evaluation with --output, or \
+         leave --recorded out",
+        path.display()
+    )))
+}
+
 /// The file of runs, locked by this process.
 pub(super) struct RunsFile {
     path: PathBuf,
@@ -99,32 +103,9 @@ pub(super) struct RunsFile {
 }
 
 impl RunsFile {
-    /// Opens it and returns its records. If there are compressed runs alone, they are unpacked first; a
-    /// torn last line is dropped.
+    /// Opens the file `name`, and returns its records. If there are compressed runs alone, they are
+    /// unpacked first; a torn last line is dropped.
     pub(super) fn open<R: DeserializeOwned>(
-        directory: &OutputDir,
-    ) -> Result<(Self, Vec<R>), ProgramError> {
-        Self::open_named(directory, RUNS)
-    }
-
-    /// The same of runs that were recorded: a directory without any is not made.
-    pub(super) fn open_recorded<R: DeserializeOwned>(
-        path: &Path,
-    ) -> Result<(OutputDir, Self, Vec<R>), ProgramError> {
-        if ![RUNS.to_owned(), packed(RUNS)].iter().any(|name| path.join(name).is_file()) {
-            return Err(CliError::Input(format!(
-                "there are no recorded runs in {}: name the directory of an evaluation with --output, or leave \
-                 --recorded out",
-                path.display()
-            )).into());
-        }
-        let directory = OutputDir::prepare(path)?;
-        let (file, kept) = Self::open(&directory)?;
-        Ok((directory, file, kept))
-    }
-
-    /// The same, of an experiment that shares its directory with others.
-    pub(super) fn open_named<R: DeserializeOwned>(
         directory: &OutputDir,
         name: &str,
     ) -> Result<(Self, Vec<R>), ProgramError> {
@@ -185,13 +166,13 @@ impl RunsFile {
     }
 }
 
-/// This computer, this program, and where its runs go.
-pub(super) struct Here<R> {
+/// This computer, this program, and the file of its runs.
+pub(super) struct Here {
     stopwatch: Stopwatch,
-    pub(super) bar: ProgressBar,
-    file: Mutex<RunsFile>,
+    bar: ProgressBar,
+    file: Option<Mutex<RunsFile>>,
+    runs: AtomicUsize,
     machine: String,
-    records: PhantomData<fn(R)>,
 }
 
 /// The version of this program, and the commit if it was built with one.
@@ -200,20 +181,27 @@ pub(super) const VERSION: &str = match option_env!("OBLIVIO_COMMIT") {
     None => env!("CARGO_PKG_VERSION"),
 };
 
-impl<R> Here<R> {
-    /// Its bar counts the steps of an experiment, which are `things`.
-    pub(super) fn new(file: RunsFile, things: &str) -> Self {
+impl Here {
+    /// A host whose bar counts `steps`.
+    pub(super) fn new(file: Option<RunsFile>, steps: &str) -> Self {
         Self {
             stopwatch: Stopwatch::start(),
-            bar: progress::bar_of(0, things),
-            file: Mutex::new(file),
+            bar: progress::bar_of(0, steps),
+            file: file.map(Mutex::new),
+            runs: AtomicUsize::new(0),
             machine: machine(),
-            records: PhantomData,
         }
+    }
+
+    /// Ends the bar. Returns the number of runs in words, if runs are kept, and the seconds.
+    pub(super) fn finish(self) -> (Option<String>, f64) {
+        self.bar.finish_and_clear();
+        let runs = self.runs.into_inner();
+        ((runs > 0).then(|| counted_runs(runs)), self.stopwatch.elapsed().as_secs_f64())
     }
 }
 
-impl<R: Serialize> Host<R> for Here<R> {
+impl<R: Serialize> Host<R> for Here {
     fn seconds(&self) -> f64 {
         self.stopwatch.elapsed().as_secs_f64()
     }
@@ -226,12 +214,19 @@ impl<R: Serialize> Host<R> for Here<R> {
         self.bar.inc(steps);
     }
 
+    fn runs(&self, count: usize) {
+        self.runs.fetch_add(count, Ordering::Relaxed);
+    }
+
     fn keep(&self, record: &R) -> Result<(), LabError> {
-        self.file.lock().expect("no thread panics while it holds this").append(record)
+        match &self.file {
+            Some(file) => file.lock().expect("no thread panics while it holds this").append(record),
+            None => Ok(()),
+        }
     }
 
     fn foreseen(&self, text: &str) {
-        self.remark(text);
+        Host::<R>::remark(self, text);
     }
 
     fn remark(&self, text: &str) {

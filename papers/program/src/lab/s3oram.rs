@@ -1,65 +1,73 @@
 //! `oblivio-lab run s3oram`.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use oblivio_cli::clock::{Stopwatch, processor_time_of_process, processor_time_of_thread};
-use oblivio_cli::files::OutputDir;
-use oblivio_cli::{output, progress};
-use oblivio_lab::s3oram::{Clocks, Plan, Results, Servers, run};
+use oblivio_lab::s3oram::{Clocks, Evaluation, Plan, Servers};
 
-use super::keep_and_show;
+use super::LabCommand;
 use super::share_servers::ShareServers;
-use crate::args::S3oramArgs;
 use crate::error::ProgramError;
 
-/// `oblivio-lab run s3oram`.
-pub(crate) fn run_s3oram(args: &S3oramArgs) -> Result<(), ProgramError> {
-    let plan = match (args.quick, args.large) {
-        (true, _) => Plan::quick(),
-        (_, true) => Plan::large(),
-        _ => Plan::full(),
-    };
-    let plan = if args.measure { Plan { shapes: Plan::full().shapes, ..plan } } else { plan };
-    let output_dir = OutputDir::prepare(&args.output)?;
-    let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
-    let mut servers = match plan.shapes.is_empty() {
-        true => None,
-        false => Some(ShareServers::start(&folder, plan.servers())?),
-    };
-    let load_before = load();
-
-    let stopwatch = Arc::new(Stopwatch::start());
-    let wall = {
-        let stopwatch = stopwatch.clone();
-        Arc::new(move || stopwatch.elapsed())
-    };
-    // Client and servers are in this process.
-    let clocks = Clocks {
-        wall,
-        thread: Arc::new(processor_time_of_thread),
-        processors: Arc::new(processor_time_of_process),
-    };
-    let bar = progress::bar(plan.total_accesses());
-    let measured = servers.as_mut().map(|servers| servers as &mut dyn Servers);
-    let mut results = run(&plan, &clocks, measured, &|done| bar.inc(done))?;
-    results.meanwhile = load_before.zip(load()).map(|(before, after)| {
-        format!("load of the machine in the minute before it {before}, in the last one {after}")
-    });
-    bar.finish_and_clear();
-    let seconds = stopwatch.elapsed().as_secs_f64();
-
-    let text = format!("{}\n{}\n{seconds:.0} s", results.text(), results.summary());
-    keep_and_show(&output_dir, "s3oram.json", &results.to_json()?, &text, args.json)
+/// Is S³ORAM as fast as its paper states? Table 1 and Figs. 3 to 8, by a model, and the model beside real servers.
+///
+/// Counts what an access takes, of S³ORAM as published and as it is here, of Path ORAM and Ring ORAM, and divides it by rates of links and disks and of this machine. Then it
+/// starts share servers, and times accesses and evictions on loopback, of three, five and seven of them, and behind `oblivio-lab relay`'s home link, of three: that takes some minutes, and some GB of the folder.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  oblivio-lab run s3oram --quick\n  oblivio-lab run s3oram --folder /srv/scratch\n\nWhat is measured depends on what else the machine does: spreads are shown."
+)]
+pub(crate) struct S3oramArgs {
+    /// The model alone, at rough rates of this machine: seconds.
+    #[arg(long)]
+    quick: bool,
+    /// With --quick: real servers all the same. Without it they are always there.
+    #[arg(long)]
+    measure: bool,
+    /// In the place of the small trees one of 1.4 GiB in blocks of 128 KiB, and beside it, behind the same link, Path ORAM and a default volume of as many blocks on a bucket server:
+    /// half an hour, and 30 GB of the folder.
+    #[arg(long, conflicts_with_all = ["quick", "measure"])]
+    large: bool,
+    /// Where the servers keep their files while they run [default: that of the system for temporary files].
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
 }
 
-/// How many threads want a processor, on average over the last minute.
+impl LabCommand for Evaluation {
+    type Args = S3oramArgs;
+    const DIRECTORY: &'static str = "lab-results/s3oram";
+
+    fn typed(args: &S3oramArgs, _: &Path) -> Result<Self, ProgramError> {
+        let plan = match (args.quick, args.large) {
+            (true, _) => Plan::quick(),
+            (_, true) => Plan::large(),
+            _ => Plan::full(),
+        };
+        let plan = if args.measure { Plan { shapes: Plan::full().shapes, ..plan } } else { plan };
+        let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
+        let servers: Option<Box<dyn Servers>> = match plan.shapes.is_empty() {
+            true => None,
+            false => Some(Box::new(ShareServers::start(&folder, plan.servers())?)),
+        };
+        Ok(Self { plan, clocks: clocks(), servers, load })
+    }
+}
+
+/// Client and servers are in this process.
+pub(super) fn clocks() -> Clocks {
+    let stopwatch = Stopwatch::start();
+    Clocks {
+        wall: Arc::new(move || stopwatch.elapsed()),
+        thread: Arc::new(processor_time_of_thread),
+        processors: Arc::new(processor_time_of_process),
+    }
+}
+
+/// The number of threads that want a processor, on average over the last minute.
 fn load() -> Option<String> {
     let loads = fs::read_to_string("/proc/loadavg").ok()?;
     loads.split(' ').next().map(str::to_owned)
-}
-
-/// Shows a results file again.
-pub(super) fn draw(file: &str) -> Result<(), ProgramError> {
-    Ok(output::print(&Results::from_json(file)?.text())?)
 }

@@ -253,17 +253,19 @@ fn no_servers(error: impl std::fmt::Display) -> LabError {
 
 #[cfg(test)]
 mod tests {
-    use oblivio_lab::s3oram::{Clocks, Effort, Other, Plan, Results, Shape, run};
+    use std::num::NonZeroUsize;
+
+    use oblivio_lab::Experiment;
+    use oblivio_lab::s3oram::{Effort, Evaluation, Other, Plan, Shape};
 
     use super::*;
-    use oblivio_cli::clock::{processor_time_of_process, processor_time_of_thread};
 
     /// The smallest tree that there can be of short blocks, on real servers and behind the link.
     #[test]
     fn a_small_tree_is_measured_directly_and_behind_a_link_and_on_more_servers_with_the_bytes_of_the_model()
      {
         let folder = tempfile::tempdir().unwrap();
-        let mut servers = ShareServers::start(folder.path(), 5).unwrap();
+        let servers = ShareServers::start(folder.path(), 5).unwrap();
         let shape = Shape {
             block_bytes: 4096,
             height: 1,
@@ -287,14 +289,10 @@ mod tests {
             beside: Other::ALL.into(),
         };
         assert_eq!(plan.servers(), 5);
-        let stopwatch = Stopwatch::start();
-        let wall = Arc::new(move || stopwatch.elapsed());
-        let clocks = Clocks {
-            wall,
-            thread: Arc::new(processor_time_of_thread),
-            processors: Arc::new(processor_time_of_process),
-        };
-        let results = run(&plan, &clocks, Some(&mut servers), &|_| ()).unwrap();
+        let clocks = super::super::s3oram::clocks();
+        let servers: Option<Box<dyn Servers>> = Some(Box::new(servers));
+        let evaluation = Evaluation { plan, clocks, servers, load: || None };
+        let results = evaluation.run(&[], NonZeroUsize::MIN, &()).unwrap();
         assert_eq!(results.measured.len(), 4);
         for point in &results.measured {
             let Shape { servers, colluding, .. } = point.shape;
@@ -320,7 +318,7 @@ mod tests {
         assert!(path.together.is_none());
         let together = volume.together.unwrap();
         assert!(together.mean < volume.alone.mean, "{volume:?}");
-        let again = Results::from_json(&results.to_json().unwrap()).unwrap();
+        let again = Evaluation::from_json(&Evaluation::to_json(&results).unwrap()).unwrap();
         assert_eq!(again.text(), results.text());
         assert!(results.text().contains("its write"));
         assert!(results.text().contains("A 16, 5 servers of which 2 may collude | loopback"));

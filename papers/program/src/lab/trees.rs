@@ -11,9 +11,10 @@ use oblivio_lab::{LabError, Trees};
 pub(super) struct TreesDir(OutputDir);
 
 impl TreesDir {
-    /// Makes the directory if there is none.
-    pub(super) fn prepare(path: &Path) -> Result<Self, CliError> {
-        OutputDir::prepare(path).map(Self)
+    /// The directory that was typed, if one was. Made if missing.
+    pub(super) fn typed(path: Option<&Path>) -> Result<Option<Box<dyn Trees>>, CliError> {
+        let prepare = |path| Ok(Box::new(Self(OutputDir::prepare(path)?)) as Box<dyn Trees>);
+        path.map(prepare).transpose()
     }
 }
 

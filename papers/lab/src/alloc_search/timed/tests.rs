@@ -6,10 +6,10 @@ use oblivio_models::alloc_search::steps_down;
 use oblivio_sim::controller::Initial;
 
 use super::super::{
-    Candidate, Judge, Plan, Scheme, Search, SearchTables, TimeJudge, TimedRecord, Verdict, run,
+    Candidate, Judge, Plan, Scheme, Search, SearchTables, TimeJudge, TimedRecord, Verdict,
 };
-use crate::counting::Counting;
-use crate::{Kept, LabError, Workload};
+use crate::counting::{Counting, results_of};
+use crate::{Experiment, Kept, LabError, Workload};
 
 /// A search on a tree of 1024 leaves, whose stash small buckets soon fill.
 fn timed_plan(judge: TimeJudge) -> Plan {
@@ -20,7 +20,7 @@ fn timed_plan(judge: TimeJudge) -> Plan {
 
 fn search_by_time(plan: &Plan, kept: &[TimedRecord]) -> (Search, Vec<TimedRecord>) {
     let host = Counting::default();
-    let search = run(plan, kept, NonZeroUsize::new(2).unwrap(), &host).unwrap();
+    let search = plan.clone().run(kept, NonZeroUsize::new(2).unwrap(), &host).unwrap();
     assert_eq!(host.made.into_inner(), host.planned.into_inner());
     let file = host.file.into_inner().unwrap();
     (search, Kept::read("runs", file.as_bytes()).unwrap().records)
@@ -99,7 +99,7 @@ fn a_search_by_time_that_cannot_be_made_is_refused() {
     plans[2].scheme = Scheme::Raw { evict_period: 5 };
     plans[3].endurance_leaf_level = 11;
     for plan in plans {
-        let result = run(&plan, &[], NonZeroUsize::MIN, &Counting::default());
+        let result = results_of(plan.clone(), 1);
         assert!(matches!(result, Err(LabError::Plan(_))), "{plan:?}");
     }
 }

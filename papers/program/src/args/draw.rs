@@ -1,0 +1,14 @@
+//! What can be typed after `oblivio-lab draw`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Args)]
+pub(crate) struct DrawArgs {
+    /// The results file.
+    pub(crate) results: PathBuf,
+    /// Where the plot goes. Made if missing.
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) output: PathBuf,
+}

@@ -1,0 +1,53 @@
+//! `oblivio-lab run techniques`.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use oblivio_lab::techniques::{Comparison, Plan};
+
+use super::{LabCommand, MeasuringArgs};
+use crate::error::ProgramError;
+use crate::trace;
+
+/// What does each technique gain, alone and with others?
+///
+/// Runs the engine with each technique under scan, uniform and Zipf requests and under traces, and
+/// counts what a request costs: path accesses, bytes, AES blocks, the stash. Nothing is timed.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  oblivio-lab run techniques --quick\n  oblivio-lab run techniques --trace 403.gcc.gz 458.sjeng.gz\n\nA trace is in any format that `oblivio-lab trace` reads. Addresses are folded: the number of the line of 64 bytes, modulo the blocks there are."
+)]
+pub(crate) struct TechniquesArgs {
+    /// The level of the leaves (L), from 8 to 20 [default: 16; 10 with --quick].
+    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(8..=20))]
+    levels: Option<u8>,
+    /// Requests counted for each technique and workload [default: 100,000; 3,000 with --quick].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    requests: Option<u64>,
+    /// A recorded trace, as one more workload.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    trace: Vec<PathBuf>,
+    #[command(flatten)]
+    measuring: MeasuringArgs,
+    /// A small tree and few requests: some seconds, and rough figures.
+    #[arg(long)]
+    quick: bool,
+}
+
+impl LabCommand for Comparison {
+    type Args = TechniquesArgs;
+    const DIRECTORY: &'static str = "lab-results";
+
+    fn typed(args: &TechniquesArgs, _: &Path) -> Result<Self, ProgramError> {
+        let plan = if args.quick { Plan::quick() } else { Plan::full() };
+        let levels = args.levels.unwrap_or(plan.leaf_level);
+        let requests = args.requests.unwrap_or(plan.requests);
+        let plan = Plan { seed: args.measuring.seed, ..Plan::new(levels, requests) };
+        Ok(Self { plan, traces: trace::read_all(&args.trace)? })
+    }
+
+    fn threads(args: &TechniquesArgs) -> Option<NonZeroUsize> {
+        args.measuring.threads
+    }
+}
