@@ -11,6 +11,15 @@
 use crate::field::Field;
 use crate::sharing::{Parties, recover, value};
 
+/// The shares that some servers have answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answers<E> {
+    /// The numbers of these servers.
+    pub(crate) numbers: Vec<u8>,
+    /// The share of each.
+    pub(crate) shares: Vec<Vec<E>>,
+}
+
 /// A block that was recovered, and whose answers were wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered<E> {

@@ -15,7 +15,7 @@
 //! assert!(Parties::new(2, 1).is_err());
 //! ```
 //!
-//! In use it is the scheme `s3oram` of a volume ([`durable`]), which is durable and authenticated. What is in [`client`] and [`recursive`] by itself is neither:
+//! In use it is the scheme `s3oram` of a volume ([`durable`]), which is durable and authenticated. What is in [`client`] by itself is neither:
 //! the position map is in memory alone, and servers that lie are noticed only if they contradict each other. There are no features; `docs/s3oram.md`
 //! of the repository says how it is used and how fast it is.
 //!
@@ -28,7 +28,7 @@
 //! | [`message`] | what is sent | |
 //! | [`client`] | where each block is, and what is asked of servers | Protocol 2, Subroutines 1 and 3 |
 //! | [`answers`] | answers that contradict each other | |
-//! | [`recursive`] | the same with the position map in smaller trees | 3.3 |
+//! | [`map_trees`] | the trees of a position map on the servers | 3.3 |
 //! | [`server`] | what one server does with its shares, in memory | Subroutines 1 and 3 |
 //! | [`host`] | the same over files, part by part of every block | Subroutines 1 and 3 |
 //! | [`servers`] | the servers, as a client reaches them | |
@@ -49,9 +49,9 @@ pub mod client;
 pub mod durable;
 pub mod field;
 pub mod host;
+pub mod map_trees;
 pub mod message;
 pub mod multiplication;
-pub mod recursive;
 #[cfg(feature = "remote")]
 pub mod remote;
 pub mod server;

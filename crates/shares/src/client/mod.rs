@@ -297,11 +297,6 @@ impl<F: Field> Client<F> {
         for (address, position) in next.moves {
             self.positions.set(address, position);
         }
-        self.count_eviction();
-    }
-
-    /// One more is over.
-    pub(crate) fn count_eviction(&mut self) {
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 

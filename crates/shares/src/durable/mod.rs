@@ -23,7 +23,7 @@
 //! A server that deals wrong in an eviction spoils blocks, which is noticed when they are read.
 //!
 //! # The position map in smaller trees
-//! A client without memory for the map has it in smaller trees on the same servers ([`recursive`](crate::recursive), ADR 17), and does an access to each of them, the smallest first: `mapped`. What its moves change in the trees is not logged: an access that was under way is done again from its beginning, and
+//! A client without memory for the map has it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17), and does an access to each of them, the smallest first: `mapped`. What its moves change in the trees is not logged: an access that was under way is done again from its beginning, and
 //! servers answer as they did.
 //!
 //! | module | what it holds |
@@ -86,7 +86,7 @@ pub use repair::{Checked, Need, Repaired, check_others, needs_repair, repair};
 use oblivio_core::durable::{ArrayRequirements, DurableConfig, DurableScheme, Slots};
 use oblivio_core::{Error, ErrorKind};
 
-use crate::recursive::MapShape;
+use crate::map_trees::MapShape;
 use crate::sharing::Parties;
 use crate::tree::Preset;
 

@@ -11,8 +11,8 @@ use super::share_tree::ShareTree;
 use super::{NAME, impossible};
 use crate::client::Positions;
 use crate::field::Gf256;
+use crate::map_trees::{Levels, MapShape, Sealed};
 use crate::message::{Point, ServerKey, Setup, TREES_MAX};
-use crate::recursive::{Levels, MapShape, Sealed};
 use crate::sharing::Parties;
 use crate::tree::{Preset, Tree};
 

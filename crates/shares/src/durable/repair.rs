@@ -16,8 +16,8 @@ use super::share_tree::ShareTree;
 use super::standing::{Standing, agree, before, claim, claims, furthest_first, sound, steps};
 use super::walk::slots;
 use super::{impossible, invalid};
+use crate::map_trees::Levels;
 use crate::message::{HostEpoch, Point, Request, Slots};
-use crate::recursive::Levels;
 use crate::servers::ShareServers;
 use crate::sharing::Share;
 

@@ -174,6 +174,32 @@ impl<F: Field> Server<F> {
         }
     }
 
+    /// Makes an eviction on all servers of a tree, which are in one process: the reference of what
+    /// servers do that send messages to each other.
+    ///
+    /// # Errors
+    /// When a server refuses.
+    pub fn evict_all(
+        servers: &mut [Self],
+        evictions: Vec<Evict<F::Element>>,
+        coins: &mut dyn CryptoRng,
+    ) -> Result<(), Refused> {
+        servers.iter_mut().zip(evictions).try_for_each(|(it, evict)| it.begin_eviction(evict))?;
+        let enough = servers.first().map_or(0, |server| server.parties.for_product());
+        let dealers: Vec<_> = servers.iter().take(enough).map(|server| server.number).collect();
+        let mut is_over = servers.is_empty();
+        while !is_over {
+            let dealt = servers.iter().take(enough).map(|server| server.deal(coins));
+            let dealt = dealt.map(|dealt| dealt.map(Vec::into_iter));
+            let mut dealt = dealt.collect::<Result<Vec<_>, _>>()?;
+            for server in &mut *servers {
+                let to_it = dealt.iter_mut().filter_map(Iterator::next).collect();
+                is_over = server.reduce(&dealers, to_it)?;
+            }
+        }
+        servers.iter_mut().try_for_each(|server| server.agree(server.evictions))
+    }
+
     /// All servers are through with the last of so many evictions: nobody goes back before it any more. It may be told more than once.
     ///
     /// # Errors

@@ -3,14 +3,16 @@
 use oblivio_core::durable::{DurableConfig, Recoverability, Save, Want};
 use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::{ErrorKind, StoreErrorKind};
-use oblivio_shares::durable::{Need, check_others, needs_repair, repair};
+use oblivio_shares::durable::{Need, S3OramParams, check_others, needs_repair, repair};
+use oblivio_shares::map_trees::MapShape;
 use oblivio_shares::message::{Point, Refusal};
-use oblivio_shares::recursive::MapShape;
+use oblivio_shares::tree::Preset;
 use oblivio_shares::view::heights;
+use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::owner::{BLOCK_BYTES, BLOCKS, MARK_PAGES_BYTES, Owner, key};
+use crate::owner::{BLOCK_BYTES, BLOCKS, MARK_PAGES_BYTES, Owner, PRESET, key};
 use crate::repair::lose;
 use crate::{parties, step};
 
@@ -34,6 +36,35 @@ fn what_is_read_is_what_was_written() {
         owner.checkpoint().unwrap();
         owner.reopen().unwrap();
         owner.read_all();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Trees of any shape. The slow reference is the owner's list of blocks.
+    #[test]
+    fn any_accesses_find_what_a_list_of_blocks_would_hold(
+        blocks in 2u64..300,
+        block_bytes in 14usize..60,
+        entries in 1u64..20,
+        preset in prop::sample::select(vec![PRESET, Preset { slots: 48, accesses: 9 }]),
+        accesses in prop::collection::vec((any::<u64>(), any::<Option<u8>>()), 1..100),
+        seed in any::<u64>(),
+    ) {
+        let shape = MapShape { block_bytes, client_entries_max: entries };
+        let params = S3OramParams::new(blocks, BLOCK_BYTES as u32, parties(3, 1), preset).unwrap();
+        let params = params.with_map_in_trees(shape);
+        prop_assume!(params.is_ok());
+        let mut owner = Owner::of(params.unwrap(), seed, None);
+        for (address, fill) in accesses {
+            // Half of them are for few blocks, so that these come again soon.
+            let address = if address % 2 == 0 { address % 3 } else { address } % blocks;
+            match fill {
+                Some(fill) => owner.write(address, fill).unwrap(),
+                None => owner.read(address).unwrap(),
+            }
+        }
     }
 }
 

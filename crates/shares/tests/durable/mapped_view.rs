@@ -5,12 +5,15 @@ use std::collections::{HashMap, HashSet};
 use oblivio_core::durable::{EraStart, Want};
 use oblivio_core::scheme::Op;
 use oblivio_shares::field::Gf256;
-use oblivio_shares::message::{Point, Request};
-use oblivio_shares::sharing::{Share, recover};
+use oblivio_shares::message::{Point, Request, Setup};
+use oblivio_shares::sharing::{Parties, Share, recover};
+use oblivio_testkit::statistics::{
+    Verdicts, histogram, homogeneity, serial_correlation, uniformity, uniformity_of_pairs,
+};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::owner::{BLOCK_BYTES, BLOCKS, MARK_PAGES_BYTES, Owner};
+use crate::owner::{BLOCK_BYTES, BLOCKS, MARK_PAGES_BYTES, Owner, PRESET};
 use crate::parties;
 
 fn owner(seed: u64) -> Owner {
@@ -62,49 +65,264 @@ fn what(request: &Request) -> &'static str {
     }
 }
 
-/// What is shown for a block that is nowhere, and for none, is drawn as for any other: every leaf comes.
+/// Leaves of the trees: of the data, of its map, and of that.
+const LEAVES: [u64; 3] = [16, 4, 2];
+
+/// What an owner does again and again, and its name.
+const WORKLOADS: [(&str, fn(&mut Owner, u64)); 6] = [
+    ("one block is read", |owner, _| owner.read(3).unwrap()),
+    ("one block is written", |owner, i| owner.write(3, i as u8).unwrap()),
+    ("no block is accessed", |owner, _| owner.access(&[(Want::Nothing, None)]).unwrap()),
+    ("blocks of one map block are read in turn", |owner, i| owner.read(i % 4).unwrap()),
+    // Data has a pattern that shares must not show.
+    ("all blocks are written in turn", |owner, i| owner.write(i % BLOCKS, 0x55).unwrap()),
+    ("blocks are written and read by chance", |owner, i| {
+        let block = i * i * 7 % BLOCKS;
+        if i % 3 == 0 { owner.write(block, 0x55) } else { owner.read(block) }.unwrap();
+    }),
+];
+
+/// An owner after so many accesses.
+fn after(workload: fn(&mut Owner, u64), accesses: u64, parties: Parties, seed: u64) -> Owner {
+    let mut owner = Owner::in_trees(parties, seed);
+    (0..accesses).for_each(|i| workload(&mut owner, i));
+    owner
+}
+
+/// What a server was asked of a tree.
+fn seen_of(owner: &Owner, server: usize, tree: usize) -> Vec<Request> {
+    let world = owner.servers.world();
+    let requests = world.seen[server].iter().zip(&world.seen_in[server]);
+    let of_tree = requests.filter(|(_, of)| usize::from(**of) == tree);
+    of_tree.map(|(request, _)| request.clone()).collect()
+}
+
+/// The paths that accesses show, of each tree in order.
+fn paths(owner: &Owner) -> [Vec<u64>; 3] {
+    let leaf = |request: Request| match request {
+        Request::Select { select, .. } => Some(select.leaf.0),
+        _ => None,
+    };
+    [0, 1, 2].map(|tree| seen_of(owner, 0, tree).into_iter().filter_map(leaf).collect())
+}
+
+/// The path of a block that is nowhere, and of an access for none, is drawn as any other is. Paths
+/// of one tree say nothing of those of another.
 #[test]
 fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
-    let workloads: [Workload<'_>; 3] = [
-        &|owner, _| owner.read(3).unwrap(),
-        &|owner, _| owner.access(&[(Want::Nothing, None)]).unwrap(),
-        &|owner, i| owner.write(i % BLOCKS, 7).unwrap(),
-    ];
-    for (seed, workload) in (20..).zip(workloads) {
-        let mut owner = owner(seed);
-        (0..480).for_each(|i| workload(&mut owner, i));
-        let world = owner.servers.world();
-        for tree in 0..3 {
-            let leaves =
-                world.seen[0].iter().zip(&world.seen_in[0]).filter_map(|(it, of)| match it {
-                    Request::Select { select, .. } if *of == tree => Some(select.leaf.0),
-                    _ => None,
-                });
-            let mut counts = std::collections::BTreeMap::<u64, f64>::new();
-            leaves.for_each(|leaf| *counts.entry(leaf).or_default() += 1.0);
-            // 16 leaves of the data, 4 and 2 of the map.
-            let all = [16, 4, 2][usize::from(tree)];
-            let mean = 480.0 / all as f64;
-            let apart: f64 = counts.values().map(|count| (count - mean).powi(2) / mean).sum();
-            assert_eq!(counts.len(), all);
-            assert!(apart < 45.0, "{tree}: {counts:?}");
+    let mut verdicts = Verdicts::new(1e-6);
+    let mut all = Vec::new();
+    for ((name, workload), seed) in WORKLOADS.into_iter().zip(20..) {
+        let paths = paths(&after(workload, 1501, parties(3, 1), seed));
+        for (tree, (paths, leaves)) in paths.iter().zip(LEAVES).enumerate() {
+            let name = format!("tree {tree}, {name}");
+            let counts = histogram(paths.clone(), leaves, leaves);
+            verdicts.add(format!("paths, {name}"), uniformity(&counts));
+            verdicts.add(format!("one after the other, {name}"), serial_correlation(paths));
+            // Where two that follow each other go on the upper levels, and where on the lower.
+            let few = leaves.min(4);
+            for part in [|leaf, few, _| leaf % few, |leaf: u64, few, leaves| leaf / (leaves / few)]
+            {
+                let pairs = paths.as_chunks::<2>().0.iter();
+                let pairs = pairs.map(|[a, b]| (part(*a, few, leaves), part(*b, few, leaves)));
+                verdicts.add(format!("pairs, {name}"), uniformity_of_pairs(pairs, few, few));
+            }
+        }
+        for (one, other) in [(0, 1), (0, 2), (1, 2)] {
+            // Those of one access, and of one and the next, at both ends of a leaf.
+            let upper = |leaf: u64, tree: usize| leaf / (LEAVES[tree] / 2);
+            for later in [0, 1] {
+                let both = || paths[one].iter().zip(&paths[other][later..]);
+                let name = format!("trees {one} and {other}, {later} later, {name}");
+                let lower = both().map(|(a, b)| (a % 2, b % 2));
+                verdicts.add(format!("{name}, below"), uniformity_of_pairs(lower, 2, 2));
+                let above = both().map(|(a, b)| (upper(*a, one), upper(*b, other)));
+                verdicts.add(format!("{name}, above"), uniformity_of_pairs(above, 2, 2));
+                let across = both().map(|(a, b)| (a % 2, upper(*b, other)));
+                verdicts.add(format!("{name}, across"), uniformity_of_pairs(across, 2, 2));
+            }
+        }
+        all.push((name, paths));
+    }
+    for two in all.windows(2) {
+        for (tree, leaves) in LEAVES.into_iter().enumerate() {
+            let [one, other] = [0, 1].map(|i| histogram(two[i].1[tree].clone(), leaves, leaves));
+            let name = format!("tree {tree}, {} and {}", two[0].0, two[1].0);
+            verdicts.add(name, homogeneity(&one, &other));
+        }
+    }
+    verdicts.conclude();
+}
+
+/// The path of the first access to a block does not follow from its address, in any tree.
+#[test]
+fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
+    let (mut first, mut all) = ([(); 3].map(|()| Vec::new()), [(); 3].map(|()| Vec::new()));
+    for seed in 0..60 {
+        let owner = after(|owner, i| owner.read(i).unwrap(), BLOCKS, parties(3, 1), 100 + seed);
+        for (tree, paths) in paths(&owner).iter().enumerate() {
+            // Four blocks of a tree share a block of the next, and only the first finds it nowhere.
+            let firsts = paths.iter().step_by(1 << (2 * tree)).copied();
+            first[tree].extend(
+                firsts.clone().zip(0..).map(|(leaf, block): (u64, u64)| (block % 2, leaf % 2)),
+            );
+            all[tree].extend(firsts);
+        }
+    }
+    let mut verdicts = Verdicts::new(1e-6);
+    for (tree, leaves) in LEAVES.into_iter().enumerate() {
+        // Of two leaves, an even split is too even to be true, so the number is odd.
+        let odd = all[tree].len() - 1;
+        let counts = histogram(all[tree][..odd].iter().copied(), leaves, leaves);
+        verdicts.add(format!("tree {tree}"), uniformity(&counts));
+        let pairs = first[tree][..odd].iter().copied();
+        verdicts.add(format!("blocks of tree {tree}"), uniformity_of_pairs(pairs, 2, 2));
+    }
+    verdicts.conclude();
+}
+
+/// A query is for the path whose slots were read before it. Before an eviction, a client reads the
+/// slots of the two paths that follow from the count of evictions.
+#[test]
+fn an_access_shows_one_path_of_each_tree() {
+    for ((name, workload), seed) in WORKLOADS.into_iter().zip(40..) {
+        let owner = after(workload, 100, parties(3, 1), seed);
+        for (server, tree) in (0..3).flat_map(|server| (0..3).map(move |tree| (server, tree))) {
+            let (mut asked, mut evictions, mut shape) = (Vec::new(), 0, None);
+            for request in seen_of(&owner, server, tree) {
+                match request {
+                    Request::Setup(setup) => shape = Some(setup.tree),
+                    Request::Metadata { at, leaf } => asked.push((at, leaf)),
+                    Request::Select { at, select } => {
+                        assert_eq!(asked, [(at, select.leaf)], "{name}");
+                        asked.clear();
+                    }
+                    Request::Evict { evict, .. } => {
+                        let tree = shape.unwrap();
+                        let evicted = tree.evicted(evictions);
+                        let leaves = asked.iter().map(|(_, leaf)| *leaf);
+                        assert!(leaves.eq([evicted, tree.beside(evicted)]), "{name}");
+                        assert_eq!(evict.number, evictions);
+                        asked.clear();
+                        evictions += 1;
+                    }
+                    _ => (),
+                }
+            }
+            assert_eq!(evictions, 100 / u64::from(PRESET.accesses));
         }
     }
 }
 
-/// The path of the query is the one that was asked about before it.
+/// What a message has shares of.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Queries,
+    Slots,
+    Matrices,
+}
+
+/// All kinds of shares, in all trees.
+fn kinds() -> impl Iterator<Item = (Kind, usize)> {
+    let kinds = [Kind::Queries, Kind::Slots, Kind::Matrices];
+    (0..LEAVES.len()).flat_map(move |tree| kinds.map(|kind| (kind, tree)))
+}
+
+/// The elements of all shares of some kind in a tree, as a server expands them.
+fn elements(owner: &Owner, server: usize, (kind, tree): (Kind, usize)) -> Vec<Vec<u8>> {
+    let (mut shares, mut setup) = (Vec::new(), None);
+    for request in seen_of(owner, server, tree) {
+        match (kind, request) {
+            (_, Request::Setup(it)) => setup = Some(it),
+            (Kind::Queries, Request::Select { select, .. }) => shares.push(select.query),
+            (Kind::Slots, Request::Write { block, .. }) => shares.push(block),
+            (Kind::Matrices, Request::Evict { evict, .. }) => shares.extend(evict.matrices),
+            _ => (),
+        }
+    }
+    let Setup { tree, block_bytes, .. } = setup.unwrap();
+    let elements = match kind {
+        Kind::Queries => tree.path_slots(),
+        Kind::Slots => block_bytes,
+        Kind::Matrices => 2 * tree.slots() * tree.slots(),
+    };
+    shares.into_iter().map(|it| it.into_elements::<Gf256>(elements).unwrap()).collect()
+}
+
+/// How often each byte comes; or, of few bytes, each half of one.
+fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
+    let elements: Vec<_> = elements.into_iter().map(u64::from).collect();
+    if elements.len() > 8000 {
+        return histogram(elements, 256, 256);
+    }
+    histogram(elements.iter().flat_map(|it| [it >> 4, it & 15]), 16, 16)
+}
+
+/// What each server gets is uniform. So is the difference of two messages of a kind in a row: one
+/// polynomial for both would show the difference of their secrets. What a slot says of its block is
+/// shared as the block is, so each of its elements is uniform alone.
 #[test]
-fn an_access_shows_one_path_of_each_tree() {
-    let mut owner = owner(14);
-    (0..50).for_each(|i| owner.write(i * 7 % BLOCKS, 1).unwrap());
-    let world = owner.servers.world();
-    for seen in &world.seen {
-        for pair in seen.windows(2) {
-            if let [Request::Metadata { at: before, leaf }, Request::Select { at, select }] = pair {
-                assert_eq!((before, *leaf), (at, select.leaf));
+fn the_shares_of_one_server_are_uniform() {
+    let mut verdicts = Verdicts::new(1e-6);
+    for ((name, workload), seed) in WORKLOADS.into_iter().zip(50..) {
+        let owner = after(workload, 240, parties(3, 1), seed);
+        for (server, (kind, tree)) in (0..3).flat_map(|it| kinds().map(move |kind| (it, kind))) {
+            let elements = elements(&owner, server, (kind, tree));
+            let name = format!("{kind:?} of tree {tree}, server {}, {name}", server + 1);
+            verdicts.add(name.clone(), uniformity(&counts(elements.iter().flatten().copied())));
+            let differences = elements
+                .windows(2)
+                .flat_map(|two| two[0].iter().zip(&two[1]).map(|(a, b)| a ^ b).collect::<Vec<_>>());
+            verdicts.add(format!("differences: {name}"), uniformity(&counts(differences)));
+            if let Kind::Slots = kind {
+                for place in 0..METADATA_BYTES {
+                    let bytes = elements.iter().map(|slot| slot[place]);
+                    verdicts.add(format!("byte {place}, {name}"), uniformity(&counts(bytes)));
+                }
             }
         }
     }
+    verdicts.conclude();
+}
+
+/// Three bytes of a label, one of a leaf, and the mark.
+const METADATA_BYTES: usize = 5;
+
+/// Of *t* servers together: each pair of their shares comes as often as any other.
+#[test]
+fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
+    let mut verdicts = Verdicts::new(1e-6);
+    for ((name, workload), seed) in WORKLOADS.into_iter().zip(60..) {
+        let owner = after(workload, 120, parties(5, 2), seed);
+        for (i, j) in (0..5).flat_map(|i| (0..i).map(move |j| (i, j))) {
+            for (kind, tree) in kinds() {
+                let [one, other] =
+                    [i, j].map(|server| elements(&owner, server, (kind, tree)).into_iter());
+                let pairs: Vec<_> = one.flatten().zip(other.flatten()).collect();
+                let bins = if pairs.len() > 8000 { 16 } else { 4 };
+                let pairs = pairs.into_iter().map(|(a, b)| (u64::from(a), u64::from(b)));
+                let name = format!("{kind:?} of tree {tree}, {} and {}, {name}", j + 1, i + 1);
+                verdicts.add(name, uniformity_of_pairs(pairs, 256, bins));
+            }
+        }
+    }
+    verdicts.conclude();
+}
+
+/// The tests above find what they look for.
+#[test]
+fn what_is_not_uniform_is_found() {
+    let alarms = |p: f64| {
+        let mut verdicts = Verdicts::new(1e-6);
+        verdicts.add("found", p);
+        !verdicts.alarms().is_empty()
+    };
+    let owner = after(WORKLOADS[4].1, 240, parties(3, 1), 70);
+    let slots = elements(&owner, 0, (Kind::Slots, 1));
+    let bytes: Vec<u8> = slots.iter().map(|slot| slot[0]).collect();
+    assert!(!alarms(uniformity(&counts(bytes.iter().copied()))));
+    let with_zeros = bytes.iter().zip(0..).map(|(it, n)| if n % 10 == 0 { 0 } else { *it });
+    assert!(alarms(uniformity(&counts(with_zeros))));
 }
 
 /// What servers recover together that are more than may collude: which block is which, but not where on the disk it is.

@@ -10,7 +10,7 @@ use oblivio_core::durable::{
 use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::{Error, MasterKey};
 use oblivio_shares::durable::S3OramParams;
-use oblivio_shares::recursive::MapShape;
+use oblivio_shares::map_trees::MapShape;
 use oblivio_shares::servers::store_of;
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::Preset;
@@ -75,22 +75,22 @@ pub(crate) fn key() -> MasterKey {
 
 impl Owner {
     pub(crate) fn new(parties: Parties, seed: u64) -> Self {
-        Self::begun(params(parties), seed, None)
+        Self::of(params(parties), seed, None)
     }
 
     /// Of an array whose position map is in two trees beside that of the data.
     pub(crate) fn in_trees(parties: Parties, seed: u64) -> Self {
         // Four entries in a block.
         let shape = MapShape { block_bytes: 28, client_entries_max: 5 };
-        Self::begun(params(parties).with_map_in_trees(shape).unwrap(), seed, None)
+        Self::of(params(parties).with_map_in_trees(shape).unwrap(), seed, None)
     }
 
     /// Of an array that holds something from its beginning. Whoever makes it says what is expected.
     pub(crate) fn loaded(parties: Parties, seed: u64, mut contents: impl Contents) -> Self {
-        Self::begun(params(parties), seed, Some(&mut contents))
+        Self::of(params(parties), seed, Some(&mut contents))
     }
 
-    fn begun(params: S3OramParams, seed: u64, contents: Option<&mut dyn Contents>) -> Self {
+    pub(crate) fn of(params: S3OramParams, seed: u64, contents: Option<&mut dyn Contents>) -> Self {
         let servers = Servers::new(number_of(&params.facts(), "servers").unwrap() as usize);
         let mut coins = StdRng::seed_from_u64(seed);
         let mut array = params

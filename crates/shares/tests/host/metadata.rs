@@ -1,16 +1,19 @@
 //! Trees whose slots say whose they are: servers over files, against those in memory.
+//!
+//! Servers do not read what slots say. So one client with all positions drives each tree, with
+//! blocks as long as slots.
 
 use std::sync::Arc;
 use std::{io, thread};
 
 use oblivio_core::{BucketId, Leaf};
+use oblivio_shares::client::Client;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::host::{Host, Mailbox, Peers};
+use oblivio_shares::map_trees::{Level, Levels, MapShape};
 use oblivio_shares::message::bytes::in_tree;
-use oblivio_shares::message::{Answer, HostEpoch, Point, Request, Select, Setup, Slots};
-use oblivio_shares::recursive::{
-    AccessError, Answers, Ask, Asked, InProcess, Level, Levels, MapShape, RecursiveClient, Servers,
-};
+use oblivio_shares::message::{Answer, Evict, HostEpoch, Point, Request, Select, Setup, Slots};
+use oblivio_shares::server::Server;
 use oblivio_shares::sharing::{Parties, Share, recover};
 use oblivio_shares::tree::Preset;
 use rand::rngs::StdRng;
@@ -35,9 +38,16 @@ impl Peers for Others {
     }
 }
 
+/// One of the trees: its client, and its servers in memory.
+struct InMemory {
+    client: Client<Gf256>,
+    servers: Vec<Server<Gf256>>,
+}
+
 /// Servers of both kinds, which are asked the same.
 struct Both {
-    in_memory: InProcess<Gf256>,
+    parties: Parties,
+    in_memory: Vec<InMemory>,
     hosts: Vec<Host>,
     disks: Vec<Disk>,
     coins: StdRng,
@@ -55,11 +65,22 @@ fn levels() -> Levels {
 impl Both {
     fn new(parties: Parties) -> Self {
         let mut coins = StdRng::seed_from_u64(1);
-        let in_memory = InProcess::new(parties, &levels(), &mut coins).unwrap();
+        let levels = levels();
+        let in_memory = levels.iter().map(|level| {
+            let (tree, slot, blocks) = (level.tree, level.slot_elements(), level.blocks as usize);
+            let server = |number| {
+                Server::with_metadata(number, parties, tree, slot, level.metadata_elements).unwrap()
+            };
+            InMemory {
+                client: Client::new(parties, tree, blocks, slot).unwrap(),
+                servers: parties.numbers().map(server).collect(),
+            }
+        });
+        let in_memory = in_memory.collect();
         let disks: Vec<_> = parties.numbers().map(|_| Disk::default()).collect();
         let hosts = disks.iter().map(|disk| open(disk, &mut coins)).collect();
-        let mut both = Self { in_memory, hosts, disks, coins, attempts: 0, compared: 0 };
-        for (tree, level) in levels().iter().enumerate() {
+        let mut both = Self { parties, in_memory, hosts, disks, coins, attempts: 0, compared: 0 };
+        for (tree, level) in levels.iter().enumerate() {
             for number in parties.numbers() {
                 let keys = parties.numbers().map(|number| [number; 32]).collect();
                 let (block_bytes, metadata_bytes) =
@@ -88,7 +109,7 @@ impl Both {
     }
 
     /// Asks all servers over files at the same time.
-    fn ask_all(&mut self, tree: usize, requests: Vec<Request>) -> Answers<u8> {
+    fn ask_all(&mut self, tree: usize, requests: Vec<Request>) -> Vec<Vec<u8>> {
         let mailboxes: Vec<_> = self.hosts.iter().map(Host::mailbox).collect();
         let answers: Vec<_> = thread::scope(|scope| {
             let asked = (1..).zip(self.hosts.iter_mut()).zip(requests);
@@ -106,31 +127,87 @@ impl Both {
             Answer::Done => Vec::new(),
             other => panic!("{other:?}"),
         });
-        let shares: Vec<_> = shares.collect();
-        Answers { numbers: (1..=shares.len() as u8).collect(), shares }
+        shares.collect()
     }
 
-    fn on_files(&mut self, Asked { tree, ask }: Asked<u8>) -> Answers<u8> {
-        let (at, count) = (self.at(tree), self.hosts.len());
-        let requests = match ask {
-            Ask::Metadata(leaf) => vec![Request::Metadata { at, leaf }; count],
-            Ask::Select(selects) => {
-                selects.into_iter().map(|select| Request::Select { at, select }).collect()
+    fn recovered(&self, shares: &[Vec<u8>]) -> Vec<u8> {
+        let shares: Vec<_> = shares.iter().map(|share| &share[..]).collect();
+        let numbers: Vec<_> = self.parties.numbers().collect();
+        recover::<Gf256>(&numbers, &shares).unwrap()
+    }
+
+    /// Now and then, a server over files loses its power, after all servers have done something.
+    fn may_lose_power(&mut self) {
+        if self.coins.random_range(0..10) == 0 {
+            let i = self.coins.random_range(0..self.hosts.len());
+            self.disks[i].loses_power(&mut self.coins);
+            self.hosts[i] = open(&self.disks[i], &mut self.coins);
+        }
+    }
+
+    /// Compares what the slots of a path say.
+    fn compare_metadata(&mut self, tree: usize, leaf: Leaf) {
+        let at = self.at(tree);
+        let asked = vec![Request::Metadata { at, leaf }; self.hosts.len()];
+        let on_files = self.ask_all(tree, asked);
+        let in_memory = self.in_memory[tree].servers.iter().map(|it| it.metadata(leaf).unwrap());
+        let in_memory: Vec<_> = in_memory.collect();
+        assert_eq!(self.recovered(&on_files), self.recovered(&in_memory));
+        self.compared += 1;
+    }
+
+    /// Reads a block of each tree, and writes it or another: the last tree first, as clients do.
+    fn access(&mut self, addresses: [usize; 3], new: Option<u8>) {
+        for tree in (0..3).rev() {
+            let at = self.at(tree);
+            let InMemory { client, servers } = &mut self.in_memory[tree];
+            let (selected, queries) = client.select(addresses[tree], &mut self.coins).unwrap();
+            let leaf = queries[0].leaf;
+            let selects = queries.iter().cloned();
+            let requests = selects.map(|select| Request::Select { at, select }).collect();
+            let asked = servers.iter_mut().zip(queries);
+            let answers: Vec<_> = asked.map(|(it, select)| it.select(select).unwrap()).collect();
+            self.compare_metadata(tree, leaf);
+            let on_files = self.ask_all(tree, requests);
+            let found = self.recovered(&answers);
+            assert_eq!(self.recovered(&on_files), found);
+            self.compared += 1;
+            let InMemory { client, servers } = &mut self.in_memory[tree];
+            let block = new.map_or(found.clone(), |new| vec![new; found.len()]);
+            let writes = client.write(&selected, &block, &mut self.coins).unwrap();
+            let blocks = writes.iter().map(|write| write.block.clone());
+            let requests = blocks.map(|block| Request::Write { at, block }).collect();
+            let asked = servers.iter_mut().zip(writes);
+            asked.for_each(|(it, write)| it.write(write).unwrap());
+            self.ask_all(tree, requests);
+            self.may_lose_power();
+        }
+        for tree in 0..3 {
+            if self.in_memory[tree].client.must_evict() {
+                self.evict(tree);
             }
-            Ask::Write(writes) => {
-                writes.into_iter().map(|it| Request::Write { at, block: it.block }).collect()
-            }
-            Ask::Evict(evictions) => {
-                self.attempts += 1;
-                let attempt = self.attempts;
-                let evict = |mut evict: oblivio_shares::message::Evict<u8>| {
-                    evict.attempt = attempt;
-                    Request::Evict { evict, dealers: vec![1, 2, 3] }
-                };
-                evictions.into_iter().map(evict).collect()
-            }
-        };
-        self.ask_all(tree, requests)
+        }
+    }
+
+    fn evict(&mut self, tree: usize) {
+        let shape = levels().iter().nth(tree).unwrap().tree;
+        let evicted = shape.evicted(self.at(tree).evictions);
+        for leaf in [evicted, shape.beside(evicted)] {
+            self.compare_metadata(tree, leaf);
+        }
+        let InMemory { client, servers } = &mut self.in_memory[tree];
+        let evictions = client.evict(&mut self.coins).unwrap();
+        self.attempts += 1;
+        let attempt = self.attempts;
+        let evictions: Vec<_> = evictions.into_iter().map(|it| Evict { attempt, ..it }).collect();
+        Server::evict_all(servers, evictions.clone(), &mut self.coins).unwrap();
+        let dealers: Vec<_> = self.parties.numbers().take(self.parties.for_product()).collect();
+        let requests = evictions
+            .into_iter()
+            .map(|evict| Request::Evict { evict, dealers: dealers.clone() })
+            .collect();
+        self.ask_all(tree, requests);
+        self.may_lose_power();
     }
 }
 
@@ -140,44 +217,23 @@ fn open(disk: &Disk, coins: &mut StdRng) -> Host {
     Host::open(Box::new(disk.clone()), move || Ok(seed)).unwrap()
 }
 
-fn recovered(Answers { numbers, shares }: &Answers<u8>) -> Vec<u8> {
-    let shares: Vec<_> = shares.iter().map(|share| &share[..]).collect();
-    recover::<Gf256>(numbers, &shares).unwrap()
-}
-
-impl Servers<u8> for Both {
-    type Error = AccessError;
-
-    fn trip(&mut self, asked: Vec<Asked<u8>>) -> Result<Vec<Answers<u8>>, AccessError> {
-        let expected = self.in_memory.trip(asked.clone())?;
-        for (asked, expected) in asked.into_iter().zip(&expected) {
-            let is_told = matches!(asked.ask, Ask::Metadata(_) | Ask::Select(_));
-            let is_select = matches!(asked.ask, Ask::Select(_));
-            let answers = self.on_files(asked);
-            if is_told {
-                assert_eq!(recovered(&answers), recovered(expected));
-                self.compared += 1;
-            }
-            // What was asked last is all that is not on the disk.
-            if !is_select && self.coins.random_range(0..10) == 0 {
-                let i = self.coins.random_range(0..self.hosts.len());
-                self.disks[i].loses_power(&mut self.coins);
-                self.hosts[i] = open(&self.disks[i], &mut self.coins);
-            }
-        }
-        Ok(expected)
+/// The block of each tree on the way to one of the data.
+fn on_the_way(address: usize) -> [usize; 3] {
+    let mut addresses = [address; 3];
+    for tree in 1..3 {
+        let blocks = levels().iter().nth(tree).unwrap().blocks as usize;
+        addresses[tree] = addresses[tree - 1] % blocks;
     }
+    addresses
 }
 
 #[test]
 fn slots_on_files_say_what_those_in_memory_say() {
-    let parties = Parties::new(3, 1).unwrap();
-    let mut both = Both::new(parties);
-    let mut client = RecursiveClient::<Gf256>::new(parties, levels()).unwrap();
-    let mut coins = StdRng::seed_from_u64(2);
+    let mut both = Both::new(Parties::new(3, 1).unwrap());
+    let mut choices = StdRng::seed_from_u64(2);
     for i in 0..150 {
-        let block = coins.random_bool(0.5).then(|| vec![i as u8; 50]);
-        client.access(coins.random_range(0..40), block.as_deref(), &mut both, &mut coins).unwrap();
+        let new = choices.random_bool(0.5).then_some(i as u8);
+        both.access(on_the_way(choices.random_range(0..40)), new);
     }
     // Three trees, two questions each; and two of each tree before an eviction.
     assert_eq!(both.compared, 150 * 3 * 2 + 150 / 6 * 3 * 2);
@@ -190,12 +246,9 @@ fn used() -> (Both, Point) {
 
 /// The same, when they have come to such a point.
 fn used_until(is_it: fn(Point) -> bool) -> (Both, Point) {
-    let parties = Parties::new(3, 1).unwrap();
-    let mut both = Both::new(parties);
-    let mut client = RecursiveClient::<Gf256>::new(parties, levels()).unwrap();
-    let mut coins = StdRng::seed_from_u64(3);
+    let mut both = Both::new(Parties::new(3, 1).unwrap());
     for i in 0.. {
-        drop(client.access(i % 40, None, &mut both, &mut coins).unwrap());
+        both.access(on_the_way(i % 40), (i < 40).then_some(i as u8 + 1));
         let at = both.at(0);
         if i >= 55 && is_it(at) {
             return (both, at);

@@ -225,3 +225,29 @@ fn blocks_without_bytes_are_blocks() {
         .collect();
     assert_eq!(client.recover(&[1, 2, 3], &answers).unwrap().block, []);
 }
+
+#[test]
+fn servers_whose_slots_say_what_they_hold_refuse_what_is_out_of_order() {
+    let (parties, tree) = (parties(), tree());
+    for (number, slot, metadata) in [(0, 9, 2), (4, 9, 2), (1, 2, 2), (1, 0, 0)] {
+        assert!(Server::<Gf256>::with_metadata(number, parties, tree, slot, metadata).is_err());
+    }
+    let mut server = Server::<Gf256>::with_metadata(1, parties, tree, 9, 2).unwrap();
+    assert!(server.metadata(Leaf(4)).is_err() && server.metadata(Leaf(u64::MAX)).is_err());
+    assert_eq!(server.metadata(Leaf(3)).unwrap(), [0; 3 * 4 * 2]);
+    assert!(server.write(write(0, 9)).is_err(), "nothing was selected");
+    server.select(select(2, PATH)).unwrap();
+    assert!(server.write(write(0, 8)).is_err());
+    server.write(write(0, 9)).unwrap();
+    assert!(server.write(write(1, 9)).is_err(), "what was selected is written back once");
+    // A query that is no query takes nothing.
+    assert!(server.select(select(2, PATH - 1)).is_err());
+    assert!(server.write(write(1, 9)).is_err());
+    server.select(select(2, PATH)).unwrap();
+    server.write(write(1, 9)).unwrap();
+    // The mark of the first block: one that was written, and one that was added.
+    assert_eq!(server.metadata(Leaf(0)).unwrap()[..4], [1, 0, 1, 1]);
+    let evict = Evict { number: 0, attempt: 1, matrices: vec![share(MATRIX); 3] };
+    server.begin_eviction(evict).unwrap();
+    assert!(server.metadata(Leaf(0)).is_err(), "in the middle of an eviction");
+}

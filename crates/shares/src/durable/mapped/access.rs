@@ -14,11 +14,11 @@ use super::super::servers::{self, Said, ask, ask_some};
 use super::super::suspicion::Suspicion;
 use super::array::MappedArray;
 use super::known::Step;
+use crate::answers::Answers;
 use crate::client::{ClientError, Occupant, Position};
 use crate::field::Gf256;
+use crate::map_trees::map_block::Mapped;
 use crate::message::{Point, Request, Select};
-use crate::recursive::Answers;
-use crate::recursive::map_block::Mapped;
 use crate::servers::ShareServers;
 
 /// Numbers of writes are below, or a block of the map could not say them.

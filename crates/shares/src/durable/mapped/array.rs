@@ -28,9 +28,9 @@ use super::known::{Draw, Known, SALT_BYTES, Step};
 use super::labels::Labels;
 use super::state::{decode, plan_of, save};
 use crate::field::Gf256;
+use crate::map_trees::Levels;
+use crate::map_trees::mapped_tree::MappedTree;
 use crate::message::Point;
-use crate::recursive::Levels;
-use crate::recursive::mapped_tree::MappedTree;
 use crate::servers::AnyServers;
 
 /// An S³ORAM of a volume, with its position map in smaller trees.

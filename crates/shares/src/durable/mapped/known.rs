@@ -8,9 +8,9 @@ use oblivio_core::durable::Bits;
 use zeroize::Zeroizing;
 
 use super::super::sections::Entry;
+use crate::map_trees::Levels;
+use crate::map_trees::map_block::Mapped;
 use crate::message::Point;
-use crate::recursive::Levels;
-use crate::recursive::map_block::Mapped;
 
 /// An access, as it was drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use fpe::ff1::{BinaryNumeralString, FF1};
 use oblivio_core::seal::BlockSealer;
 use zeroize::Zeroizing;
 
-use crate::recursive::Levels;
-use crate::recursive::map_block::{number_of, put_number};
+use crate::map_trees::Levels;
+use crate::map_trees::map_block::{number_of, put_number};
 
 /// A secret permutation of addresses, for each tree another: FF1 (NIST SP 800-38G), whose numbers are strings of bits. No two blocks have one label, which they might if it were drawn.
 pub(in crate::durable) struct Labels {
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
     use crate::durable::S3OramParams;
-    use crate::recursive::MapShape;
+    use crate::map_trees::MapShape;
     use crate::sharing::Parties;
     use crate::tree::Preset;
 

@@ -9,8 +9,8 @@ use super::super::in_tree::InTree;
 use super::super::left::{Held, Left};
 use super::array::MappedArray;
 use super::walk::{Found, Opener};
+use crate::map_trees::map_block::MapFormat;
 use crate::message::Point;
-use crate::recursive::map_block::MapFormat;
 
 /// Of a block that is nowhere: no write has this number.
 const NOWHERE: u64 = u64::MAX;

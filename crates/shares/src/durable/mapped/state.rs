@@ -16,7 +16,7 @@ use super::super::params::S3OramParams;
 use super::super::sections::{self, Coming, Saving, ranges, tag};
 use super::array::MappedArray;
 use super::known::{Draw, Known, SALT_BYTES, Step};
-use crate::recursive::Levels;
+use crate::map_trees::Levels;
 
 /// What the sections begin with that say which blocks have contents. Others begin as those without trees of the map do.
 const LIVE: u8 = 3;

@@ -13,10 +13,10 @@ use super::array::MappedArray;
 use super::labels::Labels;
 use crate::client::{ClientError, Occupant};
 use crate::field::{Field, Gf256};
+use crate::map_trees::Levels;
+use crate::map_trees::map_block::Mapped;
+use crate::map_trees::metadata::{Metadata, MetadataFormat};
 use crate::message::{Point, Slots};
-use crate::recursive::Levels;
-use crate::recursive::map_block::Mapped;
-use crate::recursive::metadata::{Metadata, MetadataFormat};
 
 /// Blocks, in any order: how many, and a sum over all of them of what follows from a key, the block and its entry. Servers do not know the key, so two sums are the same if the
 /// blocks are, and else by chance alone. It takes no memory for each of them.

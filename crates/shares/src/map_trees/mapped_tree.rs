@@ -6,8 +6,7 @@ use zeroize::Zeroizing;
 
 use super::levels::Level;
 use super::metadata::{Metadata, MetadataFormat};
-use super::servers::Answers;
-use crate::answers::decode_from;
+use crate::answers::{Answers, decode_from};
 use crate::client::{Client, ClientError, Next, Occupant, Occupants, Occupied, Position, plan};
 use crate::field::Field;
 use crate::message::{Evict, Point, RootWrite, Select};
@@ -37,14 +36,6 @@ impl<F: Field> MappedTree<F> {
     pub(crate) fn go_to(&mut self, at: Point, turn: u64) {
         self.client.go_to(at);
         self.client.go_to_turn(turn);
-    }
-
-    pub(crate) fn must_evict(&self) -> bool {
-        self.client.must_evict()
-    }
-
-    pub(crate) fn evictions(&self) -> u64 {
-        self.client.evictions()
     }
 
     /// The blocks on a path that count, from what servers have answered of it: those that were not taken since, and that are where they belong. An eviction copies a
@@ -157,7 +148,7 @@ impl<F: Field> MappedTree<F> {
 
     /// The paths of which an eviction has to know: the one that it evicts, and the one to the leaf beside it.
     pub(crate) fn evicted(&self) -> [Leaf; 2] {
-        let evicted = self.level.tree.evicted(self.evictions());
+        let evicted = self.level.tree.evicted(self.client.evictions());
         [evicted, self.level.tree.beside(evicted)]
     }
 
@@ -172,7 +163,7 @@ impl<F: Field> MappedTree<F> {
         let [evicted, beside] = self.evicted();
         let path = self.occupants(evicted, answers[0])?;
         let beside = self.occupants(beside, answers[1])?.pop().unwrap_or_default();
-        plan::<F>(self.level.tree, self.evictions(), Occupied { path, beside })
+        plan::<F>(self.level.tree, self.client.evictions(), Occupied { path, beside })
     }
 
     /// What to send to each server so that it makes that eviction, as this attempt: shared anew each time.
@@ -183,22 +174,6 @@ impl<F: Field> MappedTree<F> {
         coins: &mut dyn CryptoRng,
     ) -> Vec<Evict<F::Element>> {
         self.client.eviction_shares(next, attempt, coins)
-    }
-
-    /// Evicts the next path (Subroutine 3, steps 1 to 17).
-    ///
-    /// # Errors
-    /// Those of [`Self::next_eviction`].
-    pub(crate) fn evict(
-        &mut self,
-        answers: [&Answers<F::Element>; 2],
-        coins: &mut dyn CryptoRng,
-    ) -> Result<Vec<Evict<F::Element>>, ClientError> {
-        let next = self.next_eviction(answers)?;
-        let attempt = self.client.next_attempt();
-        let evictions = self.eviction_shares(&next, attempt, coins);
-        self.client.count_eviction();
-        Ok(evictions)
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! slot = label + 1 ‖ leaf, packed into elements ‖ mark ‖ block
 //! ```
-//! The label tells the block from others: in the library alone it is the address. Zeros are an empty slot, so a tree of which nothing was used says that of all its slots. The slot of a block in its path (the paper's `pIdx`) needs no place: it is where this stands.
+//! The label tells the block from others. Zeros are an empty slot, so a tree of which nothing was used says that of all its slots. The slot of a block in its path (the paper's `pIdx`) needs no place: it is where this stands.
 
 use std::marker::PhantomData;
 

@@ -5,7 +5,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 use crate::field::{Gf256, Mersenne61};
-use crate::recursive::{Ask, Asked, InProcess, Levels, MapShape, Servers};
+use crate::map_trees::{Levels, MapShape};
+use crate::server::Server;
 use crate::sharing::{Share, recover};
 use crate::tree::Preset;
 
@@ -16,7 +17,7 @@ const PRESET: Preset = Preset { slots: 24, accesses: 6 };
 struct Both<F: Field> {
     asks: MappedTree<F>,
     knows: Client<F>,
-    servers: InProcess<F>,
+    servers: Vec<Server<F>>,
     coins: StdRng,
     /// Slots that say of a block which counts no more that it was taken, and that it does not belong there.
     passed_over: [usize; 2],
@@ -28,22 +29,34 @@ impl<F: Field> Both<F> {
         let shape = MapShape { client_entries_max: BLOCKS as u64, ..MapShape::default() };
         let levels = Levels::new::<F>(BLOCKS as u64, 3, PRESET, shape).unwrap();
         let level = *levels.level(0);
-        let mut coins = StdRng::seed_from_u64(1);
+        let server = |number| {
+            let (slot, metadata) = (level.slot_elements(), level.metadata_elements);
+            Server::with_metadata(number, parties, level.tree, slot, metadata).unwrap()
+        };
         Self {
             asks: MappedTree::new(parties, level).unwrap(),
             knows: Client::new(parties, level.tree, BLOCKS, level.slot_elements()).unwrap(),
-            servers: InProcess::new(parties, &levels, &mut coins).unwrap(),
-            coins,
+            servers: parties.numbers().map(server).collect(),
+            coins: StdRng::seed_from_u64(1),
             passed_over: [0; 2],
         }
     }
 
-    fn ask(&mut self, ask: Ask<F::Element>) -> Answers<F::Element> {
-        self.servers.trip(vec![Asked { tree: 0, ask }]).unwrap().pop().unwrap()
+    /// What all servers answer.
+    fn answers(
+        &mut self,
+        answer: impl FnMut((usize, &mut Server<F>)) -> Vec<F::Element>,
+    ) -> Answers<F::Element> {
+        let shares: Vec<_> = self.servers.iter_mut().enumerate().map(answer).collect();
+        Answers { numbers: (1..=shares.len() as u8).collect(), shares }
+    }
+
+    fn select(&mut self, queries: &[Select<F::Element>]) -> Answers<F::Element> {
+        self.answers(|(i, server)| server.select(queries[i].clone()).unwrap())
     }
 
     fn metadata(&mut self, leaf: Leaf) -> Answers<F::Element> {
-        let answers = self.ask(Ask::Metadata(leaf));
+        let answers = self.answers(|(_, server)| server.metadata(leaf).unwrap());
         let shares: Vec<_> = answers.shares.iter().map(|share| &share[..]).collect();
         let said = recover::<F>(&answers.numbers, &shares).unwrap();
         let buckets = said.chunks_exact(PRESET.slots as usize * self.asks.format.elements());
@@ -66,19 +79,23 @@ impl<F: Field> Both<F> {
         let answers = self.metadata(shown);
         assert_eq!(self.asks.find(address, mapped, shown, &answers), Ok(expected));
         let queries = self.asks.queries(expected, shown, &mut self.coins);
-        let answers = self.ask(Ask::Select(queries));
+        let answers = self.select(&queries);
         let occupant = mapped.map(|leaf| Occupant { label: address, leaf });
         let block = self.asks.block(occupant, &answers).unwrap();
         let written = Occupant { label: address, leaf: to };
         let slot = self.asks.slot(Some(written), &block);
         let writes = self.asks.writes(&slot, &mut self.coins);
-        self.ask(Ask::Write(writes));
+        for (server, write) in self.servers.iter_mut().zip(writes) {
+            server.write(write).unwrap();
+        }
         self.knows.keep(Some(address), to);
     }
 
     fn evict(&mut self) {
         let [path, beside] = self.asks.evicted().map(|leaf| self.metadata(leaf));
-        let evictions = self.asks.evict([&path, &beside], &mut self.coins).unwrap();
+        let next = self.asks.next_eviction([&path, &beside]).unwrap();
+        let attempt = self.knows.next_attempt();
+        let evictions = self.asks.eviction_shares(&next, attempt, &mut self.coins);
         let expected = self.knows.next_eviction().unwrap();
         let elements = 2 * PRESET.slots as usize * PRESET.slots as usize;
         for (i, expected) in expected.matrices().iter().enumerate() {
@@ -90,7 +107,9 @@ impl<F: Field> Both<F> {
             assert!(matrix == **expected, "matrix {i} of eviction {}", self.knows.evictions());
         }
         self.knows.evicted(expected);
-        self.ask(Ask::Evict(evictions));
+        Server::evict_all(&mut self.servers, evictions, &mut self.coins).unwrap();
+        let (at, turn) = (self.knows.at(), self.knows.next_attempt());
+        self.asks.go_to(at, turn);
     }
 }
 
@@ -101,7 +120,7 @@ fn slots_say_what_a_client_would_know<F: Field>() {
     for n in 0..600 {
         // Some blocks come again before the next eviction, and some are never accessed.
         both.access(if n % 2 == 0 { n % 6 } else { choices.random_range(0..BLOCKS - 2) });
-        if both.asks.must_evict() {
+        if both.knows.must_evict() {
             both.evict();
         }
     }
@@ -124,7 +143,7 @@ fn what_another_slot_holds_is_not_taken_for_a_block() {
     let position = both.knows.positions().get(0).unwrap();
     let queries = both.asks.queries(Some(position), position.leaf, &mut both.coins);
     assert!(queries.iter().any(|select| matches!(select.query, Share::Drawn(_))));
-    let answers = both.ask(Ask::Select(queries));
+    let answers = both.select(&queries);
     let occupant = |label| Some(Occupant { label, leaf: position.leaf });
     assert!(both.asks.block(occupant(0), &answers).is_ok());
     for other in [occupant(1), None] {
@@ -170,7 +189,7 @@ fn a_block_is_there_once_on_the_path_that_it_is_mapped_to() {
 /// Whatever servers say.
 #[test]
 fn what_no_slot_can_say_is_refused_and_nothing_panics() {
-    let mut tree = Both::<Gf256>::new().asks;
+    let tree = Both::<Gf256>::new().asks;
     let mut coins = StdRng::seed_from_u64(3);
     for n in 0..300 {
         let mut answers = said(&tree, &[]);
@@ -180,7 +199,7 @@ fn what_no_slot_can_say_is_refused_and_nothing_panics() {
             share[places].fill_with(|| coins.random());
         }
         let _ = tree.find(7, (n % 3 == 0).then_some(Leaf(2)), Leaf(2), &answers);
-        let refused = tree.evict([&answers, &answers], &mut coins).map(drop);
+        let refused = tree.next_eviction([&answers, &answers]).map(drop);
         if n % 2 == 1 {
             assert_eq!(refused, Err(ClientError::Metadata));
         }

@@ -1,4 +1,5 @@
-//! Which trees there are: of the blocks, of where they are, of where that is, and so on, until the client can keep the rest.
+//! The shapes of the trees: of the data, of its map, of the map of that, and so on, until the
+//! client can keep the rest.
 
 use super::map_block::{MapFormat, number_bytes};
 use super::metadata::MetadataFormat;
