@@ -305,11 +305,6 @@ impl<F: Field> Client<F> {
         self.turns = turn;
     }
 
-    /// How far the servers are, as this client has it.
-    pub(crate) fn at(&self) -> Point {
-        Point { evictions: self.evictions, written: self.written }
-    }
-
     /// Goes on from there. The positions are those of that point.
     pub(crate) fn go_to(&mut self, at: Point) {
         (self.evictions, self.written) = (at.evictions, at.written);

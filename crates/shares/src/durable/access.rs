@@ -1,247 +1,274 @@
-//! One access: a block is selected, checked, sealed anew and written to the root, whatever it is for.
+//! One access: in each of the trees a block is found, selected, checked, sealed anew and written to
+//! the root, whatever it is for.
 
+use chacha20::ChaCha20Rng;
 use oblivio_core::scheme::Op;
-use oblivio_core::seal::{BlockName, BlockSealer};
-use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
+use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreError, StoreErrorKind};
 use zeroize::Zeroizing;
 
-use super::coins::{EraCoins, query_bytes, query_turn, salted, write_turn};
-use super::invalid;
-use super::known::{Known, NOTHING, Step};
-use super::params::S3OramParams;
-use super::parts::Parts;
-use super::servers::{self, ask, ask_some};
-use super::standing::{self, Standing, Told, is_old};
+use super::array::ShareArray;
+use super::coins::{query_bytes, query_turn, salted, write_turn};
+use super::in_tree::InTree;
+use super::known::{Positions, Step};
+use super::servers::{self, ask_some};
 use super::suspicion::Suspicion;
-use super::trust::Trust;
-use crate::answers::{NoBlock, Recovered, correctable};
-use crate::client::ClientError;
-use crate::message::{Point, Request};
-use crate::servers::{AnyServers, ShareServers};
+use super::{impossible, invalid};
+use crate::answers::{Answers, NoBlock, Recovered, correctable};
+use crate::client::{ClientError, Occupant, Position};
+use crate::field::Gf256;
+use crate::map_trees::map_block::Mapped;
+use crate::message::{Point, Request, Select};
+use crate::servers::ShareServers;
 
-/// An S³ORAM of a volume.
-pub(super) struct ShareArray {
-    pub(super) params: S3OramParams,
-    pub(super) store: AnyServers,
-    pub(super) sealer: BlockSealer,
-    pub(super) known: Known,
-    /// The coins for matrices.
-    pub(super) coins: EraCoins,
-    /// Accesses of the state that the client could go back to.
-    pub(super) kept: u64,
-    /// How many accesses the servers may have seen, as far as the directory knows.
-    pub(super) seen_max: u64,
-    /// The point to which servers were through when they were asked first.
-    pub(super) done: Option<Point>,
-    /// Which servers take part.
-    pub(super) parts: Parts,
-    /// Servers have made links to each other since the array was opened.
-    pub(super) has_met: bool,
-    /// Which servers have answered wrong.
-    pub(super) trust: Trust,
-    /// An access was begun and has not ended well.
-    pub(super) broken: bool,
+/// Numbers of writes are below, or a block of the map could not say them.
+const WRITES_MAX: u64 = 1 << 48;
+
+/// What an access is for in one of the trees.
+struct Visit {
+    tree: usize,
+    at: Point,
+    /// `None` for no block.
+    address: Option<u64>,
+    /// What slots say in place of the address, if they say which block they hold.
+    label: Option<usize>,
+    /// What the tree before, or the client, knows of the block; `None` if the block is nowhere.
+    mapped: Option<Mapped>,
+    /// The path that is shown.
+    shown: Leaf,
 }
 
+impl Visit {
+    /// The block that has to be in the slot.
+    fn occupant(&self) -> Option<Occupant> {
+        Some(Occupant { label: self.label?, leaf: self.mapped?.leaf })
+    }
+}
+
+/// What each server is asked for the slot of a block.
+type Queries = Vec<Select<u8>>;
+
 impl ShareArray {
-    /// The servers.
-    pub(super) fn servers(&mut self) -> &mut dyn ShareServers {
-        &mut *self.store
-    }
-
-    /// What each server is told to be.
-    fn setups(&mut self) -> Result<Vec<Request>, Error> {
-        let params = self.params.clone();
-        let servers = self.servers();
-        let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();
-        let numbers = params.parties.numbers();
-        let setups = numbers.flat_map(|number| params.setup(number, keys.clone()));
-        Ok(setups.map(Request::Setup).collect())
-    }
-
-    /// How far all servers are. Those that are something are told what they should be: it changes nothing, and one that has another number there, or other
-    /// companions, another tree or field, refuses.
-    pub(super) fn tell(&mut self) -> Result<Vec<Told>, Error> {
-        let (setups, parties) = (self.setups()?, self.params.parties);
-        standing::tell(self.servers(), parties, setups)
-    }
-
-    /// Refuses servers that are named in another order than that in which the array was made.
-    pub(super) fn check_order(&mut self) -> Result<(), Error> {
-        self.tell().map(drop)
-    }
-
-    /// Makes each server one of this array. They have nothing yet.
-    pub(super) fn set_up(&mut self) -> Result<(), Error> {
-        let requests = self.setups()?;
-        let servers = self.servers();
-        let said = ask(servers, requests);
-        let advice = "A new volume needs all of its servers, with nothing on them";
-        servers::all(servers, said.into_iter().map(servers::done), advice)?;
-        let met = vec![Request::Meet; servers.count()];
-        let met = ask(servers, met);
-        let lacking = "Servers deal to each other: each needs all others in its list of peers, at an address where it reaches them";
-        servers::all(servers, met.into_iter().map(servers::done), lacking)?;
-        let told = servers::epochs(servers);
-        let epochs = servers::all(servers, told, advice)?;
-        if epochs.iter().any(|epoch| epoch.at != Point::default()) {
-            return Err(Error::new(
-                ErrorKind::StoreMismatch,
-                "the share servers hold blocks of another volume: give the new one other folders",
-            ));
-        }
-        self.done = Some(Point::default());
-        Ok(())
-    }
-
-    /// Asks the servers once how far they are. Accesses with which enough of them are through are not made again.
-    pub(super) fn look(&mut self) -> Result<Point, Error> {
-        if let Some(done) = self.done {
-            return Ok(done);
-        }
-        let (parties, tree) = (self.params.parties, self.params.tree);
-        let (kept, seen_max) =
-            (self.known.point_after(self.kept), self.known.point_after(self.seen_max));
-        let told = self.tell()?;
-        let servers = self.servers();
-        servers::check_not_fenced(servers, &told)?;
-        if is_old(servers, parties, tree, &told, seen_max)? {
-            return Err(Error::new(
-                ErrorKind::StateRolledBack,
-                "the share servers are further than the client's directory knows: it is not the latest. Use the latest directory",
-            ));
-        }
-        let Standing { done, parts } = Standing::of(parties, tree, told, kept);
-        parts.check_enough(servers, parties)?;
-        (self.done, self.parts) = (Some(done), parts);
-        Ok(done)
-    }
-
-    /// One access, for a block or for none, with the eviction that comes after it.
+    /// One access, for a block or for none, with the evictions that come after it.
     pub(super) fn access(&mut self, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
-        self.known.check(step)?;
-        let (at, done) = (self.known.client.at(), self.look()?);
-        let is_written = step.address.is_some() && !matches!(op, Op::Read(_));
-        if at < done {
-            // The log tells of it, and enough servers have it.
-            self.known.write(step, is_written);
-        } else {
-            self.access_on_servers(at, step, op)?;
-            self.known.write(step, is_written);
+        let number = self.known.accesses();
+        let done = self.look()?;
+        // The data are written last. But a server whose disk said too early that all is durable can
+        // lack the write of another tree alone.
+        let at = self.known.at();
+        if let Some(lacking) = done.iter().position(|done| at >= *done) {
+            self.access_on_servers(lacking, step, op)?;
         }
-        if self.known.client.must_evict() {
-            if at.evictions < done.evictions {
-                self.known.evict()?;
-            } else {
-                self.evict_on_servers()?;
+        let is_written = step.address.is_some() && !matches!(op, Op::Read(_));
+        self.known.write(step, is_written);
+        if let Some(full) = self.known.full_after(number) {
+            for (tree, done) in done.iter().enumerate() {
+                if full.evictions >= done.evictions {
+                    self.evict_on_servers(tree, full)?;
+                }
             }
+            self.known.evict()?;
         }
         Ok(())
     }
 
-    /// What servers do of it.
-    fn access_on_servers(&mut self, at: Point, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
+    /// What servers do of it, in the trees from the last of the map to this one: those before it
+    /// have it, and may be evicted since. A tree is evicted after those before it, so none of these
+    /// is.
+    fn access_on_servers(
+        &mut self,
+        lacking: usize,
+        step: &Step,
+        op: &mut Op<'_>,
+    ) -> Result<(), Error> {
+        let number = self.known.accesses();
+        if number >= WRITES_MAX {
+            return Err(impossible("a volume has 2^48 accesses at most: copy it to a new one"));
+        }
+        let at = self.known.at();
         self.catch_up(at)?;
-        let sealed = self.select(at, step)?;
-        let mut block = self.checked(step, &sealed)?;
-        if step.address.is_some() {
-            op.apply(&mut block);
-        }
-        let name =
-            BlockName { address: step.address.unwrap_or(NOTHING), number: self.known.accesses() };
-        let sealed = self.sealer.seal(name, &block);
-        // What is done again has the same shares: of two times, some servers may have got the one and some the other.
-        let mut coins = salted(&self.sealer, &[&step.salt, &sealed]);
-        self.known.client.go_to_turn(write_turn(self.known.accesses()));
-        let writes = self.known.client.writes(at.written, &sealed, &mut coins);
-        let is_current = self.parts.current();
-        let requests = writes.into_iter().zip(is_current).map(|(write, is_current)| {
-            is_current.then_some(Request::Write { at, block: write.block })
-        });
-        let said = ask_some(self.servers(), requests.collect());
-        for (server, said) in said.into_iter().enumerate() {
-            if let Some(Err(error)) = said.map(servers::done) {
-                self.fail(server, error)?;
-            }
-        }
-        self.check_enough()
-    }
-
-    /// A server has not done what it was asked: it takes no part for now.
-    pub(super) fn fail(&mut self, server: usize, error: StoreError) -> Result<(), Error> {
-        let servers = &mut *self.store;
-        self.parts.fail(servers, server, error)
-    }
-
-    /// Refuses to go on with fewer servers than an access needs.
-    pub(super) fn check_enough(&mut self) -> Result<(), Error> {
-        let parties = self.params.parties;
-        let servers = &mut *self.store;
-        self.parts.check_enough(servers, parties)
-    }
-
-    /// What is in the slot of a block, or zeros for what has none.
-    fn select(&mut self, at: Point, step: &Step) -> Result<Vec<u8>, Error> {
-        let slot_bytes = self.params.slot_bytes();
-        let Self { known, sealer, .. } = self;
-        let (number, address) = (known.accesses(), step.address.map(|address| address as usize));
-        let position = address.and_then(|address| known.client.positions().get(address));
-        let query = query_bytes(position, step.from);
-        let mut coins = salted(sealer, &[&step.salt, &number.to_le_bytes(), &query]);
-        known.client.go_to_turn(query_turn(number));
-        let queries = known.client.queries_at(position, step.from, &mut coins);
-        let is_current = self.parts.current();
-        let requests = queries
-            .into_iter()
-            .zip(is_current)
-            .map(|(select, is_current)| is_current.then_some(Request::Select { at, select }));
-        let said = ask_some(self.servers(), requests.collect());
-        let (mut numbers, mut answers) = (Vec::new(), Vec::new());
-        for ((server, number), said) in (1..).enumerate().zip(said) {
-            match said.map(|said| servers::share(said, slot_bytes)) {
-                Some(Ok(share)) => {
-                    numbers.push(number);
-                    answers.push(share);
+        let addresses = step.address.map(|address| self.known.addresses(address));
+        let mut mapped = step.address.and_then(|address| self.known.mapped(address));
+        for (tree, draw) in step.draws.iter().enumerate().skip(lacking).rev() {
+            let [address, entry] = match &addresses {
+                Some(addresses) => addresses[tree].map(Some),
+                None => [None; 2],
+            };
+            let shown = mapped.map_or(draw.shown, |mapped| mapped.leaf);
+            let label = self.label(tree, address);
+            let visit = Visit { tree, at, address, label, mapped, shown };
+            let (mut block, queries) = self.fetch(&visit, step)?;
+            mapped = match (&self.known.positions, tree.checked_sub(1), entry) {
+                (Positions::InTrees(map), Some(below), Some(entry)) => {
+                    let new = Mapped { leaf: step.draws[below].to, write: number };
+                    let format = map.levels.level(below).map;
+                    let before = format.replace::<Gf256>(&mut block, entry as usize, new);
+                    before.map_err(|_| self.corrupt(tree, SAYS_NO_LEAF))?
                 }
-                Some(Err(error)) => self.fail(server, error)?,
+                _ => None,
+            };
+            if let (0, Some(address)) = (tree, step.address) {
+                if !self.known.is_live(address) {
+                    block.fill(0);
+                }
+                op.apply(&mut block);
+            }
+            self.write(&visit, step, &block, &queries)?;
+        }
+        Ok(())
+    }
+
+    /// What slots say in place of an address; `None` if they say nothing, or there is no address. It
+    /// takes time, and so is computed for no block as well.
+    fn label(&self, tree: usize, address: Option<u64>) -> Option<usize> {
+        if let Positions::OnClient(_) = self.known.positions {
+            return None;
+        }
+        let label = self.labels.of(tree, address.unwrap_or_default()) as usize;
+        address.map(|_| label)
+    }
+
+    /// Shares that the servers which take part answer, of so many bytes.
+    fn answers(
+        &mut self,
+        tree: usize,
+        requests: impl Iterator<Item = Request>,
+        bytes: usize,
+    ) -> Result<Answers<u8>, Error> {
+        let requests = self.to_current(tree, requests);
+        let said = ask_some(&mut self.servers(tree), requests);
+        let mut answers = Answers { numbers: Vec::new(), shares: Vec::new() };
+        for ((server, number), said) in (1..).enumerate().zip(said) {
+            match said.map(|said| servers::share(said, bytes)) {
+                Some(Ok(share)) => {
+                    answers.numbers.push(number);
+                    answers.shares.push(share);
+                }
+                Some(Err(error)) => self.fail(tree, server, error)?,
                 None => (),
             }
         }
-        self.check_enough()?;
-        match self.known.client.recover(&numbers, &answers) {
+        self.check_enough(tree)?;
+        Ok(answers)
+    }
+
+    /// Those of requests to all servers that go to servers which take part.
+    fn to_current(
+        &self,
+        tree: usize,
+        requests: impl Iterator<Item = Request>,
+    ) -> Vec<Option<Request>> {
+        let is_current = self.parts[tree].current();
+        requests.zip(is_current).map(|(request, is_asked)| is_asked.then_some(request)).collect()
+    }
+
+    /// A server has not done what it was asked: it takes no part for now.
+    pub(super) fn fail(
+        &mut self,
+        tree: usize,
+        server: usize,
+        error: StoreError,
+    ) -> Result<(), Error> {
+        self.parts[tree].fail(&*self.store, server, error)
+    }
+
+    /// Refuses to go on with fewer servers than an access needs.
+    pub(super) fn check_enough(&self, tree: usize) -> Result<(), Error> {
+        self.parts[tree].check_enough(&*self.store, self.params.parties)
+    }
+
+    /// The block, or zeros for what has none, and what was asked for it.
+    fn fetch(
+        &mut self,
+        visit: &Visit,
+        step: &Step,
+    ) -> Result<(Zeroizing<Vec<u8>>, Queries), Error> {
+        let Visit { tree, at, shown, .. } = *visit;
+        let position = self.position(visit)?;
+        let number = self.known.accesses();
+        let secret = query_bytes(position, shown);
+        let mut coins = match &self.known.positions {
+            Positions::OnClient(_) => {
+                salted(&self.sealer, &[&step.salt, &number.to_le_bytes(), &secret])
+            }
+            Positions::InTrees(_) => self.coins_of(step, tree, &secret),
+        };
+        let client = self.known.client(tree);
+        client.go_to(at);
+        client.go_to_turn(query_turn(number));
+        let queries = client.queries_at(position, shown, &mut coins);
+        let requests = queries.iter().cloned().map(|select| Request::Select { at, select });
+        let slot_bytes = self.trees[tree].slot_bytes;
+        let answers = self.answers(tree, requests, slot_bytes)?;
+        let slot = self.recovered(visit, &answers)?;
+        let sealed = match &self.known.positions {
+            Positions::OnClient(_) => &slot[..],
+            Positions::InTrees(map) => map.trees[tree]
+                .sealed(visit.occupant(), &slot)
+                .map_err(|error| self.wrong(visit, &error.to_string()))?,
+        };
+        Ok((self.checked(visit, sealed)?, queries))
+    }
+
+    /// The slot of the block: the client knows it, or slots of the path say it.
+    fn position(&mut self, visit: &Visit) -> Result<Option<Position>, Error> {
+        let Visit { tree, at, address, label, mapped, shown } = *visit;
+        if let Positions::OnClient(map) = &self.known.positions {
+            return Ok(address.and_then(|address| map.client.positions().get(address as usize)));
+        }
+        // All are asked, and not only as many as are enough: so a share that is wrong is noticed,
+        // whatever the access is for.
+        let request = Request::Metadata { at, leaf: shown };
+        let requests = std::iter::repeat_n(request, self.params.parties.servers());
+        let bytes = self.trees[tree].path_metadata_bytes();
+        let said = self.answers(tree, requests, bytes)?;
+        let Positions::InTrees(map) = &self.known.positions else { return Ok(None) };
+        let of_tree = &map.trees[tree];
+        let found = match label {
+            Some(label) => of_tree.find(label, mapped.map(|mapped| mapped.leaf), shown, &said),
+            None => of_tree.occupants(shown, &said).map(|_| None),
+        };
+        found.map_err(|error| self.wrong(visit, &error.to_string()))
+    }
+
+    /// What the answers of servers give.
+    fn recovered(
+        &mut self,
+        visit: &Visit,
+        answers: &Answers<u8>,
+    ) -> Result<Zeroizing<Vec<u8>>, Error> {
+        match self.known.client(visit.tree).recover(&answers.numbers, &answers.shares) {
             Ok(Recovered { block, liars }) => {
                 self.found_wrong(&liars)?;
-                Ok(block)
+                Ok(Zeroizing::new(block))
             }
             Err(ClientError::Answers(NoBlock::Contradict)) => {
                 let what = "answers of share servers contradict each other, and there are too few \
                             to tell which are wrong";
-                let path = self.params.tree.path(step.from).collect();
+                let path = self.path(visit);
                 let do_shares_fit = false;
-                Err(self.suspicious(what, path, do_shares_fit))
+                Err(self.suspicious(visit.tree, what, path, do_shares_fit))
             }
             Err(error) => Err(invalid(&error.to_string())),
         }
     }
 
-    /// The block, if what was recovered is what has to be there. What is done does not depend on whether that is a block.
-    fn checked(&self, step: &Step, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let name = self.known.name(step.address);
+    /// The block, if what was recovered is what has to be there. What is done does not depend on
+    /// whether that is a block.
+    fn checked(&self, visit: &Visit, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let Visit { tree, address, mapped, .. } = *visit;
         let opened = self.sealer.open(sealed);
         let is_zeros = sealed.iter().fold(0, |all, byte| all | byte) == 0;
-        let mut block = Zeroizing::new(vec![0; self.params.block_bytes as usize]);
-        let fits = match (&opened, name) {
-            (Some(opened), Some(name)) => opened.name() == name,
+        let mut block = Zeroizing::new(vec![0; self.trees[tree].data_bytes()]);
+        let fits = match (&opened, address.zip(mapped)) {
+            (Some(opened), Some((address, mapped))) => {
+                opened.name() == self.known.name(tree, Some(address), mapped.write)
+            }
             (None, None) => is_zeros,
             _ => false,
         };
         if !fits {
             let what = "what share servers have answered is not what was written";
-            let parties = self.params.parties;
-            // With t answers more than needed, lies of t servers would not have fitted.
-            let do_shares_fit = self.parts.count() >= parties.for_product() + parties.colluding();
-            let path = self.params.tree.path(step.from).collect();
-            return Err(self.suspicious(what, path, do_shares_fit));
+            return Err(self.wrong(visit, what));
         }
         if let Some(opened) = &opened {
             block.copy_from_slice(opened.bytes());
@@ -249,24 +276,130 @@ impl ShareArray {
         Ok(block)
     }
 
-    /// An error about what was found in one of these buckets, which names those that may have
-    /// spoilt it.
+    /// Writes a block to the root of a tree. The slot that was selected is taken.
+    fn write(
+        &mut self,
+        visit: &Visit,
+        step: &Step,
+        block: &[u8],
+        queries: &[Select<u8>],
+    ) -> Result<(), Error> {
+        let Visit { tree, at, address, label, .. } = *visit;
+        let number = self.known.accesses();
+        let sealed = self.sealer.seal(self.known.name(tree, address, number), block);
+        // What is done again has the same shares: of two times, some servers may have got the one
+        // and some the other.
+        let (slot, mut coins) = match &self.known.positions {
+            Positions::OnClient(_) => {
+                let coins = salted(&self.sealer, &[&step.salt, &sealed]);
+                (Zeroizing::new(sealed), coins)
+            }
+            Positions::InTrees(map) => {
+                let occupant = label.map(|label| Occupant { label, leaf: step.draws[tree].to });
+                let slot = map.trees[tree].slot(occupant, &sealed);
+                let coins = self.coins_of(step, tree, &slot);
+                (slot, coins)
+            }
+        };
+        let client = self.known.client(tree);
+        client.go_to(at);
+        client.go_to_turn(write_turn(number));
+        let writes = client.writes(at.written, &slot, &mut coins).into_iter();
+        let requests = writes.map(|write| Request::Write { at, block: write.block });
+        let requests = self.to_current(tree, requests);
+        let said = match &self.known.positions {
+            Positions::OnClient(_) => {
+                let said = ask_some(&mut self.servers(tree), requests).into_iter();
+                said.map(|said| said.map(servers::done)).collect()
+            }
+            Positions::InTrees(_) => self.write_marking(tree, at, queries, requests),
+        };
+        for (server, said) in said.into_iter().enumerate() {
+            if let Some(Err(error)) = said {
+                self.fail(tree, server, error)?;
+            }
+        }
+        self.check_enough(tree)
+    }
+
+    /// Sends writes to servers that mark what was selected. A server that was started again since
+    /// the select does not know the query any more. It gets both again, and the same.
+    fn write_marking(
+        &mut self,
+        tree: usize,
+        at: Point,
+        queries: &[Select<u8>],
+        writes: Vec<Option<Request>>,
+    ) -> Vec<Option<Result<(), StoreError>>> {
+        let mut servers = self.servers(tree);
+        servers.begin_retries();
+        let said = ask_some(&mut servers, writes.clone()).into_iter();
+        let mut said: Vec<_> = said.map(|said| said.map(servers::done)).collect();
+        let is_cut_off = |said: &Option<Result<(), StoreError>>| {
+            let failed = said.as_ref().and_then(|said| said.as_ref().err());
+            failed.is_some_and(|error| error.kind() == StoreErrorKind::Unreachable)
+        };
+        let has_failed = |said: &Option<Result<(), StoreError>>| matches!(said, Some(Err(_)));
+        for failed in 0.. {
+            let again: Vec<_> = said.iter().map(is_cut_off).collect();
+            // All servers are needed: another failure of one is not waited out.
+            let is_final = said.iter().zip(&again).any(|(said, again)| has_failed(said) && !again);
+            let waits = |servers: &mut InTree<'_>| !is_final && servers.wait_for_links(failed);
+            if !again.contains(&true) || failed > 0 && !waits(&mut servers) {
+                break;
+            }
+            let selects = queries.iter().cloned().map(|select| Request::Select { at, select });
+            let selects = selects.zip(&again).map(|(select, again)| again.then_some(select));
+            ask_some(&mut servers, selects.collect());
+            let again = writes.iter().cloned().zip(&again);
+            let again = again.map(|(write, again)| write.filter(|_| *again));
+            let told = ask_some(&mut servers, again.collect()).into_iter();
+            for (said, told) in said.iter_mut().zip(told).filter(|(_, told)| told.is_some()) {
+                *said = told.map(servers::done);
+            }
+        }
+        said
+    }
+
+    /// The coins for one secret of an access to trees. No two accesses have one salt or one number.
+    fn coins_of(&self, step: &Step, tree: usize, shared: &[u8]) -> ChaCha20Rng {
+        let number = self.known.accesses().to_le_bytes();
+        salted(&self.sealer, &[&step.salt, &[tree as u8], &number, shared])
+    }
+
+    fn path(&self, visit: &Visit) -> Vec<BucketId> {
+        self.trees[visit.tree].tree.path(visit.shown).collect()
+    }
+
+    /// An error about what was found on the path of a visit.
+    fn wrong(&self, visit: &Visit, what: &str) -> Error {
+        let parties = self.params.parties;
+        // With t answers more than needed, lies of t servers would not have fitted.
+        let enough = parties.for_product() + parties.colluding();
+        let do_shares_fit = self.parts[visit.tree].count() >= enough;
+        self.suspicious(visit.tree, what, self.path(visit), do_shares_fit)
+    }
+
+    /// An error about what was found in one of these buckets of a tree, which names those that may
+    /// have spoilt it.
     pub(super) fn suspicious(
         &self,
+        tree: usize,
         what: &str,
         buckets: Vec<BucketId>,
         do_shares_fit: bool,
     ) -> Error {
-        let (parties, at) = (self.params.parties, self.known.client.at());
+        let (parties, at) = (self.params.parties, self.known.at());
         let suspicion = Suspicion { parties, at, buckets, do_shares_fit };
-        suspicion.error(&self.corrupt(what), &self.trust)
+        suspicion.error(&self.corrupt(tree, what), &self.trust)
     }
 
-    /// An error about blocks that are not what they have to be.
-    pub(super) fn corrupt(&self, what: &str) -> Error {
+    /// An error about blocks, or what slots say, that are not what they have to be.
+    pub(super) fn corrupt(&self, tree: usize, what: &str) -> Error {
         let (wrong, parties) = (self.trust.wrong_servers(), self.params.parties);
-        // Whoever is missing has not answered.
-        let is_named = correctable(parties, parties.for_product(), self.parts.count()) > 0;
+        // A server that is missing has not answered.
+        let count = self.parts[tree].count();
+        let is_named = correctable(parties, parties.for_product(), count) > 0;
         let who = if is_named { "" } else { " Of so few answers, nobody can tell which." };
         let before = if wrong.is_empty() {
             String::new()
@@ -283,12 +416,9 @@ impl ShareArray {
 
     /// The servers of these numbers have answered wrong: they deal no more.
     pub(super) fn found_wrong(&mut self, numbers: &[u8]) -> Result<(), Error> {
-        let servers = &mut *self.store;
-        self.trust.found_wrong(servers, numbers)
-    }
-
-    pub(super) fn accesses_left(&self) -> u64 {
-        let since = self.known.accesses() - self.kept;
-        self.params.accesses_per_checkpoint().saturating_sub(since)
+        self.trust.found_wrong(&*self.store, numbers)
     }
 }
+
+/// What is wrong with a block of the map that no client has written.
+pub(super) const SAYS_NO_LEAF: &str = "a block of the position map says no leaf";

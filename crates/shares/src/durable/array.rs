@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::section::{check_range, strange};
+use oblivio_core::durable::section::check_range;
 use oblivio_core::durable::{
     AccessPlan, AnyStore, ArrayFacts, Audit, Contents, DurableOram, EncodedPlan, EraStart,
     Headroom, Salvage, Save, Snapshot, Want, WrongServers,
@@ -11,45 +11,49 @@ use oblivio_core::error::check_sound;
 use oblivio_core::front::check_request;
 use oblivio_core::pieces::TreeId;
 use oblivio_core::records::Records;
-use oblivio_core::scheme::{Op, RollbackProbe, WINDOW_ACCESSES_MAX};
+use oblivio_core::scheme::{Op, RollbackProbe};
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::{Error, Leaf, MasterKey};
 use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
-use super::access::ShareArray;
 use super::coins::EraCoins;
-use super::known::{Known, SALT_BYTES, Step};
+use super::known::{Draw, Known, Positions, SALT_BYTES, Step};
+use super::labels::Labels;
 use super::params::S3OramParams;
 use super::parts::Parts;
-use super::servers;
-use super::standing::{self, is_old};
+use super::share_tree::ShareTree;
 use super::state::{plan_of, save};
 use super::trust::Trust;
 use super::walk::buckets_with_slots;
-use super::wants::address_of;
-use super::{impossible, invalid};
+use super::{impossible, invalid, servers, standing};
+use crate::message::Point;
+use crate::servers::AnyServers;
 
-/// To which leaves planned accesses map blocks, in order. Secret; wiped when dropped.
-struct Moves<'k> {
-    known: &'k Known,
-    moves: Zeroizing<Vec<[u64; 2]>>,
-}
-
-impl<'k> Moves<'k> {
-    fn new(known: &'k Known) -> Self {
-        Self { known, moves: Zeroizing::new(Vec::with_capacity(WINDOW_ACCESSES_MAX)) }
-    }
-
-    fn add(&mut self, step: &Step) {
-        self.moves.extend(step.address.map(|address| [address, step.to.0]));
-    }
-
-    /// To which a block is mapped after them; none if it is nowhere.
-    fn leaf(&self, address: u64) -> Option<Leaf> {
-        let last = self.moves.iter().rev().find(|[moved, _]| *moved == address);
-        last.map(|[_, leaf]| Leaf(*leaf)).or_else(|| self.known.leaf(address))
-    }
+/// An S³ORAM of a volume.
+pub(super) struct ShareArray {
+    pub(super) params: S3OramParams,
+    /// What servers keep their shares in, the data first.
+    pub(super) trees: Vec<ShareTree>,
+    pub(super) store: AnyServers,
+    pub(super) sealer: BlockSealer,
+    pub(super) labels: Labels,
+    pub(super) known: Known,
+    /// The coins for matrices.
+    pub(super) coins: EraCoins,
+    /// Accesses of the state that the client could go back to.
+    pub(super) kept: u64,
+    /// How many accesses the servers may have seen, as far as the directory knows.
+    pub(super) seen_max: u64,
+    /// For each tree, the point to which servers were through when they were asked first.
+    pub(super) done: Option<Vec<Point>>,
+    /// For each tree, which servers take part.
+    pub(super) parts: Vec<Parts>,
+    /// Servers have made links to each other since the array was opened.
+    pub(super) has_met: bool,
+    /// Which servers have answered wrong.
+    pub(super) trust: Trust,
+    /// An access was begun and has not ended well.
+    broken: bool,
 }
 
 impl ShareArray {
@@ -61,12 +65,16 @@ impl ShareArray {
         known: Known,
     ) -> Result<Self, Error> {
         if !trees.is_empty() {
-            return Err(impossible("the scheme has no trees"));
+            return Err(impossible("the scheme has no trees of buckets"));
         }
         let count = params.parties.servers();
         let store = servers::of(store, count)?;
         let (sealer, accesses) = (BlockSealer::new(key), known.accesses());
+        let trees = params.trees();
         Ok(Self {
+            labels: Labels::new(&sealer, params.levels()),
+            parts: trees.iter().map(|_| Parts::all(count)).collect(),
+            trees,
             params,
             store,
             sealer,
@@ -75,16 +83,25 @@ impl ShareArray {
             kept: accesses,
             seen_max: accesses,
             done: None,
-            parts: Parts::all(count),
             has_met: false,
             trust: Trust::new(count),
             broken: false,
         })
     }
 
-    fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
-        // There are a power of two of them.
-        Leaf(coins.next_u64() & (self.params.tree.leaves() - 1))
+    fn accesses_left(&self) -> u64 {
+        let since = self.known.accesses() - self.kept;
+        self.params.accesses_per_checkpoint().saturating_sub(since)
+    }
+
+    /// The address of the block that is wanted; `None` if the access is for nothing. Secret.
+    fn address_of(&self, want: Want) -> Result<Option<u64>, Error> {
+        match want {
+            Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
+            Want::Nothing => Ok(None),
+            Want::Block(_) | Want::Position(_) => Err(invalid("the address is past the end")),
+            Want::Range { .. } | Want::NoRange { .. } => Err(invalid("this scheme has no ranges")),
+        }
     }
 }
 
@@ -105,19 +122,27 @@ impl DurableOram for ShareArray {
         planned: &[&AccessPlan],
         coins: &mut dyn CryptoRng,
     ) -> Result<AccessPlan, Error> {
-        let mut moves = Moves::new(&self.known);
+        let mut moves = self.known.moves();
         for plan in planned {
             plan.steps()?.iter().for_each(|step| moves.add(step));
         }
+        let planned: usize = planned.iter().map(|plan| plan.accesses()).sum();
+        let first = self.known.accesses() + planned as u64;
         let mut steps = Vec::with_capacity(wanted.len());
-        for want in wanted {
-            let address = address_of(*want, self.params.blocks)?;
-            // Both are drawn, whatever is shown.
-            let [drawn, to] = [(); 2].map(|()| self.draw_leaf(coins));
+        for (number, want) in (first..).zip(wanted) {
+            let address = self.address_of(*want)?;
+            // Both are drawn, whatever is shown. There are a power of two leaves.
+            let draws = self.trees.iter().map(|it| {
+                let [shown, to] = [(); 2].map(|()| Leaf(coins.next_u64() & (it.tree.leaves() - 1)));
+                Draw { shown, to }
+            });
+            let mut draws: Vec<_> = draws.collect();
             let leaf = address.and_then(|address| moves.leaf(address));
+            draws[0].shown = leaf.unwrap_or(draws[0].shown);
             let mut salt = [0; SALT_BYTES];
             coins.fill_bytes(&mut salt);
-            let step = Step { address, from: leaf.unwrap_or(drawn), to, salt };
+            let number = self.params.is_in_trees().then_some(number);
+            let step = Step { number, address, draws, salt };
             moves.add(&step);
             steps.push(step);
         }
@@ -138,16 +163,12 @@ impl DurableOram for ShareArray {
         if steps.len() != ops.len() || steps.len() as u64 > self.accesses_left() {
             return Err(invalid("there are more or fewer accesses than operations, or than room"));
         }
-        let mut moves = Moves::new(&self.known);
         for (step, op) in steps.iter().zip(&*ops) {
             if let Some(address) = step.address {
                 check_request(address, op, self.params.blocks, self.params.block_bytes as usize)?;
-                if moves.leaf(address).is_some_and(|leaf| leaf != step.from) {
-                    return Err(strange());
-                }
             }
-            moves.add(step);
         }
+        self.known.check(steps)?;
         self.coins.mix_in(&self.sealer, plan.encoded().section())?;
         self.broken = true;
         for (step, op) in steps.iter().zip(ops) {
@@ -188,6 +209,9 @@ impl DurableOram for ShareArray {
         contents: &mut dyn Contents,
         coins: &mut dyn CryptoRng,
     ) -> Result<bool, Error> {
+        if let Positions::InTrees(_) = self.known.positions {
+            return Ok(false);
+        }
         self.broken = true;
         self.load_all(contents, coins)?;
         self.broken = false;
@@ -215,27 +239,15 @@ impl Snapshot for ShareArray {
 
     fn probe_rollback(&mut self, accesses: u64, _: u64) -> Result<RollbackProbe, Error> {
         check_sound(self.broken)?;
-        let known = self.known.accesses() + accesses;
-        let (parties, tree) = (self.params.parties, self.params.tree);
-        let servers = self.servers();
-        // No more than that: whoever only looks may ask nothing else.
-        let told = servers::epochs(servers);
-        servers::check_not_fenced(servers, &told)?;
-        if told.iter().filter(|told| told.is_ok()).count() <= parties.colluding() {
-            let advice = "Most servers have to say how far they are";
-            return Err(servers::failure(servers, servers::parted(told).1, advice));
-        }
-        self.seen_max = self.seen_max.max(known);
-        let seen_max = self.known.point_after(known);
-        let servers = self.servers();
-        let is_old = is_old(servers, parties, tree, &told, seen_max)?;
-        Ok(if is_old { RollbackProbe::Seen } else { RollbackProbe::NotYet })
+        self.is_behind_servers(self.known.accesses() + accesses)
     }
 }
 
 impl Audit for ShareArray {
     fn buckets_written(&self) -> u64 {
-        buckets_with_slots(self.params.tree, self.known.client.at()).count() as u64
+        let at = self.known.at();
+        let written = self.trees.iter().map(|it| buckets_with_slots(it.tree, at).count());
+        written.sum::<usize>() as u64
     }
 
     fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
@@ -260,8 +272,10 @@ impl Audit for ShareArray {
 
     fn check_not_set_back(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
-        let (kept, tree) = (self.known.point_after(self.kept), self.params.tree);
-        let parties = self.params.parties;
-        standing::check_not_set_back(self.servers(), parties, tree, kept)
+        let (kept, parties) = (self.known.point_after(self.kept), self.params.parties);
+        (0..self.trees.len()).try_for_each(|tree| {
+            let shape = self.trees[tree].tree;
+            standing::check_not_set_back(&mut self.servers(tree), parties, shape, kept)
+        })
     }
 }

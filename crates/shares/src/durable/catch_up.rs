@@ -5,7 +5,7 @@
 
 use oblivio_core::{BucketId, Error};
 
-use super::access::ShareArray;
+use super::array::ShareArray;
 use super::fetch::{Fetched, fetch};
 use super::parts::Part;
 use super::servers::{self, ask_some};
@@ -22,7 +22,12 @@ struct Laggard {
 
 impl ShareArray {
     /// Servers that were missing or lag, and are back, get what they lack. From then on they take part.
+    ///
+    /// With the position map in trees, all servers have made each access: none lacks anything.
     pub(super) fn catch_up(&mut self, at: Point) -> Result<(), Error> {
+        if self.params.is_in_trees() {
+            return Ok(());
+        }
         let mut laggards = self.find_laggards(at)?;
         let slots_at_once = Slots::at_once(self.params.slot_bytes());
         while let Some(first) = laggards.iter().map(|laggard| laggard.written).min()
@@ -31,7 +36,7 @@ impl ShareArray {
             let count = slots_at_once.min(at.written - first);
             let slots = Slots { bucket: BucketId::ROOT, first, count };
             let fetched = self.fetch_from_current(at, slots)?;
-            if self.parts.count() < self.params.parties.for_product() {
+            if self.parts[0].count() < self.params.parties.for_product() {
                 return Ok(());
             }
             for place in 0..count {
@@ -43,25 +48,25 @@ impl ShareArray {
                 )?;
             }
         }
-        laggards.iter().for_each(|laggard| self.parts.set(laggard.server, Part::Current));
+        laggards.iter().for_each(|laggard| self.parts[0].set(laggard.server, Part::Current));
         Ok(())
     }
 
     /// Those that say that they are back, and lack something.
     fn find_laggards(&mut self, at: Point) -> Result<Vec<Laggard>, Error> {
-        let is_asked = self.parts.may_be_back();
+        let is_asked = self.parts[0].may_be_back();
         let mut laggards = Vec::new();
         if !is_asked.contains(&true) {
             return Ok(laggards);
         }
         let tree = self.params.tree;
         let requests = is_asked.iter().map(|is_asked| is_asked.then_some(Request::Epoch));
-        let said = ask_some(self.servers(), requests.collect());
+        let said = ask_some(&mut self.servers(0), requests.collect());
         for (server, said) in said.into_iter().enumerate() {
             let epoch = match said.map(servers::epoch) {
                 None => continue,
                 Some(Err(error)) => {
-                    self.fail(server, error)?;
+                    self.fail(0, server, error)?;
                     continue;
                 }
                 Some(Ok(epoch)) => epoch,
@@ -71,16 +76,16 @@ impl ShareArray {
                 let HostEpoch { at: Point { written, .. }, .. } = epoch;
                 laggards.push(Laggard { server, written });
             }
-            self.parts.set(server, part);
+            self.parts[0].set(server, part);
         }
         Ok(laggards)
     }
 
     fn fetch_from_current(&mut self, at: Point, slots: Slots) -> Result<Fetched, Error> {
-        let (is_asked, slot_bytes) = (self.parts.current(), self.params.slot_bytes());
-        let mut fetched = fetch(self.servers(), &is_asked, at, slots, slot_bytes);
+        let (is_asked, slot_bytes) = (self.parts[0].current(), self.params.slot_bytes());
+        let mut fetched = fetch(&mut self.servers(0), &is_asked, at, slots, slot_bytes);
         for (server, error) in fetched.failed.drain(..) {
-            self.fail(server, error)?;
+            self.fail(0, server, error)?;
         }
         Ok(fetched)
     }
@@ -95,13 +100,15 @@ impl ShareArray {
     ) -> Result<(), Error> {
         let parties = self.params.parties;
         let Ok(decoded) = fetched.decoded(parties, place) else {
-            return Err(self.corrupt("shares of a block that a server lacks contradict each other"));
+            return Err(
+                self.corrupt(0, "shares of a block that a server lacks contradict each other")
+            );
         };
         self.found_wrong(&decoded.liars)?;
         let number = self.params.accesses_at(at);
         let opened = self.sealer.open(&decoded.block);
         if opened.is_none_or(|opened| opened.name().number != number) {
-            return Err(self.corrupt("a block that a server lacks is not what was written"));
+            return Err(self.corrupt(0, "a block that a server lacks is not what was written"));
         }
         let request = |(server, number)| {
             laggards.iter().find(|it| it.server == server && it.written == at.written)?;
@@ -109,7 +116,7 @@ impl ShareArray {
             Some(Request::Write { at, block: Share::Computed(share) })
         };
         let requests = (0..).zip(parties.numbers()).map(request).collect();
-        let said = ask_some(self.servers(), requests);
+        let said = ask_some(&mut self.servers(0), requests);
         for (server, said) in said.into_iter().enumerate() {
             match said.map(servers::done) {
                 Some(Ok(())) => {
@@ -117,7 +124,7 @@ impl ShareArray {
                     laggard.into_iter().for_each(|laggard| laggard.written += 1);
                 }
                 Some(Err(error)) => {
-                    self.fail(server, error)?;
+                    self.fail(0, server, error)?;
                     laggards.retain(|laggard| laggard.server != server);
                 }
                 None => (),

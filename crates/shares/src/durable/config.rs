@@ -8,9 +8,8 @@ use oblivio_core::{Error, MasterKey};
 use rand_core::CryptoRng;
 
 use super::NAME;
-use super::access::ShareArray;
+use super::array::ShareArray;
 use super::known::Known;
-use super::mapped::{self, MappedArray};
 use super::params::{Map, S3OramParams};
 use super::share_tree::ShareTree;
 use super::state::{ShareRestore, size};
@@ -87,10 +86,7 @@ impl DurableConfig for S3OramParams {
     }
 
     fn state_size(&self) -> Result<StateSize, Error> {
-        Ok(match self.levels() {
-            Some(levels) => mapped::size(self, levels),
-            None => size(self),
-        })
+        Ok(size(self))
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -134,13 +130,6 @@ impl DurableConfig for S3OramParams {
         store: AnyStore,
         coins: &mut dyn CryptoRng,
     ) -> Result<Box<dyn Durable>, Error> {
-        if let Some(levels) = self.levels() {
-            let known = mapped::Known::new(levels);
-            let mut array = MappedArray::new(self.clone(), levels, &key, trees, store, known)?;
-            array.coins.draw(&array.sealer, coins);
-            array.set_up()?;
-            return Ok(Box::new(array));
-        }
         let known = Known::new(self)?;
         let mut array = ShareArray::new(self.clone(), &key, trees, store, known)?;
         array.coins.draw(&array.sealer, coins);
@@ -149,10 +138,7 @@ impl DurableConfig for S3OramParams {
     }
 
     fn restore(&self) -> Result<Box<dyn Restore>, Error> {
-        Ok(match self.levels() {
-            Some(levels) => Box::new(mapped::MappedRestore::new(self.clone(), levels.clone())),
-            None => Box::new(ShareRestore::new(self.clone())?),
-        })
+        Ok(Box::new(ShareRestore::new(self.clone())?))
     }
 }
 

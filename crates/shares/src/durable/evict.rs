@@ -5,95 +5,26 @@
 //!
 //! So all servers are needed, whatever the accesses before could do without. One that is missing is waited for as long as it is tried to reach it.
 
-use oblivio_core::{Error, StoreError, StoreErrorKind};
+use oblivio_core::{Error, Leaf, StoreError, StoreErrorKind};
 
-use super::access::ShareArray;
+use super::array::ShareArray;
+use super::client_map::ClientMap;
 use super::coins::eviction_turn;
-use super::in_tree::InTree;
-use super::known::overflow;
+use super::impossible;
+use super::known::{Known, Positions, overflow};
 use super::parts::{Part, Parts};
-use super::servers;
+use super::servers::{self, ask_some};
 use super::standing::{IS_FURTHER, SET_BACK, sound};
-use super::trust::Trust;
-use crate::client::Next;
+use crate::answers::Answers;
+use crate::client::ClientError;
 use crate::message::{Evict, HostEpoch, Point, Request};
 use crate::servers::ShareServers;
-use crate::sharing::Parties;
-use crate::tree::Tree;
 
 /// What is said where one of the servers is missing, or not where it has to be.
 const EVICTIONS_WAIT: &str = "Evictions wait for all servers, and nothing is lost: bring it back and open the volume again, or make its shares anew with `oblivio shares repair`";
 
 /// Servers that have not done something, and why.
-pub(super) type Failed = Vec<(usize, StoreError)>;
-
-/// A tree whose next path is evicted.
-pub(super) trait Evicts {
-    fn parties(&self) -> Parties;
-
-    fn tree(&self) -> Tree;
-
-    /// The servers, of this tree.
-    fn servers(&mut self) -> InTree<'_>;
-
-    fn parts(&mut self) -> &mut Parts;
-
-    /// All servers, and which of them deal.
-    fn trust(&mut self) -> (&dyn ShareServers, &mut Trust);
-
-    /// Whether servers have made links to each other since the array was opened.
-    fn has_met(&mut self) -> &mut bool;
-
-    /// Those that lack blocks get them, if that can be.
-    fn catch_up(&mut self, at: Point) -> Result<(), Error>;
-
-    /// What to send to each, for an eviction that begins at this point, at which all are; or who has not told what it takes to know.
-    fn share(&mut self, at: Point, attempt: u64) -> Result<Result<Vec<Evict<u8>>, Failed>, Error>;
-}
-
-/// The tree of an array that knows where its blocks are.
-struct OfKnown<'a> {
-    array: &'a mut ShareArray,
-    next: &'a Next<u8>,
-}
-
-impl Evicts for OfKnown<'_> {
-    fn parties(&self) -> Parties {
-        self.array.params.parties
-    }
-
-    fn tree(&self) -> Tree {
-        self.array.params.tree
-    }
-
-    fn servers(&mut self) -> InTree<'_> {
-        InTree { servers: self.array.servers(), tree: 0 }
-    }
-
-    fn parts(&mut self) -> &mut Parts {
-        &mut self.array.parts
-    }
-
-    fn trust(&mut self) -> (&dyn ShareServers, &mut Trust) {
-        let ShareArray { store, trust, .. } = &mut *self.array;
-        (&**store, trust)
-    }
-
-    fn has_met(&mut self) -> &mut bool {
-        &mut self.array.has_met
-    }
-
-    fn catch_up(&mut self, at: Point) -> Result<(), Error> {
-        self.array.catch_up(at)
-    }
-
-    fn share(&mut self, at: Point, attempt: u64) -> Result<Result<Vec<Evict<u8>>, Failed>, Error> {
-        let (ShareArray { known, coins, sealer, .. }, next) = (&mut *self.array, self.next);
-        known.client.go_to_turn(eviction_turn(known.accesses()));
-        let coins = coins.of_attempt(sealer, (0, at, attempt), next)?;
-        Ok(Ok(known.client.eviction_shares(next, attempt, coins)))
-    }
-}
+type Failed = Vec<(usize, StoreError)>;
 
 /// What came of one attempt.
 enum Attempted {
@@ -108,33 +39,22 @@ enum Attempted {
 }
 
 impl ShareArray {
-    /// Evicts the next path, on all servers and in what the client knows.
-    pub(super) fn evict_on_servers(&mut self) -> Result<(), Error> {
-        let next = self.known.client.next_eviction().map_err(overflow)?;
-        let begins_at = self.known.client.at();
-        let tree: &mut dyn Evicts = &mut OfKnown { array: self, next: &next };
-        tree.evict(begins_at)?;
-        self.known.client.evicted(next);
-        Ok(())
-    }
-}
-
-impl dyn Evicts + '_ {
-    /// Evicts the next path on all servers. It begins at this point.
-    pub(super) fn evict(&mut self, begins_at: Point) -> Result<(), Error> {
-        self.servers().begin_retries();
-        if !self.parts().are_all_current() {
-            self.servers().wait_for_missing();
+    /// Evicts the next path of a tree, which is full, on all servers.
+    pub(super) fn evict_on_servers(&mut self, tree: usize, full: Point) -> Result<(), Error> {
+        self.known.plan_eviction()?;
+        self.servers(tree).begin_retries();
+        if !self.parts[tree].are_all_current() {
+            self.servers(tree).wait_for_missing();
         }
         // Before the first one, links are made.
-        let mut hope = if *self.has_met() { Hope::Left } else { Hope::Links };
+        let mut hope = if self.has_met { Hope::Left } else { Hope::Links };
         // Failures that a lost link has caused, and all others.
         let (mut over_links, mut others) = (0, 0);
         loop {
-            let attempted = self.attempt(begins_at, hope == Hope::Links)?;
+            let attempted = self.attempt(tree, full, hope == Hope::Links)?;
             hope = match &attempted {
                 Attempted::Through => break,
-                Attempted::AreNotHere => Hope::after(self.parts().failures()),
+                Attempted::AreNotHere => Hope::after(self.parts[tree].failures()),
                 Attempted::NotEvicted(failed) if self.replace_dealers(failed)? => Hope::Left,
                 Attempted::Failed(failed) | Attempted::NotEvicted(failed) => {
                     Hope::after(failed.iter().map(|(_, error)| error))
@@ -148,20 +68,26 @@ impl dyn Evicts + '_ {
                 }
                 Hope::Links => {
                     over_links += 1;
-                    self.servers().wait_for_links(over_links) || over_links < TRIES_OVER_LINKS_MIN
+                    self.servers(tree).wait_for_links(over_links)
+                        || over_links < TRIES_OVER_LINKS_MIN
                 }
             };
             if !is_worth_it {
-                return Err(self.evicts_not(attempted));
+                return Err(self.evicts_not(tree, attempted));
             }
         }
         Ok(())
     }
 
     /// Tries it once. Links between servers are made first if they may be missing: matrices are long, and whoever misses a link waits for what does not come.
-    fn attempt(&mut self, begins_at: Point, makes_links: bool) -> Result<Attempted, Error> {
+    fn attempt(
+        &mut self,
+        tree: usize,
+        begins_at: Point,
+        makes_links: bool,
+    ) -> Result<Attempted, Error> {
         let number = begins_at.evictions;
-        let (epochs, are_all_here) = self.epochs_at(begins_at)?;
+        let (epochs, are_all_here) = self.epochs_at(tree, begins_at)?;
         let is_through: Vec<_> = epochs.iter().map(|it| it.at.evictions > number).collect();
         if !are_all_here {
             // Those that are here do not lack anything while others are waited for.
@@ -175,35 +101,34 @@ impl dyn Evicts + '_ {
         }
         let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
         let requests = is_through.iter().map(go_back).collect();
-        let failed = servers::failures(&mut self.servers(), requests);
+        let failed = servers::failures(&mut self.servers(tree), requests);
         if !failed.is_empty() {
             return Ok(Attempted::Failed(failed));
         }
         self.catch_up(begins_at)?;
-        if !self.parts().are_all_current() {
+        if !self.parts[tree].are_all_current() {
             return Ok(Attempted::AreNotHere);
         }
         // All are here, and none is further than others can be.
-        let parties = self.parties();
+        let parties = self.params.parties;
         if makes_links {
             let meet = vec![Some(Request::Meet); parties.servers()];
-            let failed = servers::failures(&mut self.servers(), meet);
+            let failed = servers::failures(&mut self.servers(tree), meet);
             if !failed.is_empty() {
                 return Ok(Attempted::Failed(failed));
             }
-            *self.has_met() = true;
+            self.has_met = true;
         }
         let attempt = epochs.iter().map(|epoch| epoch.attempt).max().unwrap_or(0) + 1;
-        let evictions = match self.share(begins_at, attempt)? {
+        let evictions = match self.share(tree, begins_at, attempt)? {
             Ok(evictions) => evictions,
             Err(failed) => return Ok(Attempted::Failed(failed)),
         };
-        let (servers, trust) = self.trust();
-        let dealers = trust.dealers(servers, parties)?;
+        let dealers = self.trust.dealers(&*self.store, parties)?;
         let requests = evictions
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
-        let failed = servers::failures(&mut self.servers(), requests.collect());
+        let failed = servers::failures(&mut self.servers(tree), requests.collect());
         Ok(if failed.is_empty() { Attempted::Through } else { Attempted::NotEvicted(failed) })
     }
 
@@ -211,22 +136,18 @@ impl dyn Evicts + '_ {
     /// evicted. A repaired server that cannot go back says that it is damaged, too, and its shares
     /// are right. Answers whether any others deal.
     fn replace_dealers(&mut self, failed: &Failed) -> Result<bool, Error> {
-        let parties = self.parties();
-        let (servers, trust) = self.trust();
+        let parties = self.params.parties;
         let mut is_any = false;
         for (server, _) in failed.iter().filter(|(_, it)| it.kind() == StoreErrorKind::Damaged) {
-            is_any |= trust.replace_dealer(servers, parties, *server)?;
+            is_any |= self.trust.replace_dealer(&*self.store, parties, *server)?;
         }
         Ok(is_any)
     }
 
     /// The error about an eviction that is given up. The volume can be opened again, and begins it anew.
-    fn evicts_not(&mut self, attempted: Attempted) -> Error {
-        let nobody = Parts::all(self.parties().servers());
-        let parts = std::mem::replace(self.parts(), nobody);
-        let servers = self.servers();
+    fn evicts_not(&self, tree: usize, attempted: Attempted) -> Error {
         let (Attempted::Failed(failed) | Attempted::NotEvicted(failed)) = attempted else {
-            return parts.error(&servers, EVICTIONS_WAIT);
+            return self.parts[tree].error(&*self.store, EVICTIONS_WAIT);
         };
         let is = |kind| failed.iter().any(|(_, error)| error.kind() == kind);
         let advice = if is(StoreErrorKind::Full) {
@@ -239,13 +160,17 @@ impl dyn Evicts + '_ {
         } else {
             "An eviction needs all servers, and links between them: see that they reach each other, and open the volume again"
         };
-        servers::failure(&servers, failed, advice)
+        servers::failure(&*self.store, failed, advice)
     }
 
     /// How far servers are, and whether all say so and are where they can be before this eviction or after it. Which of them lack blocks is known then.
-    fn epochs_at(&mut self, begins_at: Point) -> Result<(Vec<HostEpoch>, bool), Error> {
-        let (tree, parties) = (self.tree(), self.parties());
-        let mut servers = self.servers();
+    fn epochs_at(
+        &mut self,
+        tree: usize,
+        begins_at: Point,
+    ) -> Result<(Vec<HostEpoch>, bool), Error> {
+        let (shape, parties) = (self.trees[tree].tree, self.params.parties);
+        let mut servers = self.servers(tree);
         let told = servers::epochs(&mut servers);
         servers::check_not_fenced(&servers, &told)?;
         let (mut epochs, mut parts) = (Vec::new(), Vec::new());
@@ -257,7 +182,7 @@ impl dyn Evicts + '_ {
                 Err(error) => Part::Failed(error),
                 Ok(epoch) => {
                     epochs.push(epoch);
-                    match sound(tree, &epoch) {
+                    match sound(shape, &epoch) {
                         Err(astray) => astray,
                         Ok(_) if epoch.attempt > attempt_max => {
                             Part::Astray("says that it has seen more attempts than there were")
@@ -272,8 +197,64 @@ impl dyn Evicts + '_ {
         }
         let is_elsewhere = |part: &Part| matches!(part, Part::Failed(_) | Part::Astray(_));
         let are_all_here = !parts.iter().any(is_elsewhere);
-        *self.parts() = Parts::new(parts);
+        self.parts[tree] = Parts::new(parts);
         Ok((epochs, are_all_here))
+    }
+
+    /// What to send to each server for an eviction that begins at this point, at which all are; or
+    /// the servers that have not said what slots hold.
+    fn share(
+        &mut self,
+        tree: usize,
+        at: Point,
+        attempt: u64,
+    ) -> Result<Result<Vec<Evict<u8>>, Failed>, Error> {
+        let turn = eviction_turn(self.known.accesses());
+        let client = self.known.client(tree);
+        client.go_to(at);
+        client.go_to_turn(turn);
+        let asked = match &self.known.positions {
+            Positions::OnClient(_) => None,
+            Positions::InTrees(map) => Some(map.trees[tree].evicted()),
+        };
+        let mut said = Vec::new();
+        for leaf in asked.into_iter().flatten() {
+            match self.path_metadata(tree, at, leaf) {
+                Ok(answers) => said.push(answers),
+                Err(failed) => return Ok(Err(failed)),
+            }
+        }
+        let Self { known: Known { positions, .. }, coins, sealer, .. } = self;
+        let of_slots;
+        let (next, client) = match positions {
+            Positions::OnClient(ClientMap { client, next, .. }) => (next.as_ref(), client),
+            Positions::InTrees(map) => {
+                let [path, beside] = &said[..] else { return Ok(Err(Failed::new())) };
+                of_slots = match map.trees[tree].next_eviction([path, beside]) {
+                    Ok(next) => next,
+                    Err(error @ ClientError::Overflow(_)) => return Err(overflow(error)),
+                    Err(error) => return Err(self.corrupt(tree, &error.to_string())),
+                };
+                (Some(&of_slots), &mut map.trees[tree].client)
+            }
+        };
+        let next = next.ok_or_else(|| impossible("an eviction is planned before it is made"))?;
+        // What is moved follows from what servers say, and they may say other things to a copy of
+        // this client.
+        let coins = coins.of_attempt(sealer, (tree, at, attempt), next)?;
+        Ok(Ok(client.eviction_shares(next, attempt, coins)))
+    }
+
+    /// What slots of a path say, on all servers; or the servers that have not said it.
+    fn path_metadata(&mut self, tree: usize, at: Point, leaf: Leaf) -> Result<Answers<u8>, Failed> {
+        let (parties, bytes) = (self.params.parties, self.trees[tree].path_metadata_bytes());
+        let asked = vec![Some(Request::Metadata { at, leaf }); parties.servers()];
+        let said = ask_some(&mut self.servers(tree), asked).into_iter().flatten();
+        let (shares, failed) = servers::parted(said.map(|said| servers::share(said, bytes)));
+        if !failed.is_empty() {
+            return Err(failed);
+        }
+        Ok(Answers { numbers: parties.numbers().collect(), shares })
     }
 }
 

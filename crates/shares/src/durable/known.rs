@@ -1,196 +1,316 @@
-//! What the client knows: where each block is, and which write was its last. All of it changes with the plans of accesses alone.
+//! What the client knows: how many accesses there were, and where blocks are. All of it changes
+//! with the plans of accesses alone.
 
 use std::ops::Range;
-use zeroize::Zeroize;
 
 use oblivio_core::durable::Bits;
 use oblivio_core::durable::section::strange;
+use oblivio_core::scheme::WINDOW_ACCESSES_MAX;
 use oblivio_core::seal::BlockName;
 use oblivio_core::{Error, Leaf};
-use rand_core::CryptoRng;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
+use super::client_map::ClientMap;
 use super::impossible;
-use super::load::Failed;
 use super::params::S3OramParams;
 use super::sections::Entry;
+use super::tree_map::TreeMap;
 use crate::client::{Client, ClientError};
 use crate::field::Gf256;
-use crate::message::{Point, Slots};
-use crate::sharing::Share;
+use crate::map_trees::map_block::Mapped;
+use crate::message::Point;
 
-/// The address of what is no block.
+/// The address of no block.
 pub(super) const NOTHING: u64 = u64::MAX;
 
+/// Bytes of the salt of a step.
+pub(super) const SALT_BYTES: usize = 32;
+
 /// An access, as it was drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
+    /// How many accesses come before it; `None` if its plan does not say it.
+    pub(super) number: Option<u64>,
     /// Secret.
     pub(super) address: Option<u64>,
-    /// Whose path is shown.
-    pub(super) from: Leaf,
-    /// To whose path the block goes. Secret, until it is accessed again.
-    pub(super) to: Leaf,
-    /// What the shares of its write follow from, beside the block: they are the same if it is done again, and others if another access is in its place. Secret.
+    /// For each tree, the data first.
+    pub(super) draws: Vec<Draw>,
+    /// The shares of an access follow from it and from what is shared: a repeated access has the
+    /// same shares, and another access in its place has others. Secret.
     pub(super) salt: [u8; SALT_BYTES],
 }
 
 impl Zeroize for Step {
     fn zeroize(&mut self) {
-        let Self { address, from: Leaf(from), to: Leaf(to), salt } = self;
+        let Self { number, address, draws, salt } = self;
+        number.zeroize();
         address.zeroize();
-        [from, to].into_iter().for_each(Zeroize::zeroize);
+        draws.zeroize();
         salt.zeroize();
     }
 }
 
-/// Bytes of the salt of a step.
-pub(super) const SALT_BYTES: usize = 32;
+/// What is drawn for one tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Draw {
+    /// The path that is shown if the client knows no position of the block when the access is made.
+    /// With the map on the client, it is the path of the block if the plan knew that.
+    pub(super) shown: Leaf,
+    /// The path that the block goes to. Secret, until it is accessed again.
+    pub(super) to: Leaf,
+}
+
+impl Zeroize for Draw {
+    fn zeroize(&mut self) {
+        let Self { shown: Leaf(shown), to: Leaf(to) } = self;
+        [shown, to].into_iter().for_each(Zeroize::zeroize);
+    }
+}
+
+/// The source of positions. Secret; wiped when dropped.
+pub(super) enum Positions {
+    /// The client keeps the position of each block.
+    OnClient(ClientMap),
+    /// The client keeps the leaves of the blocks of the last tree. Blocks of the trees tell the
+    /// rest, and slots say which block they hold.
+    InTrees(TreeMap),
+}
 
 /// What the client knows. Secret; wiped when dropped.
 pub(super) struct Known {
-    /// Where blocks are, and how far servers are.
-    pub(super) client: Client<Gf256>,
-    /// Of each block, the number of its last write, and in the lowest bit whether it has contents.
-    versions: Zeroizing<Vec<u64>>,
+    accesses: u64,
     evict_period: u64,
+    pub(super) positions: Positions,
 }
 
 impl Known {
-    /// Bytes that are kept of the last write of a block.
-    pub(super) const NUMBER_BYTES: usize = size_of::<u64>();
-
-    /// The number of blocks that were there from the beginning: no access has it, because evictions are taken for done then.
-    const LOADED: u64 = 0;
-
     /// Of an array that is empty.
     pub(super) fn new(params: &S3OramParams) -> Result<Self, Error> {
-        let blocks = params.blocks as usize;
-        let client = Client::new(params.parties, params.tree, blocks, params.slot_bytes());
-        let client = client.map_err(|error| impossible(error.to_string()))?;
-        let versions = Zeroizing::new(vec![0; blocks]);
-        Ok(Self { client, versions, evict_period: params.evict_period() })
-    }
-
-    pub(super) fn blocks(&self) -> u64 {
-        self.versions.len() as u64
-    }
-
-    /// Maps all blocks that are there from the beginning, as [`Client::load`]. `block` seals each of them as it is named.
-    pub(super) fn load(
-        &mut self,
-        at_once: usize,
-        coins: &mut dyn CryptoRng,
-        mut block: impl FnMut(BlockName, &mut [u8]) -> Result<bool, Failed>,
-        send: impl FnMut(Slots, Vec<Share<u8>>) -> Result<(), Failed>,
-    ) -> Result<(), Failed> {
-        let Self { client, versions, .. } = self;
-        let block = |at: usize, slot: &mut [u8]| {
-            let is_some = block(BlockName { address: at as u64, number: Self::LOADED }, slot)?;
-            versions[at] = Self::LOADED << 1 | u64::from(is_some);
-            Ok(is_some)
+        let positions = match params.levels() {
+            None => Positions::OnClient(ClientMap::new(params)?),
+            Some(levels) => Positions::InTrees(TreeMap::new(params.parties, levels)?),
         };
-        client.load(at_once, coins, block, send)
+        Ok(Self { accesses: 0, evict_period: params.evict_period(), positions })
     }
 
     /// How many accesses there were. Public.
     pub(super) fn accesses(&self) -> u64 {
-        let Point { evictions, written } = self.client.at();
-        evictions * self.evict_period + written as u64
+        self.accesses
     }
 
-    /// How far servers are after so many accesses.
+    pub(super) fn go_to(&mut self, accesses: u64) {
+        self.accesses = accesses;
+        let at = self.at();
+        if let Positions::OnClient(map) = &mut self.positions {
+            map.client.go_to(at);
+        }
+    }
+
+    /// How far servers are after `accesses`.
     pub(super) fn point_after(&self, accesses: u64) -> Point {
         let written = (accesses % self.evict_period) as usize;
         Point { evictions: accesses / self.evict_period, written }
     }
 
-    /// The leaf that a block is mapped to; none if it is nowhere.
-    pub(super) fn leaf(&self, address: u64) -> Option<Leaf> {
-        self.client.positions().get(address as usize).map(|position| position.leaf)
+    /// How far servers are between two accesses.
+    pub(super) fn at(&self) -> Point {
+        self.point_after(self.accesses)
     }
 
-    /// Under which name the block is sealed that has to be found; none if nothing but zeros has.
-    pub(super) fn name(&self, address: Option<u64>) -> Option<BlockName> {
-        let address = address.filter(|address| self.leaf(*address).is_some())?;
-        Some(BlockName { address, number: self.number(address) })
+    /// The point before the eviction that comes after an access, if one does.
+    pub(super) fn full_after(&self, access: u64) -> Option<Point> {
+        let Point { evictions, written } = self.point_after(access);
+        let written = written + 1;
+        (written as u64 == self.evict_period).then_some(Point { evictions, written })
     }
 
-    /// The number of the last write of a block.
-    pub(super) fn number(&self, address: u64) -> u64 {
-        self.versions[address as usize] >> 1
+    /// The moves of accesses that are planned and not made.
+    pub(super) fn moves(&self) -> Moves<'_> {
+        let map = match &self.positions {
+            Positions::OnClient(map) => Some(map),
+            Positions::InTrees(_) => None,
+        };
+        Moves { map, moves: Zeroizing::new(Vec::with_capacity(WINDOW_ACCESSES_MAX)) }
+    }
+
+    /// Checks that a plan starts from here: its number is the next, and a block shows the leaf that
+    /// it is mapped to.
+    ///
+    /// # Errors
+    /// [`InvalidRequest`](oblivio_core::ErrorKind::InvalidRequest) for a plan of another state.
+    pub(super) fn check(&self, steps: &[Step]) -> Result<(), Error> {
+        let mut moves = self.moves();
+        for (step, number) in steps.iter().zip(self.accesses..) {
+            let leaf = step.address.and_then(|address| moves.leaf(address));
+            let is_shown = leaf.is_none_or(|leaf| step.draws[0].shown == leaf);
+            if !is_shown || step.number.is_some_and(|planned| planned != number) {
+                return Err(strange());
+            }
+            moves.add(step);
+        }
+        Ok(())
+    }
+
+    /// A block, or none, was written to the roots.
+    pub(super) fn write(&mut self, step: &Step, is_written: bool) {
+        match &mut self.positions {
+            Positions::OnClient(map) => map.write(step, self.accesses, is_written),
+            Positions::InTrees(map) => map.write(step, self.accesses, is_written),
+        }
+        self.accesses += 1;
+    }
+
+    /// Plans the eviction of the next path, if the client knows what is on it.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) for a bucket without room.
+    pub(super) fn plan_eviction(&mut self) -> Result<(), Error> {
+        match &mut self.positions {
+            Positions::OnClient(map) => map.plan_eviction(),
+            Positions::InTrees(_) => Ok(()),
+        }
+    }
+
+    /// The next path of all trees was evicted.
+    pub(super) fn evict(&mut self) -> Result<(), Error> {
+        match &mut self.positions {
+            Positions::OnClient(map) => map.evict(),
+            Positions::InTrees(_) => Ok(()),
+        }
+    }
+
+    /// An access, with the eviction that may come after it, was made.
+    pub(super) fn access(&mut self, step: &Step, is_written: bool) -> Result<(), Error> {
+        self.check(std::slice::from_ref(step))?;
+        let full = self.full_after(self.accesses);
+        self.write(step, is_written);
+        full.map_or(Ok(()), |_| self.evict())
+    }
+
+    /// The blocks of a range have no contents any more.
+    pub(super) fn forget(&mut self, range: Range<u64>) {
+        match &mut self.positions {
+            Positions::OnClient(map) => map.forget(range),
+            Positions::InTrees(map) => map.live.remove_all(range),
+        }
+    }
+
+    /// The client of one of the trees.
+    pub(super) fn client(&mut self, tree: usize) -> &mut Client<Gf256> {
+        match &mut self.positions {
+            Positions::OnClient(map) => &mut map.client,
+            Positions::InTrees(map) => &mut map.trees[tree].client,
+        }
+    }
+
+    /// The name under which a block of a tree is sealed, or a dummy.
+    pub(super) fn name(&self, tree: usize, address: Option<u64>, number: u64) -> BlockName {
+        match &self.positions {
+            Positions::OnClient(_) => BlockName { address: address.unwrap_or(NOTHING), number },
+            Positions::InTrees(_) => super::tree_map::name(tree, address, number),
+        }
+    }
+
+    /// For each tree, the block that an access to this one is for, and the entry in it that tells
+    /// of the block in the tree before; of the data none.
+    pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
+        match &self.positions {
+            Positions::OnClient(_) => Zeroizing::new(vec![[address, 0]]),
+            Positions::InTrees(map) => map.addresses(address),
+        }
+    }
+
+    /// What the client knows of the block of the last tree that leads to this one; `None` if that
+    /// block is nowhere.
+    pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
+        match &self.positions {
+            Positions::OnClient(map) => map.mapped(address),
+            Positions::InTrees(map) => map.mapped(address),
+        }
+    }
+
+    /// The same for each block of the last tree that is somewhere.
+    pub(super) fn all_mapped(&self) -> impl Iterator<Item = (u64, Mapped)> {
+        (0..self.entries()).filter_map(|block| {
+            let mapped = match &self.positions {
+                Positions::OnClient(map) => map.mapped(block),
+                Positions::InTrees(map) => map.of_last(block),
+            };
+            Some((block, mapped?))
+        })
     }
 
     /// Whether a block has contents.
     pub(super) fn is_live(&self, address: u64) -> bool {
-        self.versions[address as usize] & 1 == 1
+        match &self.positions {
+            Positions::OnClient(map) => map.is_live(address),
+            Positions::InTrees(map) => map.live.contains(address),
+        }
     }
 
-    /// All blocks that have contents.
+    /// Which blocks have contents.
     pub(super) fn live(&self) -> Bits {
-        let mut live = Bits::new(self.blocks());
-        let addresses = (0..self.blocks()).filter(|address| self.is_live(*address));
-        addresses.for_each(|address| live.insert(address));
-        live
+        match &self.positions {
+            Positions::OnClient(map) => map.live(),
+            Positions::InTrees(map) => map.live.clone(),
+        }
     }
 
     pub(super) fn is_any_live(&self) -> bool {
-        self.versions.iter().any(|version| version & 1 == 1)
-    }
-
-    /// Whether it starts from here: a block shows the leaf that it is mapped to, and one that is nowhere any.
-    pub(super) fn check(&self, step: &Step) -> Result<(), Error> {
-        let leaf = step.address.and_then(|address| self.leaf(address));
-        if leaf.is_none_or(|leaf| leaf == step.from) { Ok(()) } else { Err(strange()) }
-    }
-
-    /// A block, or none, was written to the root.
-    pub(super) fn write(&mut self, step: &Step, is_written: bool) {
-        let number = self.accesses();
-        if let Some(address) = step.address {
-            let version = &mut self.versions[address as usize];
-            *version = number << 1 | u64::from(is_written) | *version & 1;
-        }
-        self.client.keep(step.address.map(|address| address as usize), step.to);
-    }
-
-    /// A path was evicted.
-    pub(super) fn evict(&mut self) -> Result<(), Error> {
-        let next = self.client.next_eviction().map_err(overflow)?;
-        self.client.evicted(next);
-        Ok(())
-    }
-
-    /// An access, with the eviction that comes after it, was made.
-    pub(super) fn access(&mut self, step: &Step, is_written: bool) -> Result<(), Error> {
-        self.check(step)?;
-        self.write(step, is_written);
-        if self.client.must_evict() { self.evict() } else { Ok(()) }
-    }
-
-    /// The blocks of a range are nowhere and have no contents any more. What is in their slots is dropped where it is evicted.
-    pub(super) fn forget(&mut self, range: Range<u64>) {
-        for address in range {
-            self.versions[address as usize] = 0;
-            self.client.positions_mut().remove(address as usize);
+        match &self.positions {
+            Positions::OnClient(map) => map.is_any_live(),
+            Positions::InTrees(map) => !map.live.is_empty(),
         }
     }
 
-    /// What is kept of a block in a state: where it is, and its last write.
-    pub(super) fn entry(&self, address: u64) -> Entry {
-        [self.client.positions().entry(address as usize), self.versions[address as usize]]
+    /// How many blocks of the last tree the client knows.
+    pub(super) fn entries(&self) -> u64 {
+        match &self.positions {
+            Positions::OnClient(map) => map.blocks(),
+            Positions::InTrees(map) => map.entries(),
+        }
     }
 
-    /// Puts that back. Answers whether there is such a block, and such a place.
+    /// What a state holds of one of these.
+    pub(super) fn entry(&self, block: u64) -> Entry {
+        match &self.positions {
+            Positions::OnClient(map) => map.entry(block),
+            Positions::InTrees(map) => map.entry(block),
+        }
+    }
+
+    /// Restores that. Returns whether there is such a block, and such a position.
     #[must_use]
-    pub(super) fn set_entry(&mut self, address: u64, [position, version]: Entry) -> bool {
-        let Some(known) = self.versions.get_mut(address as usize) else { return false };
-        *known = version;
-        self.client.positions_mut().set_entry(address as usize, position)
+    pub(super) fn set_entry(&mut self, block: u64, entry: Entry) -> bool {
+        match &mut self.positions {
+            Positions::OnClient(map) => map.set_entry(block, entry),
+            Positions::InTrees(map) => map.set_entry(block, entry),
+        }
     }
 }
 
-/// What is said of a bucket that has no room.
+/// The leaves that planned accesses map blocks to, in order. Secret; wiped when dropped.
+pub(super) struct Moves<'k> {
+    /// `None` if plans do not depend on positions.
+    map: Option<&'k ClientMap>,
+    moves: Zeroizing<Vec<[u64; 2]>>,
+}
+
+impl Moves<'_> {
+    pub(super) fn add(&mut self, step: &Step) {
+        if self.map.is_some() {
+            self.moves.extend(step.address.map(|address| [address, step.draws[0].to.0]));
+        }
+    }
+
+    /// The leaf of a block after these moves; `None` if it is nowhere, or if blocks of the map tell.
+    pub(super) fn leaf(&self, address: u64) -> Option<Leaf> {
+        let last = self.moves.iter().rev().find(|[moved, _]| *moved == address);
+        last.map(|[_, leaf]| Leaf(*leaf)).or_else(|| self.map?.leaf(address))
+    }
+}
+
+/// The error for a bucket that has no room.
 pub(super) fn overflow(error: ClientError) -> Error {
     impossible(format!(
         "{error}: copy what the volume holds to one with more slots (`oblivio rescue` reads it)"

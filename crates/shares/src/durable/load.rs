@@ -9,8 +9,9 @@ use oblivio_core::seal::BlockName;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::access::ShareArray;
+use super::array::ShareArray;
 use super::impossible;
+use super::known::{Known, Positions};
 use super::servers::{self, ask};
 use crate::client::ClientError;
 use crate::message::{Point, Request, Slots};
@@ -25,7 +26,8 @@ impl ShareArray {
         contents: &mut dyn Contents,
         coins: &mut dyn CryptoRng,
     ) -> Result<(), Error> {
-        let Self { params, store, sealer, known, .. } = self;
+        let Self { params, store, sealer, known: Known { positions, .. }, .. } = self;
+        let Positions::OnClient(map) = positions else { return Ok(()) };
         let at = Point { evictions: params.tree.leaves(), written: 0 };
         let servers = &mut **store;
         let mut data = Zeroizing::new(vec![0; params.block_bytes as usize]);
@@ -44,14 +46,14 @@ impl ShareArray {
             let said = ask(servers, puts.collect()).into_iter().map(servers::done);
             servers::all(servers, said, ADVICE).map(drop).map_err(Failed)
         };
-        let loaded = known.load(Slots::at_once(params.slot_bytes()), coins, block, send);
+        let loaded = map.load(Slots::at_once(params.slot_bytes()), coins, block, send);
         loaded.map_err(|Failed(error)| error)?;
         let adopts = vec![Request::Adopt { at }; servers.count()];
         let said = ask(servers, adopts);
         servers::all(servers, said.into_iter().map(servers::done), ADVICE)?;
-        known.client.go_to(at);
-        self.kept = known.accesses();
-        self.done = Some(at);
+        self.known.go_to(self.params.accesses_at(at));
+        self.kept = self.known.accesses();
+        self.done = Some(vec![at]);
         Ok(())
     }
 }

@@ -22,9 +22,32 @@
 //! does not depend on that. *t* servers that lie are noticed; with more than 2*t* + 1 servers those that answer wrong are named, and corrected as far as they are few ([`answers`](crate::answers)).
 //! A server that deals wrong in an eviction spoils blocks, which is noticed when they are read.
 //!
-//! # The position map in smaller trees
-//! A client without memory for the map has it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17), and does an access to each of them, the smallest first: `mapped`. What its moves change in the trees is not logged: an access that was under way is done again from its beginning, and
-//! servers answer as they did.
+//! # The position map in trees
+//! Positions have two sources ([`Positions`](known::Positions)). A client without memory for the map
+//! has it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
+//!
+//! ```text
+//! for each tree, from the last of the map to the data
+//!   metadata of the path that the tree before has told ─► find ─► select ─► check ─► seal ─► write
+//! and if the roots are full, for each tree:  epochs ─► go back ─► metadata of two paths ─► evict
+//! ```
+//!
+//! The client keeps, of each block of the last tree, the leaf that it is mapped to and the number of
+//! its last write; and of each block of the data, whether it has contents. The rest is in blocks of
+//! the map. Each of these is sealed with its address, its tree and the number of its write. So an
+//! entry is as authentic and as fresh as its block, and the entry of that block tells whether it is.
+//!
+//! A plan says what was drawn for each tree: the leaf that the block goes to, and the leaf that is
+//! shown if the block is nowhere. No log holds what a block of the map says. An access counts once
+//! all servers have it in all trees. Until then it is made again from its beginning to the first tree
+//! that lacks it. That is the data, which are written last, unless a disk has lied about a sync.
+//! Servers that are a write further answer as if they were not, so their answers and what they are
+//! sent are the same. Queries have the same shares each time as well, because servers add them to the
+//! marks of what was taken. They follow from the salt of the plan and from what is asked: if a server
+//! lies the second time, and the client asks for another slot, no share is one of the first query.
+//!
+//! All trees count accesses alike, and are evicted after the same access, when all of them have it.
+//! An access needs all servers then: one that was missing would lack marks.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -32,23 +55,27 @@
 //! | `config` | what it costs, and how it is made |
 //! | `share_tree` | one of the trees of an array |
 //! | `in_tree` | servers, of one of the trees |
-//! | `mapped` | the array with its map in trees |
 //! | `known` | what the client knows, and what an access changes of it |
+//! | `client_map` | positions, if the client keeps all of them |
+//! | `tree_map` | positions, if they are in trees |
+//! | `labels` | what slots say in place of addresses |
+//! | `opener` | slots that say which block they hold, opened |
 //! | `load` | what an array holds from its beginning |
-//! | `sections` | what states have in common, with the map in trees and without |
+//! | `sections` | a head and a map, as sections of a state |
 //! | `state` | states and plans as bytes |
-//! | `wants` | what an access is for |
 //! | `servers` | asking all servers, and what is said of one that fails |
 //! | `standing` | how far servers are, and which of them are not where they have to be |
 //! | `parts` | which servers take part, and why others do not |
 //! | `fetch` | shares of slots, as servers hold them |
+//! | `look` | how far servers are, and what they are told to be |
 //! | `access` | one access |
 //! | `coins` | what shares are drawn from |
 //! | `catch_up` | what servers lack that were missing |
 //! | `evict` | an eviction, until all servers are through with it |
 //! | `suspicion` | who may have spoilt what shares give back |
 //! | `trust` | which servers deal in evictions: none that has answered wrong |
-//! | `walk` | all slots of all servers: checking and salvage |
+//! | `walk` | all slots of all servers, checked |
+//! | `salvage` | what is left of the data |
 //! | `agreed` | the last point that enough servers have: what is left is read there |
 //! | `left` | what is left of a tree whose shares may be damaged, or missing |
 //! | `repair` | the shares of one server, made anew from those of the others |
@@ -58,27 +85,31 @@ mod access;
 mod agreed;
 mod array;
 mod catch_up;
+mod client_map;
 mod coins;
 mod config;
 mod evict;
 mod fetch;
 mod in_tree;
 mod known;
+mod labels;
 mod left;
 mod load;
-mod mapped;
+mod look;
+mod opener;
 mod params;
 mod parts;
 mod repair;
+mod salvage;
 mod sections;
 mod servers;
 mod share_tree;
 mod standing;
 mod state;
 mod suspicion;
+mod tree_map;
 mod trust;
 mod walk;
-mod wants;
 
 pub use params::S3OramParams;
 pub use repair::{Checked, Need, Repaired, check_others, needs_repair, repair};

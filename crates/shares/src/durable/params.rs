@@ -5,9 +5,9 @@ use oblivio_core::durable::section::Fields;
 use oblivio_core::seal::BLOCK_SEAL_BYTES;
 use oblivio_core::{BLOCK_BYTES_MAX, BLOCK_BYTES_MIN, Error};
 
-use super::known::Known;
-use super::mapped;
+use super::client_map::ClientMap;
 use super::share_tree::ShareTree;
+use super::tree_map;
 use super::{NAME, impossible};
 use crate::client::Positions;
 use crate::field::Gf256;
@@ -124,6 +124,11 @@ impl S3OramParams {
         self.map.as_ref().map(|map| &map.levels)
     }
 
+    /// Whether the position map is in trees.
+    pub(super) fn is_in_trees(&self) -> bool {
+        self.map.is_some()
+    }
+
     /// What servers keep their shares in, the data first.
     pub(super) fn trees(&self) -> Vec<ShareTree> {
         let (parties, tree) = (self.parties, self.tree);
@@ -208,9 +213,9 @@ impl S3OramParams {
     /// Bytes that the client keeps of where blocks are.
     pub(super) fn map_bytes(&self) -> u64 {
         match self.levels() {
-            Some(levels) => mapped::map_bytes(levels),
+            Some(levels) => tree_map::map_bytes(levels),
             None => {
-                let entry_bytes = Positions::entry_bytes(self.tree) + Known::NUMBER_BYTES;
+                let entry_bytes = Positions::entry_bytes(self.tree) + ClientMap::NUMBER_BYTES;
                 self.blocks * entry_bytes as u64
             }
         }

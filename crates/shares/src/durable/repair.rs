@@ -9,7 +9,8 @@ use oblivio_core::{Error, ErrorKind, MasterKey, StoreError, StoreErrorKind};
 
 use super::fetch::{Fetched, fetch};
 use super::in_tree::InTree;
-use super::mapped::{Labels, Opener};
+use super::labels::Labels;
+use super::opener::Opener;
 use super::params::S3OramParams;
 use super::servers::{self, ask_some};
 use super::share_tree::ShareTree;
@@ -408,7 +409,8 @@ struct Seals {
 impl Seals {
     fn new(params: &S3OramParams, key: &MasterKey, then: &'static str) -> Self {
         let sealer = BlockSealer::new(key);
-        let of_map = params.levels().map(|levels| (levels.clone(), Labels::new(&sealer, levels)));
+        let of_map =
+            params.levels().map(|levels| (levels.clone(), Labels::new(&sealer, Some(levels))));
         Self { sealer, of_map, then }
     }
 

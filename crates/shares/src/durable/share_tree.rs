@@ -1,5 +1,7 @@
 //! One of the trees that servers keep for an array: of the data, or of the position map.
 
+use oblivio_core::seal::BLOCK_SEAL_BYTES;
+
 use crate::message::{ServerKey, Setup};
 use crate::sharing::Parties;
 use crate::tree::Tree;
@@ -27,6 +29,16 @@ impl ShareTree {
     /// Bytes of a slot as it is fetched and put, with its mark if it has one.
     pub(super) fn fetched_bytes(&self) -> usize {
         self.slot_bytes + usize::from(self.metadata_bytes > 0)
+    }
+
+    /// Bytes of a block, without its seal.
+    pub(super) fn data_bytes(&self) -> usize {
+        self.slot_bytes - self.metadata_bytes - BLOCK_SEAL_BYTES
+    }
+
+    /// Bytes of what the slots of a path say.
+    pub(super) fn path_metadata_bytes(&self) -> usize {
+        self.tree.path_slots() * self.metadata_bytes
     }
 
     pub(super) fn buckets(&self) -> u64 {

@@ -2,45 +2,84 @@
 
 use std::ops::Range;
 
-use oblivio_core::durable::section::{Fields, check_range, strange};
-use oblivio_core::durable::{AccessPlan, AnyStore, Durable, EncodedPlan, Restore, Save, StateSize};
+use oblivio_core::durable::section::{
+    Fields, bytes_of, check_range, in_sections, put_count, strange,
+};
+use oblivio_core::durable::{
+    AccessPlan, AnyStore, Bits, Durable, EncodedPlan, Restore, Save, StateSize,
+};
 use oblivio_core::pieces::TreeId;
 use oblivio_core::wiped::WipedBytes;
 use oblivio_core::{Error, Leaf, MasterKey};
 
-use super::access::ShareArray;
-use super::known::{Known, NOTHING, SALT_BYTES, Step};
+use super::array::ShareArray;
+use super::known::{Draw, Known, NOTHING, Positions, SALT_BYTES, Step};
 use super::params::S3OramParams;
-use super::sections::{self, Coming, Saving, tag};
+use super::sections::{self, Coming, Saving, ranges, tag};
+
+/// The tag of sections that say which blocks have contents, if the position map is in trees. On the
+/// client, entries of the map say it.
+const LIVE: u8 = 3;
+
+/// Blocks of which one section says whether they have contents: whole bytes of them.
+const SECTION_BITS: u64 = 8 * 32_768;
 
 /// Bytes that a plan takes for an access.
-const STEP_BYTES: usize = 8 + 4 + 4 + SALT_BYTES;
+fn step_bytes(params: &S3OramParams) -> usize {
+    // With the position map on the client, a plan does not say its number: positions tell.
+    let number_bytes = if params.is_in_trees() { 8 } else { 0 };
+    number_bytes + 8 + params.trees().len() * (4 + 4) + SALT_BYTES
+}
 
 /// How large states and plans are at most.
 pub(super) fn size(params: &S3OramParams) -> StateSize {
+    let entries = match params.levels() {
+        None => params.blocks,
+        Some(levels) => levels.client_entries() as u64,
+    };
+    let mut whole = sections::sizes(entries);
+    if params.is_in_trees() {
+        whole.extend(in_sections(params.blocks, SECTION_BITS, |blocks| {
+            bytes_of(|out| put_live(out, &Bits::new(blocks), 0..blocks))
+        }));
+    }
     StateSize {
-        whole: sections::sizes(params.blocks),
-        plan_bytes_per_access: STEP_BYTES as u64,
+        whole,
+        plan_bytes_per_access: step_bytes(params) as u64,
         accesses_per_checkpoint: params.accesses_per_checkpoint(),
         evictions_per_checkpoint: 0,
     }
 }
 
+fn put_live(out: &mut WipedBytes, live: &Bits, range: Range<u64>) {
+    out.push(LIVE);
+    out.extend_from_slice(&range.start.to_le_bytes());
+    put_count(out, (range.end - range.start) as usize);
+    // What a block is read into is not wiped. It says no more than whether blocks have contents.
+    out.extend_from_slice(&live.to_bytes(range));
+}
+
 /// Hands the state to `out`, section by section.
 pub(super) fn save(known: &Known, what: Save, out: &mut dyn FnMut(&[u8])) {
-    if let Some(mut saving) = Saving::begin(known.accesses(), what, out) {
-        saving.map(known.blocks(), &|address| known.entry(address));
+    let Some(mut saving) = Saving::begin(known.accesses(), what, out) else { return };
+    saving.map(known.entries(), &|block| known.entry(block));
+    let Positions::InTrees(map) = &known.positions else { return };
+    for range in ranges(map.levels.level(0).blocks, SECTION_BITS) {
+        let is_of_nothing = !range.clone().any(|address| map.live.contains(address));
+        saving.section(is_of_nothing, |section| put_live(section, &map.live, range));
     }
 }
 
 /// A plan of these accesses.
 pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
-    let mut section = WipedBytes::with_capacity(STEP_BYTES * steps.len());
-    for Step { address, from, to, salt } in &steps {
+    let bytes = |step: &Step| 8 + 8 + step.draws.len() * (4 + 4) + SALT_BYTES;
+    let mut section = WipedBytes::with_capacity(steps.iter().map(bytes).sum());
+    for Step { number, address, draws, salt } in &steps {
+        number.iter().for_each(|number| section.extend_from_slice(&number.to_le_bytes()));
         section.extend_from_slice(&address.unwrap_or(NOTHING).to_le_bytes());
-        for leaf in [from, to] {
+        for Leaf(leaf) in draws.iter().flat_map(|draw| [draw.shown, draw.to]) {
             // A tree has 2^30 leaves at most.
-            section.extend_from_slice(&(leaf.0 as u32).to_le_bytes());
+            section.extend_from_slice(&(leaf as u32).to_le_bytes());
         }
         section.extend_from_slice(salt);
     }
@@ -51,18 +90,24 @@ impl S3OramParams {
     /// The accesses of a plan that the journal has kept.
     pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Step>, Error> {
         let mut fields = Fields::of(plan.section());
-        let mut steps = Vec::with_capacity(plan.accesses().min(plan.section().len() / STEP_BYTES));
+        let (trees, step_bytes) = (self.trees(), step_bytes(self));
+        let mut steps = Vec::with_capacity(plan.accesses().min(plan.section().len() / step_bytes));
         for _ in 0..plan.accesses() {
+            let number = if self.is_in_trees() { Some(fields.count()?) } else { None };
             let address = match fields.u64()? {
                 NOTHING => None,
                 address if address < self.blocks => Some(address),
                 _ => return Err(strange()),
             };
-            let [from, to] = [fields.u32()?, fields.u32()?].map(|leaf| Leaf(leaf.into()));
-            if [from, to].iter().any(|leaf| leaf.0 >= self.tree.leaves()) {
-                return Err(strange());
+            let mut draws = Vec::with_capacity(trees.len());
+            for it in &trees {
+                let [shown, to] = [fields.u32()?, fields.u32()?].map(|leaf| Leaf(leaf.into()));
+                if [shown, to].iter().any(|leaf| leaf.0 >= it.tree.leaves()) {
+                    return Err(strange());
+                }
+                draws.push(Draw { shown, to });
             }
-            steps.push(Step { address, from, to, salt: fields.array()? });
+            steps.push(Step { number, address, draws, salt: fields.array()? });
         }
         fields.end()?;
         Ok(steps)
@@ -81,6 +126,18 @@ impl ShareRestore {
         let known = Known::new(&params)?;
         Ok(Self { params, known, coming: Coming::default() })
     }
+
+    fn live(&mut self, mut fields: Fields<'_>) -> Result<(), Error> {
+        let Positions::InTrees(map) = &mut self.known.positions else { return Err(strange()) };
+        let (start, count) = (fields.count()?, u64::from(fields.u32()?));
+        let bytes = fields.bytes(count.div_ceil(8) as usize)?;
+        fields.end()?;
+        check_range(&(start..start + count), self.params.blocks)?;
+        for bit in (0..count).filter(|bit| bytes[(bit / 8) as usize] >> (bit % 8) & 1 == 1) {
+            map.live.insert(start + bit);
+        }
+        Ok(())
+    }
 }
 
 impl Restore for ShareRestore {
@@ -94,13 +151,13 @@ impl Restore for ShareRestore {
         let mut fields = Fields::of(section);
         match fields.u8()? {
             tag::HEAD => {
-                let accesses = coming.head(fields, known.accesses())?;
-                known.client.go_to(known.point_after(accesses));
+                known.go_to(coming.head(fields, known.accesses())?);
                 Ok(())
             }
             tag::MAP if coming.is_first() => {
-                coming.map(fields, |address, entry| known.set_entry(address, entry))
+                coming.map(fields, |block, entry| known.set_entry(block, entry))
             }
+            LIVE if coming.is_first() => self.live(fields),
             _ => Err(strange()),
         }
     }

@@ -1,16 +1,18 @@
-//! All slots of all servers: whether their shares fit each other and hold what they have to, and what is left where they do not.
+//! All slots of all servers: whether their shares fit each other and hold the blocks that the client
+//! and blocks of the map tell of.
 
-use oblivio_core::durable::{Bits, Salvage};
-use oblivio_core::seal::{BlockSealer, OpenedBlock};
+use oblivio_core::seal::BlockSealer;
 use oblivio_core::{BucketId, Error, ErrorKind};
 use zeroize::Zeroizing;
 
-use super::access::ShareArray;
-use super::agreed::{Points, Roots};
+use super::access::SAYS_NO_LEAF;
+use super::array::ShareArray;
 use super::fetch::{Fetched, fetch};
-use super::left::{Held, Left};
+use super::known::Positions;
+use super::opener::{Found, Opener};
 use super::parts::BRING_BACK;
 use super::servers;
+use crate::map_trees::map_block::Mapped;
 use crate::message::{Point, Slots};
 use crate::tree::Tree;
 
@@ -38,138 +40,174 @@ pub(super) fn buckets_with_slots(tree: Tree, at: Point) -> impl Iterator<Item = 
     tree.buckets().filter(move |bucket| slots(tree, at, *bucket) > 0)
 }
 
-impl ShareArray {
-    /// Which block is in which slot: bucket, slot and address, in order.
-    fn places(&self) -> Zeroizing<Vec<[u64; 3]>> {
-        let mut places = Zeroizing::new(Vec::with_capacity(self.known.blocks() as usize));
-        for address in 0..self.known.blocks() {
-            if let Some(position) = self.known.client.positions().get(address as usize) {
-                let bucket = BucketId::on_path(position.leaf, position.level);
-                places.push([bucket.0, position.slot as u64, address]);
-            }
-        }
-        places.sort_unstable();
-        places
-    }
+/// Blocks, in any order: how many, and a sum over all of them of what follows from a key, the block and its entry. Servers do not know the key, so two sums are the same if the
+/// blocks are, and else by chance alone. It takes no memory for each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    blocks: u64,
+    sum: u128,
+}
 
-    /// Checks all slots. Returns how many blocks have contents.
+/// The addresses of blocks by bucket and slot, in order, if the client knows them. Secret.
+type Places = Zeroizing<Vec<[u64; 3]>>;
+
+impl ShareArray {
+    /// Checks all slots of all trees: that shares fit each other, and that each tree holds the
+    /// blocks of which the tree before it tells, each once, as they were written last, and no
+    /// others. Returns how many blocks have contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         self.look()?;
         if self.trust.is_any_answer_wrong() {
-            return Err(self.corrupt("share servers have answered wrong"));
+            return Err(self.corrupt(0, "share servers have answered wrong"));
         }
-        let (tree, at, parties) = (self.params.tree, self.known.client.at(), self.params.parties);
+        let at = self.known.at();
         self.catch_up(at)?;
-        if !self.parts.are_all_current() {
-            let servers = &mut *self.store;
-            return Err(self
-                .parts
-                .error(servers, &format!("All servers are checked: {BRING_BACK}")));
+        if let Some(parts) = self.parts.iter().find(|parts| !parts.are_all_current()) {
+            let advice = format!("All servers are checked: {BRING_BACK}");
+            return Err(parts.error(&*self.store, &advice));
         }
-        let places = self.places();
-        let all = vec![true; parties.servers()];
-        let slot_bytes = self.params.slot_bytes();
-        let at_once = Slots::at_once(slot_bytes);
-        let mut found = 0;
-        for (read, bucket) in (1..).zip(buckets_with_slots(tree, at)) {
-            for run in Slots::runs(bucket, slots(tree, at, bucket), at_once) {
-                let fetched = fetch(self.servers(), &all, at, run, slot_bytes);
-                if !fetched.failed.is_empty() {
-                    return Err(servers::failure(self.servers(), fetched.failed, BRING_BACK));
-                }
-                for place in 0..run.count {
-                    let is_here =
-                        |it: &[u64; 3]| it[..2].cmp(&[bucket.0, (run.first + place) as u64]);
-                    let address = places.binary_search_by(is_here).ok().map(|at| places[at][2]);
-                    self.check_slot(&fetched, (bucket, place), address)?;
-                    found += usize::from(address.is_some());
-                }
-            }
-            progress(read);
+        let last = self.trees.len() - 1;
+        let mut expected = Sum::default();
+        for (block, mapped) in self.known.all_mapped() {
+            self.add(&mut expected, last, block, mapped);
         }
-        match places.len() - found {
-            0 => Ok((0..self.known.blocks()).filter(|it| self.known.is_live(*it)).count() as u64),
-            lost => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are lost"))),
-        }
-    }
-
-    /// Checks a slot that was fetched: all shares of it fit each other, and if a block has to be there, it is.
-    fn check_slot(
-        &mut self,
-        fetched: &Fetched,
-        (bucket, place): (BucketId, usize),
-        address: Option<u64>,
-    ) -> Result<(), Error> {
-        let (parties, all) = (self.params.parties, 0..self.params.slot_bytes());
-        let decoded = fetched.decoded(parties, place).ok();
-        let Some(decoded) = decoded.filter(|decoded| decoded.liars.is_empty()) else {
-            let wrong = fetched.wrong(parties, place, &all, |it| is_sealed(&self.sealer, it));
-            let wrong = wrong.unwrap_or_default();
-            self.found_wrong(&wrong)?;
-            return Err(match wrong.first() {
-                Some(wrong) => does_not_fit(&self.servers().name(usize::from(*wrong) - 1)),
-                None => self.corrupt(DO_NOT_FIT),
-            });
-        };
-        let opened = address.map(|_| self.sealer.open(&decoded.block));
-        if opened.is_some_and(|it| it.map(|it| it.name()) != self.known.name(address)) {
-            let do_shares_fit = true;
-            let what = "a block is not what was written";
-            return Err(self.suspicious(what, vec![bucket], do_shares_fit));
-        }
-        Ok(())
-    }
-
-    /// Hands over each block that is found, wherever it is: slots bring the names of their blocks. Servers may have gone on since this state.
-    pub(super) fn salvage_all(
-        &mut self,
-        each: &mut dyn FnMut(u64, &[u8]),
-        damaged: &mut dyn FnMut(&Error),
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<Salvage, Error> {
-        // What they hold would be taken for damaged.
-        self.check_order()?;
-        let (tree, blocks) = (self.params.tree, self.known.blocks());
-        let live = self.known.live();
-        let mut found = Bits::new(blocks);
-        // Of each block, the number of the best copy so far, plus one.
-        let mut best = Zeroizing::new(vec![0; blocks as usize]);
-        let (parties, slot_bytes) = (self.params.parties, self.params.slot_bytes());
-        let kept = self.known.point_after(self.kept);
-        let points = Points { parties, tree, roots: Roots::Grow, kept };
-        let Some(agreed) = points.last(self.servers(), None, damaged) else {
-            return Ok(Salvage::new(blocks, found, Bits::new(blocks), live));
-        };
-        let left = |agreed| Left { parties, tree, slot_bytes, agreed };
-        let Self { store, sealer, known, .. } = self;
-        let held = |_: BucketId, slot: &[u8]| match sealer.open(slot) {
-            Some(opened) => Held::Block(opened),
-            None if slot.iter().all(|byte| *byte == 0) => Held::Nothing,
-            None => Held::Damaged,
-        };
-        let take = &mut |opened: OpenedBlock| {
-            let name = opened.name();
-            let counts = live.contains(name.address)
-                && name.number >= known.number(name.address)
-                && name.number >= best[name.address as usize];
-            if counts {
-                best[name.address as usize] = name.number + 1;
-                found.insert(name.address);
-                each(name.address, opened.bytes());
-            }
+        let places = match &self.known.positions {
+            Positions::OnClient(map) => map.places(),
+            Positions::InTrees(_) => Places::default(),
         };
         let mut read = 0;
-        let progress = &mut || {
+        let mut next = || {
             read += 1;
             progress(read);
         };
-        let servers = &mut **store;
-        let is_whole = left(&agreed).read(servers, &held, take, damaged, progress);
-        // What is older than the client knows, or than what was found, does not count.
-        if !is_whole && let Some(earlier) = points.before(&agreed, servers) {
-            left(&earlier).read(servers, &held, take, &mut |_| (), &mut || ());
+        for tree in (0..=last).rev() {
+            let [found, told] = self.check_tree(tree, at, &places, &mut next)?;
+            if found != expected {
+                let what = "share servers do not hold the blocks that were written last";
+                return Err(self.corrupt(tree, what));
+            }
+            expected = told;
         }
-        Ok(Salvage::new(blocks, found, Bits::new(blocks), live))
+        Ok((0..self.params.blocks).filter(|it| self.known.is_live(*it)).count() as u64)
+    }
+
+    fn add(&self, to: &mut Sum, tree: usize, address: u64, Mapped { leaf, write }: Mapped) {
+        let entry = Zeroizing::new([tree as u64, address, leaf.0, write].map(u64::to_le_bytes));
+        let seed = self.sealer.seed(&[b"entry".as_slice(), &entry.concat()].concat());
+        let (low, _) =
+            seed.split_first_chunk().map_or(([0; 16], &[][..]), |(it, rest)| (*it, rest));
+        to.blocks += 1;
+        to.sum = to.sum.wrapping_add(u128::from_le_bytes(low));
+    }
+
+    /// What a tree holds, and what its blocks tell of the next.
+    fn check_tree(
+        &mut self,
+        tree: usize,
+        at: Point,
+        places: &Places,
+        next: &mut dyn FnMut(),
+    ) -> Result<[Sum; 2], Error> {
+        let (shape, slot_bytes) = (self.trees[tree].tree, self.trees[tree].fetched_bytes());
+        let parties = self.params.parties;
+        let all = vec![true; parties.servers()];
+        let [mut found, mut told] = [Sum::default(); 2];
+        for bucket in buckets_with_slots(shape, at) {
+            let in_bucket = slots(shape, at, bucket);
+            for run in Slots::runs(bucket, in_bucket, Slots::at_once(slot_bytes)) {
+                let mut servers = self.servers(tree);
+                let fetched = fetch(&mut servers, &all, at, run, slot_bytes);
+                if !fetched.failed.is_empty() {
+                    return Err(servers::failure(&servers, fetched.failed, BRING_BACK));
+                }
+                for place in 0..run.count {
+                    let decoded = fetched.decoded(parties, place).ok();
+                    let Some(decoded) = decoded.filter(|decoded| decoded.liars.is_empty()) else {
+                        return Err(self.not_fitting(tree, &fetched, place));
+                    };
+                    let slot = Zeroizing::new(decoded.block);
+                    let at = (bucket, run.first + place);
+                    let found_in = self.block_in(tree, at, &slot, places);
+                    let do_shares_fit = true;
+                    let found_in = found_in.map_err(|wrong| {
+                        self.suspicious(tree, &wrong, vec![bucket], do_shares_fit)
+                    })?;
+                    let Some(Found { address, mapped, block }) = found_in else { continue };
+                    self.add(&mut found, tree, address, mapped);
+                    self.add_told(&mut told, tree, address, &block)?;
+                }
+            }
+            next();
+        }
+        Ok([found, told])
+    }
+
+    /// The block in a slot; `None` if there is none that counts.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn block_in(
+        &self,
+        tree: usize,
+        (bucket, slot): (BucketId, usize),
+        held: &[u8],
+        places: &Places,
+    ) -> Result<Option<Found>, String> {
+        let map = match &self.known.positions {
+            Positions::OnClient(map) => map,
+            Positions::InTrees(map) => {
+                let Self { sealer, labels, .. } = self;
+                let opener = Opener { levels: &map.levels, sealer, labels };
+                return opener.block_in(tree, bucket, held);
+            }
+        };
+        let here = [bucket.0, slot as u64];
+        let place = places.binary_search_by(|it| it[..2].cmp(&here)).ok();
+        let known = place.map(|place| places[place][2]);
+        let Some((address, mapped)) = known.and_then(|it| Some((it, map.mapped(it)?))) else {
+            return Ok(None);
+        };
+        let name = self.known.name(tree, Some(address), mapped.write);
+        match self.sealer.open(held) {
+            Some(opened) if opened.name() == name => {
+                let block = Zeroizing::new(opened.bytes().to_vec());
+                Ok(Some(Found { address, mapped, block }))
+            }
+            _ => Err("a block is not what was written".into()),
+        }
+    }
+
+    /// What is wrong where shares of a slot do not fit each other. It is said whose, if the seal of
+    /// its block tells: what slots say before that is not sealed.
+    fn not_fitting(&mut self, tree: usize, fetched: &Fetched, place: usize) -> Error {
+        let sealed = self.trees[tree].metadata_bytes..self.trees[tree].slot_bytes;
+        let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);
+        let wrong =
+            fetched.wrong(self.params.parties, place, &sealed, is_sound).unwrap_or_default();
+        if let Err(error) = self.found_wrong(&wrong) {
+            return error;
+        }
+        match wrong.first() {
+            Some(wrong) => does_not_fit(&self.store.name(usize::from(*wrong) - 1)),
+            None => self.corrupt(tree, DO_NOT_FIT),
+        }
+    }
+
+    /// What a block of the map tells of blocks of the tree after it.
+    fn add_told(&self, to: &mut Sum, tree: usize, address: u64, block: &[u8]) -> Result<(), Error> {
+        let (Positions::InTrees(map), Some(below)) = (&self.known.positions, tree.checked_sub(1))
+        else {
+            return Ok(());
+        };
+        let format = map.levels.level(below).map;
+        for entry in 0..format.entries() {
+            let mapped = format.get(block, entry);
+            let mapped = mapped.map_err(|_| self.corrupt(tree, SAYS_NO_LEAF))?;
+            if let Some(mapped) = mapped {
+                self.add(to, below, address * format.entries() as u64 + entry as u64, mapped);
+            }
+        }
+        Ok(())
     }
 }
 

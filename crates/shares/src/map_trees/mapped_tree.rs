@@ -1,7 +1,6 @@
 //! One tree of which the client is told to which leaf a block is mapped, and asks its slots for the rest.
 
 use oblivio_core::Leaf;
-use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 use super::levels::Level;
@@ -9,7 +8,6 @@ use super::metadata::{Metadata, MetadataFormat};
 use crate::answers::{Answers, decode_from};
 use crate::client::{Client, ClientError, Next, Occupant, Occupants, Occupied, Position, plan};
 use crate::field::Field;
-use crate::message::{Evict, Point, RootWrite, Select};
 use crate::sharing::Parties;
 
 /// The client of a tree.
@@ -17,8 +15,8 @@ pub(crate) struct MappedTree<F> {
     parties: Parties,
     level: Level,
     format: MetadataFormat<F>,
-    /// It asks for slots that it is told. It knows no block, so that it takes no memory.
-    client: Client<F>,
+    /// Asks for slots, writes them and shares matrices. It knows no positions, so it takes no memory.
+    pub(crate) client: Client<F>,
 }
 
 impl<F: Field> MappedTree<F> {
@@ -26,16 +24,6 @@ impl<F: Field> MappedTree<F> {
         let format = MetadataFormat::new(level.tree, level.labels);
         let client = Client::new(parties, level.tree, 0, level.slot_elements())?;
         Ok(Self { parties, level, format, client })
-    }
-
-    pub(crate) fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
-        self.client.draw_leaf(coins)
-    }
-
-    /// Goes on from there. What was shared at this turn before, with the same coins, is the same again.
-    pub(crate) fn go_to(&mut self, at: Point, turn: u64) {
-        self.client.go_to(at);
-        self.client.go_to_turn(turn);
     }
 
     /// The blocks on a path that count, from what servers have answered of it: those that were not taken since, and that are where they belong. An eviction copies a
@@ -90,33 +78,19 @@ impl<F: Field> MappedTree<F> {
         Ok(position)
     }
 
-    /// Asks for the slot at this place, or for none (Subroutine 1, steps 2 and 3).
-    pub(crate) fn queries(
-        &mut self,
-        position: Option<Position>,
-        shown: Leaf,
-        coins: &mut dyn CryptoRng,
-    ) -> Vec<Select<F::Element>> {
-        self.client.queries_at(position, shown, coins)
-    }
-
-    /// The block that servers have answered, of which this has to be said; or zeros, for none.
+    /// The sealed block of a slot that was recovered, of which this has to be said; or zeros, for
+    /// none.
     ///
     /// # Errors
-    /// [`ClientError::Answers`], and [`ClientError::Metadata`] for another block.
-    pub(crate) fn block(
+    /// [`ClientError::Metadata`] for another block.
+    pub(crate) fn sealed<'s>(
         &self,
         expected: Option<Occupant>,
-        answers: &Answers<F::Element>,
-    ) -> Result<Zeroizing<Vec<F::Element>>, ClientError> {
-        let recovered = self.client.recover(&answers.numbers, &answers.shares)?;
-        let slot = Zeroizing::new(recovered.block);
+        slot: &'s [F::Element],
+    ) -> Result<&'s [F::Element], ClientError> {
         let (said, block) = slot.split_at(self.format.elements());
         let expected = expected.map(|occupant| Metadata { occupant, is_taken: false });
-        if self.format.get(said)? != expected {
-            return Err(ClientError::Metadata);
-        }
-        Ok(Zeroizing::new(block.to_vec()))
+        if self.format.get(said)? == expected { Ok(block) } else { Err(ClientError::Metadata) }
     }
 
     /// A slot that holds a block, or something that is none, of which nothing is said.
@@ -132,18 +106,6 @@ impl<F: Field> MappedTree<F> {
         }
         data.copy_from_slice(block);
         slot
-    }
-
-    /// Writes a slot to the root (Protocol 2, steps 5 to 11).
-    pub(crate) fn writes(
-        &mut self,
-        slot: &[F::Element],
-        coins: &mut dyn CryptoRng,
-    ) -> Vec<RootWrite<F::Element>> {
-        let writes = self.client.writes(self.client.at().written, slot, coins);
-        // Where it is mapped to, it says itself.
-        self.client.keep(None, Leaf(0));
-        writes
     }
 
     /// The paths of which an eviction has to know: the one that it evicts, and the one to the leaf beside it.
@@ -164,16 +126,6 @@ impl<F: Field> MappedTree<F> {
         let path = self.occupants(evicted, answers[0])?;
         let beside = self.occupants(beside, answers[1])?.pop().unwrap_or_default();
         plan::<F>(self.level.tree, self.client.evictions(), Occupied { path, beside })
-    }
-
-    /// What to send to each server so that it makes that eviction, as this attempt: shared anew each time.
-    pub(crate) fn eviction_shares(
-        &mut self,
-        next: &Next<F::Element>,
-        attempt: u64,
-        coins: &mut dyn CryptoRng,
-    ) -> Vec<Evict<F::Element>> {
-        self.client.eviction_shares(next, attempt, coins)
     }
 }
 

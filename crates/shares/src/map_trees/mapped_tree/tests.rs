@@ -6,6 +6,7 @@ use rand::{RngExt, SeedableRng};
 use super::*;
 use crate::field::{Gf256, Mersenne61};
 use crate::map_trees::{Levels, MapShape};
+use crate::message::{Evict, Point, Select};
 use crate::server::Server;
 use crate::sharing::{Share, recover};
 use crate::tree::Preset;
@@ -19,6 +20,8 @@ struct Both<F: Field> {
     knows: Client<F>,
     servers: Vec<Server<F>>,
     coins: StdRng,
+    /// Blocks written since the last eviction.
+    written: usize,
     /// Slots that say of a block which counts no more that it was taken, and that it does not belong there.
     passed_over: [usize; 2],
 }
@@ -38,6 +41,7 @@ impl<F: Field> Both<F> {
             knows: Client::new(parties, level.tree, BLOCKS, level.slot_elements()).unwrap(),
             servers: parties.numbers().map(server).collect(),
             coins: StdRng::seed_from_u64(1),
+            written: 0,
             passed_over: [0; 2],
         }
     }
@@ -53,6 +57,10 @@ impl<F: Field> Both<F> {
 
     fn select(&mut self, queries: &[Select<F::Element>]) -> Answers<F::Element> {
         self.answers(|(i, server)| server.select(queries[i].clone()).unwrap())
+    }
+
+    fn recovered(&self, answers: &Answers<F::Element>) -> Vec<F::Element> {
+        self.asks.client.recover(&answers.numbers, &answers.shares).unwrap().block
     }
 
     fn metadata(&mut self, leaf: Leaf) -> Answers<F::Element> {
@@ -78,24 +86,26 @@ impl<F: Field> Both<F> {
         let shown = mapped.unwrap_or(shown);
         let answers = self.metadata(shown);
         assert_eq!(self.asks.find(address, mapped, shown, &answers), Ok(expected));
-        let queries = self.asks.queries(expected, shown, &mut self.coins);
+        let queries = self.asks.client.queries_at(expected, shown, &mut self.coins);
         let answers = self.select(&queries);
         let occupant = mapped.map(|leaf| Occupant { label: address, leaf });
-        let block = self.asks.block(occupant, &answers).unwrap();
+        let found = self.recovered(&answers);
+        let block = self.asks.sealed(occupant, &found).unwrap();
         let written = Occupant { label: address, leaf: to };
-        let slot = self.asks.slot(Some(written), &block);
-        let writes = self.asks.writes(&slot, &mut self.coins);
+        let slot = self.asks.slot(Some(written), block);
+        let writes = self.asks.client.writes(self.written, &slot, &mut self.coins);
         for (server, write) in self.servers.iter_mut().zip(writes) {
             server.write(write).unwrap();
         }
         self.knows.keep(Some(address), to);
+        self.written += 1;
     }
 
     fn evict(&mut self) {
         let [path, beside] = self.asks.evicted().map(|leaf| self.metadata(leaf));
         let next = self.asks.next_eviction([&path, &beside]).unwrap();
         let attempt = self.knows.next_attempt();
-        let evictions = self.asks.eviction_shares(&next, attempt, &mut self.coins);
+        let evictions = self.asks.client.eviction_shares(&next, attempt, &mut self.coins);
         let expected = self.knows.next_eviction().unwrap();
         let elements = 2 * PRESET.slots as usize * PRESET.slots as usize;
         for (i, expected) in expected.matrices().iter().enumerate() {
@@ -108,8 +118,8 @@ impl<F: Field> Both<F> {
         }
         self.knows.evicted(expected);
         Server::evict_all(&mut self.servers, evictions, &mut self.coins).unwrap();
-        let (at, turn) = (self.knows.at(), self.knows.next_attempt());
-        self.asks.go_to(at, turn);
+        self.written = 0;
+        self.asks.client.go_to(Point { evictions: self.knows.evictions(), written: 0 });
     }
 }
 
@@ -141,13 +151,14 @@ fn what_another_slot_holds_is_not_taken_for_a_block() {
         both.access(address);
     }
     let position = both.knows.positions().get(0).unwrap();
-    let queries = both.asks.queries(Some(position), position.leaf, &mut both.coins);
+    let queries = both.asks.client.queries_at(Some(position), position.leaf, &mut both.coins);
     assert!(queries.iter().any(|select| matches!(select.query, Share::Drawn(_))));
     let answers = both.select(&queries);
+    let found = both.recovered(&answers);
     let occupant = |label| Some(Occupant { label, leaf: position.leaf });
-    assert!(both.asks.block(occupant(0), &answers).is_ok());
+    assert!(both.asks.sealed(occupant(0), &found).is_ok());
     for other in [occupant(1), None] {
-        assert_eq!(both.asks.block(other, &answers), Err(ClientError::Metadata));
+        assert_eq!(both.asks.sealed(other, &found), Err(ClientError::Metadata));
     }
 }
 

@@ -13,18 +13,19 @@ use crate::map_trees::Levels;
 use crate::map_trees::map_block::{number_of, put_number};
 
 /// A secret permutation of addresses, for each tree another: FF1 (NIST SP 800-38G), whose numbers are strings of bits. No two blocks have one label, which they might if it were drawn.
-pub(in crate::durable) struct Labels {
+pub(super) struct Labels {
     cipher: FF1<Aes256>,
     /// Of each tree, the data first, bytes of a label.
     bytes: Vec<usize>,
 }
 
 impl Labels {
-    /// Under a key that follows from the array's.
-    pub(in crate::durable) fn new(sealer: &BlockSealer, levels: &Levels) -> Self {
+    /// Under a key that follows from the array's. Without trees of the map there are none.
+    pub(super) fn new(sealer: &BlockSealer, levels: Option<&Levels>) -> Self {
         let key = sealer.seed(b"labels of blocks");
         let cipher = FF1::new(&*key, 2).expect("there are strings of bits");
-        Self { cipher, bytes: levels.iter().map(|level| level.label_bytes()).collect() }
+        let levels = levels.into_iter().flat_map(Levels::iter);
+        Self { cipher, bytes: levels.map(|level| level.label_bytes()).collect() }
     }
 
     /// That of a block. It takes about as long whatever the address is.
@@ -68,7 +69,7 @@ mod tests {
         let shape = MapShape { block_bytes: 64, client_entries_max: 100 };
         let params = params.with_map_in_trees(shape).unwrap();
         let sealer = BlockSealer::new(&MasterKey::from_bytes([key; 32]));
-        Labels::new(&sealer, params.levels().unwrap())
+        Labels::new(&sealer, params.levels())
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! What is left of the data: blocks that slots hold, and which of them the map calls the latest.
 
-use oblivio_core::Error;
 use oblivio_core::durable::{Bits, Salvage};
+use oblivio_core::{BucketId, Error, Leaf};
 use zeroize::Zeroizing;
 
-use super::super::agreed::{Agreed, Points, Roots};
-use super::super::in_tree::InTree;
-use super::super::left::{Held, Left};
-use super::array::MappedArray;
-use super::walk::{Found, Opener};
-use crate::map_trees::map_block::MapFormat;
+use super::agreed::{Agreed, Points, Roots};
+use super::array::ShareArray;
+use super::in_tree::InTree;
+use super::known::Positions;
+use super::left::{Held, Left};
+use super::opener::{Found, Opener};
+use crate::map_trees::map_block::{MapFormat, Mapped};
 use crate::message::Point;
 
 /// Of a block that is nowhere: no write has this number.
@@ -65,7 +66,7 @@ struct Salvaged {
     doubtful: Bits,
 }
 
-impl MappedArray {
+impl ShareArray {
     /// Hands over each block that is found and not older than the map tells. Servers may have gone on since this state. What no block of the map tells of, because that was set back or
     /// is lost, may be older, and is called so.
     pub(super) fn salvage_all(
@@ -78,23 +79,35 @@ impl MappedArray {
         self.check_order()?;
         let blocks = self.params.blocks;
         let mut salvaged = Salvaged { found: Bits::new(blocks), doubtful: Bits::new(blocks) };
-        let points = self.points(0);
+        let (points, expected) = (self.points(0), self.expected_of_last());
         if let Some(of_data) = points.last(&mut self.servers(0), None, damaged) {
             let mut read = 0;
             let mut next = || {
                 read += 1;
                 progress(read);
             };
-            let (is_whole, told) =
-                self.salvage_at(&of_data, None, &mut salvaged, each, damaged, &mut next)?;
+            let (is_whole, told) = self.salvage_at(
+                &of_data,
+                (expected, None),
+                &mut salvaged,
+                each,
+                damaged,
+                &mut next,
+            )?;
             // All trees once more, for what was not found: the map of the later point would refuse what was held before it.
             if !is_whole && let Some(earlier) = points.before(&of_data, &mut self.servers(0)) {
-                let later = Some(&told);
-                self.salvage_at(&earlier, later, &mut salvaged, each, &mut |_| (), &mut || ())?;
+                let told = match self.known.positions {
+                    // What was found counts only if it is newer.
+                    Positions::OnClient(_) => (told, None),
+                    Positions::InTrees(_) => (self.expected_of_last(), Some(&told)),
+                };
+                let damaged = &mut |_: &Error| ();
+                let nothing = &mut || ();
+                self.salvage_at(&earlier, told, &mut salvaged, each, damaged, nothing)?;
             }
         }
         let Salvaged { found, doubtful } = salvaged;
-        Ok(Salvage::new(blocks, found, doubtful, self.known.live.clone()))
+        Ok(Salvage::new(blocks, found, doubtful, self.known.live()))
     }
 
     /// The same with the data as they were at one point, of what was not found so far. What the map of a `later` point tells of a newer write may be older. Answers whether each slot held
@@ -102,19 +115,22 @@ impl MappedArray {
     fn salvage_at(
         &mut self,
         of_data: &Agreed,
-        later: Option<&Expected>,
+        (mut expected, later): (Expected, Option<&Expected>),
         salvaged: &mut Salvaged,
         each: &mut dyn FnMut(u64, &[u8]),
         damaged: &mut dyn FnMut(&Error),
         next: &mut dyn FnMut(),
     ) -> Result<(bool, Expected), Error> {
         let last = self.trees.len() - 1;
-        let live = self.known.live.clone();
+        let live = self.known.live();
         let before = salvaged.clone();
-        let (mut expected, mut is_whole) = (self.expected_of_last(), true);
+        let is_on_client = !self.params.is_in_trees();
+        let mut is_whole = true;
         for tree in (1..=last).rev() {
-            let map = self.levels.level(tree - 1).map;
-            let mut told = Expected::untold(self.levels.level(tree - 1).blocks);
+            let Some(level) = self.params.levels().map(|levels| *levels.level(tree - 1)) else {
+                break;
+            };
+            let (map, mut told) = (level.map, Expected::untold(level.blocks));
             if let Some(agreed) = self.agreed_beside(tree, of_data.at)? {
                 let take = &mut |Found { address, mapped, block }: Found| {
                     if expected.takes(address, mapped.write) && !expected.untold.contains(address) {
@@ -137,11 +153,15 @@ impl MappedArray {
             expected = told;
         }
         let take = &mut |Found { address, mapped, block }: Found| {
+            if !live.contains(address) {
+                return;
+            }
             let is_untold = expected.untold.contains(address)
                 || later.is_some_and(|later| later.tells_of_newer(address, mapped.write));
-            let is_better =
-                !before.found.contains(address) || before.doubtful.contains(address) && !is_untold;
-            if live.contains(address) && is_better && expected.takes(address, mapped.write) {
+            let is_better = is_on_client
+                || !before.found.contains(address)
+                || before.doubtful.contains(address) && !is_untold;
+            if is_better && expected.takes(address, mapped.write) {
                 salvaged.found.insert(address);
                 match is_untold {
                     true => salvaged.doubtful.insert(address),
@@ -156,7 +176,7 @@ impl MappedArray {
 
     /// What the client knows of the last tree. Where it knows of no write, there may be one since.
     fn expected_of_last(&self) -> Expected {
-        let mut writes = Zeroizing::new(vec![0; self.known.entries().len()]);
+        let mut writes = Zeroizing::new(vec![0; self.known.entries() as usize]);
         for (block, mapped) in self.known.all_mapped() {
             writes[block as usize] = mapped.write;
         }
@@ -165,8 +185,9 @@ impl MappedArray {
 
     /// Where servers are in a tree. What is marked in its slots holds for one point alone.
     fn points(&self, tree: usize) -> Points {
-        let (parties, tree) = (self.params.parties, self.levels.level(tree).tree);
-        Points { parties, tree, roots: Roots::AreMarked, kept: self.known.point_after(self.kept) }
+        let (parties, tree) = (self.params.parties, self.trees[tree].tree);
+        let roots = if self.params.is_in_trees() { Roots::AreMarked } else { Roots::Grow };
+        Points { parties, tree, roots, kept: self.known.point_after(self.kept) }
     }
 
     /// The last point that enough servers have in a tree of the map. If that is an access further than with the data, it is the point before: an access under way is one that the data
@@ -191,23 +212,36 @@ impl MappedArray {
     /// Hands over what each slot of a tree holds that counts. Answers whether each held a block or nothing.
     fn read_all(
         &mut self,
-        (tree, agreed): (usize, &Agreed),
+        (number, agreed): (usize, &Agreed),
         take: &mut dyn FnMut(Found),
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(),
     ) -> Result<bool, Error> {
-        let Self { params, store, levels, sealer, labels, .. } = self;
-        let (parties, level) = (params.parties, levels.level(tree));
-        // Each has its mark behind it.
-        let slot_bytes = level.slot_elements() + 1;
-        let left = Left { parties, tree: level.tree, slot_bytes, agreed };
-        let opener = Opener { levels, sealer, labels };
-        let held = |bucket, slot: &[u8]| match opener.block_in(tree, bucket, slot) {
-            Ok(Some(found)) => Held::Block(found),
-            Ok(None) => Held::Nothing,
-            Err(_) => Held::Damaged,
+        let Self { params, store, trees, sealer, labels, known, .. } = self;
+        let positions = &known.positions;
+        let (tree, slot_bytes) = (trees[number].tree, trees[number].fetched_bytes());
+        let left = Left { parties: params.parties, tree, slot_bytes, agreed };
+        let held = |bucket: BucketId, slot: &[u8]| match positions {
+            Positions::OnClient(_) => match sealer.open(slot) {
+                Some(opened) => {
+                    let (name, block) = (opened.name(), Zeroizing::new(opened.bytes().to_vec()));
+                    // Any copy counts, wherever it is.
+                    let mapped = Mapped { leaf: Leaf(0), write: name.number };
+                    Held::Block(Found { address: name.address, mapped, block })
+                }
+                None if slot.iter().all(|byte| *byte == 0) => Held::Nothing,
+                None => Held::Damaged,
+            },
+            Positions::InTrees(map) => {
+                let opener = Opener { levels: &map.levels, sealer, labels };
+                match opener.block_in(number, bucket, slot) {
+                    Ok(Some(found)) => Held::Block(found),
+                    Ok(None) => Held::Nothing,
+                    Err(_) => Held::Damaged,
+                }
+            }
         };
-        let servers = &mut InTree { servers: &mut **store, tree: tree as u8 };
+        let servers = &mut InTree { servers: &mut **store, tree: number as u8 };
         Ok(left.read(servers, &held, take, damaged, progress))
     }
 }

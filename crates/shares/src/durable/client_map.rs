@@ -1,0 +1,156 @@
+//! The position map on the client: where each block is, and the number of its last write.
+
+use std::ops::Range;
+
+use oblivio_core::durable::Bits;
+use oblivio_core::seal::BlockName;
+use oblivio_core::{BucketId, Error, Leaf};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use super::impossible;
+use super::known::{Step, overflow};
+use super::load::Failed;
+use super::params::S3OramParams;
+use super::sections::Entry;
+use crate::client::{Client, Next};
+use crate::field::Gf256;
+use crate::map_trees::map_block::Mapped;
+use crate::message::Slots;
+use crate::sharing::Share;
+
+/// Where each block is. Secret; wiped when dropped.
+pub(super) struct ClientMap {
+    /// The client of the tree, which knows the positions.
+    pub(super) client: Client<Gf256>,
+    /// The number of the last write of each block, and in the lowest bit whether it has contents.
+    versions: Zeroizing<Vec<u64>>,
+    /// The next eviction, from when it is planned until servers have made it.
+    pub(super) next: Option<Next<u8>>,
+}
+
+impl ClientMap {
+    /// Bytes that are kept of the last write of a block.
+    pub(super) const NUMBER_BYTES: usize = size_of::<u64>();
+
+    /// The number of blocks that were there from the beginning. No access has it: evictions count as
+    /// made then.
+    const LOADED: u64 = 0;
+
+    /// Of an array that is empty.
+    pub(super) fn new(params: &S3OramParams) -> Result<Self, Error> {
+        let blocks = params.blocks as usize;
+        let client = Client::new(params.parties, params.tree, blocks, params.slot_bytes());
+        let client = client.map_err(|error| impossible(error.to_string()))?;
+        Ok(Self { client, versions: Zeroizing::new(vec![0; blocks]), next: None })
+    }
+
+    pub(super) fn blocks(&self) -> u64 {
+        self.versions.len() as u64
+    }
+
+    /// Maps all blocks that are there from the beginning, as [`Client::load`]. `block` seals each
+    /// of them under its name.
+    pub(super) fn load(
+        &mut self,
+        at_once: usize,
+        coins: &mut dyn CryptoRng,
+        mut block: impl FnMut(BlockName, &mut [u8]) -> Result<bool, Failed>,
+        send: impl FnMut(Slots, Vec<Share<u8>>) -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        let Self { client, versions, .. } = self;
+        let block = |at: usize, slot: &mut [u8]| {
+            let is_some = block(BlockName { address: at as u64, number: Self::LOADED }, slot)?;
+            versions[at] = Self::LOADED << 1 | u64::from(is_some);
+            Ok(is_some)
+        };
+        client.load(at_once, coins, block, send)
+    }
+
+    /// The leaf that a block is mapped to; `None` if it is nowhere.
+    pub(super) fn leaf(&self, address: u64) -> Option<Leaf> {
+        self.client.positions().get(address as usize).map(|position| position.leaf)
+    }
+
+    /// The same, with the number of the last write of the block.
+    pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
+        let write = self.versions[address as usize] >> 1;
+        self.leaf(address).map(|leaf| Mapped { leaf, write })
+    }
+
+    /// Which block is in which slot: bucket, slot and address, in order.
+    pub(super) fn places(&self) -> Zeroizing<Vec<[u64; 3]>> {
+        let mut places = Zeroizing::new(Vec::with_capacity(self.versions.len()));
+        for address in 0..self.blocks() {
+            if let Some(position) = self.client.positions().get(address as usize) {
+                let bucket = BucketId::on_path(position.leaf, position.level);
+                places.push([bucket.0, position.slot as u64, address]);
+            }
+        }
+        places.sort_unstable();
+        places
+    }
+
+    /// Whether a block has contents.
+    pub(super) fn is_live(&self, address: u64) -> bool {
+        self.versions[address as usize] & 1 == 1
+    }
+
+    /// All blocks that have contents.
+    pub(super) fn live(&self) -> Bits {
+        let mut live = Bits::new(self.blocks());
+        let addresses = (0..self.blocks()).filter(|address| self.is_live(*address));
+        addresses.for_each(|address| live.insert(address));
+        live
+    }
+
+    pub(super) fn is_any_live(&self) -> bool {
+        self.versions.iter().any(|version| version & 1 == 1)
+    }
+
+    /// A block, or none, was written to the root.
+    pub(super) fn write(&mut self, step: &Step, number: u64, is_written: bool) {
+        if let Some(address) = step.address {
+            let version = &mut self.versions[address as usize];
+            *version = number << 1 | u64::from(is_written) | *version & 1;
+        }
+        self.client.keep(step.address.map(|address| address as usize), step.draws[0].to);
+    }
+
+    /// Plans the next eviction. It takes long, and an eviction may take several attempts.
+    pub(super) fn plan_eviction(&mut self) -> Result<(), Error> {
+        self.next = Some(self.client.next_eviction().map_err(overflow)?);
+        Ok(())
+    }
+
+    /// A path was evicted.
+    pub(super) fn evict(&mut self) -> Result<(), Error> {
+        if self.next.is_none() {
+            self.plan_eviction()?;
+        }
+        self.next.take().into_iter().for_each(|next| self.client.evicted(next));
+        Ok(())
+    }
+
+    /// The blocks of a range are nowhere and have no contents any more. An eviction drops what is
+    /// in their slots.
+    pub(super) fn forget(&mut self, range: Range<u64>) {
+        for address in range {
+            self.versions[address as usize] = 0;
+            self.client.positions_mut().remove(address as usize);
+        }
+    }
+
+    /// What a state holds of a block: its position, and its last write.
+    pub(super) fn entry(&self, address: u64) -> Entry {
+        [self.client.positions().entry(address as usize), self.versions[address as usize]]
+    }
+
+    /// Restores that. Returns whether there is such a block, and such a position.
+    #[must_use]
+    pub(super) fn set_entry(&mut self, address: u64, [position, version]: Entry) -> bool {
+        let Some(known) = self.versions.get_mut(address as usize) else { return false };
+        *known = version;
+        self.client.positions_mut().set_entry(address as usize, position)
+    }
+}

@@ -1,0 +1,89 @@
+//! Slots of trees that say which block they hold, opened.
+
+use oblivio_core::BucketId;
+use oblivio_core::seal::{BlockSealer, OpenedBlock};
+use zeroize::Zeroizing;
+
+use super::labels::Labels;
+use super::tree_map::{address_in, is_dummy_of};
+use crate::client::{ClientError, Occupant};
+use crate::field::{Field, Gf256};
+use crate::map_trees::Levels;
+use crate::map_trees::map_block::Mapped;
+use crate::map_trees::metadata::{Metadata, MetadataFormat};
+
+/// A block in a slot that counts, and what is to be said of it in the map.
+pub(super) struct Found {
+    pub(super) address: u64,
+    pub(super) mapped: Mapped,
+    pub(super) block: Zeroizing<Vec<u8>>,
+}
+
+/// What tells which block a slot holds.
+pub(super) struct Opener<'a> {
+    pub(super) levels: &'a Levels,
+    pub(super) sealer: &'a BlockSealer,
+    pub(super) labels: &'a Labels,
+}
+
+impl Opener<'_> {
+    /// The block in a slot; none if there is none that counts.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn block_in(
+        &self,
+        tree: usize,
+        bucket: BucketId,
+        slot: &[u8],
+    ) -> Result<Option<Found>, String> {
+        let (said, sealed) = self.split(tree, slot).map_err(|error| error.to_string())?;
+        let counts = said.filter(|it| !it.is_taken && bucket.is_on_path(it.occupant.leaf));
+        let Some(occupant) = counts.map(|said| said.occupant) else { return Ok(None) };
+        let opened = self.open(tree, occupant, sealed);
+        let (address, opened) = opened.ok_or("a block is not what was written")?;
+        let mapped = Mapped { leaf: occupant.leaf, write: opened.name().number };
+        let block = Zeroizing::new(opened.bytes().to_vec());
+        Ok(Some(Found { address, mapped, block }))
+    }
+
+    /// Whether a client has written a slot so: all zeros, a block with its label, or a dummy
+    /// without one. The leaf is not sealed, and any is taken.
+    pub(super) fn was_written(&self, tree: usize, slot: &[u8]) -> bool {
+        slot.iter().all(|byte| *byte == 0)
+            || match self.split(tree, slot) {
+                Ok((Some(said), sealed)) => self.open(tree, said.occupant, sealed).is_some(),
+                Ok((None, sealed)) => {
+                    let opened = self.sealer.open(sealed);
+                    opened.is_some_and(|opened| is_dummy_of(tree, opened.name()))
+                }
+                Err(_) => false,
+            }
+    }
+
+    /// What a slot says of its block, and the sealed block. The mark stands behind it.
+    fn split<'s>(
+        &self,
+        tree: usize,
+        slot: &'s [u8],
+    ) -> Result<(Option<Metadata>, &'s [u8]), ClientError> {
+        let level = self.levels.level(tree);
+        let (slot, mark) = slot.split_at(level.slot_elements());
+        let (said, sealed) = slot.split_at(level.metadata_elements);
+        let mut said = Zeroizing::new(said.to_vec());
+        if let (Some(held), Some(mark)) = (said.last_mut(), mark.first()) {
+            *held = Gf256::add(*held, *mark);
+        }
+        let format = MetadataFormat::<Gf256>::new(level.tree, level.labels);
+        Ok((format.get(&said)?, sealed))
+    }
+
+    /// The address and the contents of a block; none if it is another block than its label says.
+    fn open(&self, tree: usize, said: Occupant, sealed: &[u8]) -> Option<(u64, OpenedBlock)> {
+        let opened = self.sealer.open(sealed)?;
+        let blocks = self.levels.level(tree).blocks;
+        let address = address_in(tree, opened.name()).filter(|it| *it < blocks)?;
+        let label = self.labels.of(tree, address) as usize;
+        (label == said.label).then_some((address, opened))
+    }
+}

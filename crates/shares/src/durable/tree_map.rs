@@ -1,0 +1,129 @@
+//! The position map in trees: the client keeps what is known of the blocks of the last tree, and
+//! which blocks have contents.
+
+use oblivio_core::durable::Bits;
+use oblivio_core::seal::BlockName;
+use oblivio_core::{Error, Leaf};
+use zeroize::Zeroizing;
+
+use super::impossible;
+use super::known::{Draw, Step};
+use super::sections::Entry;
+use crate::field::Gf256;
+use crate::map_trees::Levels;
+use crate::map_trees::map_block::Mapped;
+use crate::map_trees::mapped_tree::MappedTree;
+use crate::sharing::Parties;
+
+/// Bytes that are kept of a block of the last tree: a leaf and one, and a number.
+const ENTRY_BYTES: usize = 2 * size_of::<u64>();
+
+/// Bytes of client memory.
+pub(super) fn map_bytes(levels: &Levels) -> u64 {
+    let blocks = levels.level(0).blocks;
+    levels.client_entries() as u64 * ENTRY_BYTES as u64 + blocks.div_ceil(8)
+}
+
+/// Blocks of trees have names that differ: the number of the tree stands above the address.
+const ADDRESS_BITS: u32 = 56;
+
+/// The name under which a block of a tree is sealed, or a dummy.
+pub(super) fn name(tree: usize, address: Option<u64>, number: u64) -> BlockName {
+    let address = address.unwrap_or((1 << ADDRESS_BITS) - 1);
+    BlockName { address: (tree as u64) << ADDRESS_BITS | address, number }
+}
+
+/// Whether a dummy of this tree has that name.
+pub(super) fn is_dummy_of(tree: usize, named: BlockName) -> bool {
+    name(tree, None, named.number) == named
+}
+
+/// The block of this tree that has that name; `None` for a block of another tree.
+pub(super) fn address_in(tree: usize, named: BlockName) -> Option<u64> {
+    let address = named.address & ((1 << ADDRESS_BITS) - 1);
+    (name(tree, Some(address), named.number) == named).then_some(address)
+}
+
+/// What the client knows of trees. Secret; wiped when dropped.
+pub(super) struct TreeMap {
+    pub(super) levels: Levels,
+    /// The clients of the trees, the data first.
+    pub(super) trees: Vec<MappedTree<Gf256>>,
+    /// Of each block of the last tree, the leaf that it is mapped to and one, or zero; and the
+    /// number of its last write.
+    entries: Zeroizing<Vec<Entry>>,
+    /// Which blocks of the data have contents.
+    pub(super) live: Bits,
+}
+
+impl TreeMap {
+    /// Of an array that is empty.
+    pub(super) fn new(parties: Parties, levels: &Levels) -> Result<Self, Error> {
+        let trees = levels.iter().map(|level| MappedTree::new(parties, *level));
+        let trees = trees.collect::<Result<_, _>>().map_err(|it| impossible(it.to_string()))?;
+        Ok(Self {
+            levels: levels.clone(),
+            trees,
+            entries: Zeroizing::new(vec![[0; 2]; levels.client_entries()]),
+            live: Bits::new(levels.level(0).blocks),
+        })
+    }
+
+    /// See [`Known::addresses`](super::known::Known::addresses).
+    pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
+        let mut addresses = Zeroizing::new(Vec::with_capacity(self.levels.count()));
+        addresses.push([address, 0]);
+        for (tree, level) in self.levels.iter().take(self.levels.count() - 1).enumerate() {
+            let ([before, _], entries) = (addresses[tree], level.map.entries() as u64);
+            addresses.push([before / entries, before % entries]);
+        }
+        addresses
+    }
+
+    /// What is known of the block of the last tree that leads to this one; `None` if that is
+    /// nowhere.
+    pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
+        let [in_last, _] = *self.addresses(address).last()?;
+        self.of_last(in_last)
+    }
+
+    /// The same of a block of the last tree.
+    pub(super) fn of_last(&self, block: u64) -> Option<Mapped> {
+        let [numbered, write] = *self.entries.get(block as usize)?;
+        numbered.checked_sub(1).map(|leaf| Mapped { leaf: Leaf(leaf), write })
+    }
+
+    /// A block of each tree, or none, was written to the root.
+    pub(super) fn write(&mut self, step: &Step, number: u64, is_written: bool) {
+        if let (Some(address), Some(Draw { to, .. })) = (step.address, step.draws.last()) {
+            let in_last = self.addresses(address).last().map_or(0, |[block, _]| *block);
+            self.entries[in_last as usize] = [to.0 + 1, number];
+            if is_written {
+                self.live.insert(address);
+            }
+        }
+    }
+
+    /// How many blocks the last tree has.
+    pub(super) fn entries(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    /// What a state holds of one of them.
+    pub(super) fn entry(&self, block: u64) -> Entry {
+        self.entries[block as usize]
+    }
+
+    /// Restores that. Returns whether there is such a block, and such a leaf.
+    #[must_use]
+    pub(super) fn set_entry(&mut self, block: u64, entry: Entry) -> bool {
+        let leaves = self.levels.iter().last().map_or(0, |last| last.tree.leaves());
+        match self.entries.get_mut(block as usize) {
+            Some(known) if entry[0] <= leaves => {
+                *known = entry;
+                true
+            }
+            _ => false,
+        }
+    }
+}
