@@ -34,6 +34,17 @@ pub(crate) enum Record {
     Forget(u64),
 }
 
+impl Record {
+    /// Hands over what the directory keeps of it.
+    pub(crate) fn bytes(&self, out: &mut dyn FnMut(&[u8])) {
+        match self {
+            Self::State(sections) => sections.iter().for_each(|section| out(section)),
+            Self::Accesses(plan, _) => out(plan.section()),
+            Self::Forget(address) => out(&address.to_le_bytes()),
+        }
+    }
+}
+
 /// The list of a directory.
 #[derive(Clone, Default)]
 pub(crate) struct WrongList(pub(crate) Arc<Mutex<BTreeSet<usize>>>);

@@ -76,6 +76,8 @@ pub(crate) struct World {
     pub(crate) starts_again: Vec<(usize, usize)>,
     /// What the client has asked, and how long it would have waited for the answer.
     pub(crate) patience: Vec<(Request, Patience)>,
+    /// A checksum over all messages of the client, each with its server.
+    pub(crate) sent: crc32fast::Hasher,
 }
 
 /// Delivers at once, to machines that are alive.
@@ -140,6 +142,7 @@ impl Servers {
             seen_in: vec![Vec::new(); count],
             starts_again: Vec::new(),
             patience: Vec::new(),
+            sent: crc32fast::Hasher::new(),
         })))
     }
 
@@ -165,6 +168,12 @@ impl World {
         assert_eq!(messages.len(), self.hosts.len());
         let count = messages.len();
         self.asked += 1;
+        for (server, message) in messages.iter().enumerate() {
+            if let Some(message) = message {
+                self.sent.update(&[server as u8]);
+                self.sent.update(message);
+            }
+        }
         let does = match &self.stop {
             _ if self.is_cut_off => vec![false; count],
             Some((at, does)) if *at == self.asked => {
