@@ -1,6 +1,6 @@
 //! How far servers are in each of the trees, and what they are told to be.
 
-use oblivio_core::scheme::Sighting;
+use oblivio_core::scheme::RollbackProbe;
 use oblivio_core::{Error, ErrorKind};
 
 use super::array::ShareArray;
@@ -117,7 +117,7 @@ impl ShareArray {
 
     /// Asks servers how far they are in each tree, and nothing else: a client that only probes for
     /// a rollback may change nothing. `known` is how many accesses the directory tells of.
-    pub(super) fn is_behind_servers(&mut self, known: u64) -> Result<Sighting, Error> {
+    pub(super) fn is_behind_servers(&mut self, known: u64) -> Result<RollbackProbe, Error> {
         let (colluding, mut is_any_old) = (self.params.parties.colluding(), false);
         let seen_max = self.known.point_after(known);
         for tree in 0..self.trees.len() {
@@ -131,7 +131,7 @@ impl ShareArray {
             self.seen_max = self.seen_max.max(known);
             is_any_old |= self.is_old(tree, &told, seen_max)?;
         }
-        Ok(if is_any_old { Sighting::Seen } else { Sighting::NotYet })
+        Ok(if is_any_old { RollbackProbe::Seen } else { RollbackProbe::NotYet })
     }
 }
 

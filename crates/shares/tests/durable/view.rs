@@ -251,7 +251,7 @@ fn a_fixed_seed_gives_the_messages_plans_and_states_that_it_always_gave() {
             owner.servers.connect();
             owner.servers.world().missing[missing] = false;
             owner.log.iter().for_each(|record| record.bytes(&mut |it| kept.update(it)));
-            if round % 3 > 0 || owner.array.room().is_err() {
+            if round % 3 > 0 || owner.array.headroom().is_err() {
                 owner.reopen().unwrap();
             }
         }
