@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex};
 
 use libfuzzer_sys::fuzz_target;
 use oblivio_shares::host::{Folder, Host, Peers, ShareFile};
-use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, Request, Setup};
 use oblivio_shares::sharing::Parties;
 use oblivio_shares::tree::{Preset, Tree};
@@ -105,7 +104,7 @@ fuzz_target!(|input: &[u8]| {
         for (number, metadata_bytes) in [(0, 0), (1, 3)] {
             let keys = keys.clone();
             let setup = Setup { number: 1, parties, tree, block_bytes: 16, metadata_bytes, keys };
-            let message = in_tree(number, Request::Setup(setup).encode());
+            let message = Request::Setup(setup).encode_in(number);
             assert_eq!(ask(&mut host, &message), Answer::Done);
         }
     }
@@ -125,7 +124,7 @@ fuzz_target!(|input: &[u8]| {
             // It would wait for others, who do not come.
             continue;
         }
-        let epochs = [0, 1].map(|tree| in_tree(tree, Request::Epoch.encode()));
+        let epochs = [0, 1].map(|tree| Request::Epoch.encode_in(tree));
         let before = epochs.clone().map(|epoch| ask(&mut host, &epoch));
         let answer = ask(&mut host, message);
         let after = epochs.clone().map(|epoch| ask(&mut host, &epoch));

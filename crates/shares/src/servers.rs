@@ -6,7 +6,9 @@ use oblivio_core::StoreError;
 use oblivio_core::durable::AnyStore;
 use oblivio_core::store::BucketStore;
 
-/// What one server answers to one message.
+use crate::message::Request;
+
+/// What one server answers to one request, as bytes.
 pub type ServerAnswer = Result<Vec<u8>, StoreError>;
 
 /// How long a server may say that it is still working before its request counts as failed.
@@ -21,24 +23,25 @@ pub enum Patience {
 /// The servers of an S³ORAM, in the order of their numbers.
 ///
 /// # Contract
-/// - Only the scheme reads messages and answers. They hold shares and public values: a carrier of
+/// - Only the scheme reads answers. Requests and answers hold shares and public values: a carrier of
 ///   the messages to one server learns what that server learns.
 /// - [`ask`](Self::ask) is one round trip. Each server handles its requests in order.
-/// - A lost link may deliver a message twice. The scheme makes sure that this changes nothing.
+/// - A request is sent as [`Request::encode_in`] has it. A lost link may deliver it twice. The scheme makes sure that this changes nothing.
 /// - **Trust.** None, as in any storage.
 pub trait ShareServers {
     /// How many servers there are.
     fn count(&self) -> usize;
 
-    /// Sends all messages at once, one place for each server, and waits for the answers. The answer
-    /// to a message is in the same place. A failed server does not keep the others from answering,
-    /// and can be asked again later.
+    /// Sends all requests for one of the trees at once, one place for each server, and waits for the
+    /// answers. The answer to a request is in the same place. A failed server does not keep the
+    /// others from answering, and can be asked again later.
     ///
     /// # Panics
     /// When there are more or fewer places than servers.
     fn ask(
         &mut self,
-        messages: Vec<Option<Vec<u8>>>,
+        tree: u8,
+        requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>>;
 

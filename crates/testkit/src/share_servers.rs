@@ -2,6 +2,7 @@
 
 use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
 use oblivio_core::{MemoryStore, StoreError};
+use oblivio_shares::message::Request;
 use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers};
 
 /// Share servers `T`, with records on a store `R`.
@@ -62,10 +63,11 @@ impl<R, T: ShareServers> ShareServers for ServersWithRecords<R, T> {
 
     fn ask(
         &mut self,
-        messages: Vec<Option<Vec<u8>>>,
+        tree: u8,
+        requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        self.servers.ask(messages, patience)
+        self.servers.ask(tree, requests, patience)
     }
 
     fn begin_retries(&mut self) {

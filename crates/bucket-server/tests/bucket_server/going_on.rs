@@ -72,8 +72,8 @@ impl Shared {
                 Answer::Epoch(epoch) => epoch,
                 other => panic!("no epoch: {other:?}"),
             };
-        let asked = vec![Some(Request::Epoch.encode()); self.count()];
-        self.ask(asked, Patience::Long).into_iter().map(epoch).collect()
+        let asked = vec![Some(Request::Epoch); self.count()];
+        self.ask(0, asked, Patience::Long).into_iter().map(epoch).collect()
     }
 }
 
@@ -84,10 +84,11 @@ impl ShareServers for Shared {
 
     fn ask(
         &mut self,
-        messages: Vec<Option<Vec<u8>>>,
+        tree: u8,
+        requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        self.store().ask(messages, patience)
+        self.store().ask(tree, requests, patience)
     }
 
     fn begin_retries(&mut self) {

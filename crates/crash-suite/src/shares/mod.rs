@@ -220,12 +220,15 @@ impl Machines {
         &mut self,
         world: &World,
         run: u64,
-        messages: Vec<Option<Vec<u8>>>,
+        tree: u8,
+        requests: Vec<Option<Request>>,
     ) -> Vec<Option<ServerAnswer>> {
         let (on_silence, links) = (self.on_silence, self.links(world));
         let client = Client { world, run, on_silence };
-        let decode = |message: &Option<Vec<u8>>| Request::decode_in(message.as_ref()?).ok();
-        let requests: Vec<_> = messages.iter().map(decode).collect();
+        let encode = |request: &Option<Request>| Some(request.as_ref()?.encode_in(tree));
+        let messages: Vec<_> = requests.iter().map(encode).collect();
+        let in_tree = |request: Option<Request>| Some((tree, request?));
+        let requests: Vec<_> = requests.into_iter().map(in_tree).collect();
         if !client.is_off() {
             lock(&self.heard).asked(&requests);
         }
@@ -344,8 +347,13 @@ impl ShareServers for OnServers {
     }
 
     /// In this world no server says that it works.
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<ServerAnswer>> {
-        lock(&self.servers.0).ask(&self.world, self.run, messages)
+    fn ask(
+        &mut self,
+        tree: u8,
+        requests: Vec<Option<Request>>,
+        _: Patience,
+    ) -> Vec<Option<ServerAnswer>> {
+        lock(&self.servers.0).ask(&self.world, self.run, tree, requests)
     }
 
     /// In this world it is known at once who is dead.

@@ -8,9 +8,8 @@ use zeroize::Zeroizing;
 
 use super::array::ShareArray;
 use super::coins::{query_bytes, query_turn, salted, write_turn};
-use super::in_tree::InTree;
 use super::known::{Positions, Step};
-use super::servers::{self, ask_some};
+use super::servers::{self, TreeServers};
 use super::suspicion::Suspicion;
 use super::{impossible, invalid};
 use crate::answers::{Answers, NoBlock, Recovered, correctable};
@@ -18,7 +17,6 @@ use crate::client::{ClientError, Occupant, Position};
 use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::{Point, Request, Select};
-use crate::servers::ShareServers;
 
 /// Numbers of writes are below, or a block of the map could not say them.
 const WRITES_MAX: u64 = 1 << 48;
@@ -135,7 +133,7 @@ impl ShareArray {
         bytes: usize,
     ) -> Result<Answers<u8>, Error> {
         let requests = self.to_current(tree, requests);
-        let said = ask_some(&mut self.servers(tree), requests);
+        let said = self.servers(tree).ask_some(requests);
         let mut answers = Answers { numbers: Vec::new(), shares: Vec::new() };
         for ((server, number), said) in (1..).enumerate().zip(said) {
             match said.map(|said| servers::share(said, bytes)) {
@@ -309,7 +307,7 @@ impl ShareArray {
         let requests = self.to_current(tree, requests);
         let said = match &self.known.positions {
             Positions::OnClient(_) => {
-                let said = ask_some(&mut self.servers(tree), requests).into_iter();
+                let said = self.servers(tree).ask_some(requests).into_iter();
                 said.map(|said| said.map(servers::done)).collect()
             }
             Positions::InTrees(_) => self.write_marking(tree, at, queries, requests),
@@ -333,7 +331,7 @@ impl ShareArray {
     ) -> Vec<Option<Result<(), StoreError>>> {
         let mut servers = self.servers(tree);
         servers.begin_retries();
-        let said = ask_some(&mut servers, writes.clone()).into_iter();
+        let said = servers.ask_some(writes.clone()).into_iter();
         let mut said: Vec<_> = said.map(|said| said.map(servers::done)).collect();
         let is_cut_off = |said: &Option<Result<(), StoreError>>| {
             let failed = said.as_ref().and_then(|said| said.as_ref().err());
@@ -344,16 +342,16 @@ impl ShareArray {
             let again: Vec<_> = said.iter().map(is_cut_off).collect();
             // All servers are needed: another failure of one is not waited out.
             let is_final = said.iter().zip(&again).any(|(said, again)| has_failed(said) && !again);
-            let waits = |servers: &mut InTree<'_>| !is_final && servers.wait_for_links(failed);
+            let waits = |servers: &mut TreeServers<'_>| !is_final && servers.wait_for_links(failed);
             if !again.contains(&true) || failed > 0 && !waits(&mut servers) {
                 break;
             }
             let selects = queries.iter().cloned().map(|select| Request::Select { at, select });
             let selects = selects.zip(&again).map(|(select, again)| again.then_some(select));
-            ask_some(&mut servers, selects.collect());
+            servers.ask_some(selects.collect());
             let again = writes.iter().cloned().zip(&again);
             let again = again.map(|(write, again)| write.filter(|_| *again));
-            let told = ask_some(&mut servers, again.collect()).into_iter();
+            let told = servers.ask_some(again.collect()).into_iter();
             for (said, told) in said.iter_mut().zip(told).filter(|(_, told)| told.is_some()) {
                 *said = told.map(servers::done);
             }

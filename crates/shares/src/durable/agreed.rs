@@ -11,12 +11,11 @@ use oblivio_core::{BucketId, Error, ErrorKind, StoreError};
 use super::left::OTHERS_ARE_READ;
 use super::parts::Part;
 use super::repair::elsewhere;
-use super::servers;
+use super::servers::{self, TreeServers};
 use super::standing::{
     IS_FURTHER, SET_BACK, SET_BACK_BEHIND_KEPT, Told, before, claim, sound, steps,
 };
 use crate::message::{Point, Slots};
-use crate::servers::ShareServers;
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
@@ -67,16 +66,16 @@ impl Points {
     /// `damaged`.
     pub(super) fn last(
         &self,
-        servers: &mut dyn ShareServers,
+        servers: &mut TreeServers<'_>,
         wanted: Option<Point>,
         damaged: &mut dyn FnMut(&Error),
     ) -> Option<Agreed> {
-        let told = servers::epochs(servers);
+        let told = servers.epochs();
         let claims: Vec<_> = told.iter().map(|told| claim(self.tree, told)).collect();
         let found = self.found(&claims, wanted);
         let failed = self.astray(told, &claims, found);
         if !failed.is_empty() {
-            damaged(&servers::failure(servers, failed, OTHERS_ARE_READ));
+            damaged(&servers::failure(&**servers, failed, OTHERS_ARE_READ));
         }
         if found.is_none() {
             let message = "too few share servers are where others are: nothing is read from them";
@@ -88,7 +87,7 @@ impl Points {
     }
 
     /// The point before one that enough servers said they have, if enough have that, too.
-    pub(super) fn before(&self, agreed: &Agreed, servers: &mut dyn ShareServers) -> Option<Agreed> {
+    pub(super) fn before(&self, agreed: &Agreed, servers: &mut TreeServers<'_>) -> Option<Agreed> {
         let at = before(self.tree, agreed.at);
         // What is wrong with servers was said.
         let earlier = self.last(servers, Some(at), &mut |_| ())?;

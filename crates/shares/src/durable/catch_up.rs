@@ -8,7 +8,7 @@ use oblivio_core::{BucketId, Error};
 use super::array::ShareArray;
 use super::fetch::{Fetched, fetch};
 use super::parts::Part;
-use super::servers::{self, ask_some};
+use super::servers;
 use super::standing::{IS_FURTHER, sound};
 use crate::message::{HostEpoch, Point, Request, Slots};
 use crate::sharing::Share;
@@ -61,7 +61,7 @@ impl ShareArray {
         }
         let tree = self.params.tree;
         let requests = is_asked.iter().map(|is_asked| is_asked.then_some(Request::Epoch));
-        let said = ask_some(&mut self.servers(0), requests.collect());
+        let said = self.servers(0).ask_some(requests.collect());
         for (server, said) in said.into_iter().enumerate() {
             let epoch = match said.map(servers::epoch) {
                 None => continue,
@@ -116,7 +116,7 @@ impl ShareArray {
             Some(Request::Write { at, block: Share::Computed(share) })
         };
         let requests = (0..).zip(parties.numbers()).map(request).collect();
-        let said = ask_some(&mut self.servers(0), requests);
+        let said = self.servers(0).ask_some(requests);
         for (server, said) in said.into_iter().enumerate() {
             match said.map(servers::done) {
                 Some(Ok(())) => {

@@ -13,12 +13,11 @@ use super::coins::eviction_turn;
 use super::impossible;
 use super::known::{Known, Positions, overflow};
 use super::parts::{Part, Parts};
-use super::servers::{self, ask_some};
+use super::servers;
 use super::standing::{IS_FURTHER, SET_BACK, sound};
 use crate::answers::Answers;
 use crate::client::ClientError;
 use crate::message::{Evict, HostEpoch, Point, Request};
-use crate::servers::ShareServers;
 
 /// What is said where one of the servers is missing, or not where it has to be.
 const EVICTIONS_WAIT: &str = "Evictions wait for all servers, and nothing is lost: bring it back and open the volume again, or make its shares anew with `oblivio shares repair`";
@@ -101,7 +100,7 @@ impl ShareArray {
         }
         let go_back = |through: &bool| through.then_some(Request::GoBack { evictions: number });
         let requests = is_through.iter().map(go_back).collect();
-        let failed = servers::failures(&mut self.servers(tree), requests);
+        let failed = self.servers(tree).failures(requests);
         if !failed.is_empty() {
             return Ok(Attempted::Failed(failed));
         }
@@ -113,7 +112,7 @@ impl ShareArray {
         let parties = self.params.parties;
         if makes_links {
             let meet = vec![Some(Request::Meet); parties.servers()];
-            let failed = servers::failures(&mut self.servers(tree), meet);
+            let failed = self.servers(tree).failures(meet);
             if !failed.is_empty() {
                 return Ok(Attempted::Failed(failed));
             }
@@ -128,7 +127,7 @@ impl ShareArray {
         let requests = evictions
             .into_iter()
             .map(|evict| Some(Request::Evict { evict, dealers: dealers.clone() }));
-        let failed = servers::failures(&mut self.servers(tree), requests.collect());
+        let failed = self.servers(tree).failures(requests.collect());
         Ok(if failed.is_empty() { Attempted::Through } else { Attempted::NotEvicted(failed) })
     }
 
@@ -171,8 +170,8 @@ impl ShareArray {
     ) -> Result<(Vec<HostEpoch>, bool), Error> {
         let (shape, parties) = (self.trees[tree].tree, self.params.parties);
         let mut servers = self.servers(tree);
-        let told = servers::epochs(&mut servers);
-        servers::check_not_fenced(&servers, &told)?;
+        let told = servers.epochs();
+        servers::check_not_fenced(&*servers, &told)?;
         let (mut epochs, mut parts) = (Vec::new(), Vec::new());
         let is_over = Point { evictions: begins_at.evictions + 1, written: 0 };
         let attempts = told.iter().filter_map(|told| Some(told.as_ref().ok()?.attempt));
@@ -249,7 +248,7 @@ impl ShareArray {
     fn path_metadata(&mut self, tree: usize, at: Point, leaf: Leaf) -> Result<Answers<u8>, Failed> {
         let (parties, bytes) = (self.params.parties, self.trees[tree].path_metadata_bytes());
         let asked = vec![Some(Request::Metadata { at, leaf }); parties.servers()];
-        let said = ask_some(&mut self.servers(tree), asked).into_iter().flatten();
+        let said = self.servers(tree).ask_some(asked).into_iter().flatten();
         let (shares, failed) = servers::parted(said.map(|said| servers::share(said, bytes)));
         if !failed.is_empty() {
             return Err(failed);

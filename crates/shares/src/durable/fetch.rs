@@ -5,11 +5,10 @@ use std::ops::Range;
 use oblivio_core::StoreError;
 use zeroize::Zeroizing;
 
-use super::servers::{self, ask_some};
+use super::servers::{self, TreeServers};
 use crate::answers::{NoBlock, Recovered, choices, decode_from};
 use crate::field::Gf256;
 use crate::message::{Point, Request, Slots};
-use crate::servers::ShareServers;
 use crate::sharing::{Parties, recover, share_of_another};
 
 /// Shares of slots that some servers have answered.
@@ -25,7 +24,7 @@ pub(super) struct Fetched {
 
 /// Asks servers for their shares of slots, at one point.
 pub(super) fn fetch(
-    servers: &mut dyn ShareServers,
+    servers: &mut TreeServers<'_>,
     is_asked: &[bool],
     at: Point,
     slots: Slots,
@@ -37,13 +36,13 @@ pub(super) fn fetch(
 
 /// The same, each at a point of its own, at which those slots hold the same.
 pub(super) fn fetch_each(
-    servers: &mut dyn ShareServers,
+    servers: &mut TreeServers<'_>,
     asked: &[Option<Point>],
     slots: Slots,
     slot_bytes: usize,
 ) -> Fetched {
     let request = |at: &Option<Point>| at.map(|at| Request::Fetch { at, slots });
-    let said = ask_some(servers, asked.iter().map(request).collect());
+    let said = servers.ask_some(asked.iter().map(request).collect());
     let (numbers, shares, failed) = (Vec::new(), Vec::new(), Vec::new());
     let mut fetched = Fetched { numbers, shares, slot_bytes, failed };
     for ((server, number), said) in (1..).enumerate().zip(said) {

@@ -4,12 +4,11 @@ use oblivio_core::{BucketId, Error, ErrorKind};
 
 use super::agreed::Agreed;
 use super::fetch::{Fetched, fetch_each};
-use super::servers;
+use super::servers::{self, TreeServers};
 use super::walk::{DO_NOT_FIT, buckets_with_slots, slots};
 use crate::answers::choices;
 use crate::field::Gf256;
 use crate::message::Slots;
-use crate::servers::ShareServers;
 use crate::sharing::{Parties, recover};
 use crate::tree::Tree;
 
@@ -39,7 +38,7 @@ impl Left<'_> {
     /// held a block or nothing.
     pub(super) fn read<T>(
         &self,
-        servers: &mut dyn ShareServers,
+        servers: &mut TreeServers<'_>,
         held: &dyn Fn(BucketId, &[u8]) -> Held<T>,
         take: &mut dyn FnMut(T),
         damaged: &mut dyn FnMut(&Error),
@@ -53,7 +52,7 @@ impl Left<'_> {
                 let mut fetched = fetch_each(servers, &asked, run, self.slot_bytes);
                 let failed = std::mem::take(&mut fetched.failed);
                 if !failed.is_empty() {
-                    trouble = Some(servers::failure(servers, failed, OTHERS_ARE_READ));
+                    trouble = Some(servers::failure(&**servers, failed, OTHERS_ARE_READ));
                 }
                 for place in 0..run.count {
                     let decoded = fetched.decoded(self.parties, place);

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use super::array::ShareArray;
 use super::impossible;
 use super::known::{Known, Positions};
-use super::servers::{self, ask};
+use super::servers::{self, TreeServers};
 use crate::client::ClientError;
 use crate::message::{Point, Request, Slots};
 use crate::sharing::Share;
@@ -29,7 +29,7 @@ impl ShareArray {
         let Self { params, store, sealer, known: Known { positions, .. }, .. } = self;
         let Positions::OnClient(map) = positions else { return Ok(()) };
         let at = Point { evictions: params.tree.leaves(), written: 0 };
-        let servers = &mut **store;
+        let mut servers = TreeServers { servers: &mut **store, tree: 0 };
         let mut data = Zeroizing::new(vec![0; params.block_bytes as usize]);
         let block = |name: BlockName, slot: &mut [u8]| {
             data.fill(0);
@@ -43,14 +43,14 @@ impl ShareArray {
         };
         let send = |slots, shares: Vec<Share<u8>>| {
             let puts = shares.into_iter().map(|share| Request::Put { at, slots, share });
-            let said = ask(servers, puts.collect()).into_iter().map(servers::done);
-            servers::all(servers, said, ADVICE).map(drop).map_err(Failed)
+            let said = servers.ask(puts.collect()).into_iter().map(servers::done);
+            servers::all(&*servers, said, ADVICE).map(drop).map_err(Failed)
         };
         let loaded = map.load(Slots::at_once(params.slot_bytes()), coins, block, send);
         loaded.map_err(|Failed(error)| error)?;
         let adopts = vec![Request::Adopt { at }; servers.count()];
-        let said = ask(servers, adopts);
-        servers::all(servers, said.into_iter().map(servers::done), ADVICE)?;
+        let said = servers.ask(adopts);
+        servers::all(&*servers, said.into_iter().map(servers::done), ADVICE)?;
         self.known.go_to(self.params.accesses_at(at));
         self.kept = self.known.accesses();
         self.done = Some(vec![at]);

@@ -4,16 +4,14 @@ use oblivio_core::scheme::RollbackProbe;
 use oblivio_core::{Error, ErrorKind};
 
 use super::array::ShareArray;
-use super::in_tree::InTree;
-use super::servers::{self, ask};
+use super::servers::{self, TreeServers};
 use super::standing::{self, Standing, Told, is_old};
 use crate::message::{Point, Request};
-use crate::servers::ShareServers;
 
 impl ShareArray {
     /// The servers, of one of the trees.
-    pub(super) fn servers(&mut self, tree: usize) -> InTree<'_> {
-        InTree { servers: &mut *self.store, tree: tree as u8 }
+    pub(super) fn servers(&mut self, tree: usize) -> TreeServers<'_> {
+        TreeServers { servers: &mut *self.store, tree: tree as u8 }
     }
 
     /// What each server is told to be in a tree.
@@ -44,14 +42,14 @@ impl ShareArray {
         for tree in 0..self.trees.len() {
             let requests = self.setups(tree);
             let mut servers = self.servers(tree);
-            let said = ask(&mut servers, requests);
-            servers::all(&servers, said.into_iter().map(servers::done), NEEDS_ALL)?;
+            let said = servers.ask(requests);
+            servers::all(&*servers, said.into_iter().map(servers::done), NEEDS_ALL)?;
             if is_alone {
                 self.meet()?;
             }
             let mut servers = self.servers(tree);
-            let told = servers::epochs(&mut servers);
-            let epochs = servers::all(&servers, told, NEEDS_ALL)?;
+            let told = servers.epochs();
+            let epochs = servers::all(&*servers, told, NEEDS_ALL)?;
             if epochs.iter().any(|epoch| epoch.at != Point::default()) {
                 return Err(Error::new(
                     ErrorKind::StoreMismatch,
@@ -70,9 +68,9 @@ impl ShareArray {
     fn meet(&mut self) -> Result<(), Error> {
         let mut servers = self.servers(0);
         let met = vec![Request::Meet; servers.count()];
-        let met = ask(&mut servers, met);
+        let met = servers.ask(met);
         let lacking = "Servers deal to each other: each needs all others in its list of peers, at an address where it reaches them";
-        servers::all(&servers, met.into_iter().map(servers::done), lacking).map(drop)
+        servers::all(&*servers, met.into_iter().map(servers::done), lacking).map(drop)
     }
 
     /// Whether the client's directory is older than the servers are in a tree.
@@ -122,11 +120,11 @@ impl ShareArray {
         let seen_max = self.known.point_after(known);
         for tree in 0..self.trees.len() {
             let mut servers = self.servers(tree);
-            let told = servers::epochs(&mut servers);
-            servers::check_not_fenced(&servers, &told)?;
+            let told = servers.epochs();
+            servers::check_not_fenced(&*servers, &told)?;
             if told.iter().filter(|told| told.is_ok()).count() <= colluding {
                 let advice = "Most servers have to say how far they are";
-                return Err(servers::failure(&servers, servers::parted(told).1, advice));
+                return Err(servers::failure(&*servers, servers::parted(told).1, advice));
             }
             self.seen_max = self.seen_max.max(known);
             is_any_old |= self.is_old(tree, &told, seen_max)?;

@@ -54,7 +54,6 @@
 //! | `params` | what shapes an array |
 //! | `config` | what it costs, and how it is made |
 //! | `share_tree` | one of the trees of an array |
-//! | `in_tree` | servers, of one of the trees |
 //! | `known` | what the client knows, and what an access changes of it |
 //! | `client_map` | positions, if the client keeps all of them |
 //! | `tree_map` | positions, if they are in trees |
@@ -90,7 +89,6 @@ mod coins;
 mod config;
 mod evict;
 mod fetch;
-mod in_tree;
 mod known;
 mod labels;
 mod left;

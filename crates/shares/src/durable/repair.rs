@@ -8,11 +8,10 @@ use oblivio_core::seal::BlockSealer;
 use oblivio_core::{Error, ErrorKind, MasterKey, StoreError, StoreErrorKind};
 
 use super::fetch::{Fetched, fetch};
-use super::in_tree::InTree;
 use super::labels::Labels;
 use super::opener::Opener;
 use super::params::S3OramParams;
-use super::servers::{self, ask_some};
+use super::servers::{self, TreeServers};
 use super::share_tree::ShareTree;
 use super::standing::{Standing, agree, before, claim, claims, furthest_first, sound, steps};
 use super::walk::slots;
@@ -71,7 +70,7 @@ pub fn check_others(
         (lost as u8 + 1, Seals::new(params, key, "Nothing was removed"), 0);
     let mut checked = Checked::default();
     for tree in &params.trees() {
-        let servers = &mut InTree { servers, tree: tree.number };
+        let servers = &mut TreeServers { servers, tree: tree.number };
         let settled = settle(servers, tree, lost, None)?;
         checked.was_at.push(settled.was_at);
         let (at, sources) = (settled.at, settled.sources(tree, settled.at));
@@ -83,7 +82,7 @@ pub fn check_others(
         let others: Vec<_> =
             others.filter_map(|(server, agreed)| Some((server, agreed?.err()?))).collect();
         if !others.is_empty() {
-            return Err(servers::failure(servers, others, NOTHING_WAS_DONE));
+            return Err(servers::failure(&**servers, others, NOTHING_WAS_DONE));
         }
         let progress = &mut |buckets| progress(done + buckets);
         each_run(servers, tree, (at, &sources), progress, &mut |_, run, fetched| {
@@ -95,11 +94,11 @@ pub fn check_others(
 }
 
 /// What is done with slots that were read.
-type EachRun<'e> = dyn FnMut(&mut dyn ShareServers, Slots, &Fetched) -> Result<(), Error> + 'e;
+type EachRun<'e> = dyn FnMut(&mut TreeServers<'_>, Slots, &Fetched) -> Result<(), Error> + 'e;
 
 /// Reads what the sources hold at a point, run by run.
 fn each_run(
-    servers: &mut dyn ShareServers,
+    servers: &mut TreeServers<'_>,
     tree: &ShareTree,
     (at, sources): (Point, &[bool]),
     progress: &mut dyn FnMut(u64),
@@ -112,7 +111,7 @@ fn each_run(
             let mut fetched = fetch(servers, sources, at, run, slot_bytes);
             let failed = std::mem::take(&mut fetched.failed);
             if !failed.is_empty() {
-                return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
+                return Err(servers::failure(&**servers, failed, OTHERS_ARE_NEEDED));
             }
             each(servers, run, &fetched)?;
         }
@@ -145,7 +144,7 @@ pub fn repair(
     // The data are written last: if some lack a write there, an access is under way, and is done again in all trees.
     let mut last_access = None;
     for (i, tree) in params.trees().iter().enumerate() {
-        let servers = &mut InTree { servers, tree: tree.number };
+        let servers = &mut TreeServers { servers, tree: tree.number };
         let was_at = checked.was_at.get(i).copied().flatten();
         let settled = settle(servers, tree, lost, was_at)?;
         let keys = (0..servers.count()).map(|server| servers.key(server)).collect();
@@ -187,7 +186,7 @@ pub fn needs_repair(
     check_place(servers, params, server)?;
     let mut all = Need::Nothing;
     for tree in &params.trees() {
-        match needs_repair_in(&mut InTree { servers, tree: tree.number }, tree, server)? {
+        match needs_repair_in(&mut TreeServers { servers, tree: tree.number }, tree, server)? {
             Need::Shares => return Ok(Need::Shares),
             Need::LastWrites => all = Need::LastWrites,
             Need::Nothing => (),
@@ -198,14 +197,14 @@ pub fn needs_repair(
 
 /// The same of one of its trees.
 fn needs_repair_in(
-    servers: &mut dyn ShareServers,
+    servers: &mut TreeServers<'_>,
     tree: &ShareTree,
     server: usize,
 ) -> Result<Need, Error> {
     let ShareTree { parties, tree, .. } = *tree;
-    let told = servers::epochs(servers);
-    servers::check_not_fenced(servers, &told)?;
-    check_can_open(&*servers, &told, server)?;
+    let told = servers.epochs();
+    servers::check_not_fenced(&**servers, &told)?;
+    check_can_open(&**servers, &told, server)?;
     let there = claim(tree, &told[server]);
     let others = told.iter().enumerate().filter(|(i, _)| *i != server);
     let others = others.filter_map(|(_, told)| claim(tree, told)).max();
@@ -283,15 +282,15 @@ fn check_place(
 }
 
 /// Asks one server, which has to do it.
-fn tell(servers: &mut dyn ShareServers, server: usize, request: Request) -> Result<(), Error> {
+fn tell(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Result<(), Error> {
     let mut requests: Vec<_> = (0..servers.count()).map(|_| None).collect();
     requests[server] = Some(request);
-    let said = ask_some(servers, requests).swap_remove(server);
+    let said = servers.ask_some(requests).swap_remove(server);
     match said.map(servers::done) {
         Some(Ok(())) => Ok(()),
         Some(Err(error)) => {
             let advice = "Its shares are not made anew: begin again";
-            Err(servers::failure(servers, vec![(server, error)], advice))
+            Err(servers::failure(&**servers, vec![(server, error)], advice))
         }
         None => Err(invalid("the server was not asked")),
     }
@@ -325,14 +324,14 @@ impl Settled {
 /// - **After an eviction** it is that, too, if *t* at most say that they are an eviction behind: they may lie, and nobody goes back for them. They have to be made anew as well.
 ///   If more are, an honest one is: then the eviction is not over. Others that are through with it keep what was before, and go back when the client begins it anew.
 fn settle(
-    servers: &mut dyn ShareServers,
+    servers: &mut TreeServers<'_>,
     tree: &ShareTree,
     lost: usize,
     was_at: Option<Point>,
 ) -> Result<Settled, Error> {
     let parties = tree.parties;
-    let told = servers::epochs(servers);
-    servers::check_not_fenced(servers, &told)?;
+    let told = servers.epochs();
+    servers::check_not_fenced(&**servers, &told)?;
     let was_at = was_at.max(claim(tree.tree, &told[lost]));
     let mut failed = Vec::new();
     let mut claims = vec![None; told.len()];
@@ -345,7 +344,7 @@ fn settle(
     }
     let sorted = furthest_first(claims.iter().flatten().copied());
     let Some(far) = sorted.get(parties.colluding()).copied() else {
-        return Err(servers::failure(servers, failed, OTHERS_ARE_NEEDED));
+        return Err(servers::failure(&**servers, failed, OTHERS_ARE_NEEDED));
     };
     let first = steps(tree.tree, before(tree.tree, far));
     let counts = |at: &Point| (first..=steps(tree.tree, far) + 1).contains(&steps(tree.tree, *at));
@@ -365,7 +364,7 @@ fn settle(
         && are_further + 1 > parties.colluding()
         && let Some(lacks_it) = lacks_it
     {
-        return Err(lacks_what_others_have(servers, lacks_it, lost));
+        return Err(lacks_what_others_have(&**servers, lacks_it, lost));
     }
     let is_further = |claim: &Option<Point>| {
         claim.is_some_and(|there| {

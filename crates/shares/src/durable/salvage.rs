@@ -6,10 +6,10 @@ use zeroize::Zeroizing;
 
 use super::agreed::{Agreed, Points, Roots};
 use super::array::ShareArray;
-use super::in_tree::InTree;
 use super::known::Positions;
 use super::left::{Held, Left};
 use super::opener::{Found, Opener};
+use super::servers::TreeServers;
 use crate::map_trees::map_block::{MapFormat, Mapped};
 use crate::message::Point;
 
@@ -241,7 +241,7 @@ impl ShareArray {
                 }
             }
         };
-        let servers = &mut InTree { servers: &mut **store, tree: number as u8 };
+        let servers = &mut TreeServers { servers: &mut **store, tree: number as u8 };
         Ok(left.read(servers, &held, take, damaged, progress))
     }
 }

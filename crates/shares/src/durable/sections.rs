@@ -1,5 +1,6 @@
-//! What the saved states of both kinds of arrays have in common: a head, which says how many accesses there were, and sections that the first state alone has: all else follows from the
-//! plans since. `docs/format.md` of the repository says what each of them is.
+//! The sections of saved states: a head, which says how many accesses there were, and sections that
+//! the first state alone has. The rest follows from the plans since. `docs/format.md` of the
+//! repository says what each of them is.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use oblivio_core::wiped::WipedBytes;
 
 use super::invalid;
 
-/// What sections of either kind begin with.
+/// The tags of sections.
 pub(super) mod tag {
     pub(in crate::durable) const HEAD: u8 = 1;
     pub(in crate::durable) const MAP: u8 = 2;

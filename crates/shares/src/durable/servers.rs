@@ -1,5 +1,7 @@
 //! Asking all servers, and what is said of one that fails.
 
+use std::ops::{Deref, DerefMut};
+
 use oblivio_core::durable::AnyStore;
 use oblivio_core::error::{for_people, join_failures};
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
@@ -30,41 +32,72 @@ pub(super) fn of(store: AnyStore, count: usize) -> Result<AnyServers, Error> {
     }
 }
 
-/// Asks each server one thing, all at once.
-pub(super) fn ask(servers: &mut dyn ShareServers, requests: Vec<Request>) -> Vec<Said> {
-    all_said(ask_some(servers, requests.into_iter().map(Some).collect()))
+/// Share servers, asked about one of the trees.
+pub(super) struct TreeServers<'s> {
+    pub(super) servers: &'s mut dyn ShareServers,
+    pub(super) tree: u8,
+}
+
+impl<'s> Deref for TreeServers<'s> {
+    type Target = dyn ShareServers + 's;
+
+    fn deref(&self) -> &Self::Target {
+        self.servers
+    }
+}
+
+impl DerefMut for TreeServers<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.servers
+    }
+}
+
+impl TreeServers<'_> {
+    /// Asks each server one thing, all at once.
+    pub(super) fn ask(&mut self, requests: Vec<Request>) -> Vec<Said> {
+        all_said(self.ask_some(requests.into_iter().map(Some).collect()))
+    }
+
+    /// Asks those servers for which there is a request.
+    pub(super) fn ask_some(&mut self, requests: Vec<Option<Request>>) -> Vec<Option<Said>> {
+        let may_take_long = |request: &Request| {
+            matches!(request, Request::Evict { .. } | Request::Setup(_) | Request::Meet)
+        };
+        let may_take_long = requests.iter().flatten().any(may_take_long);
+        let patience = if may_take_long { Patience::Long } else { Patience::Short };
+        self.ask_with(requests, patience)
+    }
+
+    fn ask_with(
+        &mut self,
+        requests: Vec<Option<Request>>,
+        patience: Patience,
+    ) -> Vec<Option<Said>> {
+        let is_asked: Vec<_> = requests.iter().map(Option::is_some).collect();
+        let mut answered = self.servers.ask(self.tree, requests, patience);
+        answered.resize_with(is_asked.len(), || None);
+        let read = |is_asked: bool, answered: Option<ServerAnswer>| {
+            is_asked.then(|| said(answered.unwrap_or_else(|| Err(no_answer()))))
+        };
+        is_asked.into_iter().zip(answered).map(|(is_asked, it)| read(is_asked, it)).collect()
+    }
+
+    /// Sends requests that have no answer but success. Returns which servers failed, and why.
+    pub(super) fn failures(&mut self, requests: Vec<Option<Request>>) -> Vec<(usize, StoreError)> {
+        let said = self.ask_some(requests).into_iter().enumerate();
+        said.filter_map(|(server, said)| Some((server, done(said?).err()?))).collect()
+    }
+
+    /// How far all servers are, when a volume is opened and before an attempt to evict a path. A
+    /// server that works on an eviction whose client was lost answers when it is over.
+    pub(super) fn epochs(&mut self) -> Vec<Result<HostEpoch, StoreError>> {
+        let requests = vec![Some(Request::Epoch); self.count()];
+        all_said(self.ask_with(requests, Patience::Long)).into_iter().map(epoch).collect()
+    }
 }
 
 fn all_said(said: Vec<Option<Said>>) -> Vec<Said> {
     said.into_iter().map(|said| said.unwrap_or_else(|| Err(no_answer()))).collect()
-}
-
-/// Asks those servers for which there is something to ask.
-pub(super) fn ask_some(
-    servers: &mut dyn ShareServers,
-    requests: Vec<Option<Request>>,
-) -> Vec<Option<Said>> {
-    let may_take_long = |request: &Request| {
-        matches!(request, Request::Evict { .. } | Request::Setup(_) | Request::Meet)
-    };
-    let may_take_long = requests.iter().flatten().any(may_take_long);
-    let patience = if may_take_long { Patience::Long } else { Patience::Short };
-    ask_with(servers, requests, patience)
-}
-
-fn ask_with(
-    servers: &mut dyn ShareServers,
-    requests: Vec<Option<Request>>,
-    patience: Patience,
-) -> Vec<Option<Said>> {
-    let is_asked: Vec<_> = requests.iter().map(Option::is_some).collect();
-    let messages = requests.iter().map(|request| request.as_ref().map(Request::encode)).collect();
-    let mut answered = servers.ask(messages, patience);
-    answered.resize_with(is_asked.len(), || None);
-    let read = |is_asked: bool, answered: Option<ServerAnswer>| {
-        is_asked.then(|| said(answered.unwrap_or_else(|| Err(no_answer()))))
-    };
-    is_asked.into_iter().zip(answered).map(|(is_asked, it)| read(is_asked, it)).collect()
 }
 
 fn said(answered: ServerAnswer) -> Said {
@@ -86,22 +119,6 @@ pub(super) fn done(said: Said) -> Result<(), StoreError> {
         Answer::Done => Ok(()),
         _ => Err(no_answer()),
     }
-}
-
-/// Asks those servers for which there is something to do. Tells which have not done it.
-pub(super) fn failures(
-    servers: &mut dyn ShareServers,
-    requests: Vec<Option<Request>>,
-) -> Vec<(usize, StoreError)> {
-    let said = ask_some(servers, requests).into_iter().enumerate();
-    said.filter_map(|(server, said)| Some((server, done(said?).err()?))).collect()
-}
-
-/// How far all servers are, when a volume is opened and before an attempt to evict a path: of an eviction that was under way when its client was lost, a server tells
-/// when it is over.
-pub(super) fn epochs(servers: &mut dyn ShareServers) -> Vec<Result<HostEpoch, StoreError>> {
-    let requests = vec![Some(Request::Epoch); servers.count()];
-    all_said(ask_with(servers, requests, Patience::Long)).into_iter().map(epoch).collect()
 }
 
 /// How far a server is that was asked that.

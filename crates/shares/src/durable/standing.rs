@@ -18,7 +18,7 @@
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
 use super::parts::{Part, Parts};
-use super::servers::{self, ask_some};
+use super::servers::{self, TreeServers};
 use crate::message::{HostEpoch, Point, Request};
 use crate::servers::ShareServers;
 use crate::sharing::Parties;
@@ -33,11 +33,11 @@ pub(super) type Told = Result<HostEpoch, StoreError>;
 /// # Errors
 /// [`StoreMismatch`](ErrorKind::StoreMismatch) when they are named in another order than that in which the volume was made.
 pub(super) fn tell(
-    servers: &mut dyn ShareServers,
+    servers: &mut TreeServers<'_>,
     parties: Parties,
     setups: Vec<Request>,
 ) -> Result<Vec<Told>, Error> {
-    let told = servers::epochs(servers);
+    let told = servers.epochs();
     let is_something = |told: &Told| told.as_ref().is_ok_and(|epoch| epoch.is_set_up);
     let asked =
         setups.into_iter().zip(&told).map(|(setup, told)| is_something(told).then_some(setup));
@@ -55,12 +55,12 @@ pub(super) fn tell(
 /// # Errors
 /// As of [`tell`].
 pub(super) fn agree(
-    servers: &mut dyn ShareServers,
+    servers: &mut TreeServers<'_>,
     parties: Parties,
     setups: Vec<Option<Request>>,
 ) -> Result<Vec<Option<Result<(), StoreError>>>, Error> {
     let said: Vec<_> =
-        ask_some(servers, setups).into_iter().map(|said| said.map(servers::done)).collect();
+        servers.ask_some(setups).into_iter().map(|said| said.map(servers::done)).collect();
     let refuses = |said: &Result<(), StoreError>| {
         said.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Refused)
     };
@@ -141,17 +141,17 @@ impl Standing {
 /// [`StoreRolledBack`](ErrorKind::StoreRolledBack) names servers that were set back,
 /// [`Unreachable`](StoreErrorKind::Unreachable) those that do not answer.
 pub(super) fn check_not_set_back(
-    servers: &mut dyn ShareServers,
+    servers: &mut TreeServers<'_>,
     parties: Parties,
     tree: Tree,
     kept: Point,
 ) -> Result<(), Error> {
-    let told = servers::epochs(servers);
+    let told = servers.epochs();
     let is_missing =
         |told: &Told| told.as_ref().is_err_and(|it| it.kind() == StoreErrorKind::Unreachable);
     let missing: Vec<_> = (0..told.len()).filter(|server| is_missing(&told[*server])).collect();
     let Standing { parts, .. } = Standing::of(parties, tree, told, kept);
-    if let Err(error) = parts.check_enough(servers, parties)
+    if let Err(error) = parts.check_enough(&**servers, parties)
         && error.kind() == ErrorKind::StoreRolledBack
     {
         return Err(error);

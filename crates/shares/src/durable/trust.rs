@@ -159,6 +159,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::message::Request;
     use crate::servers::{Patience, ServerAnswer};
 
     struct Named(usize);
@@ -168,7 +169,12 @@ mod tests {
             self.0
         }
 
-        fn ask(&mut self, _: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<ServerAnswer>> {
+        fn ask(
+            &mut self,
+            _: u8,
+            _: Vec<Option<Request>>,
+            _: Patience,
+        ) -> Vec<Option<ServerAnswer>> {
             unreachable!("no server is asked")
         }
 

@@ -118,7 +118,7 @@ impl ShareArray {
                 let mut servers = self.servers(tree);
                 let fetched = fetch(&mut servers, &all, at, run, slot_bytes);
                 if !fetched.failed.is_empty() {
-                    return Err(servers::failure(&servers, fetched.failed, BRING_BACK));
+                    return Err(servers::failure(&*servers, fetched.failed, BRING_BACK));
                 }
                 for place in 0..run.count {
                     let decoded = fetched.decoded(parties, place).ok();

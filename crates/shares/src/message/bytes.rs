@@ -56,9 +56,17 @@ const DRAWN: u8 = 0;
 const COMPUTED: u8 = 1;
 
 impl Request {
-    /// As it is sent.
+    /// As it is sent for the tree of the data.
     pub fn encode(&self) -> Vec<u8> {
+        self.encode_in(0)
+    }
+
+    /// As it is sent for one of the trees: behind its number, unless that is the data's.
+    pub fn encode_in(&self, tree: u8) -> Vec<u8> {
         let mut out = Vec::new();
+        if tree > 0 {
+            out.extend([IN_TREE, tree]);
+        }
         match self {
             Self::Setup(setup) => {
                 out.push(SETUP);
@@ -163,14 +171,6 @@ impl Request {
             message => Ok((0, Self::decode(message)?)),
         }
     }
-}
-
-/// A request as it is sent for one of the trees. For that of the data it is as it is.
-pub fn in_tree(tree: u8, mut request: Vec<u8>) -> Vec<u8> {
-    if tree > 0 {
-        request.splice(..0, [IN_TREE, tree]);
-    }
-    request
 }
 
 impl Answer {
@@ -513,12 +513,12 @@ mod tests {
         ) {
             prop_assert_eq!(Request::decode(&request.encode()).unwrap(), request.clone());
             for tree in 0..TREES_MAX {
-                let asked = in_tree(tree, request.encode());
+                let asked = request.encode_in(tree);
                 prop_assert_eq!(Request::decode_in(&asked).unwrap(), (tree, request.clone()));
                 prop_assert_eq!(Request::decode(&asked).is_ok(), tree == 0);
             }
-            prop_assert!(Request::decode_in(&in_tree(TREES_MAX, request.encode())).is_err());
-            prop_assert!(Request::decode_in(&in_tree(1, in_tree(1, request.encode()))).is_err());
+            prop_assert!(Request::decode_in(&request.encode_in(TREES_MAX)).is_err());
+            prop_assert!(Request::decode_in(&[&[IN_TREE, 1][..], &request.encode_in(1)].concat()).is_err());
             prop_assert_eq!(Answer::decode(&answer.encode()).unwrap(), answer);
             prop_assert_eq!(Dealt::decode(&dealt.encode()).unwrap(), dealt);
         }
@@ -535,13 +535,13 @@ mod tests {
         ) {
             let asked = request.encode();
             for mut bytes in
-                [in_tree(1, asked.clone()), asked, answer.encode(), dealt.encode()]
+                [request.encode_in(1), asked, answer.encode(), dealt.encode()]
             {
                 let place = at.index(bytes.len());
                 bytes[place] = byte;
                 for bytes in [&bytes[..], &bytes[..cut.index(bytes.len())]] {
                     if let Ok((tree, request)) = Request::decode_in(bytes) {
-                        prop_assert_eq!(in_tree(tree, request.encode()), bytes);
+                        prop_assert_eq!(request.encode_in(tree), bytes);
                     }
                     if let Ok(answer) = Answer::decode(bytes) {
                         prop_assert_eq!(answer.encode(), bytes);

@@ -1,7 +1,7 @@
 //! A store that is several servers, each of which holds a share of the same data and computes on it.
 //!
 //! On each server lies a volume of the same name. Its trees hold records, which are the same on all of them; beside them is what the
-//! server computes with, which is asked through [`ShareServers`]. Here nothing is known of what is asked.
+//! server computes with, which is asked through [`ShareServers`].
 //!
 //! # Which value a record has
 //! At most *t* servers lie, so a value that *t* + 1 servers say has an honest witness: the client
@@ -54,6 +54,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_store::{Asking, Dial, RemoteStore, absent};
 use oblivio_wire::keys::PublicKey;
 
+use crate::message::Request;
 use crate::servers::{Patience, ServerAnswer, ShareServers};
 pub use place::{SharesAddress, SharesPlace};
 use retry::RetryPolicy;
@@ -372,18 +373,19 @@ impl ShareServers for SharedStore {
 
     fn ask(
         &mut self,
-        messages: Vec<Option<Vec<u8>>>,
+        tree: u8,
+        requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        assert_eq!(messages.len(), self.servers.len(), "a place for each server");
+        assert_eq!(requests.len(), self.servers.len(), "a place for each server");
         if let Err(error) = self.begin_call() {
             let told = || StoreError::new(error.kind(), error.to_string());
-            return messages.into_iter().map(|message| message.map(|_| Err(told()))).collect();
+            return requests.into_iter().map(|request| request.map(|_| Err(told()))).collect();
         }
-        let servers = self.servers.iter_mut().zip(messages);
+        let servers = self.servers.iter_mut().zip(requests);
         let asked: Vec<_> = servers
-            .map(|(server, message)| {
-                message.map(|message| server.begin_to_compute(message, patience))
+            .map(|(server, request)| {
+                Some(server.begin_to_compute(request?.encode_in(tree), patience))
             })
             .collect();
         let answered = self.wait_for_all(asked);

@@ -28,7 +28,7 @@ pub use wire::{WireRecorder, servers_seen_by};
 use crate::message::Request;
 use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use crate::tree::HEIGHT_MAX;
-use touched::{Touched, header_of_root, touched};
+use touched::touched;
 
 /// The tree of a view that stands for a server, counted from 0, and the data that it has.
 pub fn tree_of_server(server: usize) -> TreeId {
@@ -77,15 +77,6 @@ impl<K: EventSink> ShareRecorder<K> {
     pub fn new(servers: AnyServers, sink: K, heights: Vec<u8>) -> Self {
         Self { recorder: Recorder::new(servers, sink), heights }
     }
-
-    /// What is recorded of a message to a server and of its answer.
-    fn touched<'m>(&self, server: usize, message: &'m [u8], answer: &'m [u8]) -> Touched<'m> {
-        let Ok((tree, request)) = Request::decode_in(message) else {
-            return header_of_root(party(server), 0, message);
-        };
-        let height = self.heights.get(usize::from(tree)).copied().unwrap_or_default();
-        touched(party(server), (tree, height), &request, message, answer)
-    }
 }
 
 impl<K: EventSink> ShareServers for ShareRecorder<K> {
@@ -95,19 +86,22 @@ impl<K: EventSink> ShareServers for ShareRecorder<K> {
 
     fn ask(
         &mut self,
-        messages: Vec<Option<Vec<u8>>>,
+        tree: u8,
+        requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        let asked = messages.clone();
-        let answers = self.recorder.store_mut().ask(messages, patience);
+        let encode = |request: &Option<Request>| Some(request.as_ref()?.encode_in(tree));
+        let messages: Vec<_> = requests.iter().map(encode).collect();
+        let answers = self.recorder.store_mut().ask(tree, requests.clone(), patience);
+        let height = self.heights.get(usize::from(tree)).copied().unwrap_or_default();
         let [mut read, mut written] = [Vec::new(), Vec::new()];
-        for (server, message) in asked.iter().enumerate() {
-            let Some(message) = message else { continue };
+        for (server, (request, message)) in requests.iter().zip(&messages).enumerate() {
+            let (Some(request), Some(message)) = (request, message) else { continue };
             let answer = match answers.get(server) {
                 Some(Some(Ok(answer))) => &answer[..],
                 _ => &[],
             };
-            let touched = self.touched(server, message, answer);
+            let touched = touched(party(server), (tree, height), request, message, answer);
             read.extend(touched.read);
             written.extend(touched.written);
         }

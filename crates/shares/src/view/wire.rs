@@ -161,7 +161,6 @@ mod tests {
     use oblivio_core::view::EventSink;
 
     use super::*;
-    use crate::message::bytes::in_tree;
     use crate::message::{Evict, Refusal};
     use crate::sharing::Parties;
     use crate::tree::{Preset, Tree};
@@ -198,7 +197,7 @@ mod tests {
         let recorder = WireRecorder::new(Seen::default(), [&setup, &setup]);
         let eviction = |tree, attempt| {
             let evict = Evict { number: 0, attempt, matrices: Vec::new() };
-            in_tree(tree, Request::Evict { evict, dealers: vec![1, 2, 3] }.encode())
+            Request::Evict { evict, dealers: vec![1, 2, 3] }.encode_in(tree)
         };
         let dealt =
             |attempt| Dealt { number: 0, attempt, tile: 0, level: 1, shares: Vec::new() }.encode();

@@ -113,7 +113,7 @@ fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
     let mut verdicts = Verdicts::new(1e-6);
     let mut all = Vec::new();
     for ((name, workload), seed) in WORKLOADS.into_iter().zip(20..) {
-        let paths = paths(&after(workload, 1501, parties(3, 1), seed));
+        let paths = paths(&after(workload, 301, parties(3, 1), seed));
         for (tree, (paths, leaves)) in paths.iter().zip(LEAVES).enumerate() {
             let name = format!("tree {tree}, {name}");
             let counts = histogram(paths.clone(), leaves, leaves);
@@ -158,7 +158,7 @@ fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
 #[test]
 fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     let (mut first, mut all) = ([(); 3].map(|()| Vec::new()), [(); 3].map(|()| Vec::new()));
-    for seed in 0..60 {
+    for seed in 0..16 {
         let owner = after(|owner, i| owner.read(i).unwrap(), BLOCKS, parties(3, 1), 100 + seed);
         for (tree, paths) in paths(&owner).iter().enumerate() {
             // Four blocks of a tree share a block of the next, and only the first finds it nowhere.
@@ -186,7 +186,7 @@ fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
 #[test]
 fn an_access_shows_one_path_of_each_tree() {
     for ((name, workload), seed) in WORKLOADS.into_iter().zip(40..) {
-        let owner = after(workload, 100, parties(3, 1), seed);
+        let owner = after(workload, 40, parties(3, 1), seed);
         for (server, tree) in (0..3).flat_map(|server| (0..3).map(move |tree| (server, tree))) {
             let (mut asked, mut evictions, mut shape) = (Vec::new(), 0, None);
             for request in seen_of(&owner, server, tree) {
@@ -209,7 +209,7 @@ fn an_access_shows_one_path_of_each_tree() {
                     _ => (),
                 }
             }
-            assert_eq!(evictions, 100 / u64::from(PRESET.accesses));
+            assert_eq!(evictions, 40 / u64::from(PRESET.accesses));
         }
     }
 }
@@ -265,7 +265,7 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
 fn the_shares_of_one_server_are_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
     for ((name, workload), seed) in WORKLOADS.into_iter().zip(50..) {
-        let owner = after(workload, 240, parties(3, 1), seed);
+        let owner = after(workload, 60, parties(3, 1), seed);
         for (server, (kind, tree)) in (0..3).flat_map(|it| kinds().map(move |kind| (it, kind))) {
             let elements = elements(&owner, server, (kind, tree));
             let name = format!("{kind:?} of tree {tree}, server {}, {name}", server + 1);
@@ -293,7 +293,7 @@ const METADATA_BYTES: usize = 5;
 fn the_shares_of_as_many_servers_as_may_collude_are_uniform_together() {
     let mut verdicts = Verdicts::new(1e-6);
     for ((name, workload), seed) in WORKLOADS.into_iter().zip(60..) {
-        let owner = after(workload, 120, parties(5, 2), seed);
+        let owner = after(workload, 36, parties(5, 2), seed);
         for (i, j) in (0..5).flat_map(|i| (0..i).map(move |j| (i, j))) {
             for (kind, tree) in kinds() {
                 let [one, other] =

@@ -6,7 +6,6 @@ use std::{io, mem};
 
 use oblivio_core::{StoreError, StoreErrorKind};
 use oblivio_shares::host::{Host, Mailbox, Peers};
-use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, Point, Refusal, Request};
 use oblivio_shares::servers::{Patience, ServerAnswer, ShareServers};
 use oblivio_shares::sharing::Share;
@@ -164,14 +163,14 @@ fn opened(disk: &Disk, coins: &mut StdRng) -> Host {
 }
 
 impl World {
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>) -> Vec<Option<ServerAnswer>> {
-        assert_eq!(messages.len(), self.hosts.len());
-        let count = messages.len();
+    fn ask(&mut self, tree: u8, requests: Vec<Option<Request>>) -> Vec<Option<ServerAnswer>> {
+        assert_eq!(requests.len(), self.hosts.len());
+        let count = requests.len();
         self.asked += 1;
-        for (server, message) in messages.iter().enumerate() {
-            if let Some(message) = message {
+        for (server, request) in requests.iter().enumerate() {
+            if let Some(request) = request {
                 self.sent.update(&[server as u8]);
-                self.sent.update(message);
+                self.sent.update(&request.encode_in(tree));
             }
         }
         let does = match &self.stop {
@@ -182,13 +181,11 @@ impl World {
             }
             _ => vec![true; count],
         };
-        let is_asked: Vec<_> = messages.iter().map(Option::is_some).collect();
+        let is_asked: Vec<_> = requests.iter().map(Option::is_some).collect();
         let reached: Vec<_> =
             (0..count).map(|i| is_asked[i] && does[i] && !self.missing[i]).collect();
-        let requests: Vec<Option<(u8, Request)>> = messages
-            .into_iter()
-            .map(|message| message.map(|message| Request::decode_in(&message).unwrap()))
-            .collect();
+        let in_tree = |request: Option<Request>| Some((tree, request?));
+        let requests: Vec<_> = requests.into_iter().map(in_tree).collect();
         for ((seen, seen_in), request) in self.seen.iter_mut().zip(&mut self.seen_in).zip(&requests)
         {
             if !self.is_cut_off || does.contains(&true) {
@@ -244,7 +241,7 @@ impl World {
         {
             share[8] ^= 1;
         }
-        let message = in_tree(tree, taken.encode());
+        let message = taken.encode_in(tree);
         let answer = self.hosts[asked].answer(&message, &others, &|_| Ok(()));
         let mut answer = Answer::decode(&answer).unwrap();
         if let (Some((slot, on)), 0) = (&self.spoilt, tree)
@@ -291,7 +288,7 @@ impl World {
             // Each has begun the attempt when its links are lost.
             for (i, (tree, request)) in requests.iter().enumerate() {
                 let others = Others { is_cut_off: true, ..self.others_of(i) };
-                let message = in_tree(*tree, request.encode());
+                let message = request.encode_in(*tree);
                 self.hosts[i].answer(&message, &others, &|_| Ok(()));
             }
         }
@@ -301,7 +298,7 @@ impl World {
             let threads: Vec<_> = asked
                 .map(|((host, (tree, request)), others)| {
                     scope.spawn(move || {
-                        let message = in_tree(*tree, request.encode());
+                        let message = request.encode_in(*tree);
                         let answer = host.answer(&message, others, &|_| Ok(()));
                         let answer = Answer::decode(&answer).unwrap();
                         if answer != Answer::Done {
@@ -367,13 +364,13 @@ impl ShareServers for Servers {
 
     fn ask(
         &mut self,
-        messages: Vec<Option<Vec<u8>>>,
+        tree: u8,
+        requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        let asked = messages.iter().flatten().map(|message| Request::decode_in(message).unwrap());
-        let asked: Vec<_> = asked.map(|(_, request)| (request, patience)).collect();
+        let asked = requests.iter().flatten().map(|request| (request.clone(), patience));
         self.world().patience.extend(asked);
-        self.world().ask(messages)
+        self.world().ask(tree, requests)
     }
 
     fn begin_retries(&mut self) {

@@ -11,7 +11,6 @@ use oblivio_shares::client::Client;
 use oblivio_shares::field::Gf256;
 use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::map_trees::{Level, Levels, MapShape};
-use oblivio_shares::message::bytes::in_tree;
 use oblivio_shares::message::{Answer, Evict, HostEpoch, Point, Request, Select, Setup, Slots};
 use oblivio_shares::server::Server;
 use oblivio_shares::sharing::{Parties, Share, recover};
@@ -97,7 +96,7 @@ impl Both {
     fn ask(&mut self, i: usize, tree: usize, request: &Request) -> Answer {
         let mailboxes = self.hosts.iter().map(Host::mailbox).collect();
         let others = Others { from: i as u8 + 1, mailboxes };
-        let message = in_tree(tree as u8, request.encode());
+        let message = request.encode_in(tree as u8);
         Answer::decode(&self.hosts[i].answer(&message, &others, &|_| Ok(()))).unwrap()
     }
 
@@ -116,7 +115,7 @@ impl Both {
             let threads: Vec<_> = asked
                 .map(|((from, host), request)| {
                     let others = Others { from, mailboxes: mailboxes.clone() };
-                    let message = in_tree(tree as u8, request.encode());
+                    let message = request.encode_in(tree as u8);
                     scope.spawn(move || host.answer(&message, &others, &|_| Ok(())))
                 })
                 .collect();

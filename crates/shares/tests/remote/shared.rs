@@ -8,6 +8,7 @@ use oblivio_conformance::{check_durable_store, check_store};
 use oblivio_core::geometry::BucketId;
 use oblivio_core::store::{BucketStore, Frames, LevelShape, Part, Piece, Span, TreeId, TreeShape};
 use oblivio_core::{StoreError, StoreErrorKind};
+use oblivio_shares::message::Request as ShareRequest;
 use oblivio_shares::remote::{ShareServer, SharedStore};
 use oblivio_shares::servers::{Patience, ShareServers};
 use oblivio_store::{OpenErrorKind, RemoteMode, RemoteOptions};
@@ -245,31 +246,42 @@ fn a_flush_is_done_by_enough_servers_that_have_all_or_not_at_all() {
     assert_eq!(candidates(&mut open(&servers, 1)), [3]);
 }
 
+/// Requests that differ.
+fn request(number: u64) -> ShareRequest {
+    ShareRequest::GoBack { evictions: number }
+}
+
+/// What the servers of these tests answer to one.
+fn computed(number: u64) -> Vec<u8> {
+    [&request(number).encode()[..], b" computed"].concat()
+}
+
 #[test]
 fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     let servers = servers::<3>();
     let mut store = create(&servers, 1);
-    let message = |text: &str| Some(text.as_bytes().to_vec());
     let bytes = |answered: Option<_>| -> Vec<u8> { Result::unwrap(answered.unwrap()) };
     servers[1].plan(|n, _| if n == 0 { Deed::CutAnswer } else { Deed::Do });
     let shared = &mut store;
-    let mut answered = shared.ask(vec![message("a"), message("b"), None], Patience::Short);
+    let mut answered =
+        shared.ask(0, vec![Some(request(1)), Some(request(2)), None], Patience::Short);
     assert!(answered.pop().unwrap().is_none());
-    assert_eq!(bytes(answered.pop().unwrap()), b"b computed");
-    assert_eq!(bytes(answered.pop().unwrap()), b"a computed");
+    assert_eq!(bytes(answered.pop().unwrap()), computed(2));
+    assert_eq!(bytes(answered.pop().unwrap()), computed(1));
     // Who refuses keeps nobody from answering, and can be asked again.
     servers[0].plan(|n, request| match request {
         Request::Compute { .. } if n == 0 => Deed::Refuse(FailureKind::Refused),
         _ => Deed::Do,
     });
-    let mut answered = shared.ask(vec![message("c"), None, message("d")], Patience::Short);
-    assert_eq!(bytes(answered.pop().unwrap()), b"d computed");
+    let mut answered =
+        shared.ask(0, vec![Some(request(3)), None, Some(request(4))], Patience::Short);
+    assert_eq!(bytes(answered.pop().unwrap()), computed(4));
     let refused = answered.swap_remove(0).unwrap().unwrap_err();
     assert_eq!(refused.kind(), StoreErrorKind::Refused);
     // Who asks says whose error it is.
     assert!(!refused.to_string().contains("server 1 (host1:1)"), "{refused}");
-    let mut answered = shared.ask(vec![message("e"), None, None], Patience::Short);
-    assert_eq!(bytes(answered.swap_remove(0)), b"e computed");
+    let mut answered = shared.ask(0, vec![Some(request(5)), None, None], Patience::Short);
+    assert_eq!(bytes(answered.swap_remove(0)), computed(5));
     assert_eq!((shared.count(), shared.name(2)), (3, "server 3 (host3:1)".into()));
     assert_eq!(shared.key(2), [3; 32]);
 }
@@ -281,17 +293,17 @@ fn a_server_that_works_says_so() {
     let within = Duration::from_millis(400);
     let options = options().with_answer_within(within);
     let mut store = SharedStore::create(reached(&servers), &shapes(), 1, options).unwrap();
-    let mut computed = |server: &Server, deed: fn() -> Deed| {
+    let mut dials_for = |server: &Server, deed: fn() -> Deed| {
         let dials = server.world().dials;
         server.plan(move |n, _| if n == 0 { deed() } else { Deed::Do });
         let shared = &mut store;
         let answered =
-            shared.ask(vec![Some(b"a".to_vec()), None, None], Patience::Long).swap_remove(0);
-        assert_eq!(answered.unwrap().unwrap(), b"a computed");
+            shared.ask(0, vec![Some(request(1)), None, None], Patience::Long).swap_remove(0);
+        assert_eq!(answered.unwrap().unwrap(), computed(1));
         server.world().dials - dials
     };
-    assert_eq!(computed(&servers[0], || Deed::Work(6, Duration::from_millis(200))), 0);
-    assert_eq!(computed(&servers[0], || Deed::Wait(Duration::from_millis(1000))), 1);
+    assert_eq!(dials_for(&servers[0], || Deed::Work(6, Duration::from_millis(200))), 0);
+    assert_eq!(dials_for(&servers[0], || Deed::Wait(Duration::from_millis(1000))), 1);
     servers[0].plan(|_, _| Deed::Work(1, Duration::ZERO));
     assert!(write(&mut store, 1).is_err());
 }
@@ -311,13 +323,13 @@ fn a_server_that_says_for_ever_that_it_works_is_gone() {
             0 => Deed::Work(times, Duration::from_millis(10)),
             _ => Deed::Do,
         });
-        let asked = vec![Some(b"a".to_vec()), None, None];
-        store.ask(asked, patience).swap_remove(0).unwrap()
+        let asked = vec![Some(request(1)), None, None];
+        store.ask(0, asked, patience).swap_remove(0).unwrap()
     };
-    assert_eq!(ask(30, Patience::Long).unwrap(), b"a computed");
+    assert_eq!(ask(30, Patience::Long).unwrap(), computed(1));
     // What was answered meanwhile counts from its own beginning.
-    assert_eq!(ask(3, Patience::Short).unwrap(), b"a computed");
-    assert_eq!(ask(3, Patience::Short).unwrap(), b"a computed");
+    assert_eq!(ask(3, Patience::Short).unwrap(), computed(1));
+    assert_eq!(ask(3, Patience::Short).unwrap(), computed(1));
     let in_time = Moment::now().after(Duration::from_secs(5));
     let error = ask(500, Patience::Short).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
@@ -367,7 +379,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert!(!condition.damage.iter().any(|it| it.contains("is missing")), "{condition:?}");
     assert_eq!(read(&mut store), Ok(1));
     write(&mut store, 2).unwrap();
-    let mut answered = store.ask(vec![Some(vec![]); 5], Patience::Short);
+    let mut answered = store.ask(0, vec![Some(ShareRequest::Epoch); 5], Patience::Short);
     let error = answered.swap_remove(1).unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
     assert!(error.to_string().starts_with("it is missing: "), "{error}");
@@ -378,7 +390,7 @@ fn two_of_five_may_be_missing_and_come_back() {
     assert_eq!(write(&mut store, 3), Err(StoreErrorKind::Unreachable));
     assert_eq!(store.missing(), 3);
     let dials = servers[0].world().dials;
-    (0..10).for_each(|_| drop(store.ask(vec![Some(vec![]); 5], Patience::Short)));
+    (0..10).for_each(|_| drop(store.ask(0, vec![Some(ShareRequest::Epoch); 5], Patience::Short)));
     assert_eq!(servers[0].world().dials, dials);
     drop(store);
     be_there(&[0, 1, 4], true);
@@ -485,7 +497,7 @@ fn what_is_left_on_enough_servers_is_opened() {
     servers[2].world().is_unreachable = true;
     let (mut store, _) = left(&servers).unwrap();
     assert_eq!((read(&mut store), store.missing()), (Ok(1), 1));
-    let mut answered = store.ask(vec![Some(vec![]); 3], Patience::Short);
+    let mut answered = store.ask(0, vec![Some(ShareRequest::Epoch); 3], Patience::Short);
     assert!(answered.pop().flatten().unwrap().is_err());
     assert!(answered.into_iter().all(|answered| answered.unwrap().is_ok()));
     drop(store);
@@ -515,7 +527,7 @@ fn servers_that_are_gone_are_waited_for_together() {
         |store| assert_eq!(read(store), Err(StoreErrorKind::Unreachable)),
         |store| {
             let servers = &mut *store;
-            let answered = servers.ask(vec![Some(vec![1]); 5], Patience::Short);
+            let answered = servers.ask(0, vec![Some(ShareRequest::Epoch); 5], Patience::Short);
             assert!(answered.iter().all(|answered| answered.as_ref().unwrap().is_err()));
         },
     ];
@@ -557,7 +569,7 @@ fn whoever_opens_the_volume_fences_off_whoever_had_it() {
     write(&mut new, 2).unwrap();
     assert_eq!(write(&mut old, 3), Err(StoreErrorKind::Fenced));
     assert_eq!(read(&mut old), Err(StoreErrorKind::Fenced));
-    let answered = old.ask(vec![Some(vec![]), None, None], Patience::Short);
+    let answered = old.ask(0, vec![Some(ShareRequest::Epoch), None, None], Patience::Short);
     let error = answered.into_iter().next().flatten().unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Fenced);
     assert_eq!(read(&mut new), Ok(2));

@@ -52,8 +52,8 @@ impl Ground {
             let mut last = None;
             let start = (clocks.processors)();
             for _ in 0..times {
-                let message = Some(request.encode());
-                let answered = servers.ask(vec![message; count], Patience::Short);
+                let requests = vec![Some(request.clone()); count];
+                let answered = servers.ask(0, requests, Patience::Short);
                 for answered in answered.into_iter().flatten() {
                     last = Some(answered.map_err(oblivio_core::Error::from)?);
                 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use oblivio_core::StoreError;
 use oblivio_core::StoreErrorKind;
 use oblivio_core::store::{BucketStore, Capabilities, Fill, Frames, Piece, TreeId, TreeShape};
+use oblivio_shares::message::Request;
 use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 
 use super::Clock;
@@ -97,12 +98,14 @@ impl ShareServers for Metered {
 
     fn ask(
         &mut self,
-        messages: Vec<Option<Vec<u8>>>,
+        tree: u8,
+        requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        let up_bytes = messages.iter().flatten().map(Vec::len).sum::<usize>() as f64;
+        let bytes = |request: &Request| request.encode_in(tree).len();
+        let up_bytes = requests.iter().flatten().map(bytes).sum::<usize>() as f64;
         let start = (self.clock)();
-        let answered = self.servers().ask(messages, patience);
+        let answered = self.servers().ask(tree, requests, patience);
         let seconds = (self.clock)().saturating_sub(start).as_secs_f64();
         let answers = answered.iter().flatten().flatten();
         let down_bytes = answers.map(Vec::len).sum::<usize>() as f64;

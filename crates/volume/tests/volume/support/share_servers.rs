@@ -145,9 +145,9 @@ struct OnServers {
 }
 
 /// An answer to which a server has added something, if it is what it has selected.
-fn with(added: u8, message: &[u8], answer: Vec<u8>) -> Vec<u8> {
-    match (Request::decode_in(message), Answer::decode(&answer)) {
-        (Ok((_, Request::Select { .. })), Ok(Answer::Share(mut share))) => {
+fn with(added: u8, request: &Request, answer: Vec<u8>) -> Vec<u8> {
+    match (request, Answer::decode(&answer)) {
+        (Request::Select { .. }, Ok(Answer::Share(mut share))) => {
             share.iter_mut().for_each(|byte| *byte ^= added);
             Answer::Share(share).encode()
         }
@@ -160,25 +160,31 @@ impl ShareServers for OnServers {
         self.hosts.hosts.lock().unwrap().len()
     }
 
-    fn ask(&mut self, messages: Vec<Option<Vec<u8>>>, _: Patience) -> Vec<Option<ServerAnswer>> {
+    fn ask(
+        &mut self,
+        tree: u8,
+        requests: Vec<Option<Request>>,
+        _: Patience,
+    ) -> Vec<Option<ServerAnswer>> {
         // As a store does whose servers have lost their client.
         if self.world.is_off() {
             let gone = || Err(StoreError::new(StoreErrorKind::Unreachable, "it is off"));
-            return messages.into_iter().map(|message| message.map(|_| gone())).collect();
+            return requests.into_iter().map(|request| request.map(|_| gone())).collect();
         }
         let mut hosts = self.hosts.hosts.lock().unwrap();
         let mailboxes: Vec<_> = hosts.iter().map(Host::mailbox).collect();
         let added = self.hosts.added.lock().unwrap().clone();
         thread::scope(|scope| {
-            let asked = (1..).zip(hosts.iter_mut()).zip(messages);
+            let asked = (1..).zip(hosts.iter_mut()).zip(requests);
             let threads: Vec<_> = asked
                 .zip(added)
-                .map(|(((from, host), message), added)| {
+                .map(|(((from, host), request), added)| {
                     let others = Others { from, mailboxes: mailboxes.clone() };
                     scope.spawn(move || {
-                        let message = message?;
+                        let request = request?;
+                        let message = request.encode_in(tree);
                         let answer = host.answer(&message, &others, &|_| Ok(()));
-                        Some(Ok(with(added, &message, answer)))
+                        Some(Ok(with(added, &request, answer)))
                     })
                 })
                 .collect();
