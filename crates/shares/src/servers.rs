@@ -23,17 +23,18 @@ pub enum Patience {
 /// The servers of an S³ORAM, in the order of their numbers.
 ///
 /// # Contract
-/// - Only the scheme reads answers. Requests and answers hold shares and public values: a carrier of
-///   the messages to one server learns what that server learns.
+/// - Only the scheme reads answers. Requests and answers hold shares and public values: a carrier
+///   of the messages to one server learns what that server learns.
 /// - [`ask`](Self::ask) is one round trip. Each server handles its requests in order.
-/// - A request is sent as [`Request::encode_in`] has it. A lost link may deliver it twice. The scheme makes sure that this changes nothing.
+/// - A request is sent as [`Request::encode_in`] has it. A lost link may deliver it twice. The
+///   scheme makes sure that this changes nothing.
 /// - **Trust.** None, as in any storage.
 pub trait ShareServers {
     /// How many servers there are.
     fn count(&self) -> usize;
 
-    /// Sends all requests for one of the trees at once, one place for each server, and waits for the
-    /// answers. The answer to a request is in the same place. A failed server does not keep the
+    /// Sends all requests for one of the trees at once, one place for each server, and waits for
+    /// the answers. The answer to a request is in the same place. A failed server does not keep the
     /// others from answering, and can be asked again later.
     ///
     /// # Panics

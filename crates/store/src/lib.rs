@@ -48,6 +48,7 @@
 //! | `medium` | the file itself: opened, locked, read, written |
 //! | `fetching` | how a trip is read: out of the page cache, or from the medium |
 //! | `look_ahead` | the thread that reads what was announced |
+//! | `failure` | the failure after which a store over others answers nothing more |
 //! | `striped` | [`StripedStore`]: a trip over several stores at once |
 //! | [`dealing`] | which of them holds what, and whether they belong together |
 //! | [`remote_place`], [`calling`] | where a server is, and how it is reached |
@@ -61,6 +62,7 @@ pub mod calling;
 pub mod container;
 pub mod dealing;
 mod error;
+mod failure;
 mod fetching;
 mod header;
 pub mod location;
@@ -77,6 +79,7 @@ mod syncer;
 mod worker;
 
 pub use error::{OpenError, OpenErrorKind};
+pub use failure::StoreFailure;
 pub use location::{InvalidLocation, Location, Members, StoreKind, path_text};
 pub use opener::{BoxedStore, Condition, OpenedStore, Remains, StoreOptions};
 pub use places::absent;

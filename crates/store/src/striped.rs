@@ -11,6 +11,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::dealing::{self, member_of};
 use crate::error::OpenError;
+use crate::failure::StoreFailure;
 use crate::opener::BoxedStore;
 use crate::places;
 use crate::worker::{Act, Share, Worker};
@@ -28,7 +29,7 @@ pub struct StripedStore {
     /// What every member can do.
     capabilities: Capabilities,
     is_read_only: bool,
-    failure: Option<Failure>,
+    failure: StoreFailure,
     /// What the latest read brought, member by member, and where its pieces lie there.
     buffer: Vec<u8>,
     spans: Vec<Span>,
@@ -42,12 +43,6 @@ struct Member {
     /// What messages call it.
     name: String,
     worker: Worker,
-}
-
-/// The error after which the store answers nothing more.
-struct Failure {
-    kind: StoreErrorKind,
-    message: String,
 }
 
 impl StripedStore {
@@ -72,7 +67,7 @@ impl StripedStore {
             shapes,
             capabilities,
             is_read_only,
-            failure: None,
+            failure: StoreFailure::default(),
             buffer: Vec::new(),
             spans: Vec::new(),
             lengths: Vec::new(),
@@ -126,19 +121,6 @@ impl StripedStore {
         });
         outcomes.fold(Ok(()), Result::and)
     }
-
-    fn check_alive(&self) -> Result<(), StoreError> {
-        self.failure.as_ref().map_or(Ok(()), |Failure { kind, message }| {
-            let message = format!("the store answers nothing more after an error: {message}");
-            Err(StoreError::new(*kind, message))
-        })
-    }
-
-    /// What the members hold is unknown from now on.
-    fn fail(&mut self, error: StoreError) -> StoreError {
-        self.failure = Some(Failure { kind: error.kind(), message: error.to_string() });
-        error
-    }
 }
 
 impl BucketStore for StripedStore {
@@ -163,7 +145,7 @@ impl BucketStore for StripedStore {
     }
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
-        self.check_alive()?;
+        self.failure.check()?;
         self.share_out(pieces)?;
         self.begin(|| Act::Read);
         self.finish()?;
@@ -190,7 +172,7 @@ impl BucketStore for StripedStore {
     }
 
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
-        self.check_alive()?;
+        self.failure.check()?;
         if self.is_read_only {
             let message = "the store is open to read only: open it to write";
             return Err(StoreError::new(StoreErrorKind::Refused, message));
@@ -203,12 +185,12 @@ impl BucketStore for StripedStore {
         self.begin(|| Act::Write(sealed.clone()));
         let outcome = self.finish();
         self.sealed = sealed;
-        outcome.map_err(|error| self.fail(error))
+        outcome.map_err(|error| self.failure.keep(error))
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
-        self.check_alive()?;
+        self.failure.check()?;
         self.members.iter_mut().for_each(|member| member.worker.begin(Act::Flush));
-        self.finish().map_err(|error| self.fail(error))
+        self.finish().map_err(|error| self.failure.keep(error))
     }
 }

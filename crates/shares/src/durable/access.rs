@@ -115,8 +115,8 @@ impl ShareArray {
         Ok(())
     }
 
-    /// What slots say in place of an address; `None` if they say nothing, or there is no address. It
-    /// takes time, and so is computed for no block as well.
+    /// What slots say in place of an address; `None` if they say nothing, or there is no address.
+    /// It takes time, and so is computed for no block as well.
     fn label(&self, tree: usize, address: Option<u64>) -> Option<usize> {
         if let Positions::OnClient(_) = self.known.positions {
             return None;

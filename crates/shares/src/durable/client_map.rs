@@ -33,8 +33,8 @@ impl ClientMap {
     /// Bytes that are kept of the last write of a block.
     pub(super) const NUMBER_BYTES: usize = size_of::<u64>();
 
-    /// The number of blocks that were there from the beginning. No access has it: evictions count as
-    /// made then.
+    /// The number of blocks that were there from the beginning. No access has it: evictions count
+    /// as made then.
     const LOADED: u64 = 0;
 
     /// Of an array that is empty.

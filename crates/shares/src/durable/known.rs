@@ -303,7 +303,8 @@ impl Moves<'_> {
         }
     }
 
-    /// The leaf of a block after these moves; `None` if it is nowhere, or if blocks of the map tell.
+    /// The leaf of a block after these moves; `None` if it is nowhere, or if blocks of the map
+    /// tell.
     pub(super) fn leaf(&self, address: u64) -> Option<Leaf> {
         let last = self.moves.iter().rev().find(|[moved, _]| *moved == address);
         last.map(|[_, leaf]| Leaf(*leaf)).or_else(|| self.map?.leaf(address))

@@ -1,8 +1,11 @@
 //! What slots say in the place of addresses.
 //!
-//! What a slot says of its block is shared, and not sealed: evictions move it, and the client has to read that of whole paths. So *t* + 1 servers that collude read it. An address there would tell them which blocks of the disk the
-//! owner accesses, one after the other: what a file system keeps where is well known. A label tells one block from another. Blocks that one block of the map tells of lie beside each other, so labels that come with the same label of the map
-//! say that, too; and whoever sees all blocks accessed in an order that he knows, knows them all.
+//! What a slot says of its block is shared, and not sealed: evictions move it, and the client has
+//! to read that of whole paths. So *t* + 1 servers that collude read it. An address there would
+//! tell them which blocks of the disk the owner accesses, one after the other: what a file system
+//! keeps where is well known. A label tells one block from another. Blocks that one block of the
+//! map tells of lie beside each other, so labels that come with the same label of the map say that,
+//! too; and whoever sees all blocks accessed in an order that he knows, knows them all.
 
 use aes::Aes256;
 use fpe::ff1::{BinaryNumeralString, FF1};
@@ -12,7 +15,8 @@ use zeroize::Zeroizing;
 use crate::map_trees::Levels;
 use crate::map_trees::map_block::{number_of, put_number};
 
-/// A secret permutation of addresses, for each tree another: FF1 (NIST SP 800-38G), whose numbers are strings of bits. No two blocks have one label, which they might if it were drawn.
+/// A secret permutation of addresses, for each tree another: FF1 (NIST SP 800-38G), whose numbers
+/// are strings of bits. No two blocks have one label, which they might if it were drawn.
 pub(super) struct Labels {
     cipher: FF1<Aes256>,
     /// Of each tree, the data first, bytes of a label.
@@ -30,7 +34,8 @@ impl Labels {
 
     /// That of a block. It takes about as long whatever the address is.
     pub(super) fn of(&self, tree: usize, address: u64) -> u64 {
-        // Slots say one more than the label, and zero if they are empty: of all numbers but zero, each is of one address. Whichever comes to zero has what zero comes to.
+        // Slots say one more than the label, and zero if they are empty: of all numbers but zero,
+        // each is of one address. Whichever comes to zero has what zero comes to.
         let [zeros, numbered] = [0, address + 1].map(|number| self.permuted(tree, number));
         (if numbered == 0 { zeros } else { numbered }) - 1
     }

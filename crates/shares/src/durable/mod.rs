@@ -1,8 +1,10 @@
 //! S³ORAM for storage that outlives the client: a scheme of [`oblivio_core::durable`], on
 //! [servers](crate::servers::ShareServers).
 //!
-//! An access selects a block, seals it anew and writes it to the root: two trips, whatever it is for. After *A* of them a path is evicted, as part of the last. The client keeps where each block is and which write
-//! was its last; the log of a volume keeps, before any server sees an access, which path it shows and to which the block goes.
+//! An access selects a block, seals it anew and writes it to the root: two trips, whatever it is
+//! for. After *A* of them a path is evicted, as part of the last. The client keeps where each block
+//! is and which write was its last; the log of a volume keeps, before any server sees an access,
+//! which path it shows and to which the block goes.
 //!
 //! ```text
 //! count of accesses  n      what servers are asked at     n / A evictions, n mod A blocks in the root
@@ -10,21 +12,30 @@
 //! ```
 //!
 //! # Going back
-//! Servers keep no state to which a client could go back: they know how far they are, to the write, and a client that comes back asks them. All accesses of its log that enough servers are through with (`standing`) are done on the client alone, because what
-//! they change there follows from the plan. The first that is not is done again, with the same path: servers that are ahead by its write take it as if they were not (ADR 16 of the repository). So moves have to be
-//! durable before a server sees them.
+//! Servers keep no state to which a client could go back: they know how far they are, to the write,
+//! and a client that comes back asks them. All accesses of its log that enough servers are through
+//! with (`standing`) are done on the client alone, because what they change there follows from the
+//! plan. The first that is not is done again, with the same path: servers that are ahead by its
+//! write take it as if they were not (ADR 16 of the repository). So moves have to be durable before
+//! a server sees them.
 //!
-//! Of a write that is done again, some servers may keep the share that they got the first time, and be through with it: all of them have it then, from two times. So it has the same shares each time. They are
-//! drawn from a seed that follows from the sealed block, in whose seal there is no chance, and from a salt that the plan brings: of two pasts of one client no server sees which accesses are the same.
+//! Of a write that is done again, some servers may keep the share that they got the first time, and
+//! be through with it: all of them have it then, from two times. So it has the same shares each
+//! time. They are drawn from a seed that follows from the sealed block, in whose seal there is no
+//! chance, and from a salt that the plan brings: of two pasts of one client no server sees which
+//! accesses are the same.
 //!
 //! # What servers cannot do
-//! A slot holds a block that is [sealed](oblivio_core::seal::BlockSealer) with its address and the number of its write, or nothing but zeros. Each access checks that what it has recovered is the one or the other, whatever it is for: so whether it fails
-//! does not depend on that. *t* servers that lie are noticed; with more than 2*t* + 1 servers those that answer wrong are named, and corrected as far as they are few ([`answers`](crate::answers)).
-//! A server that deals wrong in an eviction spoils blocks, which is noticed when they are read.
+//! A slot holds a block that is [sealed](oblivio_core::seal::BlockSealer) with its address and the
+//! number of its write, or nothing but zeros. Each access checks that what it has recovered is the
+//! one or the other, whatever it is for: so whether it fails does not depend on that. *t* servers
+//! that lie are noticed; with more than 2*t* + 1 servers those that answer wrong are named, and
+//! corrected as far as they are few ([`answers`](crate::answers)). A server that deals wrong in an
+//! eviction spoils blocks, which is noticed when they are read.
 //!
 //! # The position map in trees
-//! Positions have two sources ([`Positions`](known::Positions)). A client without memory for the map
-//! has it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
+//! Positions have two sources ([`Positions`](known::Positions)). A client without memory for the
+//! map has it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
 //!
 //! ```text
 //! for each tree, from the last of the map to the data
@@ -32,19 +43,21 @@
 //! and if the roots are full, for each tree:  epochs ─► go back ─► metadata of two paths ─► evict
 //! ```
 //!
-//! The client keeps, of each block of the last tree, the leaf that it is mapped to and the number of
-//! its last write; and of each block of the data, whether it has contents. The rest is in blocks of
-//! the map. Each of these is sealed with its address, its tree and the number of its write. So an
-//! entry is as authentic and as fresh as its block, and the entry of that block tells whether it is.
+//! The client keeps, of each block of the last tree, the leaf that it is mapped to and the number
+//! of its last write; and of each block of the data, whether it has contents. The rest is in blocks
+//! of the map. Each of these is sealed with its address, its tree and the number of its write. So
+//! an entry is as authentic and as fresh as its block, and the entry of that block tells whether it
+//! is.
 //!
 //! A plan says what was drawn for each tree: the leaf that the block goes to, and the leaf that is
 //! shown if the block is nowhere. No log holds what a block of the map says. An access counts once
-//! all servers have it in all trees. Until then it is made again from its beginning to the first tree
-//! that lacks it. That is the data, which are written last, unless a disk has lied about a sync.
-//! Servers that are a write further answer as if they were not, so their answers and what they are
-//! sent are the same. Queries have the same shares each time as well, because servers add them to the
-//! marks of what was taken. They follow from the salt of the plan and from what is asked: if a server
-//! lies the second time, and the client asks for another slot, no share is one of the first query.
+//! all servers have it in all trees. Until then it is made again from its beginning to the first
+//! tree that lacks it. That is the data, which are written last, unless a disk has lied about a
+//! sync. Servers that are a write further answer as if they were not, so their answers and what
+//! they are sent are the same. Queries have the same shares each time as well, because servers add
+//! them to the marks of what was taken. They follow from the salt of the plan and from what is
+//! asked: if a server lies the second time, and the client asks for another slot, no share is one
+//! of the first query.
 //!
 //! All trees count accesses alike, and are evicted after the same access, when all of them have it.
 //! An access needs all servers then: one that was missing would lack marks.

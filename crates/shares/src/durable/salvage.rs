@@ -42,12 +42,14 @@ impl Expected {
         }
     }
 
-    /// Whether there was a newer write of a block of which no copy was found, as far as the map tells. Of one that is nowhere, there was.
+    /// Whether there was a newer write of a block of which no copy was found, as far as the map
+    /// tells. Of one that is nowhere, there was.
     fn tells_of_newer(&self, address: u64, write: u64) -> bool {
         !self.untold.contains(address) && self.writes[address as usize] > write
     }
 
-    /// Whether a copy with this number counts: it is the latest so far. Copies with it do not count again.
+    /// Whether a copy with this number counts: it is the latest so far. Copies with it do not count
+    /// again.
     fn takes(&mut self, address: u64, write: u64) -> bool {
         let least = &mut self.writes[address as usize];
         let counts = write >= *least;
@@ -67,8 +69,9 @@ struct Salvaged {
 }
 
 impl ShareArray {
-    /// Hands over each block that is found and not older than the map tells. Servers may have gone on since this state. What no block of the map tells of, because that was set back or
-    /// is lost, may be older, and is called so.
+    /// Hands over each block that is found and not older than the map tells. Servers may have gone
+    /// on since this state. What no block of the map tells of, because that was set back or is
+    /// lost, may be older, and is called so.
     pub(super) fn salvage_all(
         &mut self,
         each: &mut dyn FnMut(u64, &[u8]),
@@ -94,7 +97,8 @@ impl ShareArray {
                 damaged,
                 &mut next,
             )?;
-            // All trees once more, for what was not found: the map of the later point would refuse what was held before it.
+            // All trees once more, for what was not found: the map of the later point would refuse
+            // what was held before it.
             if !is_whole && let Some(earlier) = points.before(&of_data, &mut self.servers(0)) {
                 let told = match self.known.positions {
                     // What was found counts only if it is newer.
@@ -110,8 +114,9 @@ impl ShareArray {
         Ok(Salvage::new(blocks, found, doubtful, self.known.live()))
     }
 
-    /// The same with the data as they were at one point, of what was not found so far. What the map of a `later` point tells of a newer write may be older. Answers whether each slot held
-    /// a block or nothing, and what the map told of the data.
+    /// The same with the data as they were at one point, of what was not found so far. What the map
+    /// of a `later` point tells of a newer write may be older. Answers whether each slot held a
+    /// block or nothing, and what the map told of the data.
     fn salvage_at(
         &mut self,
         of_data: &Agreed,
@@ -190,8 +195,9 @@ impl ShareArray {
         Points { parties, tree, roots, kept: self.known.point_after(self.kept) }
     }
 
-    /// The last point that enough servers have in a tree of the map. If that is an access further than with the data, it is the point before: an access under way is one that the data
-    /// lack, and the map would call them older for it.
+    /// The last point that enough servers have in a tree of the map. If that is an access further
+    /// than with the data, it is the point before: an access under way is one that the data lack,
+    /// and the map would call them older for it.
     fn agreed_beside(&mut self, tree: usize, data_at: Point) -> Result<Option<Agreed>, Error> {
         let points = self.points(tree);
         let servers = &mut self.servers(tree);
@@ -209,7 +215,8 @@ impl ShareArray {
         })
     }
 
-    /// Hands over what each slot of a tree holds that counts. Answers whether each held a block or nothing.
+    /// Hands over what each slot of a tree holds that counts. Answers whether each held a block or
+    /// nothing.
     fn read_all(
         &mut self,
         (number, agreed): (usize, &Agreed),

@@ -1,5 +1,5 @@
-//! All slots of all servers: whether their shares fit each other and hold the blocks that the client
-//! and blocks of the map tell of.
+//! All slots of all servers: whether their shares fit each other and hold the blocks that the
+//! client and blocks of the map tell of.
 
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::{BucketId, Error, ErrorKind};
@@ -27,7 +27,8 @@ pub(super) fn does_not_fit(server: &str) -> Error {
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// How many slots of a bucket may hold something at a point. The others are zeros, or nothing that counts. Public.
+/// How many slots of a bucket may hold something at a point. The others are zeros, or nothing that
+/// counts. Public.
 pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
     if bucket == BucketId::ROOT {
         return at.written;
@@ -40,8 +41,9 @@ pub(super) fn buckets_with_slots(tree: Tree, at: Point) -> impl Iterator<Item = 
     tree.buckets().filter(move |bucket| slots(tree, at, *bucket) > 0)
 }
 
-/// Blocks, in any order: how many, and a sum over all of them of what follows from a key, the block and its entry. Servers do not know the key, so two sums are the same if the
-/// blocks are, and else by chance alone. It takes no memory for each of them.
+/// Blocks, in any order: how many, and a sum over all of them of what follows from a key, the block
+/// and its entry. Servers do not know the key, so two sums are the same if the blocks are, and else
+/// by chance alone. It takes no memory for each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     blocks: u64,

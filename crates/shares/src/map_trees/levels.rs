@@ -17,7 +17,8 @@ pub struct MapShape {
 }
 
 impl Default for MapShape {
-    /// With [`Preset::LARGE`], a map of some hundred thousand blocks takes one tree: shorter blocks make it higher, and a query of it is as long as these.
+    /// With [`Preset::LARGE`], a map of some hundred thousand blocks takes one tree: shorter blocks
+    /// make it higher, and a query of it is as long as these.
     fn default() -> Self {
         Self { block_bytes: 1024, client_entries_max: 4096 }
     }
@@ -29,7 +30,8 @@ pub struct Levels {
     levels: Vec<Level>,
 }
 
-/// What there is of blocks beside their contents, where they outlive the client: nothing, if they do not.
+/// What there is of blocks beside their contents, where they outlive the client: nothing, if they
+/// do not.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sealed {
     /// By so many bytes a sealed block is longer.
@@ -93,7 +95,8 @@ impl Levels {
     /// Those of so many blocks.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchTree`] for none or too many, and for a map that would not end: each of its blocks has to tell of two others at least.
+    /// [`ClientError::NoSuchTree`] for none or too many, and for a map that would not end: each of
+    /// its blocks has to tell of two others at least.
     pub fn new<F: Field>(
         blocks: u64,
         block_elements: usize,

@@ -1,4 +1,5 @@
-//! A block of the position map: of each of some blocks in a row, to which leaf it is mapped, and the number of its last write if that is kept. Where on its path a block is, its slot says.
+//! A block of the position map: of each of some blocks in a row, to which leaf it is mapped, and
+//! the number of its last write if that is kept. Where on its path a block is, its slot says.
 //!
 //! An entry is the leaf and one, so zeros map no block: a map of which nothing was used is zeros.
 
@@ -47,7 +48,8 @@ impl MapFormat {
         self.entries * self.entry_bytes()
     }
 
-    /// Maps the block of this entry to another leaf. Answers what was said of it; none if it was mapped to none.
+    /// Maps the block of this entry to another leaf. Answers what was said of it; none if it was
+    /// mapped to none.
     ///
     /// # Errors
     /// [`ClientError::Metadata`] for what is no leaf.

@@ -1,4 +1,5 @@
-//! One tree of which the client is told to which leaf a block is mapped, and asks its slots for the rest.
+//! One tree of which the client is told to which leaf a block is mapped, and asks its slots for the
+//! rest.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;
@@ -15,7 +16,8 @@ pub(crate) struct MappedTree<F> {
     parties: Parties,
     level: Level,
     format: MetadataFormat<F>,
-    /// Asks for slots, writes them and shares matrices. It knows no positions, so it takes no memory.
+    /// Asks for slots, writes them and shares matrices. It knows no positions, so it takes no
+    /// memory.
     pub(crate) client: Client<F>,
 }
 
@@ -26,8 +28,9 @@ impl<F: Field> MappedTree<F> {
         Ok(Self { parties, level, format, client })
     }
 
-    /// The blocks on a path that count, from what servers have answered of it: those that were not taken since, and that are where they belong. An eviction copies a
-    /// bucket to its sibling as a whole, so there are copies on paths that they are not mapped to.
+    /// The blocks on a path that count, from what servers have answered of it: those that were not
+    /// taken since, and that are where they belong. An eviction copies a bucket to its sibling as a
+    /// whole, so there are copies on paths that they are not mapped to.
     pub(crate) fn occupants(
         &self,
         leaf: Leaf,
@@ -52,10 +55,12 @@ impl<F: Field> MappedTree<F> {
         occupants.collect()
     }
 
-    /// Where a block is, from what slots of the path say that is shown for it (Subroutine 1, step 1); none for a block that is mapped to no leaf.
+    /// Where a block is, from what slots of the path say that is shown for it (Subroutine 1, step
+    /// 1); none for a block that is mapped to no leaf.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] if a block that is mapped is not there once, or one that is not mapped is.
+    /// [`ClientError::Metadata`] if a block that is mapped is not there once, or one that is not
+    /// mapped is.
     pub(crate) fn find(
         &self,
         label: usize,
@@ -108,7 +113,8 @@ impl<F: Field> MappedTree<F> {
         slot
     }
 
-    /// The paths of which an eviction has to know: the one that it evicts, and the one to the leaf beside it.
+    /// The paths of which an eviction has to know: the one that it evicts, and the one to the leaf
+    /// beside it.
     pub(crate) fn evicted(&self) -> [Leaf; 2] {
         let evicted = self.level.tree.evicted(self.client.evictions());
         [evicted, self.level.tree.beside(evicted)]

@@ -1,9 +1,12 @@
-//! What a slot says of itself: whose block it holds, to which leaf that is mapped, and whether it was taken since (the bucket metadata of section 3.3, of one slot).
+//! What a slot says of itself: whose block it holds, to which leaf that is mapped, and whether it
+//! was taken since (the bucket metadata of section 3.3, of one slot).
 //!
 //! ```text
 //! slot = label + 1 ‖ leaf, packed into elements ‖ mark ‖ block
 //! ```
-//! The label tells the block from others. Zeros are an empty slot, so a tree of which nothing was used says that of all its slots. The slot of a block in its path (the paper's `pIdx`) needs no place: it is where this stands.
+//! The label tells the block from others. Zeros are an empty slot, so a tree of which nothing was
+//! used says that of all its slots. The slot of a block in its path (the paper's `pIdx`) needs no
+//! place: it is where this stands.
 
 use std::marker::PhantomData;
 

@@ -51,7 +51,7 @@ use oblivio_core::store::{
     BucketStore, Capabilities, Fill, Frames, Piece, SealedTrip, TreeId, TreeShape,
 };
 use oblivio_core::{StoreError, StoreErrorKind};
-use oblivio_store::{Asking, Dial, RemoteStore, absent};
+use oblivio_store::{Asking, Dial, RemoteStore, StoreFailure, absent};
 use oblivio_wire::keys::PublicKey;
 
 use crate::message::Request;
@@ -95,19 +95,13 @@ pub struct SharedStore {
     is_read_only: bool,
     /// It is opened to make a server anew.
     is_repair: bool,
-    failure: Option<Failure>,
+    failure: StoreFailure,
     retries: RetryPolicy,
     votes: Votes,
     /// The servers that did not answer a read of records since the store was opened, and why.
     silent: Vec<(usize, String)>,
     /// What was written since the store was opened.
     written: Written,
-}
-
-/// The error after which the store answers nothing more.
-struct Failure {
-    kind: StoreErrorKind,
-    message: String,
 }
 
 impl SharedStore {
@@ -142,7 +136,7 @@ impl SharedStore {
 
     /// Begins a call. Servers that have come back take part in it, after they got what they missed.
     fn begin_call(&mut self) -> Result<(), StoreError> {
-        self.check_alive()?;
+        self.failure.check()?;
         for i in 0..self.servers.len() {
             let shapes = &self.shapes;
             if self.servers[i].take_back(|found| found == shapes) {
@@ -170,7 +164,7 @@ impl SharedStore {
         let mut checked = all_at_once(checks).into_iter().filter_map(Result::ok).flatten();
         let is_fenced = |error: &StoreError| error.kind() == StoreErrorKind::Fenced;
         match checked.find_map(|checked| checked.err().filter(is_fenced)) {
-            Some(error) => Err(self.fail(error)),
+            Some(error) => Err(self.failure.keep(error)),
             None => Ok(()),
         }
     }
@@ -228,7 +222,7 @@ impl SharedStore {
         let error = error.map(|(i, error)| self.servers[i].named(error));
         let has_enough = self.votes.voters() >= enough;
         match error {
-            Some(error) if error.kind() == StoreErrorKind::Fenced => Err(self.fail(error)),
+            Some(error) if error.kind() == StoreErrorKind::Fenced => Err(self.failure.keep(error)),
             _ if has_enough => Ok(()),
             Some(error) if error.kind() != StoreErrorKind::Unreachable => Err(error),
             // If fewer answer, all of them may have missed the newest write.
@@ -244,7 +238,7 @@ impl SharedStore {
         for done in at_once(&mut self.servers, |server| server.act(&act)) {
             match done.unwrap_or_else(|why| Some(Err(why.into()))) {
                 Some(Err(error)) if error.kind() != StoreErrorKind::Unreachable => {
-                    return Err(self.fail(error));
+                    return Err(self.failure.keep(error));
                 }
                 Some(_) | None => (),
             }
@@ -300,18 +294,6 @@ impl SharedStore {
             "{there} of the servers are there, and {enough} are needed. Missing: {missing}"
         );
         Err(StoreError::new(StoreErrorKind::Unreachable, message))
-    }
-
-    fn check_alive(&self) -> Result<(), StoreError> {
-        self.failure.as_ref().map_or(Ok(()), |Failure { kind, message }| {
-            let message = format!("the store answers nothing more after an error: {message}");
-            Err(StoreError::new(*kind, message))
-        })
-    }
-
-    fn fail(&mut self, error: StoreError) -> StoreError {
-        self.failure = Some(Failure { kind: error.kind(), message: error.to_string() });
-        error
     }
 }
 
@@ -389,11 +371,10 @@ impl ShareServers for SharedStore {
             })
             .collect();
         let answered = self.wait_for_all(asked);
-        let fenced = answered.iter().flatten().filter_map(|answered| answered.as_ref().err());
-        let fenced = fenced.into_iter().find(|error| error.kind() == StoreErrorKind::Fenced);
-        if let Some(error) = fenced {
-            let failure = Failure { kind: error.kind(), message: error.to_string() };
-            self.failure = Some(failure);
+        let failed = answered.iter().flatten().filter_map(|answered| answered.as_ref().err());
+        let mut fenced = failed.filter(|error| error.kind() == StoreErrorKind::Fenced);
+        if let Some(error) = fenced.next() {
+            self.failure.keep(StoreError::new(error.kind(), error.to_string()));
         }
         answered
     }

@@ -7,7 +7,9 @@ use super::retry::RetryPolicy;
 use super::server::{Server, name};
 use super::threads::all_at_once;
 use super::{SERVERS_MAX, SERVERS_MIN, ShareServer, SharedStore};
-use oblivio_store::{Condition, Dial, Remains, RemoteMode, RemoteOptions, RemoteStore};
+use oblivio_store::{
+    Condition, Dial, Remains, RemoteMode, RemoteOptions, RemoteStore, StoreFailure,
+};
 use oblivio_store::{OpenError, OpenErrorKind};
 
 impl SharedStore {
@@ -251,7 +253,7 @@ impl SharedStore {
             enough: 2 * colluding + 1,
             is_read_only: matches!(mode, RemoteMode::Read { .. } | RemoteMode::Look),
             is_repair: false,
-            failure: None,
+            failure: StoreFailure::default(),
             retries: RetryPolicy::new(retry_for),
             votes: Default::default(),
             silent: Vec::new(),

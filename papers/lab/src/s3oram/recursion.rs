@@ -1,9 +1,9 @@
 //! Section 3.3: the position map in smaller trees on the same servers.
 //!
-//! The paper gives no number for it. Its cost is computed here for trees that are evicted often, for
-//! two clients. One is not durable, and sends each write with the question to the next tree. It is not
-//! implemented: its cost follows from the shapes of the trees. The other is a volume: each message is
-//! for one tree, all servers say what slots hold, and blocks of the map are sealed.
+//! The paper gives no number for it. Its cost is computed here for trees that are evicted often,
+//! for two clients. One is not durable, and sends each write with the question to the next tree. It
+//! is not implemented: its cost follows from the shapes of the trees. The other is a volume: each
+//! message is for one tree, all servers say what slots hold, and blocks of the map are sealed.
 
 use oblivio_core::durable::{Cost, DurableConfig};
 use oblivio_shares::durable::S3OramParams;
@@ -29,7 +29,8 @@ fn levels(database_bytes: u64, block_bytes: u32) -> Result<Levels, LabError> {
         .map_err(|error| LabError::Plan(error.to_string()))
 }
 
-/// An access to each tree after the other, with what its slots say before it; and an eviction of all of them at once.
+/// An access to each tree after the other, with what its slots say before it; and an eviction of
+/// all of them at once.
 fn works(levels: &Levels) -> Works {
     let mut all = Works {
         access: Work::default(),
@@ -53,13 +54,15 @@ fn works(levels: &Levels) -> Works {
         // Of two paths: the one that is evicted, and the one to the leaf beside it.
         all.eviction = all.eviction.plus(eviction, 1.0).plus(metadata, 2.0);
     }
-    // What a tree's slots say is asked with the write to the tree before, so the last write is a trip more. All trees are evicted in the trips of one.
+    // What a tree's slots say is asked with the write to the tree before, so the last write is a
+    // trip more. All trees are evicted in the trips of one.
     all.access.trips += 1.0;
     all.eviction.trips /= levels.count() as f64;
     all
 }
 
-/// What an access to a volume costs on average, with the map on the client and in trees, as `plan` says it.
+/// What an access to a volume costs on average, with the map on the client and in trees, as `plan`
+/// says it.
 fn costs_of_a_volume(database_bytes: u64, block_bytes: u32) -> Result<[Cost; 2], LabError> {
     let blocks = database_bytes / u64::from(block_bytes);
     let parties = Parties::new(THREE.0, THREE.1);
@@ -169,7 +172,8 @@ mod tests {
         let of = |levels: &Levels| works(levels).mean();
         let with = of(&levels(DATABASE, 128 * KIB).unwrap());
         let without = Scheme::Large.works(DATABASE, 128 * KIB).unwrap().mean();
-        // Metadata of 3 + 2 + 1 bytes in 12 · 333 slots, and of 2 + 1 + 1 in 3 · 333, once and two times in 176; and the slots of both trees, with a seal each.
+        // Metadata of 3 + 2 + 1 bytes in 12 · 333 slots, and of 2 + 1 + 1 in 3 · 333, once and two
+        // times in 176; and the slots of both trees, with a seal each.
         let [data, map] = [12.0 * 333.0 * 6.0, 3.0 * 333.0 * 4.0];
         let seal = oblivio_core::seal::BLOCK_SEAL_BYTES as f64;
         let slots = 6.0 + 1024.0 + 4.0 + seal;
@@ -203,7 +207,8 @@ mod tests {
         assert!(times_of_volume.ours.unwrap() > times.ours.unwrap());
     }
 
-    /// A volume needs three requests for each tree, and asks how far servers are before an eviction of each.
+    /// A volume needs three requests for each tree, and asks how far servers are before an eviction
+    /// of each.
     #[test]
     fn a_volume_takes_six_trips_for_two_trees() {
         let [before, cost] = costs_of_a_volume(DATABASE, 128 * KIB).unwrap();

@@ -22,7 +22,8 @@ struct Both<F: Field> {
     coins: StdRng,
     /// Blocks written since the last eviction.
     written: usize,
-    /// Slots that say of a block which counts no more that it was taken, and that it does not belong there.
+    /// Slots that say of a block which counts no more that it was taken, and that it does not
+    /// belong there.
     passed_over: [usize; 2],
 }
 
@@ -162,7 +163,8 @@ fn what_another_slot_holds_is_not_taken_for_a_block() {
     }
 }
 
-/// What two servers answer that say the same in the clear: these occupants in the first slots of the path, and nothing in the others.
+/// What two servers answer that say the same in the clear: these occupants in the first slots of
+/// the path, and nothing in the others.
 fn said(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
     let elements = tree.format.elements();
     let mut said = vec![0; tree.level.tree.path_slots() * elements];
