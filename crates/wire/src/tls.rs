@@ -176,26 +176,39 @@ impl Pinned {
         let unknown = CertificateError::ApplicationVerificationFailure;
         is_known.then_some(()).ok_or(TlsError::InvalidCertificate(unknown))
     }
-
-    fn check_signature(
-        &self,
-        message: &[u8],
-        spki: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        let key = SubjectPublicKeyInfoDer::from(&**spki);
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
-    }
-
-    fn schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
 }
 
-/// Nobody speaks TLS 1.2 here.
-fn no_older_tls() -> Result<HandshakeSignatureValid, TlsError> {
-    Err(TlsError::General("TLS 1.3 alone is spoken".into()))
+/// The methods that verifiers of servers and of clients share.
+macro_rules! verify_raw_keys {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, TlsError> {
+            Err(TlsError::General("TLS 1.3 alone is spoken".into()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            spki: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, TlsError> {
+            let key = SubjectPublicKeyInfoDer::from(&**spki);
+            let algorithms = &self.provider.signature_verification_algorithms;
+            verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            vec![SignatureScheme::ED25519]
+        }
+
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
 }
 
 impl ServerCertVerifier for Pinned {
@@ -210,31 +223,7 @@ impl ServerCertVerifier for Pinned {
         self.check(key).map(|()| ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        no_older_tls()
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.check_signature(message, key, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    verify_raw_keys!();
 }
 
 impl ClientCertVerifier for Pinned {
@@ -251,31 +240,7 @@ impl ClientCertVerifier for Pinned {
         self.check(key).map(|()| ClientCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        no_older_tls()
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.check_signature(message, key, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    verify_raw_keys!();
 }
 
 /// What a server sends first: the client may come.
