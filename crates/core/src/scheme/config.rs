@@ -41,7 +41,10 @@ const STASH_BLOCKS_MAX: usize = 1 << 24;
 const BURST_ACCESSES_MAX: usize = 1 << 24;
 
 /// The most levels a client can keep: they are `2^levels - 1` buckets.
-const TREE_TOP_LEVELS_MAX: u8 = 16;
+pub const TREE_TOP_LEVELS_MAX: u8 = 16;
+
+/// The most accesses between evictions of RAW ORAM.
+pub const EVICT_PERIOD_MAX: u32 = 1 << 16;
 
 impl TreeConfig {
     /// Path ORAM as in Tiny ORAM: Z = 4 and C = 78, with at most one block for each leaf.
@@ -253,7 +256,6 @@ impl RawConfig {
 
 /// A schedule needs at least one access between evictions, and a bound the stash can be sized by.
 pub(crate) fn check_evict_period(evict_period: u32) -> Result<(), Error> {
-    const EVICT_PERIOD_MAX: u32 = 1 << 16;
     if (1..=EVICT_PERIOD_MAX).contains(&evict_period) {
         Ok(())
     } else {

@@ -20,7 +20,7 @@ mod trip;
 
 use alloc::boxed::Box;
 
-pub use config::{RawConfig, TreeConfig};
+pub use config::{EVICT_PERIOD_MAX, RawConfig, TREE_TOP_LEVELS_MAX, TreeConfig};
 pub use path::PathScheme;
 pub use path_io::PathTree;
 pub use raw::RawScheme;

@@ -1,5 +1,6 @@
 //! The parameters of a search.
 
+use oblivio_core::scheme::{EVICT_PERIOD_MAX, TREE_TOP_LEVELS_MAX};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -61,12 +62,6 @@ const TIMED_LEAF_LEVELS: std::ops::RangeInclusive<u8> = 8..=25;
 
 /// With fewer levels on the client, IR-Stash has nothing to do.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
-
-/// As many levels as the engine keeps on a client.
-const TREE_TOP_LEVELS_MAX: u8 = 16;
-
-/// As many accesses as the engine makes between evictions.
-const EVICT_PERIOD_MAX: u32 = 1 << 16;
 
 /// A search with more slots takes too long.
 const SLOTS_MAX: u16 = 16;

@@ -19,7 +19,9 @@ use crate::durable::{
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::pieces::{TreeId, TreeShape};
-use crate::scheme::{RawConfig, RotatingTrees, TreeConfig, WINDOW_ACCESSES_MAX};
+use crate::scheme::{
+    RawConfig, RotatingTrees, TREE_TOP_LEVELS_MAX, TreeConfig, WINDOW_ACCESSES_MAX,
+};
 use crate::seal::{Era, MasterKey};
 
 /// What shapes one. Public. The names of the papers are in brackets.
@@ -50,9 +52,6 @@ pub(super) const RANGE_BYTES_MAX: u64 = 32 << 20;
 
 /// Blocks of a range, at most.
 const CLASS_MAX: u8 = 16;
-
-/// Levels on the client, at most.
-const TREE_TOP_LEVELS_MAX: u8 = 16;
 
 /// Trees of the store that a sub-ORAM has: slots, and heads.
 const TREES_PER_CLASS: usize = 2;
