@@ -31,11 +31,15 @@ pub struct Recovered<E> {
 }
 
 /// Answers of which no block can be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoBlock {
     /// There are fewer than 2*t* + 1, two of one server, one of a server that there is not, or one that is no block.
+    #[error("too few servers have answered, or with something else than a share of a block")]
     NotAnswers,
     /// They do not fit each other, and there are too few of them to tell which are wrong.
+    #[error(
+        "answers of servers contradict each other, and there are too few to tell which are wrong"
+    )]
     Contradict,
 }
 

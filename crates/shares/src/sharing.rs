@@ -6,7 +6,7 @@
 //! *t* + 1 shares are not independent.) With three servers and *t* = 1 a third of what would be sent need not be. What the paper proves
 //! against anybody holds then as far as nobody tells `ChaCha20` from chance.
 
-use std::fmt::{self, Display};
+use std::fmt;
 
 use chacha20::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
@@ -25,24 +25,16 @@ pub struct Parties {
 pub const SERVERS_MAX: u8 = 7;
 
 /// Servers that do not make an S³ORAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{servers} servers of which {colluding} may collude: there must be {} servers at least, \
+     {SERVERS_MAX} at most, and 1 may collude at least",
+    2 * u16::from(*.colluding) + 1
+)]
 pub struct NoParties {
     servers: u8,
     colluding: u8,
 }
-
-impl Display for NoParties {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { servers, colluding } = self;
-        write!(
-            f,
-            "{servers} servers of which {colluding} may collude: there must be {} servers at least, {SERVERS_MAX} at most, and 1 may collude at least",
-            2 * u16::from(*colluding) + 1
-        )
-    }
-}
-
-impl std::error::Error for NoParties {}
 
 impl Parties {
     /// `servers` is the paper's ℓ, and `colluding` its *t*.

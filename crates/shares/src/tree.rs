@@ -3,8 +3,6 @@
 //! Leaves and buckets are named as in `core`: bit *j* of a leaf's label says where its path goes below level *j*, so the paper's
 //! reverse-lexicographic order of evictions is plain counting. All of it is public.
 
-use std::fmt::{self, Display};
-
 use oblivio_core::geometry::reverse_lexicographic;
 use oblivio_core::{BucketId, Leaf};
 
@@ -62,16 +60,9 @@ impl Preset {
 }
 
 /// A tree that there cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct NoTree(&'static str);
-
-impl Display for NoTree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for NoTree {}
 
 impl Tree {
     /// With `height` levels below the root: the paper's *H*.

@@ -19,7 +19,6 @@
 //!
 //! A location holds no secret: command lines are public, and messages repeat it.
 
-use std::error::Error as StdError;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -244,7 +243,8 @@ impl fmt::Display for InList<'_> {
 }
 
 /// Why something names no storage. The message repeats no more of it than the scheme.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct InvalidLocation(String);
 
 impl InvalidLocation {
@@ -253,14 +253,6 @@ impl InvalidLocation {
         Self(why.into())
     }
 }
-
-impl fmt::Display for InvalidLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl StdError for InvalidLocation {}
 
 /// What says that a path follows.
 const PATH_PREFIX: &[u8] = b"file:";

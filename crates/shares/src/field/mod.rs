@@ -3,7 +3,7 @@
 pub mod gf256;
 pub mod mersenne61;
 
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 
 pub use gf256::Gf256;
 pub use mersenne61::Mersenne61;
@@ -85,16 +85,9 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
 }
 
 /// Bytes that say no elements of a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are too many, too few, or no elements of the field")]
 pub struct NotElements;
-
-impl Display for NotElements {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the bytes are too many, too few, or no elements of the field")
-    }
-}
-
-impl std::error::Error for NotElements {}
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -9,7 +9,6 @@ mod eviction;
 mod metadata;
 
 use std::collections::HashMap;
-use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use oblivio_core::BucketId;
@@ -72,16 +71,9 @@ pub enum Stage {
 }
 
 /// Why something was not done. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Refused(pub(crate) &'static str);
-
-impl Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 const WRONG_LENGTH: Refused = Refused("a share has another length than what is shared");
 const IS_NOT_SETTLED: Refused =

@@ -3,8 +3,6 @@
 //! A page has a cell for each label and series, so a small file could ask for a huge page. The limits
 //! are far above every figure of every paper.
 
-use std::fmt;
-
 use super::{Figure, Plot};
 
 /// Bytes of a file of figures, at most.
@@ -18,16 +16,9 @@ const STATED_MAX: usize = 1000;
 const READINGS_MAX: usize = 100;
 
 /// Why a text is no list of figures, and what to do about it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct NotFigures(String);
-
-impl fmt::Display for NotFigures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NotFigures {}
 
 /// The figures of a JSON text, a list of [`Figure`].
 ///
