@@ -11,7 +11,6 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::error::Error as StdError;
-use core::fmt;
 
 /// Whose fault it is, and so what to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,10 +50,12 @@ pub enum ErrorKind {
 ///
 /// Messages never hold a logical address, a leaf of the position map or a byte of a block: they
 /// may be logged.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    #[source]
     store: Option<StoreError>,
     is_advised: bool,
 }
@@ -98,18 +99,6 @@ pub fn check_sound(is_broken: bool) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::MustReopen, message));
     }
     Ok(())
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.store.as_ref().map(|store| store as &(dyn StdError + 'static))
-    }
 }
 
 impl From<StoreError> for Error {
@@ -174,7 +163,8 @@ pub fn join_failures(failures: impl IntoIterator<Item = (String, String)>) -> St
 }
 
 /// What a store answers when it cannot do what it was asked.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 pub struct StoreError {
     kind: StoreErrorKind,
     message: String,
@@ -199,18 +189,6 @@ impl StoreError {
     /// What kind of error it is.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
-    }
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl StdError for StoreError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 

@@ -7,7 +7,6 @@ mod backing;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
-use core::error::Error;
 use core::fmt;
 use core::ops::Range;
 
@@ -51,7 +50,8 @@ pub enum Pages {
 }
 
 /// There is no memory for a region.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
 pub struct NoMemory {
     cause: String,
 }
@@ -61,14 +61,6 @@ impl NoMemory {
         Self { cause: cause.to_string() }
     }
 }
-
-impl fmt::Display for NoMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.cause)
-    }
-}
-
-impl Error for NoMemory {}
 
 /// A large zeroed region with huge pages where the system gives them. Pages never touched take no
 /// memory, so a new region of any size is made at once.

@@ -32,24 +32,15 @@ pub use params::{Params, SchemeKind};
 use std::fmt;
 
 /// Why a call failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The controller did something else than the engine.
+    #[error("mismatch: {0}")]
     Mismatch(String),
     /// The bench asked for something the model cannot do. Nothing was changed.
+    #[error("misuse: {0}")]
     Misuse(String),
 }
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mismatch(text) => write!(f, "mismatch: {text}"),
-            Self::Misuse(text) => write!(f, "misuse: {text}"),
-        }
-    }
-}
-
-impl std::error::Error for Problem {}
 
 /// A [`Problem::Misuse`] for anything that can be printed.
 pub(crate) fn misuse(text: impl fmt::Display) -> Problem {

@@ -2,8 +2,6 @@
 
 use alloc::format;
 use alloc::string::String;
-use core::error::Error as StdError;
-use core::fmt;
 use std::io;
 
 /// What is wrong with a view file.
@@ -25,7 +23,8 @@ pub enum ViewFileErrorKind {
 }
 
 /// A view file that cannot be read, and at which byte.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("view file, byte {offset}: {message}")]
 pub struct ViewFileError {
     offset: u64,
     kind: ViewFileErrorKind,
@@ -51,17 +50,5 @@ impl ViewFileError {
     /// Where: the first byte, from 0, of the field that cannot be read.
     pub fn offset(&self) -> u64 {
         self.offset
-    }
-}
-
-impl fmt::Display for ViewFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "view file, byte {}: {}", self.offset, self.message)
-    }
-}
-
-impl StdError for ViewFileError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_ref().map(|source| source as &(dyn StdError + 'static))
     }
 }
