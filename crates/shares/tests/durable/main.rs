@@ -5,8 +5,6 @@
 mod copies;
 mod damage;
 mod dealers;
-#[path = "../host/disk.rs"]
-mod disk;
 mod loaded;
 mod mapped;
 mod mapped_view;

@@ -11,15 +11,15 @@ use oblivio_shares::sharing::recover;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::disk::Disk;
 use crate::owner::{BLOCKS, KINDS, Owner, PRESET, key};
 use crate::repairs::{disks_of, opened};
 use crate::{parties, step};
+use oblivio_testkit::ShareDisk;
 
 /// The server has another disk, with nothing on it.
 pub(crate) fn lose(owner: &Owner, server: usize) {
     let mut world = owner.servers.world();
-    world.disks[server] = Disk::default();
+    world.disks[server] = ShareDisk::default();
     world.restart(server);
 }
 

@@ -4,16 +4,16 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use oblivio_shares::message::{Answer, Point, Request};
 
-use crate::disk::Disk;
 use crate::owner::{BLOCKS, Owner, PRESET};
 use crate::parties;
 use crate::repair::made_anew;
 use crate::servers::Servers;
+use oblivio_testkit::ShareDisk;
 
 /// What servers hold, and which of them were made anew.
 #[derive(Clone)]
 struct Held {
-    disks: Vec<Disk>,
+    disks: Vec<ShareDisk>,
     points: Vec<Option<Point>>,
     made_anew: Vec<bool>,
 }
@@ -49,7 +49,7 @@ impl Held {
 }
 
 /// Servers that hold this, and the owner as the directory has it.
-pub(crate) fn opened(owner: &Owner, disks: &[Disk]) -> Owner {
+pub(crate) fn opened(owner: &Owner, disks: &[ShareDisk]) -> Owner {
     let mut opened = Owner::new(parties(3, 1), 5);
     opened.params = owner.params.clone();
     opened.servers = Servers::new(disks.len());
@@ -65,8 +65,8 @@ pub(crate) fn opened(owner: &Owner, disks: &[Disk]) -> Owner {
 
 type Key = Vec<(Option<Point>, bool)>;
 
-pub(crate) fn disks_of(owner: &Owner) -> Vec<Disk> {
-    owner.servers.world().disks.iter().map(Disk::copy).collect()
+pub(crate) fn disks_of(owner: &Owner) -> Vec<ShareDisk> {
+    owner.servers.world().disks.iter().map(ShareDisk::copy).collect()
 }
 
 fn points_of(owner: &Owner) -> Vec<Option<Point>> {
@@ -133,7 +133,7 @@ pub(crate) fn choices(kinds: usize, servers: usize) -> Vec<Vec<usize>> {
 
 /// A step, as servers have it: what each holds, and where it is.
 pub(crate) struct Step {
-    pub(crate) disks: Vec<Disk>,
+    pub(crate) disks: Vec<ShareDisk>,
     pub(crate) points: Vec<Option<Point>>,
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn steps(
     }
     keep(owner);
     let servers = steps[0].disks.len();
-    let disks = (0..servers).map(|_| Disk::default()).collect();
+    let disks = (0..servers).map(|_| ShareDisk::default()).collect();
     steps.push(Step { disks, points: vec![None; servers] });
     steps
 }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use oblivio_core::durable::Recoverability;
 use oblivio_shares::message::{Answer, Point, Request};
 
-use crate::disk::Disk;
 use crate::owner::{BLOCK_BYTES, KINDS, Owner, PRESET};
 use crate::repairs::{Step, before, choices, opened, steps};
 use crate::{parties, stopped_in_an_access};
+use oblivio_testkit::ShareDisk;
 
 /// So many blocks are written again and again.
 const WRITTEN: u64 = 7;
@@ -46,7 +46,7 @@ struct Rescued {
     damage: String,
 }
 
-fn rescue(owner: &Owner, disks: &[Disk]) -> Rescued {
+fn rescue(owner: &Owner, disks: &[ShareDisk]) -> Rescued {
     let (mut array, _) = opened(owner, disks).restored();
     let (mut found, mut damage) = (HashMap::new(), String::new());
     let mut each = |address, bytes: &[u8]| drop(found.insert(address, bytes.to_vec()));

@@ -13,13 +13,13 @@ use oblivio_shares::view::WireRecorder;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::disk::Disk;
 use crate::wire::Wire;
+use oblivio_testkit::ShareDisk;
 
 /// All servers, and what they are told to do besides.
 pub(crate) struct World {
     pub(crate) hosts: Vec<Host>,
-    pub(crate) disks: Vec<Disk>,
+    pub(crate) disks: Vec<ShareDisk>,
     coins: StdRng,
     /// How often they were asked.
     pub(crate) asked: usize,
@@ -84,7 +84,7 @@ struct Others {
     from: u8,
     is_cut_off: bool,
     mailboxes: Vec<Arc<Mailbox>>,
-    disks: Vec<Disk>,
+    disks: Vec<ShareDisk>,
 }
 
 impl Peers for Others {
@@ -107,7 +107,7 @@ pub(crate) struct Servers(Arc<Mutex<World>>);
 
 impl Servers {
     pub(crate) fn new(count: usize) -> Self {
-        let disks: Vec<_> = (0..count).map(|_| Disk::default()).collect();
+        let disks: Vec<_> = (0..count).map(|_| ShareDisk::default()).collect();
         let mut coins = StdRng::seed_from_u64(77);
         let hosts = disks.iter().map(|disk| opened(disk, &mut coins)).collect();
         Self(Arc::new(Mutex::new(World {
@@ -156,7 +156,7 @@ impl Servers {
     }
 }
 
-fn opened(disk: &Disk, coins: &mut StdRng) -> Host {
+fn opened(disk: &ShareDisk, coins: &mut StdRng) -> Host {
     let mut seed = [0; 32];
     coins.fill_bytes(&mut seed);
     Host::open(Box::new(disk.clone()), move || Ok(seed)).unwrap()

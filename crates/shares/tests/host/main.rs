@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod damage;
-mod disk;
 mod metadata;
 mod syncs;
 mod world;
@@ -368,7 +367,7 @@ fn a_server_is_rebuilt_from_the_shares_of_others() {
 fn put_anew(world: &mut World, colluding: u8) -> Point {
     let at = world.epochs()[1].at;
     let first = world.setup(0);
-    world.disks[0] = disk::Disk::default();
+    world.disks[0] = oblivio_testkit::ShareDisk::default();
     world.restart(0);
     assert_eq!(world.ask(0, &Request::Setup(first)), Answer::Done);
     let others: Vec<u8> = (2..2 + colluding + 1).collect();

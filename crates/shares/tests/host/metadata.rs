@@ -18,7 +18,7 @@ use oblivio_shares::tree::Preset;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-use crate::disk::Disk;
+use oblivio_testkit::ShareDisk;
 
 /// Delivers at once.
 struct Others {
@@ -48,7 +48,7 @@ struct Both {
     parties: Parties,
     in_memory: Vec<InMemory>,
     hosts: Vec<Host>,
-    disks: Vec<Disk>,
+    disks: Vec<ShareDisk>,
     coins: StdRng,
     attempts: u64,
     /// How often slots of both have said the same.
@@ -76,7 +76,7 @@ impl Both {
             }
         });
         let in_memory = in_memory.collect();
-        let disks: Vec<_> = parties.numbers().map(|_| Disk::default()).collect();
+        let disks: Vec<_> = parties.numbers().map(|_| ShareDisk::default()).collect();
         let hosts = disks.iter().map(|disk| open(disk, &mut coins)).collect();
         let mut both = Self { parties, in_memory, hosts, disks, coins, attempts: 0, compared: 0 };
         for (tree, level) in levels.iter().enumerate() {
@@ -210,7 +210,7 @@ impl Both {
     }
 }
 
-fn open(disk: &Disk, coins: &mut StdRng) -> Host {
+fn open(disk: &ShareDisk, coins: &mut StdRng) -> Host {
     let mut seed = [0; 32];
     coins.fill_bytes(&mut seed);
     Host::open(Box::new(disk.clone()), move || Ok(seed)).unwrap()
@@ -419,7 +419,7 @@ fn marks_that_were_put_onto_a_new_server_are_left_when_it_starts_again() {
             other => panic!("{other:?}"),
         }
     }
-    both.disks[0] = Disk::default();
+    both.disks[0] = ShareDisk::default();
     both.loses_power();
     assert_eq!(both.ask(0, 0, &Request::Setup(setup)), Answer::Done);
     for (slots, share) in held {
@@ -487,7 +487,7 @@ fn of_marks_before_its_last_write_a_server_says_nothing_that_it_does_not_know() 
     let [then, then_before] = [at, before].map(|at| all(&mut both, at));
     assert!(!then.iter().chain(&then_before).any(is_refused));
     let setup = both.hosts[0].setup().unwrap().clone();
-    both.disks[0] = Disk::default();
+    both.disks[0] = ShareDisk::default();
     both.loses_power();
     assert_eq!(both.ask(0, 0, &Request::Setup(setup)), Answer::Done);
     let buckets = (0..2 * tree.leaves() - 1).map(BucketId);

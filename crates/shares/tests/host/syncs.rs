@@ -1,78 +1,23 @@
 //! What a server answers is durable, also where its disk fails, or its program dies and the machine does not.
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
 use oblivio_core::BucketId;
-use oblivio_shares::host::{Folder, Host, ShareFile};
+use oblivio_shares::host::Host;
 use oblivio_shares::message::{Answer, Point, Request, Slots};
 use oblivio_shares::sharing::Share;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-use crate::disk::Disk;
 use crate::world::World;
-
-/// A disk that fails to sync a file while it is told to.
-#[derive(Clone)]
-struct Failing {
-    disk: Disk,
-    fails: Arc<Mutex<Option<&'static str>>>,
-}
-
-struct File {
-    file: Box<dyn ShareFile>,
-    name: String,
-    on: Failing,
-}
-
-impl Failing {
-    fn fail(&self, name: Option<&'static str>) {
-        *self.fails.lock().unwrap() = name;
-    }
-}
-
-impl Folder for Failing {
-    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        self.disk.read(name)
-    }
-
-    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.disk.keep(name, bytes)
-    }
-
-    fn open(&self, name: &str, bytes: u64, _: bool) -> io::Result<Box<dyn ShareFile>> {
-        let file = self.disk.open(name, bytes, true)?;
-        Ok(Box::new(File { file, name: name.into(), on: self.clone() }))
-    }
-}
-
-impl ShareFile for File {
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read_at(offset, out)
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_at(offset, bytes)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        if *self.on.fails.lock().unwrap() == Some(&*self.name) {
-            self.on.disk.forgets_to_write(&self.name);
-            return Err(io::Error::other("the disk has failed"));
-        }
-        self.file.sync()
-    }
-}
+use oblivio_testkit::ShareDisk;
 
 const AT: Point = Point { evictions: 0, written: 1 };
 
 /// Servers, the first of which is new and has a disk that can fail.
-fn world() -> (World, Failing) {
+fn world() -> (World, ShareDisk) {
     let mut world = crate::world(3, 1, 2);
-    let disk = Failing { disk: Disk::default(), fails: Arc::default() };
+    let disk = ShareDisk::default();
     world.hosts[0] = Host::open(Box::new(disk.clone()), || Ok([1; 32])).unwrap();
-    world.disks[0] = disk.disk.clone();
+    world.disks[0] = disk.clone();
     assert_eq!(world.ask(0, &Request::Setup(world.setup(0))), Answer::Done);
     (world, disk)
 }
@@ -98,9 +43,9 @@ fn after_a_sync_that_has_failed_nothing_is_answered() {
             let put = Request::Put { at: AT, slots: put, share: block() };
             assert_eq!(world.ask(0, &put), Answer::Done);
         }
-        disk.fail(Some(fails));
+        disk.fail_syncs_of(Some(fails));
         assert_ne!(world.ask(0, &request), Answer::Done);
-        disk.fail(None);
+        disk.fail_syncs_of(None);
         for again in [request, Request::Epoch] {
             assert!(is_refused(&world.ask(0, &again)), "{again:?} after {fails}");
         }
@@ -114,11 +59,11 @@ fn what_a_program_has_left_is_durable_before_another_tells_of_it() {
     for chance in 0..8 {
         let (mut world, disk) = world();
         world.coins = StdRng::seed_from_u64(chance);
-        disk.fail(Some("root"));
+        disk.fail_syncs_of(Some("root"));
         let block = Share::Computed(vec![7; 700]);
         let write = Request::Write { at: Point::default(), block };
         assert_ne!(world.ask(0, &write), Answer::Done);
-        disk.fail(None);
+        disk.fail_syncs_of(None);
         // Only the program is started again.
         world.hosts[0] = Host::open(Box::new(disk), || Ok([2; 32])).unwrap();
         let told = world.epochs()[0].at;

@@ -18,7 +18,7 @@ use oblivio_shares::tree::Tree;
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
-use crate::disk::Disk;
+use oblivio_testkit::ShareDisk;
 
 pub(crate) struct World {
     pub(crate) parties: Parties,
@@ -26,7 +26,7 @@ pub(crate) struct World {
     pub(crate) block_bytes: usize,
     pub(crate) client: Client<Gf256>,
     pub(crate) hosts: Vec<Host>,
-    pub(crate) disks: Vec<Disk>,
+    pub(crate) disks: Vec<ShareDisk>,
     pub(crate) coins: StdRng,
     /// What every block holds.
     pub(crate) model: Vec<Vec<u8>>,
@@ -61,7 +61,7 @@ struct Others {
     start: Arc<Start>,
     tampers: Option<Tampers>,
     mailboxes: Vec<Arc<Mailbox>>,
-    disks: Vec<Disk>,
+    disks: Vec<ShareDisk>,
     dealt_seeds: Arc<Mutex<HashMap<[u8; 32], usize>>>,
 }
 
@@ -94,7 +94,7 @@ impl Peers for Others {
 impl World {
     pub(crate) fn new(parties: Parties, tree: Tree, blocks: usize, block_bytes: usize) -> Self {
         let client = Client::new(parties, tree, blocks, block_bytes).unwrap();
-        let disks: Vec<_> = parties.numbers().map(|_| Disk::default()).collect();
+        let disks: Vec<_> = parties.numbers().map(|_| ShareDisk::default()).collect();
         let mut world = Self {
             parties,
             tree,

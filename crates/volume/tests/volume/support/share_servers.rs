@@ -1,58 +1,15 @@
 //! A store that is share servers, whose files are in memory, and the records of a volume beside them.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use oblivio_core::{StoreError, StoreErrorKind};
-use oblivio_shares::host::{Folder, Host, Mailbox, Peers, ShareFile};
+use oblivio_shares::host::{Host, Mailbox, Peers};
 use oblivio_shares::message::{Answer, Request};
 use oblivio_shares::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use oblivio_testkit::crash::{CrashStore, World};
-use oblivio_testkit::{Call, Faulty, ServersWithRecords};
-
-type Bytes = Arc<Mutex<Vec<u8>>>;
-
-/// Files that outlive whoever uses them.
-#[derive(Clone, Default)]
-struct MemoryFolder(Arc<Mutex<BTreeMap<String, Bytes>>>);
-
-struct MemoryFile(Bytes);
-
-impl Folder for MemoryFolder {
-    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        Ok(self.0.lock().unwrap().get(name).map(|bytes| bytes.lock().unwrap().clone()))
-    }
-
-    fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        self.0.lock().unwrap().insert(name.into(), Arc::new(Mutex::new(bytes.to_vec())));
-        Ok(())
-    }
-
-    fn open(&self, name: &str, bytes: u64, _: bool) -> io::Result<Box<dyn ShareFile>> {
-        let mut files = self.0.lock().unwrap();
-        let file = files.entry(name.into()).or_default().clone();
-        file.lock().unwrap().resize(bytes as usize, 0);
-        Ok(Box::new(MemoryFile(file)))
-    }
-}
-
-impl ShareFile for MemoryFile {
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        out.copy_from_slice(&self.0.lock().unwrap()[offset as usize..][..out.len()]);
-        Ok(())
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.lock().unwrap()[offset as usize..][..bytes.len()].copy_from_slice(bytes);
-        Ok(())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use oblivio_testkit::{Call, Faulty, ServersWithRecords, ShareDisk};
 
 /// Delivers at once.
 struct Others {
@@ -75,14 +32,14 @@ impl Peers for Others {
 #[derive(Clone)]
 pub(crate) struct Hosts {
     hosts: Arc<Mutex<Vec<Host>>>,
-    folders: Vec<MemoryFolder>,
+    folders: Vec<ShareDisk>,
     /// What each server adds to each byte that it has selected.
     added: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Hosts {
     pub(crate) fn new(count: u8) -> Self {
-        let folders: Vec<_> = (0..count).map(|_| MemoryFolder::default()).collect();
+        let folders: Vec<_> = (0..count).map(|_| ShareDisk::default()).collect();
         let opened = (0..count).zip(&folders);
         let hosts =
             opened.map(|(i, it)| Host::open(Box::new(it.clone()), move || Ok([i; 32])).unwrap());
@@ -92,7 +49,7 @@ impl Hosts {
 
     /// That server has nothing any more.
     pub(crate) fn lose(&self, i: usize) {
-        let new = Host::open(Box::new(MemoryFolder::default()), || Ok([9; 32])).unwrap();
+        let new = Host::open(Box::new(ShareDisk::default()), || Ok([9; 32])).unwrap();
         self.hosts.lock().unwrap()[i] = new;
     }
 
@@ -105,8 +62,8 @@ impl Hosts {
     /// which it has added this.
     pub(crate) fn spoil_leaves(&self, added: u8) {
         for folder in &self.folders {
-            let leaves = folder.0.lock().unwrap()["leaves"].clone();
-            leaves.lock().unwrap().iter_mut().for_each(|byte| *byte ^= added);
+            let leaves: Vec<_> = folder.content("leaves").iter().map(|byte| byte ^ added).collect();
+            folder.overwrite("leaves", 0, &leaves);
         }
     }
 }

@@ -1,4 +1,6 @@
-//! Files of a machine that can lose its power.
+//! The files of a share server whose machine can lose its power.
+
+#![allow(clippy::unwrap_used, reason = "only tests use it")]
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,8 +13,9 @@ use rand::{Rng, RngExt};
 /// Sectors are written whole or not at all.
 const SECTOR: usize = 512;
 
+/// A folder in memory. Clones are the same folder.
 #[derive(Clone, Default)]
-pub(crate) struct Disk(Arc<Mutex<State>>);
+pub struct ShareDisk(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -20,6 +23,8 @@ struct State {
     /// Writes and syncs until the machine dies.
     left: Option<u64>,
     power_losses: u64,
+    /// The file whose syncs fail.
+    failing: Option<&'static str>,
 }
 
 #[derive(Default)]
@@ -30,23 +35,24 @@ struct Content {
     written: Vec<(usize, usize)>,
 }
 
-impl Disk {
-    /// After so many writes and syncs nothing works any more.
-    pub(crate) fn dies_after(&self, steps: u64) {
+impl ShareDisk {
+    /// Fails everything after `steps` writes and syncs.
+    pub fn dies_after(&self, steps: u64) {
         self.0.lock().unwrap().left = Some(steps);
     }
 
-    /// How often it has lost its power.
-    pub(crate) fn power_losses(&self) -> u64 {
+    /// The number of power losses so far.
+    pub fn power_losses(&self) -> u64 {
         self.0.lock().unwrap().power_losses
     }
 
-    pub(crate) fn is_dead(&self) -> bool {
+    /// Whether it has come to the end of [`dies_after`](Self::dies_after).
+    pub fn is_dead(&self) -> bool {
         self.0.lock().unwrap().left == Some(0)
     }
 
-    /// It comes back. Of what was written since the last sync, any sectors are there.
-    pub(crate) fn loses_power(&self, coins: &mut StdRng) {
+    /// Loses its power and comes back. Any sectors that were written since the last sync are there.
+    pub fn loses_power(&self, coins: &mut StdRng) {
         let mut state = self.0.lock().unwrap();
         state.left = None;
         state.power_losses += 1;
@@ -64,15 +70,14 @@ impl Disk {
         }
     }
 
-    /// A sync of this file has failed: the system takes for written what it could not write.
-    #[allow(dead_code, reason = "not all tests have disks that fail")]
-    pub(crate) fn forgets_to_write(&self, name: &str) {
-        self.0.lock().unwrap().files.get_mut(name).unwrap().written.clear();
+    /// Syncs of this file fail from now on, or none do. After a failed sync the system takes for
+    /// written what it could not write.
+    pub fn fail_syncs_of(&self, name: Option<&'static str>) {
+        self.0.lock().unwrap().failing = name;
     }
 
     /// Another disk that holds the same.
-    #[allow(dead_code, reason = "not all tests set disks back")]
-    pub(crate) fn copy(&self) -> Self {
+    pub fn copy(&self) -> Self {
         let state = self.0.lock().unwrap();
         let copy = |(name, Content { now, .. }): (&String, &Content)| {
             let content = Content { now: now.clone(), durable: now.clone(), written: Vec::new() };
@@ -82,32 +87,29 @@ impl Disk {
         Self(Arc::new(Mutex::new(State { files, ..State::default() })))
     }
 
-    /// What a file holds.
-    #[allow(dead_code, reason = "not all tests set files back")]
-    pub(crate) fn content(&self, name: &str) -> Vec<u8> {
+    /// The contents of a file.
+    pub fn content(&self, name: &str) -> Vec<u8> {
         self.0.lock().unwrap().files[name].now.clone()
     }
 
-    /// Somebody puts something else there.
-    #[allow(dead_code, reason = "not all tests set files back")]
-    pub(crate) fn overwrite(&self, name: &str, from: usize, bytes: &[u8]) {
+    /// Puts other bytes into a file, durably.
+    pub fn overwrite(&self, name: &str, from: usize, bytes: &[u8]) {
         let mut state = self.0.lock().unwrap();
         let content = state.files.get_mut(name).unwrap();
         content.now[from..from + bytes.len()].copy_from_slice(bytes);
         content.durable[from..from + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// A bit of this byte of a file turns over.
-    #[allow(dead_code, reason = "not all tests damage files")]
-    pub(crate) fn flips_a_bit_at(&self, name: &str, at: usize) {
+    /// Flips a bit of this byte of a file.
+    pub fn flips_a_bit_at(&self, name: &str, at: usize) {
         let mut state = self.0.lock().unwrap();
         let content = state.files.get_mut(name).unwrap();
         content.now[at] ^= 4;
         content.durable[at] ^= 4;
     }
 
-    /// A bit of a file turns over.
-    pub(crate) fn flips_a_bit(&self, name: &str, coins: &mut StdRng) {
+    /// Flips a bit of a file.
+    pub fn flips_a_bit(&self, name: &str, coins: &mut StdRng) {
         let mut state = self.0.lock().unwrap();
         let content = state.files.get_mut(name).unwrap();
         let at = (coins.next_u64() % content.now.len() as u64) as usize;
@@ -126,7 +128,7 @@ impl Disk {
     }
 }
 
-impl Folder for Disk {
+impl Folder for ShareDisk {
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         Ok(self.0.lock().unwrap().files.get(name).map(|content| content.now.clone()))
     }
@@ -154,7 +156,7 @@ impl Folder for Disk {
 }
 
 struct File {
-    disk: Disk,
+    disk: ShareDisk,
     name: String,
 }
 
@@ -178,8 +180,13 @@ impl ShareFile for File {
 
     fn sync(&self) -> io::Result<()> {
         self.disk.step(|state| {
+            let fails = state.failing == Some(&*self.name);
             let content = state.files.get_mut(&self.name).unwrap();
             let Content { now, durable, written } = content;
+            if fails {
+                written.clear();
+                return Err(io::Error::other("the disk has failed"));
+            }
             for (start, end) in written.drain(..) {
                 durable[start..end].copy_from_slice(&now[start..end]);
             }
