@@ -16,7 +16,8 @@ fuzz_target!(|input: &[u8]| {
     // As it is: nothing opens, but nothing may break.
     let _ = read(input.to_vec(), &params(8, 3, 0));
     let Some(([capacity, leaf_level, kind], input)) = input.split_first_chunk() else { return };
-    let (capacity, leaf_level) = (1 + u64::from(capacity % 64), 6 + leaf_level % 4);
+    // A range of the longest class has 8 blocks.
+    let (capacity, leaf_level) = (8 + u64::from(capacity % 64), 6 + leaf_level % 4);
     let params = params(capacity, leaf_level, *kind);
     let mut records = Vec::new();
     let mut rest = input;
@@ -40,6 +41,6 @@ fuzz_target!(|input: &[u8]| {
 fn params(blocks: u64, leaf_level: u8, kind: u8) -> VolumeParams {
     let setup = SmallVolume { blocks, leaf_level, ..SmallVolume::default() };
     let each = SmallScheme::each().map(|scheme| SmallVolume { scheme, ..setup });
-    let setups: Vec<_> = each.chain([setup.with_map_in_tree()]).collect();
+    let setups: Vec<_> = each.chain([SmallVolume { blocks, leaf_level, ..setup.with_map_in_tree() }]).collect();
     setups[usize::from(kind) % setups.len()].params()
 }

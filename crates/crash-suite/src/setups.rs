@@ -80,7 +80,21 @@ pub(crate) fn setups() -> Vec<Setup> {
 
 #[cfg(test)]
 mod tests {
+    use std::mem;
+
+    use oblivio_core::schemes::VolumeScheme;
+    use oblivio_testkit::crash::small_volume::SmallScheme;
+
     use super::*;
+
+    #[test]
+    fn every_scheme_is_tried() {
+        for scheme in VolumeScheme::ALL {
+            let scheme = mem::discriminant(&SmallScheme::of(*scheme));
+            let mut tried = setups().into_iter().map(|setup| setup.volume.scheme);
+            assert!(tried.any(|it| mem::discriminant(&it) == scheme));
+        }
+    }
 
     #[test]
     fn every_setup_has_a_name_of_its_own() {

@@ -64,7 +64,7 @@ pub struct Call<'c> {
     pub operation: Operation,
     /// What the store below is asked for.
     pub pieces: Vec<Piece>,
-    /// What a read answers. Until the call is passed on, it is the answer to the read before.
+    /// The frames of the answer. Before `forward`, still those of the previous read.
     pub answer: &'c mut Answer,
     fill: Option<&'c mut Fill<'c>>,
     has_candidates: bool,

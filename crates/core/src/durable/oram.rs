@@ -134,7 +134,7 @@ pub trait DurableOram: Send {
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error>;
 
     /// The records beside the blocks, such as anchors and superblocks. No other tree of the store
-    /// can be read or written through them.
+    /// can be written through them.
     fn records(&mut self) -> Records<'_>;
 
     /// Ends the use of the array and returns its store.
@@ -158,8 +158,8 @@ pub trait DurableOram: Send {
         None
     }
 
-    /// The positions to fetch first, each once. More may be missing after they were fetched. Empty
-    /// if [`position_levels`](ArrayFacts::position_levels) is 0.
+    /// The positions to fetch first, each once. More may be missing after they were fetched. Empty,
+    /// without a check of addresses, if [`position_levels`](ArrayFacts::position_levels) is 0.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end.

@@ -28,7 +28,7 @@ pub enum Want {
     Position(u64),
     /// Nothing: an access that storage cannot tell from others.
     Nothing,
-    /// No range: an access that storage cannot tell from others to ranges of `2^class` blocks. It counts as one of them does.
+    /// A dummy access to a range of `2^class` blocks. It counts as `2^class` accesses.
     NoRange {
         /// Public.
         class: u8,
@@ -78,8 +78,8 @@ impl AccessPlan {
         Self { encoded, steps: Box::new(Zeroizing::new(steps)), starts_at: None }
     }
 
-    /// The same plan, checked by the array that drew it, which will have counted `accesses` accesses
-    /// when the plan is carried out.
+    /// Marks the plan as checked, for the state of its array after `accesses` accesses. Only the array
+    /// that drew the plan may carry it out: another one would trust its leaves and addresses.
     #[must_use]
     pub fn starting_at(self, accesses: u64) -> Self {
         Self { starts_at: Some(accesses), ..self }

@@ -18,7 +18,7 @@ pub struct ArrayRequirements {
     /// Bytes of client memory for tree top, stash and position map together. A position map that does
     /// not fit lies in the tree; where that is not enough, the client keeps fewer levels.
     pub client_bytes_max: u64,
-    /// Slots of a bucket (Z). If they are told for each level, there are as many levels.
+    /// Slots per bucket (Z). A list per level also fixes the number of levels.
     pub slots: Option<Slots>,
     /// Accesses between evictions (A).
     pub evict_period: Option<u32>,
@@ -37,7 +37,7 @@ pub struct ArrayRequirements {
     pub range_policy: Option<RangePolicy<u64>>,
     /// Share servers (ℓ).
     pub servers: Option<u8>,
-    /// How many of them may tell each other everything and learn nothing (*t*).
+    /// Share servers that may collude without learning anything (*t*).
     pub colluding: Option<u8>,
 }
 
@@ -96,6 +96,6 @@ impl ArrayRequirements {
 pub enum Slots {
     /// As many on every level.
     Same(u16),
-    /// As many as it says for each level, the root's first (IR-Alloc).
+    /// The number for each level, from the root (IR-Alloc).
     PerLevel(Vec<u16>),
 }

@@ -16,12 +16,12 @@ pub enum PathAction {
     Write,
 }
 
-/// Before or after an action.
+/// A moment of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Nothing of it is done.
+    /// Before the action.
     Before,
-    /// All of it is done. A block that an access asked for may be served only after this.
+    /// After the action. An access serves its block later.
     After,
 }
 
@@ -32,7 +32,7 @@ pub struct PathStep {
     pub leaf: Leaf,
     /// What is done with it.
     pub action: PathAction,
-    /// Whether that is still to be done.
+    /// Before or after the action.
     pub moment: Moment,
 }
 

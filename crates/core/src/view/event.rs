@@ -75,8 +75,8 @@ pub trait EventSink {
     /// under way.
     fn record(&mut self, event: &Event, contents: &[u8]);
 
-    /// Storage works on `operation` from now on; with `None` the client does: it seals a write, or
-    /// the call is over. [`record`](Self::record) is called while the client works. The last call
+    /// Storage starts `operation`. `None`: control returns to the client, to seal a write or because
+    /// the call ended. [`record`](Self::record) is called while the client works. The last call
     /// of all is one with `None`, after all pieces were recorded.
     fn turn_to(&mut self, operation: Option<Operation>) {
         let _ = operation;

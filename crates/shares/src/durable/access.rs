@@ -1,5 +1,4 @@
-//! One access: in each of the trees a block is found, selected, checked, sealed anew and written to
-//! the root, whatever it is for.
+//! One access: in each tree, find, select, check and reseal a block, and write it to the root.
 
 use chacha20::ChaCha20Rng;
 use oblivio_core::scheme::Op;
@@ -69,9 +68,9 @@ impl ShareArray {
         Ok(())
     }
 
-    /// What servers do of it, in the trees from the last of the map to this one: those before it
-    /// have it, and may be evicted since. A tree is evicted after those before it, so none of these
-    /// is.
+    /// Makes the access on the servers, from the last map tree down to tree `lacking`. Trees before
+    /// that one already have it, and may have been evicted since. A tree is evicted after those before
+    /// it, so none of the others was.
     fn access_on_servers(
         &mut self,
         lacking: usize,
@@ -174,7 +173,7 @@ impl ShareArray {
         self.parts[tree].check_enough(&*self.store, self.params.parties)
     }
 
-    /// The block, or zeros for what has none, and what was asked for it.
+    /// Returns the block (zeros if there is none) and the queries sent.
     fn fetch(
         &mut self,
         visit: &Visit,
@@ -228,7 +227,7 @@ impl ShareArray {
         found.map_err(|error| self.wrong(visit, &error.to_string()))
     }
 
-    /// What the answers of servers give.
+    /// Recovers the slot from the answers, and records servers that answered wrong.
     fn recovered(
         &mut self,
         visit: &Visit,

@@ -200,8 +200,8 @@ impl ShareArray {
         Ok((epochs, are_all_here))
     }
 
-    /// What to send to each server for an eviction that begins at this point, at which all are; or
-    /// the servers that have not said what slots hold.
+    /// The matrices for each server, for an eviction that begins at `at`; or the servers that did not
+    /// say what their slots hold.
     fn share(
         &mut self,
         tree: usize,
@@ -237,7 +237,7 @@ impl ShareArray {
                 (Some(&of_slots), &mut map.trees[tree].client)
             }
         };
-        let next = next.ok_or_else(|| impossible("an eviction is planned before it is made"))?;
+        let next = next.ok_or_else(|| impossible("internal error: an eviction without a plan"))?;
         // What is moved follows from what servers say, and they may say other things to a copy of
         // this client.
         let coins = coins.of_attempt(sealer, (tree, at, attempt), next)?;

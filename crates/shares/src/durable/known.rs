@@ -84,7 +84,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Of an array that is empty.
+    /// Creates the state of an empty array.
     pub(super) fn new(params: &S3OramParams) -> Result<Self, Error> {
         let positions = match params.levels() {
             None => Positions::OnClient(ClientMap::new(params)?),

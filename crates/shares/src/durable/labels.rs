@@ -24,7 +24,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// Under a key that follows from the array's. Without trees of the map there are none.
+    /// Derives the key from the array's key. Without map trees there are no labels.
     pub(super) fn new(sealer: &BlockSealer, levels: Option<&Levels>) -> Self {
         let key = sealer.seed(b"labels of blocks");
         let cipher = FF1::new(&*key, 2).expect("there are strings of bits");

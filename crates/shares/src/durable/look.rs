@@ -14,7 +14,7 @@ impl ShareArray {
         TreeServers { servers: &mut *self.store, tree: tree as u8 }
     }
 
-    /// What each server is told to be in a tree.
+    /// The setup request for each server of a tree.
     fn setups(&self, tree: usize) -> Vec<Request> {
         let servers = &*self.store;
         let keys: Vec<_> = (0..servers.count()).map(|server| servers.key(server)).collect();

@@ -12,14 +12,14 @@ use crate::map_trees::Levels;
 use crate::map_trees::map_block::Mapped;
 use crate::map_trees::metadata::{Metadata, MetadataFormat};
 
-/// A block in a slot that counts, and what is to be said of it in the map.
+/// A live block in a slot, and its map entry.
 pub(super) struct Found {
     pub(super) address: u64,
     pub(super) mapped: Mapped,
     pub(super) block: Zeroizing<Vec<u8>>,
 }
 
-/// What tells which block a slot holds.
+/// Opens slots and identifies their blocks.
 pub(super) struct Opener<'a> {
     pub(super) levels: &'a Levels,
     pub(super) sealer: &'a BlockSealer,

@@ -36,7 +36,7 @@ impl ShareTree {
         self.slot_bytes - self.metadata_bytes - BLOCK_SEAL_BYTES
     }
 
-    /// Bytes of what the slots of a path say.
+    /// Bytes of the metadata of one path.
     pub(super) fn path_metadata_bytes(&self) -> usize {
         self.tree.path_slots() * self.metadata_bytes
     }

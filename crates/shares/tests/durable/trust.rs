@@ -279,13 +279,13 @@ fn with_the_block_before(mut owner: Owner, written: [u64; 2], missing: Option<us
         let ([(_, first), (at, second)], setup) = (<[_; 2]>::try_from(writes).ok()?, setup?);
         let said = setup.metadata_bytes;
         let block = [&slot(second, setup)[..said], &slot(first, setup)[said..]].concat();
-        Some(Request::Write { at, block: Share::Computed(block) }.encode())
+        Some(Request::Write { at, block: Share::Computed(block) })
     };
     let world = owner.servers.world();
     let again = world.seen.iter().zip(&world.seen_in).map(again).collect();
     let servers = world.hosts.len();
     drop(world);
-    let answered = owner.servers.ask(again, Patience::Short);
+    let answered = owner.servers.ask(0, again, Patience::Short);
     let done = answered.into_iter().flatten().filter(Result::is_ok);
     assert_eq!(done.count(), servers - missing.iter().count());
     missing.iter().for_each(|server| owner.servers.world().missing[*server] = false);

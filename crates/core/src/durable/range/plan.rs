@@ -100,8 +100,8 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Er
     })
 }
 
-/// The required classes of ranges. Unless they are named, a block and a longer one; and some between them where each
-/// request takes the one that is as long.
+/// The classes of ranges. Default: single blocks and one long class; the exact policy adds classes
+/// between them.
 fn classes(requirements: &ArrayRequirements) -> Result<Vec<u8>, Error> {
     let block_bytes = u64::from(requirements.block_bytes.max(1));
     let Some(sizes) = &requirements.range_bytes else {

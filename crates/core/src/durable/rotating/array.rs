@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use rand_core::CryptoRng;
+use zeroize::Zeroizing;
 
 use super::state::{decode, plan_of};
 use super::{RotatingOram, invalid};
@@ -53,7 +54,9 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
                     return Err(invalid("there is no such position"));
                 }
                 Want::Position(held) if self.is_on_client(held) || wanted[..i].contains(want) => {
-                    return Err(invalid("the position is on the client"));
+                    return Err(invalid(
+                        "the position is already on the client, or requested twice",
+                    ));
                 }
                 Want::Range { .. } | Want::NoRange { .. } => {
                     return Err(invalid("this scheme has no ranges"));
@@ -66,8 +69,8 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
             Want::Range { .. } | Want::NoRange { .. } | Want::Nothing => None,
         });
         let start = self.accesses + AccessPlan::accesses_of(planned);
-        let planned =
-            planned.iter().map(|plan| plan.steps()).collect::<Result<Vec<_>, _>>()?.concat();
+        let planned = planned.iter().map(|plan| plan.steps()).collect::<Result<Vec<_>, _>>()?;
+        let planned = Zeroizing::new(planned.concat());
         let moves = self.positions.draw_moves(&planned, blocks, &mut coins)?;
         Ok(plan_of(moves).starting_at(start))
     }

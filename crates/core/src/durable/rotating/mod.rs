@@ -177,7 +177,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         self.backend.restore_taken_slot(slot)
     }
 
-    /// Every block on the client with its bytes: what must be kept to [`Self::restore_client_block`]. Secret.
+    /// Every block on the client with its bytes: what is needed by [`Self::restore_client_block`]. Secret.
     pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
         let held = match &self.positions {
             Positions::Flat(_) => None,

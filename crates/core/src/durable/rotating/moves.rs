@@ -30,7 +30,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         self.make(steps, ops)
     }
 
-    /// Makes the accesses of `steps`, which this ORAM has drawn for its state as it is.
+    /// Makes the accesses of `steps`, which this ORAM drew from its current state.
     ///
     /// # Errors
     /// Those of [`Self::carry_out`].

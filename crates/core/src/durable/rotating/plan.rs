@@ -19,7 +19,7 @@ const STASH_BLOCKS_MAX: u32 = 64;
 /// Bytes of the blocks in the tree top, at most; and no more than half of a small disk.
 const TREE_TOP_BYTES_MAX: u64 = 48 << 20;
 
-/// A requirements with all that it does not say.
+/// The requirements, with defaults for missing settings.
 struct Tree {
     blocks: u64,
     block_bytes: u32,

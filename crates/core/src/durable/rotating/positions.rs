@@ -86,11 +86,16 @@ impl Positions {
     pub(super) fn draw_moves(
         &self,
         planned: &[Move],
-        blocks: impl Iterator<Item = Option<u64>>,
+        blocks: impl ExactSizeIterator<Item = Option<u64>>,
         coins: &mut impl CryptoRng,
     ) -> Result<Vec<Move>, Error> {
         let mut moved = planned.iter().map(|step| (step.address, step.to)).collect();
-        blocks.map(|address| self.draw_move(address, &mut moved, coins)).collect()
+        // With room for all: a vector that grows would leave copies of secrets.
+        let mut moves = Vec::with_capacity(blocks.len());
+        for address in blocks {
+            moves.push(self.draw_move(address, &mut moved, coins)?);
+        }
+        Ok(moves)
     }
 
     /// Draws the next of them, after those that `moved` blocks to leaves.

@@ -77,8 +77,8 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
 
     /// What became of the block `address`.
     pub fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
-        if let Some(fate) = salvage.since(address) {
-            return fate;
+        if let Some(recoverability) = salvage.since(address) {
+            return recoverability;
         }
         let Salvage { found, doubtful, live, .. } = salvage;
         let is_known = match self.way_to(salvage, address) {

@@ -38,14 +38,22 @@ impl DurableOram for ScanArray {
         planned: &[&AccessPlan],
         _: &mut dyn CryptoRng,
     ) -> Result<AccessPlan, Error> {
-        let blocks = wanted.iter().map(|want| match *want {
-            Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
-            Want::Nothing => Ok(None),
-            Want::Block(_) | Want::Position(_) => Err(invalid("the address is past the end")),
-            Want::Range { .. } | Want::NoRange { .. } => Err(invalid("this scheme has no ranges")),
-        });
+        // With room for all: a vector that grows would leave copies of secrets.
+        let mut blocks = Vec::with_capacity(wanted.len());
+        for want in wanted {
+            blocks.push(match *want {
+                Want::Block(address) if address < self.params.blocks => Some(address),
+                Want::Nothing => None,
+                Want::Block(_) | Want::Position(_) => {
+                    return Err(invalid("the address is past the end"));
+                }
+                Want::Range { .. } | Want::NoRange { .. } => {
+                    return Err(invalid("this scheme has no ranges"));
+                }
+            });
+        }
         let start = self.accesses + AccessPlan::accesses_of(planned);
-        Ok(state::plan_of(blocks.collect::<Result<_, _>>()?).starting_at(start))
+        Ok(state::plan_of(blocks).starting_at(start))
     }
 
     fn decode_plan(&self, plan: &EncodedPlan) -> Result<AccessPlan, Error> {
