@@ -102,7 +102,8 @@ impl Place {
         self.create_as(secret, &requirements(bytes, self.location.kind()))
     }
 
-    /// Creates a volume that meets `requirements`. Begin with [`requirements`](crate::requirements()).
+    /// Creates a volume that meets `requirements`. The function
+    /// [`requirements`](crate::requirements()) gives the defaults.
     ///
     /// # Errors
     /// Those of [`Self::create`].

@@ -11,8 +11,8 @@ pub trait Audit {
     fn buckets_written(&self) -> u64;
 
     /// Reads every written bucket, and checks that it holds the latest write and that no block is
-    /// missing. Passes the number of buckets read so far to `progress`. Returns the number of blocks
-    /// with contents.
+    /// missing. Passes the number of buckets read so far to `progress`. Returns the number of
+    /// blocks with contents.
     ///
     /// # Errors
     /// [`Corrupt`](crate::ErrorKind::Corrupt) for the first difference.

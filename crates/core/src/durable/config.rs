@@ -81,7 +81,8 @@ pub trait DurableConfig: fmt::Debug {
     /// What it is, for people and programs.
     fn facts(&self) -> Vec<Fact>;
 
-    /// Whether its client ever [serves](super::DurableOram::serve_on_client) a block without an access.
+    /// Whether its client ever [serves](super::DurableOram::serve_on_client) a block without an
+    /// access.
     fn may_serve_on_client(&self) -> bool {
         false
     }

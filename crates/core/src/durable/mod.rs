@@ -56,14 +56,14 @@
 //!   which a state saves. The seal calls it `eviction`. A name may be sealed once in an era, and a
 //!   `BucketName` does not contain the place. An access that writes many buckets takes one number
 //!   or one level for each.
-//! - **Eras use the same counter**: `first_eviction` of an [`Era`](crate::seal::Era), the argument of
-//!   `forget_before`, and both arguments of `eras_max`. Keep the eras of two rounds, because
-//!   [`probe_rollback`](Snapshot::probe_rollback) looks for what a place held before. An era can begin
-//!   only where an access begins; if an access takes several numbers, give `eras_max` accesses. A
-//!   bound that is too large loses nothing, but `plan` reserves space for it.
-//! - **One [`write`](crate::store::BucketStore::write) is one trip.** It calls its closure once, with
-//!   blanks for all pieces. Seal each, piece `i` with `BucketPieces { head: i, .. }`, and end with
-//!   `sealed`. A blank that is left panics. [`scan`] writes one piece at a time;
+//! - **Eras use the same counter**: `first_eviction` of an [`Era`](crate::seal::Era), the argument
+//!   of `forget_before`, and both arguments of `eras_max`. Keep the eras of two rounds, because
+//!   [`probe_rollback`](Snapshot::probe_rollback) looks for what a place held before. An era can
+//!   begin only where an access begins; if an access takes several numbers, give `eras_max`
+//!   accesses. A bound that is too large loses nothing, but `plan` reserves space for it.
+//! - **One [`write`](crate::store::BucketStore::write) is one trip.** It calls its closure once,
+//!   with blanks for all pieces. Seal each, piece `i` with `BucketPieces { head: i, .. }`, and end
+//!   with `sealed`. A blank that is left panics. [`scan`] writes one piece at a time;
 //!   `crates/core/src/scheme/rotating/io.rs` writes several.
 //! - **A store that was never written reads as zeros**, and no key opens zeros. The counter says
 //!   which places were never written: skip them, or expect zeros.
@@ -85,7 +85,8 @@
 //! | `carry_out`, `announce` | the number of accesses, and what the plan drew | the request |
 //! | `headroom`, `evict` | that they are needed | addresses, but for the threat model's limits |
 //! | `missing_positions` | nothing; the accesses to positions show | |
-//! | `flush`, `begin_era`, `mark_durable`, `probe_rollback`, `check_storage` | the counter | all else |
+//! | `flush`, `begin_era`, `mark_durable`, `probe_rollback` | the counter | all else |
+//! | `check_storage` | the counter | all else |
 //! | `check`, `salvage` | that all is read, in the counter's order; the place of damage | blocks |
 //!
 //! Methods of the first row make no trip and no prefetch. A block that `serve_on_client` serves
@@ -104,7 +105,7 @@
 //! | the same, `going_back`, `privacy::restored`, `crash` | rollbacks and reused names |
 //! | the same, `state_room` | a [`StateSize`] that is too small, or eight times too large |
 //! | the same, `padding` | a padded state whose length depends on its contents |
-//! | `cargo run --release -p oblivio-crash-suite -- --points 3000 --seeds 1` | lost or torn writes |
+//! | `cargo run --release -p oblivio-crash-suite -- --points 3000 --seeds 1` | lost writes |
 //! | `cargo run -p oblivio-planted-leaks -- --only LEAK` | a test that would not see a leak |
 //! | `cargo test -p oblivio-architecture` | a volume that names the scheme outside of its table |
 //!

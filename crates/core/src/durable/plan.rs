@@ -35,7 +35,8 @@ pub enum Want {
     },
 }
 
-/// A plan as the journal keeps it: a section that only the scheme reads. Secret; wiped when dropped.
+/// A plan as the journal keeps it: a section that only the scheme reads. Secret; wiped when
+/// dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedPlan {
     accesses: usize,
@@ -43,8 +44,8 @@ pub struct EncodedPlan {
 }
 
 impl EncodedPlan {
-    /// A plan of `accesses` accesses, which the scheme has encoded as `section`. An access to a range
-    /// counts for each of its blocks.
+    /// A plan of `accesses` accesses, which the scheme has encoded as `section`. An access to a
+    /// range counts for each of its blocks.
     pub fn new(accesses: usize, section: WipedBytes) -> Self {
         Self { accesses, section }
     }
@@ -63,8 +64,8 @@ impl EncodedPlan {
 /// Planned accesses: all that they will show to storage, drawn by a scheme. Secret; wiped when
 /// dropped.
 ///
-/// The scheme encodes its steps once, when it draws them, and the journal copies the bytes. Recovery
-/// alone [decodes](super::DurableOram::decode_plan) them.
+/// The scheme encodes its steps once, when it draws them, and the journal copies the bytes. Only
+/// recovery [decodes](super::DurableOram::decode_plan) them.
 pub struct AccessPlan {
     encoded: EncodedPlan,
     /// A `Zeroizing<Vec<T>>` with the scheme's type of steps.

@@ -117,7 +117,8 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         Self::resume(config, sealer, store, kept, coins)
     }
 
-    /// The ORAM as it was, but for what [`Self::restore_client_block`] and [`Self::restore_taken_slot`] put back.
+    /// Restores the ORAM, without the blocks and slots that [`Self::restore_client_block`] and
+    /// [`Self::restore_taken_slot`] restore.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`], also when there was no such state, and
@@ -177,7 +178,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         self.backend.restore_taken_slot(slot)
     }
 
-    /// Every block on the client with its bytes: what is needed by [`Self::restore_client_block`]. Secret.
+    /// Every block on the client with its bytes, for [`Self::restore_client_block`]. Secret.
     pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
         let held = match &self.positions {
             Positions::Flat(_) => None,

@@ -65,7 +65,7 @@ impl Map {
         self.0.hold(HeldBlock { address, leaf: Leaf(0), bytes }, was_live).map(drop)
     }
 
-    /// Takes in a block that the client kept in its directory. See [`NestedPosMap::restore_client_block`].
+    /// Restores a block from the client's directory: see [`NestedPosMap::restore_client_block`].
     ///
     /// # Errors
     /// When the client cannot have had it.

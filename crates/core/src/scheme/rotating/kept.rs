@@ -30,7 +30,8 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(())
     }
 
-    /// Every block on the client with its bytes: what is needed by [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block).
+    /// Every block on the client with its bytes, for
+    /// [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block). Secret.
     pub fn client_blocks(&self) -> impl Iterator<Item = (Home, u64, Leaf, &[u8])> {
         let Client { stash, top, blocks, .. } = &self.client;
         let in_stash = stash.entries().iter().map(|entry| (Home::Stash, entry));

@@ -102,7 +102,8 @@ pub struct RotatingScheme<S> {
 
 impl<S: BucketStore> RotatingScheme<S> {
     /// The ORAM as it was after `evictions` evictions and `accesses_since_eviction` accesses, but
-    /// for the blocks on the client: see [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block).
+    /// for the blocks on the client, which
+    /// [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block) restores.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`], also when there was no such state, and
