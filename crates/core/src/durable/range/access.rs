@@ -234,14 +234,15 @@ impl RangeArray {
 
     fn check_buffers(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
         let mut ops = ops.iter();
-        let block_bytes = self.params.block_bytes as usize;
-        steps.iter().try_for_each(|step| {
-            let mut ops = ops.by_ref().take(step.blocks());
-            match step.is_of_nothing() {
-                true => Ok(ops.for_each(drop)),
-                false => ops.try_for_each(|op| check_buffer(op, block_bytes)),
+        for step in steps {
+            let mut of_step = ops.by_ref().take(step.blocks());
+            if step.is_of_nothing() {
+                of_step.for_each(drop);
+            } else {
+                of_step.try_for_each(|op| check_buffer(op, self.params.block_bytes as usize))?;
             }
-        })
+        }
+        Ok(())
     }
 
     fn check_steps(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
