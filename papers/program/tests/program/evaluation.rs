@@ -272,7 +272,7 @@ fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
     // Where nothing is recorded, nothing is made, and figures that are there stay.
     let before = text(&dir, "figures.json");
     let said = bad(&dir, &format!("{recorded} --channels 1"), 3);
-    assert!(said.contains("figures is recorded in out"), "{said}");
+    assert!(said.contains("figures is recorded in --output"), "{said}");
     assert_eq!(text(&dir, "figures.json"), before);
     let said = bad(&dir, &recorded.replace("--output out", "--output oot"), 3);
     assert!(said.contains("there are no recorded runs in oot: name the directory"), "{said}");
