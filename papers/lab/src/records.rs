@@ -1,5 +1,5 @@
-//! Experiments of many runs: what came out of each is a line of JSON, written when the run ends, so that an
-//! experiment that was interrupted goes on where it was.
+//! Experiments of many runs: what came out of each is a line of JSON, written when the run ends, so
+//! that an experiment that was interrupted goes on where it was.
 
 use std::io::{Read, Write};
 
@@ -58,7 +58,8 @@ pub fn counted_runs(count: usize) -> String {
     format!("{count} run{}", if count == 1 { "" } else { "s" })
 }
 
-/// A place for what is large and takes long to make: trees. Whatever is lost there can be made again.
+/// A place for what is large and takes long to make: trees. Whatever is lost there can be made
+/// again.
 pub trait Trees: Sync {
     /// What is kept as `name`, if anything is. Nobody vouches for it.
     ///
@@ -66,8 +67,8 @@ pub trait Trees: Sync {
     /// What keeps it from being read.
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError>;
 
-    /// Keeps what `write` writes as `name`, in place of what was there. Whoever opens it meanwhile or after
-    /// an interruption finds either as a whole.
+    /// Keeps what `write` writes as `name`, in place of what was there. Whoever opens it meanwhile
+    /// or after an interruption finds either as a whole.
     ///
     /// # Errors
     /// Those of `write`, and what keeps it from being kept. What was there is there still.
@@ -84,7 +85,8 @@ pub trait Trees: Sync {
     fn remove(&self, name: &str) -> Result<(), LabError>;
 }
 
-/// The model of the simulator that made a record without the number of one: see [`oblivio_sim::MODEL`].
+/// The model of the simulator that made a record without the number of one: see
+/// [`oblivio_sim::MODEL`].
 pub(crate) fn first_model() -> u32 {
     1
 }
@@ -127,8 +129,8 @@ fn unpack_at_most(bytes_max: u64, file: &str, packed: impl Read) -> Result<Vec<u
 pub struct Kept<R> {
     /// Its records.
     pub records: Vec<R>,
-    /// Bytes of whole lines. What is behind them was torn off when an experiment was interrupted, and has to
-    /// go before a line is appended.
+    /// Bytes of whole lines. What is behind them was torn off when an experiment was interrupted,
+    /// and has to go before a line is appended.
     pub whole_bytes: usize,
 }
 

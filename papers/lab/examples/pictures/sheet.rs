@@ -1,4 +1,5 @@
-//! A picture that is being drawn: shapes and words on white, in pixels.
+//! A diagram: shapes and words on white. It has tenths of pixels, round corners and thousands of
+//! dots in one path, which plotters, the library of all charts, does not write.
 
 use oblivio_pen::{FONT, INK};
 use plotters::style::{RGBColor, WHITE};

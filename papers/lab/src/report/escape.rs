@@ -14,18 +14,16 @@ impl Display for Escaped<'_> {
             '"' => f.write_str("&quot;"),
             '\'' => f.write_str("&#39;"),
             '\n' | '\t' => f.write_char(character),
-            // XML has no way to say these, and a change of direction would disorder what follows.
-            _ if character.is_control() || is_invisible_order(character) => {
-                f.write_char('\u{fffd}')
-            }
+            _ if has_no_place(character) => f.write_char('\u{fffd}'),
             _ => f.write_char(character),
         })
     }
 }
 
-/// Non-characters of XML, and the marks that turn the direction of the text around them.
-fn is_invisible_order(character: char) -> bool {
-    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+/// Whether XML cannot have the character, or it turns the direction of the text around it.
+pub(super) fn has_no_place(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }
 
 #[cfg(test)]

@@ -1,18 +1,14 @@
 //! What came out, beside what the papers state.
 //!
-//! A [`Figure`] is data. Out of figures and a few words [`About`] them, [`html`] makes one page that
-//! needs nothing but itself, no network and no JavaScript, and [`markdown`] makes the same tables for
-//! a repository. Figures come from files: [`read`] refuses a file that is not whole, and no text of a
-//! figure gets into a page other than as text.
+//! A [`Figure`] is data. Out of figures and a few words [`About`] them, [`html`] makes one page
+//! that loads nothing and has no scripts, and [`markdown`] makes the same tables for a repository.
+//! Figures come from files: [`read`] refuses a file that is not whole, and no text of a figure gets
+//! into a page other than as text.
 
 mod about;
-mod axis;
-mod bars;
-mod curves;
+mod chart;
 mod escape;
 mod figure;
-mod frame;
-mod legend;
 mod markdown;
 mod number;
 mod page;

@@ -1,16 +1,14 @@
-//! The report as one HTML page that needs nothing but itself.
+//! The report as one HTML page, with all plots, tables and verdicts in it.
 //!
-//! Everything is in the page when it arrives: plots, tables, verdicts. The script only adds what can
-//! be done with them. A policy in the head forbids the page to load anything.
+//! A policy in its head forbids the page to load anything and to run scripts.
 
 use super::escape::Escaped;
 use super::prose::Prose;
 use super::table::Table;
 use super::{About, Figure, Plot, Verdict, summary};
-use super::{bars, curves, legend, placing, policy, verdict_table, verdicts};
+use super::{chart, placing, policy, verdict_table, verdicts};
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
 
 /// The report as a whole page.
 pub fn html(figures: &[Figure], about: &About) -> String {
@@ -22,7 +20,7 @@ pub fn html(figures: &[Figure], about: &About) -> String {
     let facts =
         if facts.is_empty() { facts } else { format!("<dl class=\"facts\">\n{facts}</dl>\n") };
     let sections = figures.iter().zip(1..).map(|(figure, number)| section(figure, number));
-    let policy = policy::of(STYLE, SCRIPT);
+    let policy = policy::of(STYLE);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
@@ -30,7 +28,7 @@ pub fn html(figures: &[Figure], about: &About) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n{facts}\
          <p class=\"summary\">{}.</p>\n{}</header>\n{}{}<main>\n{}</main>\n\
-         <div id=\"tip\" role=\"status\" hidden></div>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+         </body>\n</html>\n",
         summary(figures),
         meter(figures),
         all_verdicts(figures),
@@ -94,7 +92,7 @@ fn contents(figures: &[Figure]) -> String {
 
 fn section(figure: &Figure, number: usize) -> String {
     let name = format!("figure-{number}");
-    let (svg, has_stated, left_out) = plot(figure, &name);
+    let (svg, left_out) = plot(figure);
     let left_out =
         left_out.map(|text| format!("<p class=\"note\">{text}</p>\n")).unwrap_or_default();
     let stated = if figure.stated.is_empty() {
@@ -109,35 +107,26 @@ fn section(figure: &Figure, number: usize) -> String {
     format!(
         "<section class=\"figure\" id=\"{name}\" aria-labelledby=\"{name}-head\">\n\
          <h2 id=\"{name}-head\">{}</h2>\n<p class=\"of\">{} <code>{}</code> {}</p>\n\
-         <div class=\"tools\" hidden>\n\
-         <button type=\"button\" data-show=\"chart\" aria-pressed=\"true\">Chart</button>\n\
-         <button type=\"button\" data-show=\"table\" aria-pressed=\"false\">Table</button>\n\
-         <button type=\"button\" data-copy>Copy as CSV</button>\n</div>\n\
-         <div class=\"plot\">\n{}<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Chart\">\n\
-         {svg}</div>\n{left_out}</div>\n<div class=\"data\">\n{}</div>\n{stated}{}\
+         <div class=\"scroll\" role=\"img\" tabindex=\"0\" aria-label=\"Chart; the table below has all values\">\n\
+         {svg}</div>\n{left_out}<div class=\"data\">\n{}</div>\n{stated}{}\
          <p class=\"origin\">Origin: {}</p>\n</section>\n",
         Escaped(&figure.title),
         Escaped(&figure.paper),
         Escaped(&figure.id),
         badge(figure),
-        legend::html(&figure.plot, has_stated),
         Table::of_plot(figure).html(&format!("All values: {}", what(&figure.plot))),
         remarks.collect::<String>(),
         Prose(&figure.origin),
     )
 }
 
-/// The picture, whether it has stated numbers, and what could not be drawn.
-fn plot(figure: &Figure, name: &str) -> (String, bool, Option<String>) {
+/// The chart, and a sentence on what it leaves out.
+fn plot(figure: &Figure) -> (String, Option<String>) {
     match &figure.plot {
-        Plot::Bars(drawn) => {
-            let placed = placing::on_bars(drawn, &figure.stated);
-            (bars::svg(name, &figure.title, drawn, &placed), !placed.is_empty(), None)
-        }
-        Plot::Curves(drawn) => {
-            let placed = placing::on_curves(drawn, &figure.stated);
-            let svg = curves::svg(name, &figure.title, drawn, &placed);
-            (svg, !placed.is_empty(), curves::left_out(drawn))
+        Plot::Bars(bars) => (chart::bars(bars, &placing::on_bars(bars, &figure.stated)), None),
+        Plot::Curves(curves) => {
+            let placed = placing::on_curves(curves, &figure.stated);
+            (chart::curves(curves, &placed), chart::left_out(curves))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The numbers of a figure as tables, for the page and for Markdown.
 
 use super::escape::Escaped;
-use super::number::{exact, short};
+use super::number::short;
 use super::prose::Prose;
 use super::verdicts;
 use super::{Bars, Curves, Figure, Plot, Stated, Verdict};
@@ -137,11 +137,9 @@ impl Cell<'_> {
                 let number = figure + 1;
                 format!("<{start}><a href=\"#figure-{number}\">{}</a></{end}>", Escaped(text))
             }
-            Self::Number(number) => format!(
-                "<{start} class=\"number\" data-value=\"{}\">{}</{end}>",
-                exact(*number),
-                short(*number)
-            ),
+            Self::Number(number) => {
+                format!("<{start} class=\"number\">{}</{end}>", short(*number))
+            }
             Self::Verdict(verdict) => {
                 let shown = verdicts::shown(*verdict);
                 format!(

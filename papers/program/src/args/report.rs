@@ -9,9 +9,8 @@ Examples:
   oblivio-lab report figures.json
   oblivio-lab report fig*.json --output report.html --markdown report.md --when 'May 2026'
 
-A file holds a list of figures as JSON. The page has its plots, style and script in it: it loads
-nothing, and shows all plots and tables without JavaScript too. The same files and words make the same
-page.";
+A file holds a list of figures as JSON. The page has its plots and style in it: it loads
+nothing and runs no script. The same files and words make the same page.";
 
 /// The title of a page.
 pub(crate) const TITLE: &str = "Oblivio beside the papers";
