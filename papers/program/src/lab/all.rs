@@ -1,11 +1,12 @@
-//! `oblivio-lab run` without the name of an experiment: every figure, or those chosen, and the report.
+//! `oblivio-lab run` without the name of an experiment: every figure, or those chosen, and the
+//! report.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use oblivio_cli::files::{OutputDir, Unnamed};
 use oblivio_cli::output;
-use oblivio_lab::blocks::{self, Blocks, BlocksFigure, FIGURES};
+use oblivio_lab::blocks::{self, Blocks, FIGURES};
 use oblivio_lab::evaluation::{self, Evaluation, Manifest};
 use oblivio_lab::report::{self, About};
 use oblivio_lab::{Experiment, LabError, chosen, dram, links, roram};
@@ -19,15 +20,15 @@ use crate::error::ProgramError;
 // A comment for rustdoc would become the help of the command.
 #[derive(Args)]
 pub(crate) struct AllArgs {
-    /// Small trees, few records and paths, and an LLC of 32 KiB: some minutes, and rough figures. Without it
-    /// the trees are the papers' and the traces long: a day or two.
+    /// Small trees, few records and paths, and an LLC of 32 KiB: some minutes, and rough figures.
+    /// Without it the trees are the papers' and the traces long: a day or two.
     #[arg(long)]
     quick: bool,
     /// Make these figures alone: fig10 fig03 dram roram links, say. `oblivio-lab list` names them.
     #[arg(long, value_name = "ID", num_args = 1..)]
     figure: Vec<String>,
-    /// Where everything goes: a directory for each experiment, and the report. Made if missing. Runs that are
-    /// recorded there are not made again.
+    /// Where everything goes: a directory for each experiment, and the report. Made if missing.
+    /// Runs that are recorded there are not made again.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     output: PathBuf,
     /// Print the figures as JSON instead of tables.
@@ -40,38 +41,44 @@ pub(crate) struct AllArgs {
 /// `oblivio-lab run`: the experiments that make figures, one after the other, and one page of all.
 pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     let AllArgs { quick, figure, output, json, runs } = args;
-    let chosen = Chosen::of(figure)?;
+    // Figures that take a night are made if they are named alone.
+    let mut manifests = Manifest::all()?;
+    manifests.retain(|it| !it.overnight || figure.contains(&it.id));
+    let ids = manifests.iter().map(|it| it.id.clone());
+    let ids = ids.chain(FIGURES.iter().map(|it| it.id.to_owned()));
+    let whole = [dram::Plan::NAME, roram::Plan::NAME, links::Plan::NAME].map(str::to_owned);
+    let ids = chosen(ids.chain(whole).collect(), String::as_str, figure)?;
+    let is_chosen = |id: &str| ids.iter().any(|it| it == id);
+    manifests.retain(|it| is_chosen(&it.id));
+    let blocks_figures: Vec<_> = FIGURES.iter().filter(|it| is_chosen(it.id)).collect();
+
     let (blocks_plan, evaluation_plan) = if *quick {
         (blocks::Plan::quick(), evaluation::Plan::quick())
     } else {
         (blocks::Plan::full(), evaluation::Plan::full())
     };
-    let evaluation_plan = evaluation::Plan { seed: runs.seed, ..evaluation_plan }
-        .with_machines_of(&chosen.evaluation)?;
+    let evaluation_plan =
+        evaluation::Plan { seed: runs.seed, ..evaluation_plan }.with_machines_of(&manifests)?;
     let blocks_plan = blocks::Plan { seed: runs.seed, ..blocks_plan };
     let programs = runs.programs()?;
     let page = OutputDir::prepare(output)?.path("report.html");
 
     let mut all = AllPerformed { args, performed: Vec::new() };
-    if !chosen.evaluation.is_empty() {
-        all.perform(Evaluation {
-            plan: evaluation_plan,
-            manifests: chosen.evaluation,
-            programs: Some(programs.clone()),
-            trees: None,
-        })?;
+    if !manifests.is_empty() {
+        let programs = Some(programs.clone());
+        all.perform(Evaluation { plan: evaluation_plan, manifests, programs, trees: None })?;
     }
-    if !chosen.blocks.is_empty() {
-        let chosen = chosen.blocks;
+    if !blocks_figures.is_empty() {
+        let chosen = blocks_figures;
         all.perform(Blocks { plan: blocks_plan, chosen, programs, trees: None })?;
     }
-    if chosen.has_dram {
+    if is_chosen(dram::Plan::NAME) {
         all.perform(dram::Plan { seed: runs.seed })?;
     }
-    if chosen.has_roram {
+    if is_chosen(roram::Plan::NAME) {
         all.perform(roram_plan(*quick, runs.seed))?;
     }
-    if chosen.has_links {
+    if is_chosen(links::Plan::NAME) {
         all.perform(links::Plan { disk_bytes: links::PAPER_DISK_BYTES })?;
     }
 
@@ -107,59 +114,5 @@ impl AllPerformed<'_> {
         output::remark(&format!("{}: to {}", E::NAME, output.display()));
         self.performed.push(perform(experiment, threads(self.args.runs.jobs), &output)?);
         Ok(())
-    }
-}
-
-/// Figures of each experiment.
-#[derive(Default)]
-struct Chosen {
-    evaluation: Vec<Manifest>,
-    blocks: Vec<&'static BlocksFigure>,
-    has_dram: bool,
-    has_roram: bool,
-    has_links: bool,
-}
-
-impl Chosen {
-    /// Those called `ids`; or if there are none, all but those that take a night.
-    fn of(ids: &[String]) -> Result<Self, ProgramError> {
-        let evaluation = Manifest::all()?.into_iter();
-        let evaluation = evaluation.filter(|figure| !figure.overnight || ids.contains(&figure.id));
-        let evaluation = evaluation.map(|figure| Figure::Evaluation(figure.into()));
-        let blocks = FIGURES.iter().map(Figure::Blocks);
-        let all =
-            evaluation.chain(blocks).chain([Figure::Dram, Figure::Roram, Figure::Links]).collect();
-        let mut of = Self::default();
-        for figure in chosen(all, Figure::id, ids)? {
-            match figure {
-                Figure::Evaluation(figure) => of.evaluation.push(*figure),
-                Figure::Blocks(figure) => of.blocks.push(figure),
-                Figure::Dram => of.has_dram = true,
-                Figure::Roram => of.has_roram = true,
-                Figure::Links => of.has_links = true,
-            }
-        }
-        Ok(of)
-    }
-}
-
-/// A figure; or the table of DRAM, or the figures of rORAM or of links, which are made as a whole.
-enum Figure {
-    Evaluation(Box<Manifest>),
-    Blocks(&'static BlocksFigure),
-    Dram,
-    Roram,
-    Links,
-}
-
-impl Figure {
-    fn id(&self) -> &str {
-        match self {
-            Self::Evaluation(figure) => &figure.id,
-            Self::Blocks(figure) => figure.id,
-            Self::Dram => dram::Plan::NAME,
-            Self::Roram => roram::Plan::NAME,
-            Self::Links => links::Plan::NAME,
-        }
     }
 }

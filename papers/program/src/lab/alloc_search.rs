@@ -22,9 +22,10 @@ const RECORDS: [u64; 2] = [20_000, 4000];
 /// How small may the buckets of the middle levels be (IR-Alloc)?
 ///
 /// Lowers the slots of levels step by step, runs the engine with each profile, and keeps what moves
-/// the fewest slots an access. The results file holds the profile. This is Path ORAM, as in the paper;
-/// for volumes there is `oblivio plan --alloc`. With --judge time a simulated processor judges, by the time that it takes: each
-/// run is a line of alloc-search.jsonl, and a search that was interrupted goes on where it was.
+/// the fewest slots an access. The results file holds the profile. This is Path ORAM, as in the
+/// paper; for volumes there is `oblivio plan --alloc`. With --judge time a simulated processor
+/// judges, by the time that it takes: each run is a line of alloc-search.jsonl, and a search that
+/// was interrupted goes on where it was.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run alloc-search --quick\n  oblivio-lab run alloc-search --levels 18 --workload zipf\n  oblivio-lab run alloc-search --judge time --ir-stash --levels 22 --output search-22"
@@ -33,18 +34,19 @@ pub(crate) struct AllocSearchArgs {
     /// What makes a profile better.
     #[arg(long, value_enum, default_value_t = JudgeName::Slots)]
     judge: JudgeName,
-    /// The client keeps the tree top as IR-Stash does: the search for IR-Alloc with IR-Stash. With --judge time.
+    /// The client keeps the tree top as IR-Stash does: the search for IR-Alloc with IR-Stash. With
+    /// --judge time.
     #[arg(long)]
     ir_stash: bool,
     /// Channels of DRAM, with --judge time [default: 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     channels: Option<u32>,
-    /// When paths start, with --judge time: free, when-idle, gap or start-to-start, all but the first with a number of cycles
-    /// [default: gap:250].
+    /// When paths start, with --judge time: free, when-idle, gap or start-to-start, all but the
+    /// first with a number of cycles [default: gap:250].
     #[arg(long, value_name = "PACE", value_parser = pace)]
     pace: Option<Pace>,
-    /// The level of the leaves (L) [default: 15; 24 with --judge time; 13 with --quick]. By time, a run takes about 2 GB at 24, and
-    /// half for each level less.
+    /// The level of the leaves (L) [default: 15; 24 with --judge time; 13 with --quick]. By time, a
+    /// run takes about 2 GB at 24, and half for each level less.
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=25))]
     levels: Option<u8>,
     /// Blocks for each leaf; 4 use half of all slots.
@@ -63,15 +65,16 @@ pub(crate) struct AllocSearchArgs {
     /// The part of all slots that may be lost [default: 0.01].
     #[arg(long, value_name = "PART")]
     space_loss_max: Option<f64>,
-    /// What background evictions may add beyond those of the uniform tree, as a part of the accesses
-    /// [default: 0.15].
+    /// What background evictions may add beyond those of the uniform tree, as a part of the
+    /// accesses [default: 0.15].
     #[arg(long, value_name = "EVICTIONS")]
     extra_evictions_max: Option<f64>,
     /// Accesses counted for each profile, over all of its runs [default: 500,000; 100,000 with
     /// --quick]. By time, records of a trace that count [default: 20,000; 4,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
     accesses: Option<u64>,
-    /// Independent runs of each profile, each with a seed of its own [default: 2; 1 with --judge time].
+    /// Independent runs of each profile, each with a seed of its own [default: 2; 1 with --judge
+    /// time].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     seeds: Option<u32>,
     #[command(flatten)]

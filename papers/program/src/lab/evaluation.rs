@@ -23,9 +23,9 @@ const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// How fast is a processor with IR-ORAM, and why? The timed figures of the paper.
 ///
-/// Runs the simulator for every figure, each machine and workload once, and keeps each run as a line
-/// of results.jsonl: an evaluation that was interrupted goes on where it was. The figures go to
-/// figures.json.
+/// Runs the simulator for every figure, each machine and workload once, and keeps each run as a
+/// line of results.jsonl: an evaluation that was interrupted goes on where it was. The figures go
+/// to figures.json.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run evaluation --quick\n  oblivio-lab run evaluation --quick --figure fig10 fig14\n  oblivio-lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 2 GB: give --jobs if there is not as much for each processor."
@@ -34,25 +34,27 @@ pub(crate) struct EvaluationArgs {
     /// Make these figures alone: fig10, say. `oblivio-lab list` names them.
     #[arg(long, value_name = "ID", num_args = 1..)]
     figure: Vec<String>,
-    /// Make the figures of these files instead of the built-in ones: TOML, as docs/add-a-figure.md shows.
+    /// Make the figures of these files instead of the built-in ones: TOML, as docs/add-a-figure.md
+    /// shows.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     manifest: Vec<PathBuf>,
     /// A small tree, few records, and an LLC of 32 KiB: some minutes, and rough figures.
     #[arg(long)]
     quick: bool,
-    /// The level of the leaves (L). A run takes about 2 GB at 24, all of them together 1.4 GB more, and half for
-    /// each level less; fig16 goes one level further [default: 24, the paper's; 16 with --quick].
+    /// The level of the leaves (L). A run takes about 2 GB at 24, all of them together 1.4 GB more,
+    /// and half for each level less; fig16 goes one level further [default: 24, the paper's; 16
+    /// with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(10..=25))]
     levels: Option<u8>,
-    /// Records of each trace that count [default: 1,000,000; 6,000 with --quick]. A shorter trace is
-    /// repeated.
+    /// Records of each trace that count [default: 1,000,000; 6,000 with --quick]. A shorter trace
+    /// is repeated.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=20_000_000))]
     records: Option<u64>,
     /// Records before them, which fill the caches [default: a quarter of --records].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     warm_up: Option<u64>,
-    /// Records before those, which fill the LLC, and the small tree of Rho with --fill-small-tree. They take no time
-    /// [default: 2,000,000, a whole turn of a recorded trace; 0 with --quick].
+    /// Records before those, which fill the LLC, and the small tree of Rho with --fill-small-tree.
+    /// They take no time [default: 2,000,000, a whole turn of a recorded trace; 0 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     fill_llc: Option<u64>,
     #[command(flatten)]
@@ -62,12 +64,13 @@ pub(crate) struct EvaluationArgs {
     /// Make no run: only the figures of those that are recorded in --output, which need no traces.
     #[arg(long, conflicts_with_all = ["traces", "trees", "jobs"])]
     recorded: bool,
-    /// Hold each command of DRAM against its rules, anew and apart from what sends them; an illegal one ends the evaluation.
-    /// Results are the same, and records say how many commands were checked; runs take several times as long.
+    /// Hold each command of DRAM against its rules, anew and apart from what sends them; an illegal
+    /// one ends the evaluation. Results are the same, and records say how many commands were
+    /// checked; runs take several times as long.
     #[arg(long)]
     check_commands: bool,
-    /// Keep initial trees here, and begin runs with them: about 1.4 GB each at level 24, and half for each level less. Each
-    /// ORAM has its own, whatever runs on it. Made if missing.
+    /// Keep initial trees here, and begin runs with them: about 1.4 GB each at level 24, and half
+    /// for each level less. Each ORAM has its own, whatever runs on it. Made if missing.
     #[arg(long, value_name = "DIR")]
     trees: Option<PathBuf>,
     #[command(flatten)]
@@ -128,7 +131,8 @@ pub(super) fn list() -> Result<String, ProgramError> {
     Ok(all.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// Refuses switches under which a machine cannot run that can run without them, and names those that change nothing.
+/// Refuses switches under which a machine cannot run that can run without them, and names those
+/// that change nothing.
 fn check_switches(
     plan: &Plan,
     default: &Switches,

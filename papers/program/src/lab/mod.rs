@@ -57,8 +57,8 @@ pub(crate) trait LabCommand: Experiment {
 // A comment for rustdoc would become the help of each command.
 #[derive(Args)]
 pub(crate) struct OutputArgs {
-    /// Where the results go. Made if missing. Results of an earlier run there are replaced; runs that
-    /// are recorded there are not made again.
+    /// Where the results go. Made if missing. Results of an earlier run there are replaced; runs
+    /// that are recorded there are not made again.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
     /// Print the results file instead of the tables.

@@ -1,5 +1,5 @@
-//! Experiments on models of DRAM, media and links: `oblivio-lab run dram`, `range-media`, `roram` and
-//! `links`.
+//! Experiments on models of DRAM, media and links: `oblivio-lab run dram`, `range-media`, `roram`
+//! and `links`.
 
 use std::path::Path;
 
@@ -39,8 +39,9 @@ impl LabCommand for dram::Plan {
 
 /// Is the model of volumes on a medium right?
 ///
-/// Reads blocks and whole ranges from arrays with data, whose store counts what it is asked for, and makes the same reads by the
-/// model of `plan --medium`. The arrays lie in memory: with 2^18 blocks, what is read and written takes some gigabytes.
+/// Reads blocks and whole ranges from arrays with data, whose store counts what it is asked for,
+/// and makes the same reads by the model of `plan --medium`. The arrays lie in memory: with 2^18
+/// blocks, what is read and written takes some gigabytes.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run range-media --quick\n  oblivio-lab run range-media --blocks 65536"
@@ -69,9 +70,9 @@ impl LabCommand for range_media::Plan {
 
 /// What do ranges gain on a disk, an SSD and a link? Figs. 6 and 7 of rORAM, on models of them.
 ///
-/// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length, and for what an ext4 asked of a
-/// disk, and what they take on a model of each medium; and seeks, also where storage is in parts. Nothing is stored. `oblivio-lab
-/// report` draws the figures.
+/// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length,
+/// and for what an ext4 asked of a disk, and what they take on a model of each medium; and seeks,
+/// also where storage is in parts. Nothing is stored. `oblivio-lab report` draws the figures.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run roram && oblivio-lab report lab-results/roram/figures.json\n  oblivio-lab run roram --level 18 --ell 10"
@@ -80,7 +81,8 @@ pub(crate) struct RoramArgs {
     /// There are two to this number of blocks [default: 22, as in the paper; 14 with --quick].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(2..=30))]
     level: Option<u8>,
-    /// The longest ranges have two to this number of blocks [default: 14, as in the paper; 10 with --quick].
+    /// The longest ranges have two to this number of blocks [default: 14, as in the paper; 10 with
+    /// --quick].
     #[arg(long, value_name = "ELL", value_parser = clap::value_parser!(u8).range(0..=20))]
     ell: Option<u8>,
     /// The seed of all requests.
@@ -119,10 +121,12 @@ pub(super) fn roram_plan(quick: bool, seed: u64) -> roram::Plan {
     }
 }
 
-/// How fast are ORAMs behind links of homes, phones and servers? And why does S³ORAM state 20.3 s for Path ORAM?
+/// How fast are ORAMs behind links of homes, phones and servers? And why does S³ORAM state 20.3 s
+/// for Path ORAM?
 ///
-/// Computes what Path ORAM, RAW ORAM and this project's volumes move for blocks of 4 to 512 KiB, and what that takes on each link,
-/// by the model of `plan --link`. Nothing is stored or sent. `oblivio-lab report` draws the figures.
+/// Computes what Path ORAM, RAW ORAM and this project's volumes move for blocks of 4 to 512 KiB,
+/// and what that takes on each link, by the model of `plan --link`. Nothing is stored or sent.
+/// `oblivio-lab report` draws the figures.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run links && oblivio-lab report lab-results/links/figures.json\n  oblivio-lab run links --size 1T"

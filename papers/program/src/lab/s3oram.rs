@@ -12,10 +12,14 @@ use super::LabCommand;
 use super::share_servers::ShareServers;
 use crate::error::ProgramError;
 
-/// Is S³ORAM as fast as its paper states? Table 1 and Figs. 3 to 8, by a model, and the model beside real servers.
+/// Is S³ORAM as fast as its paper states? Table 1 and Figs. 3 to 8, by a model, and the model
+/// beside real servers.
 ///
-/// Counts what an access takes, of S³ORAM as published and as it is here, of Path ORAM and Ring ORAM, and divides it by rates of links and disks and of this machine. Then it
-/// starts share servers, and times accesses and evictions on loopback, of three, five and seven of them, and behind `oblivio-lab relay`'s home link, of three: that takes some minutes, and some GB of the folder.
+/// Counts what an access takes, of S³ORAM as published and as it is here, of Path ORAM and Ring
+/// ORAM, and divides it by rates of links and disks and of this machine. Then it starts share
+/// servers, and times accesses and evictions on loopback, of three, five and seven of them, and
+/// behind `oblivio-lab relay`'s home link, of three: that takes some minutes, and some GB of the
+/// folder.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run s3oram --quick\n  oblivio-lab run s3oram --folder /srv/scratch\n\nWhat is measured depends on what else the machine does: spreads are shown."
@@ -27,11 +31,13 @@ pub(crate) struct S3oramArgs {
     /// With --quick: real servers all the same. Without it they are always there.
     #[arg(long)]
     measure: bool,
-    /// In the place of the small trees one of 1.4 GiB in blocks of 128 KiB, and beside it, behind the same link, Path ORAM and a default volume of as many blocks on a bucket server:
-    /// half an hour, and 30 GB of the folder.
+    /// In the place of the small trees one of 1.4 GiB in blocks of 128 KiB, and beside it, behind
+    /// the same link, Path ORAM and a default volume of as many blocks on a bucket server: half an
+    /// hour, and 30 GB of the folder.
     #[arg(long, conflicts_with_all = ["quick", "measure"])]
     large: bool,
-    /// Where the servers keep their files while they run [default: that of the system for temporary files].
+    /// Where the servers keep their files while they run [default: that of the system for temporary
+    /// files].
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }

@@ -84,8 +84,8 @@ impl LabCommand for stash_study::Plan {
 
 /// What does RAW ORAM move and encrypt for each Z and A, and how large is its stash?
 ///
-/// Counts what the engine asks of its store, beside the formulas of Tiny ORAM (Fig. 6), and measures the tail of
-/// the stash. `oblivio-lab report` draws the figures.
+/// Counts what the engine asks of its store, beside the formulas of Tiny ORAM (Fig. 6), and
+/// measures the tail of the stash. `oblivio-lab report` draws the figures.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run raw-traffic --quick\n  oblivio-lab run raw-traffic --levels 18 --accesses 1000000000"
@@ -94,11 +94,12 @@ pub(crate) struct RawTrafficArgs {
     /// The level of the leaves of the tree whose stash is measured [default: 14; 6 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=20))]
     levels: Option<u8>,
-    /// Accesses for each Z and A whose stash is measured, over all of its runs [default: 20,000,000;
-    /// 2,000,000 with --quick].
+    /// Accesses for each Z and A whose stash is measured, over all of its runs [default:
+    /// 20,000,000; 2,000,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000_000))]
     accesses: Option<u64>,
-    /// Independent runs for each Z and A, each with a seed of its own [default: 10; 4 with --quick].
+    /// Independent runs for each Z and A, each with a seed of its own [default: 10; 4 with
+    /// --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     seeds: Option<u32>,
     #[command(flatten)]
@@ -130,14 +131,16 @@ impl LabCommand for raw_traffic::Plan {
 
 /// How many blocks are left on the client of an ORAM of ranges?
 ///
-/// Moves addresses, and no contents, through the published rORAM with one block a leaf and more, and through trees like those of
-/// `--scheme range`; counts what is left after each batch of evictions, and carries the tail on to 2^-80.
+/// Moves addresses, and no contents, through the published rORAM with one block a leaf and more,
+/// and through trees like those of `--scheme range`; counts what is left after each batch of
+/// evictions, and carries the tail on to 2^-80.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run range-stash --quick\n  oblivio-lab run range-stash --blocks 100000000"
 )]
 pub(crate) struct RangeStashArgs {
-    /// Blocks accessed in each setting, over all of its runs [default: 10,000,000; 500,000 with --quick].
+    /// Blocks accessed in each setting, over all of its runs [default: 10,000,000; 500,000 with
+    /// --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]
     blocks: Option<u64>,
     /// Independent runs of each setting, each with a seed of its own [default: 8].
@@ -168,8 +171,9 @@ impl LabCommand for range_stash::Plan {
 
 /// How full do the buckets of S³ORAM get?
 ///
-/// Moves blocks, without contents, through trees whose buckets hold any number of them, and counts the most in a bucket of each eviction: inside
-/// the tree and in its leaves, for trees of A · 2^(H-1) blocks and of twice as many. Beside it stands what Lemma 4.1 promises.
+/// Moves blocks, without contents, through trees whose buckets hold any number of them, and counts
+/// the most in a bucket of each eviction: inside the tree and in its leaves, for trees of A ·
+/// 2^(H-1) blocks and of twice as many. Beside it stands what Lemma 4.1 promises.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  oblivio-lab run share-overflow --quick\n  oblivio-lab run share-overflow --evictions 10000000"
