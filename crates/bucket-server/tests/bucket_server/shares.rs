@@ -388,8 +388,8 @@ fn servers_in(store: BoxedStore) -> AnyServers {
 
 /// Asks all servers of a store at once. All have to do it.
 fn ask_all(store: &mut AnyServers, requests: Vec<ShareRequest>) -> Vec<Option<Vec<u8>>> {
-    let messages = requests.iter().map(|request| Some(request.encode())).collect();
-    let answered = store.ask(messages, Patience::Long);
+    let requests = requests.into_iter().map(Some).collect();
+    let answered = store.ask(0, requests, Patience::Long);
     let share =
         |answered: Option<ServerAnswer>| match ShareAnswer::decode(&answered.unwrap().unwrap())
             .unwrap()
@@ -493,8 +493,8 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     };
     let stopped = circle.stop(2);
     let in_time = Moment::now().after(Duration::from_secs(30));
-    let messages = evict(evicts[0].attempt).iter().map(|it| Some(it.encode())).collect();
-    let mut answered = blocks.store.ask(messages, Patience::Long);
+    let requests = evict(evicts[0].attempt).into_iter().map(Some).collect();
+    let mut answered = blocks.store.ask(0, requests, Patience::Long);
     let unreached = answered.pop().flatten().unwrap().unwrap_err();
     assert_eq!(unreached.kind(), StoreErrorKind::Unreachable);
     assert!(unreached.to_string().contains("could not be reached"), "{unreached}");
@@ -505,8 +505,8 @@ fn an_eviction_without_one_of_the_servers_fails_in_time_and_can_be_done_again() 
     assert!(in_time.left().is_some());
     circle.start_again(stopped);
     wait_until(|| {
-        let asked = vec![None, None, Some(ShareRequest::Epoch.encode())];
-        let answered = blocks.store.ask(asked, Patience::Short);
+        let asked = vec![None, None, Some(ShareRequest::Epoch)];
+        let answered = blocks.store.ask(0, asked, Patience::Short);
         answered[2].as_ref().is_some_and(Result::is_ok)
     });
     let attempt = blocks.client.next_attempt();

@@ -68,8 +68,11 @@ fn what(request: &Request) -> &'static str {
 /// Leaves of the trees: of the data, of its map, and of that.
 const LEAVES: [u64; 3] = [16, 4, 2];
 
-/// What an owner does again and again, and its name.
-const WORKLOADS: [(&str, fn(&mut Owner, u64)); 6] = [
+/// What an owner does again and again.
+type Action = fn(&mut Owner, u64);
+
+/// The same, with names.
+const WORKLOADS: [(&str, Action); 6] = [
     ("one block is read", |owner, _| owner.read(3).unwrap()),
     ("one block is written", |owner, i| owner.write(3, i as u8).unwrap()),
     ("no block is accessed", |owner, _| owner.access(&[(Want::Nothing, None)]).unwrap()),
@@ -83,7 +86,7 @@ const WORKLOADS: [(&str, fn(&mut Owner, u64)); 6] = [
 ];
 
 /// An owner after so many accesses.
-fn after(workload: fn(&mut Owner, u64), accesses: u64, parties: Parties, seed: u64) -> Owner {
+fn after(workload: Action, accesses: u64, parties: Parties, seed: u64) -> Owner {
     let mut owner = Owner::in_trees(parties, seed);
     (0..accesses).for_each(|i| workload(&mut owner, i));
     owner
@@ -113,7 +116,7 @@ fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
     let mut verdicts = Verdicts::new(1e-6);
     let mut all = Vec::new();
     for ((name, workload), seed) in WORKLOADS.into_iter().zip(20..) {
-        let paths = paths(&after(workload, 301, parties(3, 1), seed));
+        let paths = paths(&after(workload, 1001, parties(3, 1), seed));
         for (tree, (paths, leaves)) in paths.iter().zip(LEAVES).enumerate() {
             let name = format!("tree {tree}, {name}");
             let counts = histogram(paths.clone(), leaves, leaves);
@@ -158,7 +161,7 @@ fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
 #[test]
 fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     let (mut first, mut all) = ([(); 3].map(|()| Vec::new()), [(); 3].map(|()| Vec::new()));
-    for seed in 0..16 {
+    for seed in 0..24 {
         let owner = after(|owner, i| owner.read(i).unwrap(), BLOCKS, parties(3, 1), 100 + seed);
         for (tree, paths) in paths(&owner).iter().enumerate() {
             // Four blocks of a tree share a block of the next, and only the first finds it nowhere.
@@ -265,7 +268,7 @@ fn counts(elements: impl IntoIterator<Item = u8>) -> Vec<u64> {
 fn the_shares_of_one_server_are_uniform() {
     let mut verdicts = Verdicts::new(1e-6);
     for ((name, workload), seed) in WORKLOADS.into_iter().zip(50..) {
-        let owner = after(workload, 60, parties(3, 1), seed);
+        let owner = after(workload, 170, parties(3, 1), seed);
         for (server, (kind, tree)) in (0..3).flat_map(|it| kinds().map(move |kind| (it, kind))) {
             let elements = elements(&owner, server, (kind, tree));
             let name = format!("{kind:?} of tree {tree}, server {}, {name}", server + 1);
