@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use oblivio::oblivio_core::view::Operation;
 use oblivio::oblivio_core::{Access, MemoryStore, Op, StoreError, StoreErrorKind};
@@ -217,11 +218,13 @@ fn the_store_is_handed_back_as_what_it_is_and_holds_nothing_in_clear() {
 #[test]
 fn an_array_moves_to_another_thread() {
     let mut array = ArrayOptions::new(100, 16).in_memory().unwrap();
-    let read = std::thread::spawn(move || {
-        array.write(7, &[42; 16])?;
-        let mut block = [0; 16];
-        array.read(7, &mut block)?;
-        Ok::<_, oblivio::Error>(block)
+    let mut block = [0; 16];
+    thread::scope(|scope| {
+        let buffer = &mut block;
+        scope.spawn(move || {
+            array.write(7, &[42; 16]).unwrap();
+            array.read(7, buffer).unwrap();
+        });
     });
-    assert_eq!(read.join().unwrap().unwrap(), [42; 16]);
+    assert_eq!(block, [42; 16]);
 }

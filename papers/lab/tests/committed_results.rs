@@ -1,6 +1,8 @@
 //! The documentation shows what the committed results say, and those are of the plan that
 //! `oblivio-lab run` follows.
 
+#![allow(clippy::unwrap_used, reason = "all of this is tests")]
+
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

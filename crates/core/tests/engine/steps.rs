@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use oblivio_core::front::{Front, OnStores, OramConfig, SchemeConfig, build};
 use oblivio_core::scheme::{Location, Moment, PathAction, PathScheme, PathStep, RawScheme, Scheme};
@@ -114,19 +115,21 @@ fn what_is_built_moves_to_another_thread_and_shows_where_each_block_is() {
     sets.tree_top = TreeTopKind::SetAssociative { ways: 2 };
     for tree in [tree(), sets] {
         let mut oram = built(&OramConfig::flat(SchemeConfig::Path(tree)));
-        let visited = std::thread::spawn(move || {
-            (0..BLOCKS).for_each(|address| oram.write(address, &[1; BLOCK_BYTES]).unwrap());
-            let mut visited = BTreeMap::new();
-            oram.visit_blocks(&mut |block| {
-                assert!(visited.insert(block.address, block.placement.unwrap()).is_none());
-            })
-            .unwrap();
-            let in_stash =
-                visited.values().filter(|placement| placement.location == Location::Stash);
-            assert_eq!(in_stash.count(), oram.stash_blocks());
-            visited
+        let visited = thread::scope(|scope| {
+            let owner = scope.spawn(move || {
+                (0..BLOCKS).for_each(|address| oram.write(address, &[1; BLOCK_BYTES]).unwrap());
+                let mut visited = BTreeMap::new();
+                oram.visit_blocks(&mut |block| {
+                    assert!(visited.insert(block.address, block.placement.unwrap()).is_none());
+                })
+                .unwrap();
+                let in_stash =
+                    visited.values().filter(|placement| placement.location == Location::Stash);
+                assert_eq!(in_stash.count(), oram.stash_blocks());
+                visited
+            });
+            owner.join().unwrap()
         });
-        let visited = visited.join().unwrap();
         assert!(visited.keys().copied().eq(0..BLOCKS));
         for placement in visited.values() {
             if let Location::Bucket(bucket) = placement.location {
