@@ -41,6 +41,7 @@ fuzz_target!(|input: &[u8]| {
 fn params(blocks: u64, leaf_level: u8, kind: u8) -> VolumeParams {
     let setup = SmallVolume { blocks, leaf_level, ..SmallVolume::default() };
     let each = SmallScheme::each().map(|scheme| SmallVolume { scheme, ..setup });
-    let setups: Vec<_> = each.chain([SmallVolume { blocks, leaf_level, ..setup.with_map_in_tree() }]).collect();
+    let setups: Vec<_> =
+        each.chain([SmallVolume { blocks, leaf_level, ..setup.with_map_in_tree() }]).collect();
     setups[usize::from(kind) % setups.len()].params()
 }
