@@ -1,8 +1,9 @@
-//! The failure after which a store over other stores answers nothing more.
+//! The failure that makes a composite store refuse all later calls.
 
 use oblivio_core::{StoreError, StoreErrorKind};
 
-/// The failure of a store over others, if there was one. What these hold is unknown since then.
+/// The failure of a store over others, if there was one. After it, the contents of the stores below
+/// are unknown.
 #[derive(Debug, Default)]
 pub struct StoreFailure(Option<(StoreErrorKind, String)>);
 

@@ -48,7 +48,7 @@
 //! | `medium` | the file itself: opened, locked, read, written |
 //! | `fetching` | how a trip is read: out of the page cache, or from the medium |
 //! | `look_ahead` | the thread that reads what was announced |
-//! | `failure` | the failure after which a store over others answers nothing more |
+//! | `failure` | the failure that makes a composite store refuse all later calls |
 //! | `striped` | [`StripedStore`]: a trip over several stores at once |
 //! | [`dealing`] | which of them holds what, and whether they belong together |
 //! | [`remote_place`], [`calling`] | where a server is, and how it is reached |

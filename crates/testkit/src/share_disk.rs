@@ -70,8 +70,8 @@ impl ShareDisk {
         }
     }
 
-    /// Syncs of this file fail from now on, or none do. After a failed sync the system takes for
-    /// written what it could not write.
+    /// Makes syncs of file `name` fail until called with `None`. A failed sync drops the unsynced
+    /// writes.
     pub fn fail_syncs_of(&self, name: Option<&'static str>) {
         self.0.lock().unwrap().failing = name;
     }

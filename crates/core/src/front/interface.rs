@@ -238,7 +238,7 @@ pub trait Front: Oram {
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(VisitedBlock)) -> Result<(), Error>;
 }
 
-/// A block that [`Front::visit_blocks`] found. Secret.
+/// A block that [`Front::visit_blocks`] found. Secret: `Debug` is for tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VisitedBlock {
     /// Its address.

@@ -8,7 +8,7 @@ use crate::stash::StashView;
 /// What is done with the path to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathAction {
-    /// All its blocks are read into the stash.
+    /// Reads all blocks of the path into the stash.
     Read,
     /// One block is read out of it (AO access of RAW ORAM). A dummy access does the same.
     Take,
@@ -21,7 +21,7 @@ pub enum PathAction {
 pub enum Moment {
     /// Before the action.
     Before,
-    /// After the action. An access serves its block later.
+    /// After the action, before the access serves its block.
     After,
 }
 

@@ -237,7 +237,9 @@ impl ShareArray {
                 (Some(&of_slots), &mut map.trees[tree].client)
             }
         };
-        let next = next.ok_or_else(|| impossible("internal error: an eviction without a plan"))?;
+        let next = next.ok_or_else(|| {
+            impossible("internal error: no plan for the eviction; report this bug")
+        })?;
         // What is moved follows from what servers say, and they may say other things to a copy of
         // this client.
         let coins = coins.of_attempt(sealer, (tree, at, attempt), next)?;

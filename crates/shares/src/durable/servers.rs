@@ -82,7 +82,8 @@ impl TreeServers<'_> {
         is_asked.into_iter().zip(answered).map(|(is_asked, it)| read(is_asked, it)).collect()
     }
 
-    /// Sends requests that have no answer but success. Returns which servers failed, and why.
+    /// Sends requests whose only good answer is `Done`. Returns the servers that failed, with their
+    /// errors.
     pub(super) fn failures(&mut self, requests: Vec<Option<Request>>) -> Vec<(usize, StoreError)> {
         let said = self.ask_some(requests).into_iter().enumerate();
         said.filter_map(|(server, said)| Some((server, done(said?).err()?))).collect()

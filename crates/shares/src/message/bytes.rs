@@ -61,7 +61,7 @@ impl Request {
         self.encode_in(0)
     }
 
-    /// As it is sent for one of the trees: behind its number, unless that is the data's.
+    /// Encodes the request for tree `tree`, with the tree's number in front unless it is 0 (the data).
     pub fn encode_in(&self, tree: u8) -> Vec<u8> {
         let mut out = Vec::new();
         if tree > 0 {

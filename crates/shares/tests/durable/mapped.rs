@@ -40,7 +40,7 @@ fn what_is_read_is_what_was_written() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Trees of any shape. The slow reference is the owner's list of blocks.
     #[test]

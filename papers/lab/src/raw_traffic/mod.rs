@@ -133,10 +133,11 @@ impl Experiment for Plan {
         let mut seeds = StdRng::seed_from_u64(self.seed);
         let (level, accesses) = (self.counted_leaf_level, self.counted_accesses);
         let path = counted::of_path(level, accesses, seeds.next_u64())?;
-        let counted = SETTINGS.map(|setting| {
+        let counted = SETTINGS.iter().map(|setting| {
             let config = setting.config(level, counted::BLOCK_BYTES)?;
             counted::of_raw(&config, accesses, seeds.next_u64())
         });
+        let counted: Vec<_> = counted.collect::<Result<_, LabError>>()?;
 
         let each = SETTINGS.iter().flat_map(|setting| (0..self.runs).map(|_| *setting));
         let tasks: Vec<_> = each.map(|setting| (setting, seeds.next_u64())).collect();

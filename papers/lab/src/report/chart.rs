@@ -21,8 +21,8 @@ type Drawn = Result<(), Box<dyn Error>>;
 /// Height of the axes, in pixels.
 const HEIGHT: u32 = 300;
 
-/// Width of the bars of a figure up to which they are wide, in pixels.
-const COMFORTABLE: f64 = 760.0;
+/// Target width of all bars of a figure, in pixels; bars get narrower beyond it.
+const BARS_WIDTH: f64 = 760.0;
 
 /// Width of the legend, in pixels.
 pub(super) const LEGEND_WIDTH: u32 = 250;
@@ -33,11 +33,13 @@ const LINE_HEIGHT: u32 = 18;
 /// Approximate width of a character of a label, in pixels.
 const CHARACTER_WIDTH: u32 = 7;
 
-/// The longest label and legend entry, in characters. The tables have them in full.
-const LABEL_MAX: usize = 24;
-const ENTRY_MAX: usize = 32;
+/// The longest label of a group of bars, in characters. The tables have it in full.
+const LABEL_MAX: usize = 48;
 
-/// A curve of more points has this many signs, and else one on each point.
+/// The longest line of a legend entry, in characters.
+const ENTRY_LINE_MAX: usize = 32;
+
+/// Above `SIGNS_MAX` points a curve has about `SIGNS_OF_MANY` markers; otherwise one per point.
 const SIGNS_MAX: usize = 60;
 pub(super) const SIGNS_OF_MANY: usize = 10;
 
@@ -47,7 +49,7 @@ pub(super) fn bars(bars: &Bars, placed: &[Placed<'_>]) -> String {
     let groups = bars.labels.len().max(1) as u32;
     let side_by_side = if bars.stacked { 1 } else { bars.series.len().max(1) as u32 };
     let units = groups * (side_by_side + 1);
-    let bar = (COMFORTABLE / f64::from(units)).clamp(6.0, 32.0);
+    let bar = (BARS_WIDTH / f64::from(units)).clamp(6.0, 32.0);
     let width = (f64::from(units) * bar).max(360.0) as u32;
     let labels: Vec<_> = bars.labels.iter().map(|label| shortened(label, LABEL_MAX)).collect();
     let longest = labels.iter().map(|label| label.chars().count() as u32 * CHARACTER_WIDTH).max();
@@ -57,8 +59,9 @@ pub(super) fn bars(bars: &Bars, placed: &[Placed<'_>]) -> String {
 
     let stated = placed.iter().flat_map(|placed| ends(placed.stated.paper, placed.stated.band));
     let (low, high) = range(heights(bars).chain(stated).chain([0.0]));
-    let names: Vec<_> = bars.series.iter().map(|series| series.name.as_str()).collect();
-    picture(width, below, &names, |area| {
+    let names = bars.series.iter().map(|series| series.name.as_str()).collect();
+    let legend = Legend { names, is_of_curves: false, has_stated: !placed.is_empty() };
+    picture(width, below, &legend, |area| {
         let mut panel = panel(area, 0.0..f64::from(units), low..high, below)?;
         panel
             .configure_mesh()
@@ -128,8 +131,9 @@ pub(super) fn curves(curves: &Curves, placed: &[Placed<'_>]) -> String {
     let stated = placed.iter().flat_map(|placed| ends(placed.stated.paper, placed.stated.band));
     let (low, high) = range(points().map(|(_, y)| y).chain(stated.filter_map(height)));
     let (first, last) = range(points().map(|(x, _)| x));
-    let names: Vec<_> = curves.series.iter().map(|series| series.name.as_str()).collect();
-    picture(640, 50, &names, |area| {
+    let names = curves.series.iter().map(|series| series.name.as_str()).collect();
+    let legend = Legend { names, is_of_curves: true, has_stated: !placed.is_empty() };
+    picture(640, 50, &legend, |area| {
         let mut panel = panel(area, first..last, low..high, 44)?;
         panel
             .configure_mesh()
@@ -189,27 +193,56 @@ pub(super) fn left_out(curves: &Curves) -> Option<String> {
     (!reasons.is_empty()).then(|| format!("Points that cannot be drawn: {}.", reasons.join(", ")))
 }
 
-/// Draws axes of `width`, with room `below` them, and the legend of `names` to the right.
+/// What a legend explains.
+struct Legend<'a> {
+    /// The names of the series.
+    names: Vec<&'a str>,
+    is_of_curves: bool,
+    /// Whether the chart has numbers that the paper states.
+    has_stated: bool,
+}
+
+/// Draws axes of `width`, with room `below` them, and the legend to the right.
 fn picture(
     width: u32,
     below: u32,
-    names: &[&str],
+    legend: &Legend<'_>,
     draw: impl FnOnce(&Area<'_>) -> Drawn,
 ) -> String {
-    let legend_height = (names.len() as u32 + 1) * LINE_HEIGHT;
+    let stated = legend.has_stated.then_some("stated in the paper, ± band");
+    let entries: Vec<_> = legend.names.iter().copied().chain(stated).map(wrapped).collect();
+    let lines: usize = entries.iter().map(Vec::len).sum();
+    let legend_height = (lines as u32 + 1) * LINE_HEIGHT;
     let (left, height) = (width + 90, (HEIGHT + below).max(legend_height));
     let mut svg = String::new();
     let drawn = || -> Drawn {
         let root = SVGBackend::with_string(&mut svg, (left + LEGEND_WIDTH, height));
         let root = root.into_drawing_area();
         root.fill(&WHITE)?;
-        let (axes, legend) = root.split_horizontally(left);
+        let (axes, area) = root.split_horizontally(left);
         draw(&axes)?;
         let style = (FONT, 13).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-        for (number, name) in names.iter().enumerate() {
-            let y = (number as i32 + 1) * LINE_HEIGHT as i32;
-            legend.draw(&Rectangle::new([(8, y - 6), (22, y + 6)], fill(number)))?;
-            legend.draw(&Text::new(shortened(name, ENTRY_MAX), (28, y), style.clone()))?;
+        let mut y = 0;
+        for (number, entry) in entries.iter().enumerate() {
+            let middle = (15, y + LINE_HEIGHT as i32);
+            let corners = [(8, middle.1 - 6), (22, middle.1 + 6)];
+            match number % 3 {
+                _ if number == legend.names.len() => {
+                    area.draw(&Rectangle::new(corners, INK.mix(0.2).filled()))?;
+                    area.draw(&PathElement::new(
+                        [(8, middle.1), (22, middle.1)],
+                        INK.stroke_width(2),
+                    ))?;
+                }
+                _ if !legend.is_of_curves => area.draw(&Rectangle::new(corners, fill(number)))?,
+                0 => area.draw(&Circle::new(middle, 4, fill(number)))?,
+                1 => area.draw(&TriangleMarker::new(middle, 5, fill(number)))?,
+                _ => area.draw(&Cross::new(middle, 4, fill(number).stroke_width(2)))?,
+            }
+            for line in entry {
+                y += LINE_HEIGHT as i32;
+                area.draw(&Text::new(line.clone(), (28, y), style.clone()))?;
+            }
         }
         Ok(root.present()?)
     };
@@ -281,7 +314,7 @@ fn heights(bars: &Bars) -> impl Iterator<Item = f64> {
     bars.series.iter().enumerate().flat_map(ends)
 }
 
-/// The start of a bar. Parts of a stack above zero grow up, the others down.
+/// The start of a bar. Positive parts stack upwards, negative ones downwards.
 fn start(bars: &Bars, series: usize, label: usize, value: f64) -> f64 {
     let below = if bars.stacked { &bars.series[..series] } else { &[] };
     let values = below.iter().filter_map(|part| drawable(part.values.get(label).copied()??));
@@ -314,8 +347,24 @@ fn shortened(text: &str, most: usize) -> String {
     text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// The lines of a legend entry. A longer word has a line of its own.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in clean(text).split_whitespace() {
+        let line = lines.last_mut().expect("at least one line");
+        if line.is_empty() {
+            *line = word.to_owned();
+        } else if line.chars().count() + 1 + word.chars().count() <= ENTRY_LINE_MAX {
+            *line = format!("{line} {word}");
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
 /// Text without characters that XML cannot have. Plotters escapes markup.
 fn clean(text: &str) -> String {
-    let is_bad = super::escape::has_no_place;
+    let is_bad = super::escape::is_forbidden;
     text.chars().map(|character| if is_bad(character) { '\u{fffd}' } else { character }).collect()
 }

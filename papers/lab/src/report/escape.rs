@@ -14,14 +14,14 @@ impl Display for Escaped<'_> {
             '"' => f.write_str("&quot;"),
             '\'' => f.write_str("&#39;"),
             '\n' | '\t' => f.write_char(character),
-            _ if has_no_place(character) => f.write_char('\u{fffd}'),
+            _ if is_forbidden(character) => f.write_char('\u{fffd}'),
             _ => f.write_char(character),
         })
     }
 }
 
-/// Whether XML cannot have the character, or it turns the direction of the text around it.
-pub(super) fn has_no_place(character: char) -> bool {
+/// Whether XML forbids the character, or it changes the text direction.
+pub(super) fn is_forbidden(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
 }

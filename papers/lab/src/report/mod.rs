@@ -2,8 +2,7 @@
 //!
 //! A [`Figure`] is data. Out of figures and a few words [`About`] them, [`html`] makes one page
 //! that loads nothing and has no scripts, and [`markdown`] makes the same tables for a repository.
-//! Figures come from files: [`read`] refuses a file that is not whole, and no text of a figure gets
-//! into a page other than as text.
+//! Figures come from files: [`read`] rejects incomplete files. Text from a figure is always escaped.
 
 mod about;
 mod chart;

@@ -1,4 +1,4 @@
-//! What a browser may do with the page: nothing but use its own style.
+//! The content security policy: the page may use only its own style.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -155,7 +155,7 @@ fn perform<E: Experiment>(
     if E::RESULTS != FIGURES_FILE {
         keep("results", E::RESULTS, &json)?;
     }
-    if !figures.is_empty() {
+    if !figures.is_empty() || E::RESULTS == FIGURES_FILE {
         let figures = serde_json::to_string_pretty(&figures).map_err(LabError::from)?;
         keep("figures", FIGURES_FILE, &figures)?;
     }

@@ -86,8 +86,7 @@ impl Meter {
         self.counting().spent
     }
 
-    /// Measures the storage under a volume, beside `seen`. What the sinks take counts as the
-    /// client's.
+    /// Measures the storage under a volume, beside `seen`. Time spent in sinks counts as client time.
     pub(super) fn on_store<K: EventSink>(&self, seen: K) -> impl EventSink + use<K> {
         Metered { it: seen, meter: self.clone() }
     }

@@ -90,7 +90,7 @@ impl Positions {
         coins: &mut impl CryptoRng,
     ) -> Result<Vec<Move>, Error> {
         let mut moved = planned.iter().map(|step| (step.address, step.to)).collect();
-        // With room for all: a vector that grows would leave copies of secrets.
+        // Reserve all capacity first: reallocation would leave copies of secrets.
         let mut moves = Vec::with_capacity(blocks.len());
         for address in blocks {
             moves.push(self.draw_move(address, &mut moved, coins)?);

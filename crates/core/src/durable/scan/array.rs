@@ -38,7 +38,7 @@ impl DurableOram for ScanArray {
         planned: &[&AccessPlan],
         _: &mut dyn CryptoRng,
     ) -> Result<AccessPlan, Error> {
-        // With room for all: a vector that grows would leave copies of secrets.
+        // Reserve all capacity first: reallocation would leave copies of secrets.
         let mut blocks = Vec::with_capacity(wanted.len());
         for want in wanted {
             blocks.push(match *want {
