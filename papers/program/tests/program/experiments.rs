@@ -12,10 +12,6 @@ fn size(dir: &TempDir, path: impl AsRef<Path>) -> u64 {
     fs::metadata(dir.path().join(path)).unwrap().len()
 }
 
-fn size_if_there(dir: &TempDir, path: &str) -> u64 {
-    fs::metadata(dir.path().join(path)).map_or(0, |data| data.len())
-}
-
 #[test]
 fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
     let dir = TempDir::new().unwrap();
@@ -143,6 +139,8 @@ fn the_lab_searches_bucket_sizes_by_time_and_goes_on_where_it_was() {
 /// `parts`.
 fn assert_is_drawn_again(dir: &TempDir, command: &str, results: &str, parts: &[&str]) -> Value {
     let name = command.split(' ').next().unwrap();
+    // No file is left of an experiment before.
+    let _ = fs::remove_dir_all(dir.path().join("out"));
     assert!(good(dir, "list").contains(&format!("\n{name} ")), "{name}");
     let tables = good(dir, &format!("run {command} --output out"));
     for part in parts {
@@ -156,7 +154,6 @@ fn assert_is_drawn_again(dir: &TempDir, command: &str, results: &str, parts: &[&
     }
     let json = good(dir, &format!("run {command} --output out --json"));
     let kept = fs::read_to_string(dir.path().join("out").join(results)).unwrap();
-    fs::remove_dir_all(dir.path().join("out")).unwrap();
     assert_eq!(json.trim_end(), kept.trim_end());
     let results: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(results["experiment"], name);
