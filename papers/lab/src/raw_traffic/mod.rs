@@ -151,7 +151,7 @@ impl Experiment for Plan {
         let mut runs = runs.into_iter();
         let settings = SETTINGS.into_iter().zip(counted).map(|(setting, counted)| {
             let runs = runs.by_ref().take(self.runs as usize).collect();
-            Ok(SettingResult { setting, counted: counted?, runs })
+            Ok(SettingResult { setting, counted, runs })
         });
         let settings = settings.collect::<Result<_, LabError>>()?;
         Ok(Results { plan: self, path, settings })
