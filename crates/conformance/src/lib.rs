@@ -41,6 +41,9 @@ pub fn check_store<S: BucketStore>(mut make: impl FnMut(&[TreeShape]) -> S) {
 /// It should lose it as a crash would. If a store writes out what it kept back when it is dropped, then a flush that does nothing
 /// goes unnoticed: open a copy of its files, made before the store is dropped.
 ///
+/// After a crash, a bucket that was written and not flushed has to be readable. What it holds is
+/// not compared, and it is then written again.
+///
 /// ```
 /// use oblivio_conformance::check_durable_store;
 /// # use oblivio_core::{MemoryStore, StoreError};

@@ -1,45 +1,58 @@
 //! From a location to storage: the one place where stores are made and opened.
 //!
 //! # To add a store
-//! | step | where | what |
-//! |---:|---|---|
-//! | 1 | `crates/store/src/NAME.rs` | the store: it implements [`BucketStore`](oblivio_core::store::BucketStore) with every method, and says what a failure is with a [`StoreErrorKind`](oblivio_core::StoreErrorKind). A `mod` and a `pub use` in `lib.rs`, and a line in its table. Begin with `MemoryStore` of the engine, the shortest one; for files, `medium` opens, locks and syncs, and `container` keeps the shapes as bytes |
-//! | 2 | [`StoreKind`] in `location.rs` | a variant, also in [`StoreKind::ALL`], whose length grows by one, and its name in [`StoreKind::scheme`]. Messages then name it |
-//! | 3 | [`Location`] there | a variant that holds what its URL says, and an arm of [`Location::parse`]. [`Display`](std::fmt::Display) gives what parses to the same again, escapes included |
-//! | 4 | this file | the compiler points at every `match`: [`StoreKind::bytes_needed`], [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open`], [`Location::check_vacant`], [`Location::remove`], [`Location::files_needed`], [`Location::in_common`]. A stripe over such stores needs nothing more |
-//! | 5 | `crates/store/tests/file/conformance.rs` | a test that hands the store to `oblivio_conformance::check_durable_store`; and tests of its own, below |
-//! | 6 | `location.rs`, `crates/cli/src/args/opening.rs`, `crates/cli/src/args/key.rs` | the URL, in the table of [`location`](crate::location) and in both helps of the program |
-//! | 7 | `fuzz/fuzz_targets`, `docs/format.md`, `docs/threat-model.md` | a target for whatever it reads that others can change; its bytes; what it sees beyond pieces |
+//! `docs/add-a-store.md` of the repository has the steps ("A URL of its own"): the store in a file
+//! of its own, then [`StoreKind`], [`Location`], this file, tests, help texts, and documents. The
+//! simplest complete store to begin with is the example `own_store` of the crate `oblivio`.
 //!
-//! Nothing else changes: whoever uses storage is handed a [`BoxedStore`], and does not know which it is.
+//! In this file the compiler points at [`StoreKind::bytes_needed`],
+//! [`StoreKind::client_bytes_max`], [`Location::create`], [`Location::open_as_it_is`],
+//! [`Location::look`], [`Location::check_vacant`], [`Location::remove`],
+//! [`Location::files_needed`] and [`Location::in_common`]. It does not point at
+//! [`Location::open`], [`Location::open_without_header`], [`Location::is_half_made`] and the
+//! function `check_apart`, which were written with [`File`](Location::File) in mind: check each of
+//! them. A stripe over stores of the new kind needs nothing more.
 //!
 //! # What a store has to get right
 //! - **A URL holds no secret**: name a file or a variable that holds one.
-//! - **It says what it can do**, in [`capabilities`](oblivio_core::store::BucketStore::capabilities): parts of buckets, or whole buckets alone.
-//!   What it lacks it refuses, and does not make up for: a scheme that needs more is refused when it is made (ADR 1).
-//!   A store over others can do what all of them can.
-//! - **The store keeps its shapes.** [`Location::open`] is not told them: what it answers as shapes is what was
-//!   created. They are public, and not believed: check lengths and numbers before they are used.
-//! - **Frames lie in the buffer of the store.** Place all pieces of a trip in one buffer: for a write give it to
-//!   [`Blanks::new`](oblivio_core::store::Blanks::new) and call the closure once, then send what it left. What was
-//!   sealed for one store is handed on to others by [`SealedTrip`](oblivio_core::store::SealedTrip) alone, as
-//!   [`StripedStore`] does; what was read from one, by [`Moved`](oblivio_core::store::Moved), as a copy of a volume does.
-//! - **Nothing is left behind** when [`Location::create`] fails, and what it made is durable, names included.
+//! - **Capabilities.** The store says what it can do in
+//!   [`capabilities`](oblivio_core::store::BucketStore::capabilities): parts of buckets, or whole
+//!   buckets only. It refuses what it lacks and does not make up for it; a scheme that needs more
+//!   is refused when it is made (ADR 1). A store over others can do what all of them can.
+//! - **The store keeps its shapes.** [`Location::open`] is not passed them: the store returns those
+//!   it was created with. They are public, and not trusted: check lengths and numbers before use.
+//!   [`container`](crate::container) does this for files.
+//! - **Frames lie in the buffer of the store.** Place all pieces of a trip in one buffer. For a
+//!   write, pass it to [`Blanks::new`](oblivio_core::store::Blanks::new), call the closure once,
+//!   then send what it left. Only [`SealedTrip`](oblivio_core::store::SealedTrip) forwards bytes
+//!   that were sealed for one store to others, as [`StripedStore`] does; only
+//!   [`Moved`](oblivio_core::store::Moved) forwards what was read, as a copy of a volume does.
+//! - **A failed [`Location::create`] leaves nothing behind**, and what a successful one made is
+//!   durable, names included.
 //! - **One writer.** A second opening to write is [`Locked`](OpenErrorKind::Locked); readers share.
-//! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), and a flush does nothing.
-//!   **`may_be_cut_off`** opens what is not whole, and says so in [`Condition`]; without it that is
-//!   [`Truncated`](OpenErrorKind::Truncated). **`direct`**, where there is none, is
-//!   [`DirectRefused`](OpenErrorKind::DirectRefused): an option is never left out in silence.
-//! - **A failed flush is final.** The system may have dropped what it could not write; all further calls fail.
-//! - **Other failures** are told by [`OpenErrorKind`]; exit codes follow from the kind. `OpenError::io` maps those of
-//!   the system.
+//!   **`beside_writer`** reads without a lock.
+//! - **`read_only`** refuses writes with [`Refused`](oblivio_core::StoreErrorKind::Refused), before
+//!   the closure is called, and a flush does nothing.
+//! - **`may_be_cut_off`** opens storage that is not whole, and says so in [`Condition`]. Without
+//!   it, opening fails with [`Truncated`](OpenErrorKind::Truncated).
+//! - **`direct`** fails with [`DirectRefused`](OpenErrorKind::DirectRefused) in `create` and `open`
+//!   if the store has no direct requests ([`no_direct`]): no option is ignored silently.
+//! - **A failed write or flush is final.** The system may have dropped what it could not write; all
+//!   further calls fail. [`StoreFailure`](crate::StoreFailure) keeps the failure.
+//! - **Errors of opening** are [`OpenError`], with an [`OpenErrorKind`]; exit codes follow from the
+//!   kind. [`OpenError::io`] maps those of the system.
 //!
 //! # Tests, and what they find
-//! | test | it finds |
-//! |---|---|
-//! | `check_store` | wrong places, shapes and orders, and reads that are not the latest write, within one opening. It does not open again, does not lock, and knows of no crash |
-//! | written for the store, as in `conformance.rs`, `damage.rs`, `location.rs`, `stripe.rs` beside it | what was flushed and is gone after reopening, a second writer, a reader that writes, cut-off storage, a URL that does not come back, what a failed creation leaves |
-//! | by hand: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL`, `rescue URL` | what the program and its messages assume of files: [`check_vacant`](Location::check_vacant) looks at paths, and `crates/cli/src/volume/room.rs` at those that [`files_needed`](Location::files_needed) gives |
+//! - **`check_durable_store`**: wrong places, shapes and orders, reads that are not the latest
+//!   write, and flushed writes that are gone after reopening. It does not lock, and reopens only
+//!   what the test hands it.
+//! - **Tests of the store**, as in `conformance.rs`, `damage.rs`, `location.rs` and `stripe.rs` of
+//!   `tests/file`: a second writer, a reader that writes, cut-off storage, a URL that does not come
+//!   back, what a failed creation leaves.
+//! - **By hand**: `create URL`, `serve nbd URL --run 'nbdcopy image "$uri"'`, `check URL` and
+//!   `rescue URL` find what the program and its messages assume of files.
+//!   [`check_vacant`](Location::check_vacant) looks at paths, and
+//!   `crates/cli/src/volume/room.rs` at those that [`files_needed`](Location::files_needed) gives.
 
 use std::ffi::OsString;
 use std::fs;

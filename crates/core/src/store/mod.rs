@@ -29,7 +29,12 @@ pub use crate::seal::{Blanks, Sealed, SealedByClient, SealedTrip};
 ///   returned.
 /// - **Parts.** A store that [can do](Self::capabilities) whole buckets alone refuses to read or write
 ///   a part of one with [`Refused`](crate::StoreErrorKind::Refused), and then has done nothing.
+/// - **Trips.** A trip may name no piece at all, or several parts of one bucket. If a piece does
+///   not exist, [`read`](Self::read) and [`write`](Self::write) refuse the trip, and
+///   [`prefetch`](Self::prefetch) ignores it.
 /// - **Absent buckets.** A bucket never written reads as zeros. Which buckets those are is public.
+/// - **Crashes.** A crash may lose or tear a write that was not flushed. After reopening, the
+///   bucket still reads without an error; its bytes do not matter until it is written again.
 /// - **Errors.** After an error the store may hold the old or the new bytes of every piece of the
 ///   failed write. The scheme above refuses further work.
 /// - **Trust.** None. Whatever a store returns is checked by the scheme before it decides anything.
