@@ -21,27 +21,47 @@
 //! them. A scheme encodes a plan once, when it draws it, and decodes one only during recovery.
 //!
 //! # Adding a scheme
-//! A scheme is a folder and one entry in the list of schemes. Everything else is missing at compile
-//! time until it is there.
+//! A scheme is a folder and one entry in the list of schemes. After step 3 the compiler demands
+//! steps 4 to 7. Nothing demands the steps marked with an asterisk: all compiles without them.
 //!
 //! | step | where | what |
 //! |---:|---|---|
 //! | 1 | `crates/core/src/durable/NAME/` | the scheme; begin with a copy of [`scan`] |
 //! | 2 | `crates/core/src/durable/mod.rs` | `pub mod NAME;` |
-//! | 3 | `crates/core/src/schemes.rs` | `Name name` in the `volume` list of [`schemes!`](crate::schemes!) |
+//! | 3 | `crates/core/src/schemes.rs` | `Name name` in the list `volume` of [`schemes!`] |
 //! | 4 | `crates/volume/src/schemes.rs` | its `use` and its arm of `description` |
-//! | 5 | `crates/testkit/src/crash/small_volume.rs` | a variant of `SmallScheme`, and its parameters |
+//! | 5 | `crates/testkit/src/crash/small_volume.rs` | a variant of `SmallScheme`; its parameters |
+//! | 5* | the same, `on_each_scheme` | fewer blocks, if an access reads all of them |
 //! | 6 | `crates/crash-suite/src/setups/NAME.rs` | its setups in the crash suite |
 //! | 7 | `crates/volume/tests/volume/NAME.rs` | tests of what storage sees of this scheme alone |
-//! | 8 | `crates/planted-leaks/leaks/` | a patch and a row of `leaks.toml` for each privacy test |
-//! | 9 | `docs/format.md`, `docs/threat-model.md` | its bytes; what storage learns |
+//! | 8* | `crates/core/tests/engine/durable/mod.rs` | a configuration in `configs` |
+//! | 9* | `crates/volume/tests/volume/state_room.rs` | a volume in the list of setups |
+//! | 10* | `crates/planted-leaks/leaks/` | a patch and a `leaks.toml` row for each privacy test |
+//! | 11* | `docs/format.md`, `docs/threat-model.md` | its bytes; what storage learns |
+//! | 12* | `docs/choosing.md`, `docs/glossary.md`, `CHANGELOG.md` | its name, and what it is for |
 //!
-//! Step 1: [`scan`] is a complete scheme in five files. After step 3 the compiler points at steps 4
-//! to 7. Step 4 makes `create --scheme NAME`, `plan`, `info`, `check`, servers, mounts and rescues
-//! work, and adds the name to the help. Step 6: three setups, namely the default, one with
-//! `Device::Raw` and `SyncMoves::AtFlush`, and one at a fixed rate. Steps 6 and 7 are files with a
-//! `mod NAME;` in `setups.rs` and `main.rs` beside them; `scan.rs` is the example. The fuzz targets
-//! `volume` and `state_file` and the tests over all schemes include the new one by themselves.
+//! Step 1: [`scan`] is a complete scheme in five files. Its parameters are a public type with
+//! public fields, because step 5 makes volumes with them. Step 3: append the new entry, because the
+//! first scheme of the list is the default of new volumes. Step 4 makes `create --scheme NAME`,
+//! `plan`, `info`, `check`, servers, mounts and rescues work, and adds the name to the help. Step
+//! 6: three setups, namely the default, one with `Device::Raw` and `SyncMoves::AtFlush`, and one at
+//! a fixed rate. Steps 6 and 7 are files with a `mod NAME;` in `setups.rs` and `main.rs` beside
+//! them; `scan.rs` is the example. Step 8: the tests of `promises.rs` expect an access to move its
+//! block. If the new scheme moves none, exempt it there, like `scan`. Step 11: `docs/format.md`
+//! also links all schemes from its list of trees, its superblock and its log. The fuzz targets
+//! `volume` and `state_file` and the tests over `SmallScheme::each` include the new scheme by
+//! themselves.
+//!
+//! The compiler points at one step at a time, because each crate needs the one before:
+//!
+//! ```text
+//! step 4   cargo build --profile test -p oblivio-volume
+//! step 5   cargo build --profile test -p oblivio-testkit
+//! step 6   cargo build --profile test -p oblivio-crash-suite
+//! step 7   cargo test --profile test -p oblivio-volume --test volume --no-run
+//! ```
+//!
+//! [`schemes!`]: crate::schemes!
 //!
 //! A scheme may live in a crate of its own, as `oblivio_shares::durable` does. That one needs
 //! [servers](DurableScheme::needs_servers) that compute; its crash setups are beside those of
@@ -99,18 +119,20 @@
 //! # Tests, and what they find
 //! | command | it finds |
 //! |---|---|
-//! | `cargo test -p oblivio-testkit` | a scheme without a small volume or crash setups |
+//! | `cargo test -p oblivio-testkit` | a small volume of another scheme |
+//! | `cargo test -p oblivio-crash-suite` | a scheme without crash setups |
+//! | `cargo test -p oblivio-core --test engine durable` | after step 8: broken promises |
 //! | `cargo test -p oblivio-volume --lib` | a name too long for a superblock; equal draws of copies |
 //! | `cargo test -p oblivio-volume --test volume schedule` | trips that differ from other schemes' |
 //! | the same, `going_back`, `privacy::restored`, `crash` | rollbacks and reused names |
-//! | the same, `state_room` | a [`StateSize`] that is too small, or eight times too large |
+//! | the same, `state_room`, after step 9 | a [`StateSize`] too small, or eight times too large |
 //! | the same, `padding` | a padded state whose length depends on its contents |
 //! | `cargo run --release -p oblivio-crash-suite -- --points 3000 --seeds 1` | lost writes |
 //! | `cargo run -p oblivio-planted-leaks -- --only LEAK` | a test that would not see a leak |
 //! | `cargo test -p oblivio-architecture` | a volume that names the scheme outside of its table |
 //!
 //! The `schedule` tests compare dummies, hits, trims and extra trips. They do not compare which
-//! bucket of a level is read; the tests of step 6 do that, to the piece where nothing is drawn, and
+//! bucket of a level is read; the tests of step 7 do that, to the piece where nothing is drawn, and
 //! with statistics where leaves are.
 //!
 //! Last, run `create --size 256K --scheme NAME`, `serve nbd --run 'nbdcopy image "$uri"'` and
