@@ -22,7 +22,7 @@
 //!
 //! # Adding a scheme
 //! A scheme is a folder and one entry in the list of schemes. After step 3 the compiler demands
-//! steps 4 to 7. Nothing demands the steps marked with an asterisk: all compiles without them.
+//! steps 4 to 8. Nothing demands the steps marked with an asterisk: all compiles without them.
 //!
 //! | step | where | what |
 //! |---:|---|---|
@@ -34,11 +34,10 @@
 //! | 5* | the same, `on_each_scheme` | fewer blocks, if an access reads all of them |
 //! | 6 | `crates/crash-suite/src/setups/NAME.rs` | its setups in the crash suite |
 //! | 7 | `crates/volume/tests/volume/NAME.rs` | tests of what storage sees of this scheme alone |
-//! | 8* | `crates/core/tests/engine/durable/mod.rs` | a configuration in `configs` |
-//! | 9* | `crates/volume/tests/volume/state_room.rs` | a volume in the list of setups |
-//! | 10* | `crates/planted-leaks/leaks/` | a patch and a `leaks.toml` row for each privacy test |
-//! | 11* | `docs/format.md`, `docs/threat-model.md` | its bytes; what storage learns |
-//! | 12* | `docs/choosing.md`, `docs/glossary.md`, `CHANGELOG.md` | its name, and what it is for |
+//! | 8 | `crates/core/tests/engine/durable/mod.rs` | an arm of `configs` |
+//! | 9* | `crates/planted-leaks/leaks/` | a patch and a `leaks.toml` row for each privacy test |
+//! | 10* | `docs/format.md`, `docs/threat-model.md` | its bytes; what storage learns |
+//! | 11* | `docs/choosing.md`, `docs/glossary.md`, `CHANGELOG.md` | its name, and what it is for |
 //!
 //! Step 1: [`scan`] is a complete scheme in five files. Its parameters are a public type with
 //! public fields, because step 5 makes volumes with them. Step 3: append the new entry, because the
@@ -47,7 +46,7 @@
 //! 6: three setups, namely the default, one with `Device::Raw` and `SyncMoves::AtFlush`, and one at
 //! a fixed rate. Steps 6 and 7 are files with a `mod NAME;` in `setups.rs` and `main.rs` beside
 //! them; `scan.rs` is the example. Step 8: the tests of `promises.rs` expect an access to move its
-//! block. If the new scheme moves none, exempt it there, like `scan`. Step 11: `docs/format.md`
+//! block. If the new scheme moves none, exempt it there, like `scan`. Step 10: `docs/format.md`
 //! also links all schemes from its list of trees, its superblock and its log. The fuzz targets
 //! `volume` and `state_file` and the tests over `SmallScheme::each` include the new scheme by
 //! themselves.
@@ -59,6 +58,7 @@
 //! step 5   cargo build --profile test -p oblivio-testkit
 //! step 6   cargo build --profile test -p oblivio-crash-suite
 //! step 7   cargo test --profile test -p oblivio-volume --test volume --no-run
+//! step 8   cargo test --profile test -p oblivio-core --test engine --no-run
 //! ```
 //!
 //! [`schemes!`]: crate::schemes!
@@ -125,7 +125,7 @@
 //! | `cargo test -p oblivio-volume --lib` | a name too long for a superblock; equal draws of copies |
 //! | `cargo test -p oblivio-volume --test volume schedule` | trips that differ from other schemes' |
 //! | the same, `going_back`, `privacy::restored`, `crash` | rollbacks and reused names |
-//! | the same, `state_room`, after step 9 | a [`StateSize`] too small, or eight times too large |
+//! | the same, `state_room` | a [`StateSize`] too small, or eight times too large |
 //! | the same, `padding` | a padded state whose length depends on its contents |
 //! | `cargo run --release -p oblivio-crash-suite -- --points 3000 --seeds 1` | lost writes |
 //! | `cargo run -p oblivio-planted-leaks -- --only LEAK` | a test that would not see a leak |

@@ -76,9 +76,8 @@ fn the_clients_directory_stays_within_its_room_and_comes_near_it() {
         ..SmallVolume::default()
     };
     let in_sets = SmallVolume { tree_top_ways: 4, ..flat };
-    let scan = SmallVolume { scheme: SmallScheme::Scan { spare: 200 }, ..flat };
-    let range = SmallVolume { scheme: SmallScheme::Range { class: 3 }, ..flat };
-    for setup in [flat, flat.with_map_in_tree(), in_sets, range, scan] {
+    let on_each = SmallScheme::each().map(|scheme| SmallVolume { scheme, ..flat });
+    for setup in on_each.chain([flat.with_map_in_tree(), in_sets]) {
         let room = StateRoom::of(&setup.params(), setup.state_file_bytes_max).unwrap();
         let [held, padded] = [Lengths::Needed, Lengths::Constant]
             .map(|lengths| [0.0, 0.5, 0.99].map(|forgets| measure(&setup, lengths, 2000, forgets)));

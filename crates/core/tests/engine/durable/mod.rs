@@ -10,6 +10,7 @@ use oblivio_core::durable::scan::ScanParams;
 use oblivio_core::durable::{
     AccessPlan, Durable, DurableConfig, PositionUse, RangePolicy, Save, Slots, Want,
 };
+use oblivio_core::schemes::VolumeScheme;
 use oblivio_core::store::TreeId;
 use oblivio_core::{Error, MasterKey, MemoryStore, Op};
 use rand::SeedableRng;
@@ -45,15 +46,23 @@ fn range(classes: &[u8]) -> RangeParams {
     }
 }
 
-fn configs() -> [Box<dyn DurableConfig>; 5] {
-    let recursion = Some(MapRecursion { client_entries_max: 4, plb_blocks: 8 });
-    [
-        Box::new(raw(0, None)),
-        Box::new(raw(2, None)),
-        Box::new(raw(0, recursion)),
-        Box::new(range(&[0, 2, 3])),
-        Box::new(ScanParams { blocks: 20, block_bytes: BLOCK_BYTES as u32, spare: 10 }),
-    ]
+/// Arrays of every scheme that lives in this crate.
+fn configs() -> Vec<Box<dyn DurableConfig>> {
+    let of = |scheme: &VolumeScheme| -> Vec<Box<dyn DurableConfig>> {
+        let recursion = Some(MapRecursion { client_entries_max: 4, plb_blocks: 8 });
+        match scheme {
+            VolumeScheme::Raw => {
+                vec![Box::new(raw(0, None)), Box::new(raw(2, None)), Box::new(raw(0, recursion))]
+            }
+            VolumeScheme::Range => vec![Box::new(range(&[0, 2, 3]))],
+            VolumeScheme::Scan => {
+                let block_bytes = BLOCK_BYTES as u32;
+                vec![Box::new(ScanParams { blocks: 20, block_bytes, spare: 10 })]
+            }
+            VolumeScheme::S3Oram => Vec::new(),
+        }
+    };
+    VolumeScheme::ALL.iter().flat_map(of).collect()
 }
 
 fn key() -> MasterKey {
