@@ -34,7 +34,8 @@ const LAB_COMMANDS: [&str; 3] = ["lab", "simulate", "trace"];
 
 /// Runs `oblivio`.
 pub fn main() -> ExitCode {
-    let first = env::args_os().nth(1);
+    let mut arguments = env::args_os().skip(1);
+    let first = arguments.next().filter(|it| it != "help").or_else(|| arguments.next());
     if let Some(name) =
         LAB_COMMANDS.into_iter().find(|name| first.as_deref() == Some(name.as_ref()))
     {

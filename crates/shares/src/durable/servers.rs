@@ -20,8 +20,7 @@ pub(super) fn of(store: AnyStore, count: usize) -> Result<AnyServers, Error> {
     let mismatch = |problem: String| Err(Error::new(ErrorKind::StoreMismatch, problem));
     match share_servers(store) {
         Err(_) => mismatch(
-            "this scheme needs share servers, and the store has none: name a volume shares://…, or \
-             pass the store as `AnyServers`"
+            "this scheme needs share servers, and the store has none: name a volume shares://…"
                 .into(),
         ),
         Ok(servers) if servers.count() != count => mismatch(format!(
