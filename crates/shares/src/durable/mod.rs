@@ -34,7 +34,7 @@
 //! eviction spoils blocks, which is noticed when they are read.
 //!
 //! # The position map in trees
-//! Positions have two sources ([`Positions`](known::Positions)). A client without memory for the
+//! Positions have two sources (`known::Positions`). A client without memory for the
 //! map has it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
 //!
 //! ```text
