@@ -5,9 +5,9 @@
 //! input = setup, 16 requests, lies
 //! ```
 //!
-//! The volumes are made once: one of each scheme, and one with most of its position map in the tree.
-//! Each was in use when its client died, so an opening has accesses to repeat. However an opening
-//! over lies ends, the volume is intact once storage is honest again.
+//! The volumes are made once: one of each scheme, and one with most of its position map in the
+//! tree. Each was in use when its client died, so an opening has accesses to repeat. However an
+//! opening over lies ends, the volume is intact once storage is honest again.
 #![no_main]
 
 #[path = "support/hostile.rs"]

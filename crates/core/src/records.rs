@@ -73,8 +73,8 @@ pub trait RecordStore {
     /// Writes a record to each of `places`, in one trip. Durable with the next flush.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Refused`] if the record is too large or a tree holds no pairs of records
-    /// of this length; and those of [`BucketStore::write`].
+    /// [`StoreErrorKind::Refused`] if the record is too large or a tree holds no pairs of such
+    /// records; and those of [`BucketStore::write`].
     fn write_records(&mut self, places: &[RecordPlace], record: &[u8]) -> Result<(), StoreError>;
 
     /// Makes everything in storage durable.

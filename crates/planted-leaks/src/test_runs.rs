@@ -63,8 +63,8 @@ impl<'w> TestRuns<'w> {
         Ok(Ok(()))
     }
 
-    /// Runs the named tests of `program`, which has been built, with the switch of one leak thrown, or
-    /// none. Returns those that failed.
+    /// Runs the named tests of `program`, which has been built, with the switch of one leak thrown,
+    /// or none. Returns those that failed.
     ///
     /// # Errors
     /// When they cannot be started or ended without a result, or there is no test of one of these names.

@@ -37,8 +37,9 @@
 //! | [`device`] | a disk, as servers see it |
 //! | [`insight`] | what goes on inside, for the owner to look at |
 //!
-//! Storage is handed to a volume, as the trait of the engine: it knows no store, and opens no connection.
-//! ADR 5 of the repository argues why nothing is lost, `docs/format.md` of the repository has every byte.
+//! Storage is handed to a volume, as the trait of the engine: it knows no store, and opens no
+//! connection. ADR 5 of the repository argues why nothing is lost, `docs/format.md` of the
+//! repository has every byte.
 
 mod anchor;
 #[cfg(fuzzing)]

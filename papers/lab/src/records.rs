@@ -67,8 +67,8 @@ pub trait Trees: Sync {
     /// What keeps it from being read.
     fn open(&self, name: &str) -> Result<Option<Box<dyn Read>>, LabError>;
 
-    /// Keeps what `write` writes as `name`, in place of what was there. Whoever opens it meanwhile
-    /// or after an interruption finds either as a whole.
+    /// Keeps what `write` writes as `name`, in place of what was there. A reader
+    /// sees the old or the new contents whole, also after an interruption.
     ///
     /// # Errors
     /// Those of `write`, and what keeps it from being kept. What was there is there still.

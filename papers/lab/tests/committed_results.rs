@@ -376,8 +376,8 @@ fn assert_settings_in_the_documentation(figures: &[Figure], id: &str) {
     }
 }
 
-/// Each stated number of a figure is a row of docs/simulator.md with ours and the verdict, and a figure
-/// that differs says why.
+/// Each stated number of a figure is a row of docs/simulator.md with ours and the verdict, and a
+/// figure that differs says why.
 fn assert_stated_in_the_documentation(figures: &[Figure]) {
     for figure in figures.iter().filter(|figure| figure.verdict() == Verdict::Differs) {
         let says_why = figure.remarks.iter().any(|remark| remark.starts_with("Why it differs"));

@@ -79,8 +79,8 @@ impl AccessPlan {
         Self { encoded, steps: Box::new(Zeroizing::new(steps)), starts_at: None }
     }
 
-    /// Marks the plan as checked, for the state of its array after `accesses` accesses. Only the array
-    /// that drew the plan may carry it out: another one would trust its leaves and addresses.
+    /// Marks the plan as checked, for the state of its array after `accesses` accesses. Only the
+    /// array that drew the plan may carry it out: another one would trust its leaves and addresses.
     #[must_use]
     pub fn starting_at(self, accesses: u64) -> Self {
         Self { starts_at: Some(accesses), ..self }

@@ -230,8 +230,8 @@ pub trait Front: Oram {
     /// [`Corrupt`](ErrorKind::Corrupt) with the first violation, and any that storage causes.
     fn check_invariants(&mut self) -> Result<(), Error>;
 
-    /// Calls `visit` for each block that exists. Those of a position map have addresses past the capacity. Storage
-    /// sees a scan of each tree.
+    /// Calls `visit` for each block that exists. Those of a position map have addresses past the
+    /// capacity. Storage sees a scan of each tree.
     ///
     /// # Errors
     /// Any that storage causes.
@@ -258,7 +258,8 @@ pub struct Placement {
     pub leaf: Leaf,
 }
 
-/// Visits the blocks of one tree. `address` turns the numbers that the tree has for its blocks into addresses.
+/// Visits the blocks of one tree. `address` turns the numbers that the tree has for its blocks into
+/// addresses.
 pub(crate) fn visit_tree(
     scheme: &mut (impl Scheme + ?Sized),
     mut address: impl FnMut(u64) -> u64,

@@ -36,8 +36,9 @@ pub struct PathStep {
     pub moment: Moment,
 }
 
-/// Called before and after each path that a scheme reads or writes, with the stash as it is then. What it
-/// is given is secret: nothing of it may reach storage. A path whose action fails has no [`Moment::After`].
+/// Called before and after each path that a scheme reads or writes, with the stash as it is then.
+/// What it is given is secret: nothing of it may reach storage. A path whose action fails has no
+/// [`Moment::After`].
 ///
 /// Golden models of hardware compare the state in the middle of an access with it.
 pub trait StepHook: Send {

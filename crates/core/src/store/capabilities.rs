@@ -33,8 +33,8 @@ impl Capabilities {
     /// as it was.
     pub const PARTS: Self = Self(1);
 
-    /// A record can be written on the condition that it is still the one that was read. So two clients that
-    /// take over a volume at once cannot both succeed.
+    /// A record can be written on the condition that it is still the one that was read. So two
+    /// clients that take over a volume at once cannot both succeed.
     pub const CONDITIONAL_RECORDS: Self = Self(1 << 1);
 
     /// One read answers the XOR of slots of several buckets (Ring ORAM, section 3.2).

@@ -75,9 +75,9 @@ pub trait EventSink {
     /// under way.
     fn record(&mut self, event: &Event, contents: &[u8]);
 
-    /// Storage starts `operation`. `None`: control returns to the client, to seal a write or because
-    /// the call ended. [`record`](Self::record) is called while the client works. The last call
-    /// of all is one with `None`, after all pieces were recorded.
+    /// Storage starts `operation`. `None`: control returns to the client, to seal a write or
+    /// because the call ended. [`record`](Self::record) is called while the client works. The last
+    /// call of all is one with `None`, after all pieces were recorded.
     fn turn_to(&mut self, operation: Option<Operation>) {
         let _ = operation;
     }

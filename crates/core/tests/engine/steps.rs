@@ -1,5 +1,5 @@
-//! What a golden model sees: steps of an access, blocks with their leaves and buckets, and ORAMs that can
-//! move to another thread.
+//! What a golden model sees: steps of an access, blocks with their leaves and buckets, and ORAMs
+//! that can move to another thread.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -43,7 +43,8 @@ fn noting(scheme: &mut dyn Scheme) -> Steps {
     steps
 }
 
-/// Accesses blocks at random, and hands over the steps of each access with the leaf that was read for it.
+/// Accesses blocks at random, and hands over the steps of each access with the leaf that was read
+/// for it.
 fn drive(scheme: &mut dyn Scheme, mut check: impl FnMut(usize, Leaf, &[Noted])) {
     let steps = noting(scheme);
     let leaves = scheme.config().geometry.leaves();

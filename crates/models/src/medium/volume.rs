@@ -238,8 +238,8 @@ mod tests {
         (count / 10, bytes / 10)
     }
 
-    /// 256 blocks one by one: six levels of slots and headers, and 51.2 evictions that read and write
-    /// as many.
+    /// 256 blocks one by one: six levels of slots and headers, and 51.2 evictions that read and
+    /// write as many.
     #[test]
     fn a_mebibyte_of_a_gibibyte_takes_thousands_of_requests_or_some_dozens() {
         let (by_blocks, _) = requests(&DurableRaw, 0, 256);

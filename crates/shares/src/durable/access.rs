@@ -69,8 +69,8 @@ impl ShareArray {
     }
 
     /// Makes the access on the servers, from the last map tree down to tree `lacking`. Trees before
-    /// that one already have it, and may have been evicted since. A tree is evicted after those before
-    /// it, so none of the others was.
+    /// that one already have it, and may have been evicted since. A tree is evicted after those
+    /// before it, so none of the others was.
     fn access_on_servers(
         &mut self,
         lacking: usize,
@@ -124,7 +124,7 @@ impl ShareArray {
         address.map(|_| label)
     }
 
-    /// Shares that the servers which take part answer, of so many bytes.
+    /// The shares from the answers of the participating servers.
     fn answers(
         &mut self,
         tree: usize,
@@ -319,8 +319,8 @@ impl ShareArray {
         self.check_enough(tree)
     }
 
-    /// Sends writes to servers that mark what was selected. A server that was started again since
-    /// the select does not know the query any more. It gets both again, and the same.
+    /// Sends writes to servers that mark what was selected. A server that was restarted since
+    /// the select has lost the query. It gets the same query and write again.
     fn write_marking(
         &mut self,
         tree: usize,

@@ -37,7 +37,7 @@ impl ClientMap {
     /// as made then.
     const LOADED: u64 = 0;
 
-    /// Of an array that is empty.
+    /// The map of an empty array.
     pub(super) fn new(params: &S3OramParams) -> Result<Self, Error> {
         let blocks = params.blocks as usize;
         let client = Client::new(params.parties, params.tree, blocks, params.slot_bytes());
@@ -49,8 +49,8 @@ impl ClientMap {
         self.versions.len() as u64
     }
 
-    /// Maps all blocks that are there from the beginning, as [`Client::load`]. `block` seals each
-    /// of them under its name.
+    /// Maps all blocks that an array begins with, as [`Client::load`] does. `block` seals each block
+    /// under its name.
     pub(super) fn load(
         &mut self,
         at_once: usize,
@@ -132,8 +132,7 @@ impl ClientMap {
         Ok(())
     }
 
-    /// The blocks of a range are nowhere and have no contents any more. An eviction drops what is
-    /// in their slots.
+    /// Drops the blocks of a range and their contents. A later eviction empties their slots.
     pub(super) fn forget(&mut self, range: Range<u64>) {
         for address in range {
             self.versions[address as usize] = 0;

@@ -200,8 +200,8 @@ impl ShareArray {
         Ok((epochs, are_all_here))
     }
 
-    /// The matrices for each server, for an eviction that begins at `at`; or the servers that did not
-    /// say what their slots hold.
+    /// The matrices for each server, for an eviction that begins at `at`; or the servers that did
+    /// not say what their slots hold.
     fn share(
         &mut self,
         tree: usize,

@@ -187,7 +187,7 @@ impl Known {
         full.map_or(Ok(()), |_| self.evict())
     }
 
-    /// The blocks of a range have no contents any more.
+    /// Drops the contents of the blocks of a range.
     pub(super) fn forget(&mut self, range: Range<u64>) {
         match &mut self.positions {
             Positions::OnClient(map) => map.forget(range),
@@ -211,8 +211,8 @@ impl Known {
         }
     }
 
-    /// For each tree, the block that an access to this one is for, and the entry in it that tells
-    /// of the block in the tree before; of the data none.
+    /// For each tree, the block that an access to `address` fetches there, and the entry in it for the
+    /// block of the tree before. In the data the entry is 0.
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         match &self.positions {
             Positions::OnClient(_) => Zeroizing::new(vec![[address, 0]]),

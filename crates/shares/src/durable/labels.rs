@@ -3,9 +3,9 @@
 //! What a slot says of its block is shared, and not sealed: evictions move it, and the client has
 //! to read that of whole paths. So *t* + 1 servers that collude read it. An address there would
 //! tell them which blocks of the disk the owner accesses, one after the other: what a file system
-//! keeps where is well known. A label tells one block from another. Blocks that one block of the
-//! map tells of lie beside each other, so labels that come with the same label of the map say that,
-//! too; and whoever sees all blocks accessed in an order that he knows, knows them all.
+//! keeps where is well known. A label only distinguishes blocks. The servers also learn
+//! which labels share a block of the map, and so lie beside each other on the disk. If they see
+//! every block accessed in a known order, they learn the address of every label.
 
 use aes::Aes256;
 use fpe::ff1::{BinaryNumeralString, FF1};

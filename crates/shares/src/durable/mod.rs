@@ -19,11 +19,10 @@
 //! write take it as if they were not (ADR 16 of the repository). So moves have to be durable before
 //! a server sees them.
 //!
-//! Of a write that is done again, some servers may keep the share that they got the first time, and
-//! be through with it: all of them have it then, from two times. So it has the same shares each
-//! time. They are drawn from a seed that follows from the sealed block, in whose seal there is no
-//! chance, and from a salt that the plan brings: of two pasts of one client no server sees which
-//! accesses are the same.
+//! When a write is repeated, some servers may keep their share of the first attempt, so each attempt
+//! must send the same shares. They are drawn from a seed that follows from the sealed block, whose
+//! seal is deterministic, and from the salt of the plan. So if a client was rolled back, no server
+//! sees which accesses of its two histories are equal.
 //!
 //! # What servers cannot do
 //! A slot holds a block that is [sealed](oblivio_core::seal::BlockSealer) with its address and the
@@ -34,8 +33,8 @@
 //! eviction spoils blocks, which is noticed when they are read.
 //!
 //! # The position map in trees
-//! Positions have two sources (`known::Positions`). A client without memory for the
-//! map has it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
+//! Positions have two sources (`known::Positions`). A client without memory for the map has it in
+//! smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
 //!
 //! ```text
 //! for each tree, from the last of the map to the data
@@ -43,11 +42,10 @@
 //! and if the roots are full, for each tree:  epochs ─► go back ─► metadata of two paths ─► evict
 //! ```
 //!
-//! The client keeps, of each block of the last tree, the leaf that it is mapped to and the number
-//! of its last write; and of each block of the data, whether it has contents. The rest is in blocks
-//! of the map. Each of these is sealed with its address, its tree and the number of its write. So
-//! an entry is as authentic and as fresh as its block, and the entry of that block tells whether it
-//! is.
+//! For each block of the last tree, the client keeps its leaf and the number of its last write. For
+//! each block of the data, it keeps whether the block has contents. Blocks of the map hold the rest.
+//! Each block is sealed with its address, its tree and the number of its write, so an entry is as
+//! authentic and fresh as its block, which the entry in the next tree verifies.
 //!
 //! A plan says what was drawn for each tree: the leaf that the block goes to, and the leaf that is
 //! shown if the block is nowhere. No log holds what a block of the map says. An access counts once
@@ -55,9 +53,9 @@
 //! tree that lacks it. That is the data, which are written last, unless a disk has lied about a
 //! sync. Servers that are a write further answer as if they were not, so their answers and what
 //! they are sent are the same. Queries have the same shares each time as well, because servers add
-//! them to the marks of what was taken. They follow from the salt of the plan and from what is
-//! asked: if a server lies the second time, and the client asks for another slot, no share is one
-//! of the first query.
+//! them to the marks of what was taken. They follow from the salt of the plan and from the query:
+//! if a server lies the second time, and the client asks for another slot, no share equals one that
+//! the first query had.
 //!
 //! All trees count accesses alike, and are evicted after the same access, when all of them have it.
 //! An access needs all servers then: one that was missing would lack marks.

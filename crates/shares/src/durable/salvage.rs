@@ -42,8 +42,8 @@ impl Expected {
         }
     }
 
-    /// Whether there was a newer write of a block of which no copy was found, as far as the map
-    /// tells. Of one that is nowhere, there was.
+    /// Whether the map names a newer write of the block than `write`. A block that is nowhere counts
+    /// as written later.
     fn tells_of_newer(&self, address: u64, write: u64) -> bool {
         !self.untold.contains(address) && self.writes[address as usize] > write
     }
@@ -114,9 +114,9 @@ impl ShareArray {
         Ok(Salvage::new(blocks, found, doubtful, self.known.live()))
     }
 
-    /// The same with the data as they were at one point, of what was not found so far. What the map
-    /// of a `later` point tells of a newer write may be older. Answers whether each slot held a
-    /// block or nothing, and what the map told of the data.
+    /// Salvages the data as they were at one point, for the blocks that were not found so far. The map
+    /// of a `later` point may name a newer write. Returns whether each slot held a block or nothing,
+    /// and what the map says of the data.
     fn salvage_at(
         &mut self,
         of_data: &Agreed,

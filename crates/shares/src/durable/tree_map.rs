@@ -49,15 +49,15 @@ pub(super) struct TreeMap {
     pub(super) levels: Levels,
     /// The clients of the trees, the data first.
     pub(super) trees: Vec<MappedTree<Gf256>>,
-    /// Of each block of the last tree, the leaf that it is mapped to and one, or zero; and the
-    /// number of its last write.
+    /// For each block of the last tree, its leaf plus one (0: the block is nowhere), and the number of
+    /// its last write.
     entries: Zeroizing<Vec<Entry>>,
     /// Which blocks of the data have contents.
     pub(super) live: Bits,
 }
 
 impl TreeMap {
-    /// Of an array that is empty.
+    /// The map of an empty array.
     pub(super) fn new(parties: Parties, levels: &Levels) -> Result<Self, Error> {
         let trees = levels.iter().map(|level| MappedTree::new(parties, *level));
         let trees = trees.collect::<Result<_, _>>().map_err(|it| impossible(it.to_string()))?;

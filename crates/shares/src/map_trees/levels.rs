@@ -30,15 +30,15 @@ pub struct Levels {
     levels: Vec<Level>,
 }
 
-/// What there is of blocks beside their contents, where they outlive the client: nothing, if they
-/// do not.
+/// What sealed blocks have beside their contents. All fields are 0 if blocks do not outlive the
+/// client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sealed {
-    /// By so many bytes a sealed block is longer.
+    /// The bytes that a seal adds to a block.
     pub(crate) seal_bytes: usize,
-    /// Of the number of its last write, in the map.
+    /// The bytes of the number of its last write, in the map.
     pub(crate) write_bytes: usize,
-    /// Of the label that slots know it by, at least; none if that is its address.
+    /// The least bytes of the label that slots know it by; 0 if that is its address.
     pub(crate) label_bytes: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct Level {
     pub metadata_elements: usize,
     /// How many labels there are, by which slots tell blocks from each other.
     pub(crate) labels: u64,
-    /// Of the blocks in the next tree, which tell of this one.
+    /// The format of the blocks in the next tree, which map the blocks of this one.
     pub(crate) map: MapFormat,
 }
 
@@ -92,7 +92,7 @@ impl Level {
 }
 
 impl Levels {
-    /// Those of so many blocks.
+    /// The levels for `blocks` blocks.
     ///
     /// # Errors
     /// [`ClientError::NoSuchTree`] for none or too many, and for a map that would not end: each of
@@ -106,7 +106,7 @@ impl Levels {
         Self::sealed::<F>(blocks, block_elements, preset, shape, Sealed::default())
     }
 
-    /// The same of blocks that are sealed, those of the data among them.
+    /// The levels for sealed blocks, those of the data among them.
     pub(crate) fn sealed<F: Field>(
         blocks: u64,
         block_elements: usize,

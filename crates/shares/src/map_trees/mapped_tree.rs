@@ -1,5 +1,4 @@
-//! One tree of which the client is told to which leaf a block is mapped, and asks its slots for the
-//! rest.
+//! One tree whose leaves the caller knows. Its slots say which blocks they hold.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;

@@ -1,7 +1,7 @@
 //! The trees of a position map that is on the servers (section 3.3; `docs/adr/0017`).
 //!
-//! Each tree is an S³ORAM: tree 0 holds the data, and tree *i* + 1 holds, of each block of tree
-//! *i*, the leaf that it is mapped to. The client keeps the map of the last tree. The array
+//! Each tree is an S³ORAM. Tree 0 holds the data, and tree *i* + 1 holds the leaf of each block of
+//! tree *i*. The client keeps the map of the last tree. The array
 //! ([`durable`](crate::durable)) accesses all of them, the smallest first.
 //!
 //! A slot says which block it holds ([`metadata`](crate::server::Server::metadata)), in shares that

@@ -61,7 +61,8 @@ impl Request {
         self.encode_in(0)
     }
 
-    /// Encodes the request for tree `tree`, with the tree's number in front unless it is 0 (the data).
+    /// Encodes the request for tree `tree`, with the tree's number in front unless it is 0 (the
+    /// data).
     pub fn encode_in(&self, tree: u8) -> Vec<u8> {
         let mut out = Vec::new();
         if tree > 0 {

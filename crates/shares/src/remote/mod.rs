@@ -15,8 +15,8 @@
 //!
 //! # Which servers may be missing
 //! 2 *t* + 1 servers are enough to go on. A server that could not be reached for as long as is
-//! [tried](oblivio_store::RemoteOptions::retry_for) is *missing*: no call waits for it, and it is called
-//! again from time to time, while others answer.
+//! [tried](oblivio_store::RemoteOptions::retry_for) is *missing*: no call waits for it, and it is
+//! called again from time to time, while others answer.
 //!
 //! A server that comes back gets every record that this store has written since it was opened,
 //! before it takes part in a call. So every server that is there has all of them, and a flush is

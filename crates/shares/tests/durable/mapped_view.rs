@@ -85,7 +85,7 @@ const WORKLOADS: [(&str, Action); 6] = [
     }),
 ];
 
-/// An owner after so many accesses.
+/// An owner after `accesses` accesses.
 fn after(workload: Action, accesses: u64, parties: Parties, seed: u64) -> Owner {
     let mut owner = Owner::in_trees(parties, seed);
     (0..accesses).for_each(|i| workload(&mut owner, i));
@@ -100,7 +100,7 @@ fn seen_of(owner: &Owner, server: usize, tree: usize) -> Vec<Request> {
     of_tree.map(|(request, _)| request.clone()).collect()
 }
 
-/// The paths that accesses show, of each tree in order.
+/// The paths that accesses show in each tree, in order.
 fn paths(owner: &Owner) -> [Vec<u64>; 3] {
     let leaf = |request: Request| match request {
         Request::Select { select, .. } => Some(select.leaf.0),
@@ -109,8 +109,8 @@ fn paths(owner: &Owner) -> [Vec<u64>; 3] {
     [0, 1, 2].map(|tree| seen_of(owner, 0, tree).into_iter().filter_map(leaf).collect())
 }
 
-/// The path of a block that is nowhere, and of an access for none, is drawn as any other is. Paths
-/// of one tree say nothing of those of another.
+/// A dummy access, and an access to a block that is nowhere, draw their path like any other. Paths
+/// in different trees are independent.
 #[test]
 fn leaves_are_uniform_in_every_tree_whatever_the_owner_does() {
     let mut verdicts = Verdicts::new(1e-6);
@@ -174,7 +174,7 @@ fn a_block_that_was_never_accessed_is_looked_for_anywhere() {
     }
     let mut verdicts = Verdicts::new(1e-6);
     for (tree, leaves) in LEAVES.into_iter().enumerate() {
-        // Of two leaves, an even split is too even to be true, so the number is odd.
+        // With two leaves an exactly even split would look too uniform, so the number is odd.
         let odd = all[tree].len() - 1;
         let counts = histogram(all[tree][..odd].iter().copied(), leaves, leaves);
         verdicts.add(format!("tree {tree}"), uniformity(&counts));

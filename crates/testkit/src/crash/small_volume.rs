@@ -134,7 +134,8 @@ impl SmallScheme {
         matches!(self, Self::Shares { .. })
     }
 
-    /// One of each scheme that stands on a store alone. What holds for all schemes is tested over these.
+    /// One of each scheme that stands on a store alone. What holds for all schemes is tested over
+    /// these.
     pub fn each() -> impl Iterator<Item = Self> {
         VolumeScheme::ALL.iter().copied().map(Self::of).filter(|scheme| !scheme.needs_servers())
     }
@@ -206,8 +207,8 @@ impl SmallVolume {
         Self { blocks: 700, leaf_level: 8, recursion, ..self }
     }
 
-    /// The same volume on each scheme of [`SmallScheme::each`]. It has few blocks where each access reads all of
-    /// them.
+    /// The same volume on each scheme of [`SmallScheme::each`]. It has few blocks where each access
+    /// reads all of them.
     pub fn on_each_scheme(self) -> impl Iterator<Item = Self> {
         SmallScheme::each().map(move |scheme| match scheme {
             SmallScheme::Scan { .. } => Self { scheme, blocks: 16, ..self },

@@ -5,8 +5,8 @@
 //! lost, for it is at the leaves, and what does not fit is left in the stash, so that background
 //! evictions become more frequent. A greedy search weighs one against the other.
 //!
-//! The engine runs with each profile. What it moves, or the time of a simulated processor, judges the
-//! profile: see [`Judge`].
+//! The engine runs with each profile. What it moves, or the time of a simulated processor, judges
+//! the profile: see [`Judge`].
 //! `docs/alloc-search.md` of the repository has the results.
 
 mod judge;

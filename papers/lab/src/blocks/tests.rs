@@ -165,7 +165,8 @@ fn what_cannot_be_run_is_refused() {
     assert!(error.contains("no figure fig7: choose from fig03, fig04"), "{error}");
 }
 
-/// The committed figures follow from the committed runs, which keep moves of blocks for Fig. 5 alone.
+/// The committed figures follow from the committed runs, which keep moves of blocks for Fig. 5
+/// alone.
 #[test]
 fn the_committed_figures_are_those_of_the_committed_runs() {
     let gcc = Programs::samples().unwrap().program("gcc").unwrap().clone();

@@ -92,8 +92,8 @@ fn a_run_that_several_figures_need_is_made_once() {
     for (number, run) in runs.iter().enumerate() {
         assert!(!runs[..number].contains(run), "{run:?}");
     }
-    // Machines × workloads × settings. Figures of all 14 workloads: 15 machines, and 3 without a pace.
-    // `made`: 8 × 4. `fetches`: 5 × 3 × 5. `pages`: 4 × 3. `depth`: 3 × 4. `tiny07`: 3 × 3.
+    // Machines × workloads × settings. Figures of all 14 workloads: 15 machines, and 3 without a
+    // pace. `made`: 8 × 4. `fetches`: 5 × 3 × 5. `pages`: 4 × 3. `depth`: 3 × 4. `tiny07`: 3 × 3.
     assert_eq!(runs.len(), 14 * (15 + 3) + 8 * 4 + 5 * 3 * 5 + 4 * 3 + 3 * 4 + 3 * 3);
     let ids = ["fig14", "fig02"].map(str::to_owned);
     let few = Plan::quick().runs(&Manifest::chosen(&ids).unwrap(), &programs).unwrap();

@@ -151,9 +151,9 @@ impl Experiment for Plan {
         let mut runs = runs.into_iter();
         let settings = SETTINGS.into_iter().zip(counted).map(|(setting, counted)| {
             let runs = runs.by_ref().take(self.runs as usize).collect();
-            Ok(SettingResult { setting, counted, runs })
+            SettingResult { setting, counted, runs }
         });
-        let settings = settings.collect::<Result<_, LabError>>()?;
+        let settings = settings.collect();
         Ok(Results { plan: self, path, settings })
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A [`Figure`] is data. Out of figures and a few words [`About`] them, [`html`] makes one page
 //! that loads nothing and has no scripts, and [`markdown`] makes the same tables for a repository.
-//! Figures come from files: [`read`] rejects incomplete files. Text from a figure is always escaped.
+//! Figures come from files: [`read`] rejects incomplete files. Text from a figure is always
+//! escaped.
 
 mod about;
 mod chart;

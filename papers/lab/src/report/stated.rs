@@ -95,8 +95,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict on several numbers together: a number that differs decides, then one that is open,
-    /// then one that was fitted, then one that agrees under a reading.
+    /// The verdict on several numbers together: a number that differs decides, then one that is
+    /// open, then one that was fitted, then one that agrees under a reading.
     pub(super) fn on_all(verdicts: &[Self]) -> Self {
         let order = [Self::Differs, Self::Open, Self::Fitted, Self::AgreesUnderReading];
         order.into_iter().find(|verdict| verdicts.contains(verdict)).unwrap_or(Self::Agrees)

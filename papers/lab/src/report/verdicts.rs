@@ -27,8 +27,8 @@ pub(super) fn shown(verdict: Verdict) -> Shown {
     Shown { words: verdict.words(), sign, class }
 }
 
-/// A line on a verdict, for a cell: the reading under which a number agrees, or the first sentence of
-/// the reason why it does not.
+/// A line on a verdict, for a cell: the reading under which a number agrees, or the first sentence
+/// of the reason why it does not.
 pub(super) fn in_short(stated: &Stated) -> String {
     let reading = || {
         let reading = stated.reading()?;
@@ -60,8 +60,8 @@ pub(super) fn in_short(stated: &Stated) -> String {
     said.unwrap_or_default()
 }
 
-/// The whole note on a verdict: the line above, the reason why the number differs or the limits within
-/// which it agrees, and its values under the other readings.
+/// The whole note on a verdict: the line above, the reason why the number differs or the limits
+/// within which it agrees, and its values under the other readings.
 pub(super) fn note(stated: &Stated) -> String {
     let verdict = stated.verdict();
     let reading = stated.reading().filter(|_| verdict == Verdict::AgreesUnderReading);

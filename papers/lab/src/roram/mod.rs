@@ -53,7 +53,8 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// Runs all forms on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of programs.
+/// Runs all forms on all media: with ranges of 2^0 to 2^`ell` blocks, and with the mixes of
+/// programs.
 impl Experiment for Plan {
     const NAME: &'static str = "roram";
     const STEPS: &'static str = "ORAMs";
@@ -74,7 +75,7 @@ impl Experiment for Plan {
                 let mut coins = StdRng::seed_from_u64(seed);
                 let mut layout = form.layout(level, ell);
                 let mut tallies = Medium::ALL.map(Tally::new);
-                // Of long ranges one says as much as many of short ones.
+                // One long range says as much as many short ones.
                 let queries = (512u64 >> exponent).max(2);
                 for _ in 0..queries {
                     let first = coins.random_range(0..1u64 << level);

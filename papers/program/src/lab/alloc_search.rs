@@ -55,7 +55,7 @@ pub(crate) struct AllocSearchArgs {
     /// Levels from the root on that the client keeps [default: L - 14, as in the paper].
     #[arg(long, value_name = "LEVELS")]
     tree_top: Option<u8>,
-    /// Past so many blocks in the stash, background evictions come before the next access
+    /// Stash bound: with more blocks, background evictions come before the next access
     /// [default: 100].
     #[arg(long, value_name = "BLOCKS")]
     stash: Option<usize>,

@@ -24,14 +24,16 @@ use crate::error::ProgramError;
 // A comment for rustdoc would become the help of each command.
 #[derive(Args)]
 pub(crate) struct RunsArgs {
-    /// The traces of programs, named as `oblivio-lab trace record-set` does: gcc.trace.gz; or as Ramulator 1.0 has
-    /// them: 403.gcc.gz. It may be given more than once. Without it, the short samples.
+    /// The traces of programs, named as `oblivio-lab trace record-set` does: gcc.trace.gz; or as
+    /// Ramulator 1.0 has them: 403.gcc.gz. It may be given more than once. Without it, the short
+    /// samples.
     #[arg(long, value_name = "DIR")]
     traces: Vec<PathBuf>,
     /// The seed of all runs.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// Runs at a time [default: one for each processor]. They change time and memory, not the results.
+    /// Runs at a time [default: one for each processor]. They change time and memory, not the
+    /// results.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) jobs: Option<NonZeroUsize>,
 }

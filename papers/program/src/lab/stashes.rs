@@ -22,8 +22,8 @@ pub(crate) struct StashStudyArgs {
     /// --quick; 1,000,000,000 with --deep].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]
     accesses: Option<u64>,
-    /// Independent runs of each setup, each with a seed of its own [default: 16; 8 with --quick, 10 with
-    /// --deep].
+    /// Independent runs of each setup, each with a seed of its own [default: 16; 8 with --quick, 10
+    /// with --deep].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     seeds: Option<u32>,
     /// The order of the addresses.

@@ -26,8 +26,9 @@ pub enum Requests<'a> {
     Trace {
         /// Misses of the first-level cache, of one program or of a [mix](Trace::mix).
         trace: &'a Trace,
-        /// The last-level cache: 2 MB in 8 ways are `{ lines: 32768, ways: 8 }`. A store that misses fetches
-        /// nothing, and a changed line leaves after the miss. Without a cache each record asks the ORAM.
+        /// The last-level cache: 2 MB in 8 ways are `{ lines: 32768, ways: 8 }`. A store that
+        /// misses fetches nothing, and a changed line leaves after the miss. Without a cache each
+        /// record asks the ORAM.
         llc: Option<CacheShape>,
     },
 }

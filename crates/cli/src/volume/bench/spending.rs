@@ -86,7 +86,8 @@ impl Meter {
         self.counting().spent
     }
 
-    /// Measures the storage under a volume, beside `seen`. Time spent in sinks counts as client time.
+    /// Measures the storage under a volume, beside `seen`. Time spent in sinks counts as client
+    /// time.
     pub(super) fn on_store<K: EventSink>(&self, seen: K) -> impl EventSink + use<K> {
         Metered { it: seen, meter: self.clone() }
     }

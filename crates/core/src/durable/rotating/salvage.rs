@@ -13,8 +13,9 @@ use crate::store::BucketStore;
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Reads the whole tree, and hands over each block of which an authentic copy is found, the better one
-    /// last if there are two. [`Self::recoverability`] says what became of each block. `damaged` is told of what cannot be read
-    /// or is not what was written. Nothing is changed; storage sees a scan.
+    /// last if there are two. [`Self::recoverability`] says what became of each block. `damaged` is
+    /// told of what cannot be read or is not what was written. Nothing is changed; storage sees a
+    /// scan.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen). Damage is none.
