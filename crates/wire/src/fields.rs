@@ -1,8 +1,8 @@
-//! Numbers and texts of a message, one after the other.
+//! Reads and writes the fields of a message: integers and strings.
 
 use crate::message::Invalid;
 
-/// What is left of a message.
+/// The part of a message that has not been read yet.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -11,7 +11,8 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn array<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], Invalid> {
-        let (field, rest) = self.0.split_first_chunk().ok_or(Invalid("it is too short"))?;
+        let (field, rest) =
+            self.0.split_first_chunk().ok_or(Invalid("the message is too short"))?;
         self.0 = rest;
         Ok(*field)
     }
@@ -36,26 +37,28 @@ impl<'a> Fields<'a> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(Invalid("a flag is 0 or 1")),
+            _ => Err(Invalid("a flag is neither 0 nor 1")),
         }
     }
 
-    /// How many of something follow, each of which takes `bytes_min` bytes or more.
+    /// A count of elements that follow. Fails if the rest of the message is too short for that many
+    /// elements of `bytes_min` bytes.
     pub(crate) fn count(&mut self, bytes_min: usize) -> Result<usize, Invalid> {
         let count = self.u32()? as usize;
         let fits = count.checked_mul(bytes_min).is_some_and(|bytes| bytes <= self.0.len());
-        fits.then_some(count).ok_or(Invalid("there are fewer of something than it says"))
+        fits.then_some(count).ok_or(Invalid("a count exceeds the rest of the message"))
     }
 
-    /// A text with its length before it.
+    /// A string with a length prefix.
     pub(crate) fn text(&mut self) -> Result<String, Invalid> {
         let bytes = usize::from(self.u16()?);
         if bytes > TEXT_BYTES_MAX {
-            return Err(Invalid("a text is too long"));
+            return Err(Invalid("a string is too long"));
         }
-        let (text, rest) = self.0.split_at_checked(bytes).ok_or(Invalid("it is too short"))?;
+        let (text, rest) =
+            self.0.split_at_checked(bytes).ok_or(Invalid("the message is too short"))?;
         self.0 = rest;
-        let text = str::from_utf8(text).map_err(|_| Invalid("a text is not UTF-8"))?;
+        let text = str::from_utf8(text).map_err(|_| Invalid("a string is not UTF-8"))?;
         Ok(text.to_owned())
     }
 
@@ -64,11 +67,11 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn end(self) -> Result<(), Invalid> {
-        self.0.is_empty().then_some(()).ok_or(Invalid("it is too long"))
+        self.0.is_empty().then_some(()).ok_or(Invalid("trailing bytes"))
     }
 }
 
-/// Appends a text with its length before it, cut to what a length can say.
+/// Appends a string with a length prefix. Cuts it to [`TEXT_BYTES_MAX`].
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     let mut bytes = text.len().min(TEXT_BYTES_MAX);
     while !text.is_char_boundary(bytes) {
@@ -78,5 +81,5 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend(&text.as_bytes()[..bytes]);
 }
 
-/// Bytes of a text, at most. Longer ones are cut.
+/// The longest string in bytes.
 const TEXT_BYTES_MAX: usize = 4096;

@@ -1,40 +1,42 @@
-//! Messages one after the other on a stream: the length of each before it.
+//! Frames: messages on a stream, each with a length prefix.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 use crate::message::MESSAGE_BYTES_MAX;
 
-/// Bytes before a message.
+/// Bytes of the length prefix.
 pub const LENGTH_BYTES: usize = 4;
 
-/// Memory for what was only announced, at most: as much as most messages have, which need no other then.
+/// Buffer size before any byte of the body has arrived. Most messages fit, so their buffer never
+/// grows.
 const BYTES_BEFORE_ANY: usize = 256 << 10;
 
-/// Sends a message. What has been written when this returns may still lie in a buffer of `stream`.
+/// Sends a message. When this returns, bytes may still be in a buffer of `stream`.
 ///
 /// # Errors
-/// Those of the stream; [`ErrorKind::InvalidInput`] for one that is too long, and nothing is sent.
+/// I/O errors of the stream. [`ErrorKind::InvalidInput`] if the message is too long; then nothing
+/// is sent.
 pub fn send(stream: &mut impl Write, message: &[u8]) -> io::Result<()> {
     send_parts(stream, &[message])
 }
 
-/// Sends a message that lies in several places, so that nobody has to put it together.
+/// Sends a message that is in several parts, without joining them first.
 ///
 /// # Errors
-/// Those of [`send`].
+/// See [`send`].
 pub fn send_parts(stream: &mut impl Write, parts: &[&[u8]]) -> io::Result<()> {
     let bytes: usize = parts.iter().map(|part| part.len()).sum();
     if bytes > MESSAGE_BYTES_MAX {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "the message is too long to be sent"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "the message is too long to send"));
     }
     stream.write_all(&(bytes as u32).to_le_bytes())?;
     parts.iter().try_for_each(|part| stream.write_all(part))
 }
 
-/// The next message; none if the stream ends where one would begin.
+/// Receives the next message; `None` if the stream ends before it.
 ///
 /// # Errors
-/// Those of [`receive_length`] and [`receive_body`].
+/// See [`receive_length`] and [`receive_body`].
 pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
     let Some(bytes) = receive_length(stream, bytes_max)? else { return Ok(None) };
     let mut message = Vec::new();
@@ -42,11 +44,12 @@ pub fn receive(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<Ve
     Ok(Some(message))
 }
 
-/// How many bytes the next message has; none if the stream ends where one would begin. [`receive_body`] is next.
+/// Receives the length of the next message; `None` if the stream ends before it. Call
+/// [`receive_body`] next.
 ///
 /// # Errors
-/// Those of the stream; [`ErrorKind::UnexpectedEof`] where it ends within the length, and [`ErrorKind::InvalidData`] for a message
-/// that would be longer than `bytes_max`.
+/// I/O errors of the stream. [`ErrorKind::UnexpectedEof`] if it ends within the length;
+/// [`ErrorKind::InvalidData`] if the message is longer than `bytes_max`.
 pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Option<usize>> {
     let mut length = [0; LENGTH_BYTES];
     let mut read = 0;
@@ -61,18 +64,18 @@ pub fn receive_length(stream: &mut impl Read, bytes_max: usize) -> io::Result<Op
     }
     let bytes = u32::from_le_bytes(length) as usize;
     if bytes > bytes_max.min(MESSAGE_BYTES_MAX) {
-        return Err(io::Error::new(ErrorKind::InvalidData, "a message is longer than it may be"));
+        return Err(io::Error::new(ErrorKind::InvalidData, "a message is longer than the limit"));
     }
     Ok(Some(bytes))
 }
 
-/// Receives a message of this length over the beginning of `buffer`, which stays longer if it was.
-/// The buffer grows as bytes arrive: it doubles. `grow` is called with the number of bytes before
-/// they are received, and may wait until there is memory.
+/// Receives a message of `bytes` bytes into the beginning of `buffer`. A longer buffer keeps its
+/// length. The buffer doubles as bytes arrive. Before each growth, `grow` is called with the new
+/// number of bytes; it may block until memory is available.
 ///
 /// # Errors
-/// Those of the stream and of `grow`; [`ErrorKind::UnexpectedEof`] where the stream ends within the
-/// message.
+/// Errors of `grow` and I/O errors of the stream. [`ErrorKind::UnexpectedEof`] if the stream ends
+/// within the message.
 pub fn receive_body(
     stream: &mut impl Read,
     bytes: usize,
@@ -98,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_as_they_were_sent_and_cut_ones_are_noticed() {
+    fn messages_round_trip_and_truncated_ones_are_errors() {
         let mut stream = Vec::new();
         send(&mut stream, b"").unwrap();
         send_parts(&mut stream, &[b"o", b"", b"ne"]).unwrap();
@@ -129,9 +132,10 @@ mod tests {
         assert_eq!(send(&mut stream, &long).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
-    /// Whoever announces a long message and sends none of it costs no memory, also where there was a shorter one before.
+    /// A peer that announces a long message and sends none of it costs no memory, even if the
+    /// buffer was used before.
     #[test]
-    fn memory_is_taken_as_bytes_come_also_where_some_is_left() {
+    fn the_buffer_grows_only_as_bytes_arrive() {
         let announced = 1 << 20;
         let all: Vec<u8> = (0..announced).map(|i| (i * 7 % 251) as u8).collect();
         for used in [0, 1000, BYTES_BEFORE_ANY, 300_000] {

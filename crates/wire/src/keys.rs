@@ -1,12 +1,12 @@
-//! Who somebody is: a key of Ed25519, by which servers and clients know each other.
+//! Ed25519 keys by which servers and clients identify each other.
 //!
-//! | file | holds | whose |
+//! | file | contents | owner |
 //! |---|---|---|
-//! | a key file | a private key, PKCS #8 in PEM form | its owner's alone: mode 600 |
-//! | an allow file | a line for each client: its public key, its name, and what it may | a server's |
-//! | a peers file | a line for each server that computes with others: its public key, and where it is | a server's |
+//! | key file | a private key, PKCS #8 in PEM form; mode 600 | a client or a server |
+//! | allow file | a line per client: its public key, name and quota | a server |
+//! | peers file | a line per peer share server: its public key and address | a server |
 //!
-//! A public key is written `oblivio-key-1 BASE64`, and may have a word behind it that says whose it is.
+//! A public key is written `oblivio-key-1 BASE64`. A comment may follow it.
 
 use std::fmt;
 use std::fs;
@@ -28,45 +28,45 @@ use crate::message::check_name;
 use crate::private;
 use crate::size::parse_size;
 
-/// What stands before a public key.
+/// The prefix of a written public key.
 const PREFIX: &str = "oblivio-key-1";
 
 /// Bytes of a public key.
 const KEY_BYTES: usize = 32;
 
-/// What stands before the key in a `SubjectPublicKeyInfo` of Ed25519 (RFC 8410).
+/// The prefix of an Ed25519 `SubjectPublicKeyInfo` before the key itself (RFC 8410).
 const SPKI_PREFIX: [u8; 12] =
     [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The largest file that is read.
+/// Limit on the size of a key file. The rest of a larger file is ignored.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Why a key or a file of keys is of no use. The message holds nothing secret.
+/// Why a key or a file of keys is unusable. The message contains nothing secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct KeyError(String);
 
-/// Of a server or a client. Public.
+/// The public key of a server or a client.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; KEY_BYTES]);
 
 impl PublicKey {
-    /// The one of these bytes (RFC 8032).
+    /// A key from its 32 bytes (RFC 8032).
     pub fn of_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
 
-    /// As its bytes.
+    /// The 32 bytes of the key (RFC 8032).
     pub fn bytes(&self) -> [u8; KEY_BYTES] {
         self.0
     }
 
-    /// As TLS has it.
+    /// The key as a `SubjectPublicKeyInfo`, the form that TLS uses.
     pub(crate) fn spki(&self) -> Vec<u8> {
         [&SPKI_PREFIX[..], &self.0].concat()
     }
 
-    /// Out of what TLS has; none if it is another kind of key.
+    /// Parses a `SubjectPublicKeyInfo`; `None` unless it holds an Ed25519 key.
     pub(crate) fn of_spki(spki: &[u8]) -> Option<Self> {
         let key = spki.strip_prefix(&SPKI_PREFIX)?;
         Some(Self(key.try_into().ok()?))
@@ -85,7 +85,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// `oblivio-key-1 BASE64`, or the second word alone; what is behind it is not looked at.
+/// Parses `oblivio-key-1 BASE64`, or the base64 alone. The rest of the line is ignored.
 impl FromStr for PublicKey {
     type Err = KeyError;
 
@@ -96,38 +96,40 @@ impl FromStr for PublicKey {
         let bytes = STANDARD.decode(key).ok().and_then(|bytes| bytes.try_into().ok());
         bytes.map(Self).ok_or_else(|| {
             KeyError(format!(
-                "this is no public key: one is written {PREFIX} and 44 letters behind it"
+                "this is not a public key; a public key is {PREFIX} and 44 base64 characters"
             ))
         })
     }
 }
 
-/// Who this is. Secret; wiped when dropped.
+/// A private key. Secret; wiped when dropped.
 pub struct SecretKey {
     pkcs8: Zeroizing<Vec<u8>>,
     public: PublicKey,
 }
 
 impl SecretKey {
-    /// A fresh one.
+    /// Generates a key.
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// If the system provides no random numbers.
     pub fn generate() -> Result<Self, KeyError> {
-        let drawn = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
-            .map_err(|_| KeyError("the system gives no random numbers for a key".into()))?;
+        let drawn = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| {
+            KeyError("cannot generate a key: the system provides no random numbers".into())
+        })?;
         Self::of_pkcs8(Zeroizing::new(drawn.as_ref().to_vec()))
     }
 
     fn of_pkcs8(pkcs8: Zeroizing<Vec<u8>>) -> Result<Self, KeyError> {
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8)
-            .map_err(|_| KeyError("the private key is none of Ed25519".into()))?;
+            .map_err(|_| KeyError("the private key is not an Ed25519 key".into()))?;
         let public = pair.public_key().as_ref().try_into();
-        let public = public.map_err(|_| KeyError("the private key has no public one".into()))?;
+        let public =
+            public.map_err(|_| KeyError("the private key has no valid public key".into()))?;
         Ok(Self { pkcs8, public: PublicKey(public) })
     }
 
-    /// By which others know it.
+    /// The matching public key.
     pub fn public(&self) -> PublicKey {
         self.public
     }
@@ -139,7 +141,7 @@ impl SecretKey {
     /// Reads a key file.
     ///
     /// # Errors
-    /// When it cannot be read, holds no key, or others than its owner may read it.
+    /// If it cannot be read, holds no key, or is readable by other users.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
         let shown = path.display();
         let unreadable =
@@ -148,22 +150,21 @@ impl SecretKey {
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.permissions().mode() & 0o077 != 0 {
             return Err(KeyError(format!(
-                "others can read the key file {shown}: take that from them (chmod 600 {shown})"
+                "key file {shown} is readable by others; run chmod 600 {shown}"
             )));
         }
         let mut text = Zeroizing::new(Vec::with_capacity(4096));
         file.take(FILE_BYTES_MAX).read_to_end(&mut text).map_err(unreadable)?;
-        let none = |_| KeyError(format!("{shown} holds no private key in PEM form"));
+        let none = |_| KeyError(format!("{shown} is not a private key in PEM form"));
         let der = PrivatePkcs8KeyDer::from_pem_slice(&text).map_err(none)?;
         Self::of_pkcs8(Zeroizing::new(der.secret_pkcs8_der().to_vec()))
             .map_err(|error| KeyError(format!("{shown}: {error}")))
     }
 
-    /// Writes a new key file, for its owner alone.
+    /// Writes a new key file that only its owner may read.
     ///
     /// # Errors
-    /// When there is one already, or the system refuses. A file that cannot be written to its end
-    /// is removed.
+    /// If the file exists, or I/O fails. An incomplete file is removed.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut file = private::file_options().write(true).create_new(true).open(path)?;
         let body = Zeroizing::new(STANDARD.encode(&*self.pkcs8));
@@ -174,28 +175,28 @@ impl SecretKey {
         }
         text.push_str("-----END PRIVATE KEY-----\n");
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
-            // If it cannot be removed either, the cause of the first failure says more.
+            // The first error says more than a failure to remove the file.
             let _ = fs::remove_file(path);
         })
     }
 }
 
-/// A client that a server lets in.
+/// A client that may connect to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedClient {
-    /// By which it is known.
+    /// The client's public key.
     pub key: PublicKey,
-    /// What its volumes lie under.
+    /// The name of the client; its volumes are stored under it.
     pub name: String,
-    /// Bytes that its volumes may take together; no bound if there is none.
+    /// The most bytes that the client's volumes may take together; `None` for no limit.
     pub quota_bytes: Option<u64>,
 }
 
 /// Reads an allow file: a line for each client, `oblivio-key-1 BASE64 NAME [quota=SIZE]`. Empty
-/// lines, and those that begin with `#`, are ignored.
+/// lines and lines that begin with `#` are ignored.
 ///
 /// # Errors
-/// When a line says anything else, or a key or a name comes twice.
+/// If a line has any other form, or a key or name occurs twice.
 pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
     let mut clients: Vec<AllowedClient> = Vec::new();
     for (line, number) in lines_that_say_something(text) {
@@ -209,7 +210,7 @@ pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
             });
         if let Some(what) = twice {
             return Err(KeyError(format!(
-                "line {number} of the allow file: another client has this {what} already"
+                "line {number} of the allow file: another client already has this {what}"
             )));
         }
         clients.push(client);
@@ -217,58 +218,59 @@ pub fn allowed_clients(text: &str) -> Result<Vec<AllowedClient>, KeyError> {
     Ok(clients)
 }
 
-/// Without empty lines and those that begin with `#`, and each with its number.
+/// The lines that are neither empty nor begin with `#`, each with its number.
 fn lines_that_say_something(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let lines = text.lines().map(str::trim).zip(1..);
     lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The key with which a line begins.
+/// The public key at the beginning of a line.
 fn key_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<PublicKey, KeyError> {
     match (words.next(), words.next()) {
         (Some(PREFIX), Some(key)) => key.parse(),
-        _ => Err(KeyError(format!("it begins with no public key ({PREFIX} …)"))),
+        _ => Err(KeyError(format!("the line must begin with a public key ({PREFIX} …)"))),
     }
 }
 
 fn allowed_client(line: &str) -> Result<AllowedClient, KeyError> {
     let mut words = line.split_whitespace();
     let key = key_of(&mut words)?;
-    let name =
-        words.next().ok_or_else(|| KeyError("the client has no name behind its key".into()))?;
-    check_name(name).map_err(|_| {
-        KeyError("a client has a name of 1 to 64 letters, digits, -, _ and .".into())
-    })?;
+    let name = words
+        .next()
+        .ok_or_else(|| KeyError("the client's name is missing after its key".into()))?;
+    check_name(name)
+        .map_err(|_| KeyError("a client name has 1 to 64 letters, digits, -, _ or .".into()))?;
     let mut quota_bytes = None;
     for word in words {
         let wrong = |why: &str| {
             KeyError(format!(
-                "{word}: {why}; behind the name there may be one quota, such as quota=400G"
+                "{word}: {why}; only one quota may follow the name, such as quota=400G"
             ))
         };
         let quota = word.strip_prefix("quota=").filter(|_| quota_bytes.is_none());
-        let quota = quota.ok_or_else(|| wrong("not understood"))?;
+        let quota = quota.ok_or_else(|| wrong("unknown field"))?;
         quota_bytes = Some(parse_size(quota).map_err(|why| wrong(&why))?);
     }
     Ok(AllowedClient { key, name: name.to_owned(), quota_bytes })
 }
 
-/// A server with which another one computes.
+/// A share server with which this one computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerServer {
-    /// By which it is known.
+    /// Its public key.
     pub key: PublicKey,
     /// Where it listens, as `HOST:PORT`.
     pub address: String,
-    /// What people call it.
+    /// A name for people.
     pub label: Option<String>,
 }
 
-/// Reads a peers file: a line for each server, `oblivio-key-1 BASE64 HOST:PORT [LABEL]`. Empty lines, and those that begin with `#`, say
-/// nothing.
+/// Reads a peers file: a line for each server, `oblivio-key-1 BASE64 HOST:PORT [LABEL]`. Empty
+/// lines and lines that begin with `#` are ignored.
 ///
 /// # Errors
-/// When a line says anything else, a key or an address comes twice, or a key is one of `clients`.
+/// If a line has any other form, a key or address occurs twice, or a key belongs to one of
+/// `clients`.
 pub fn peer_servers(text: &str, clients: &[AllowedClient]) -> Result<Vec<PeerServer>, KeyError> {
     let mut peers: Vec<(PeerServer, usize)> = Vec::new();
     for (line, number) in lines_that_say_something(text) {
@@ -279,7 +281,7 @@ pub fn peer_servers(text: &str, clients: &[AllowedClient]) -> Result<Vec<PeerSer
     Ok(peers.into_iter().map(|(peer, _)| peer).collect())
 }
 
-/// `others` come with the numbers of their lines.
+/// `others` are the earlier servers, with their line numbers.
 fn peer_server(
     line: &str,
     clients: &[AllowedClient],
@@ -287,16 +289,18 @@ fn peer_server(
 ) -> Result<PeerServer, KeyError> {
     let mut words = line.split_whitespace();
     let key = key_of(&mut words)?;
-    let address = words.next().filter(|address| is_host_and_port(address)).ok_or_else(|| {
-        KeyError("where the server is stands behind its key, as HOST:PORT".into())
-    })?;
+    let address = words
+        .next()
+        .filter(|address| is_host_and_port(address))
+        .ok_or_else(|| KeyError("the server's address, HOST:PORT, must follow its key".into()))?;
     let label = words.next().map(str::to_owned);
     if words.next().is_some() {
-        return Err(KeyError("behind the address there may be one word, and no more".into()));
+        return Err(KeyError("at most one word (the label) may follow the address".into()));
     }
     if let Some(client) = clients.iter().find(|client| client.key == key) {
         return Err(KeyError(format!(
-            "this is the key of the client {}: a line here is what `oblivio key server` prints for another server",
+            "this is the key of the client {}; use the line that `oblivio key server` prints on \
+                 the other server",
             client.name
         )));
     }
@@ -307,14 +311,14 @@ fn peer_server(
             _ => continue,
         };
         return Err(KeyError(format!(
-            "the server of line {number} has this {what} already: each has its own"
+            "the server of line {number} already has this {what}; each server needs its own"
         )));
     }
     Ok(PeerServer { key, address: address.to_owned(), label })
 }
 
-/// Takes apart where a server is: a name, or an address, which is in brackets if it is one of IPv6; and a colon and a port behind it, or nothing. The host comes without
-/// its brackets.
+/// Splits an address into host and optional port. The host is a name, an IPv4 address, or an IPv6
+/// address in brackets; the brackets are removed.
 pub fn host_and_port(address: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match address.strip_prefix('[') {
         Some(rest) => {
@@ -339,7 +343,7 @@ pub fn host_and_port(address: &str) -> Option<(&str, Option<u16>)> {
     Some((host, port))
 }
 
-/// Whether it is a host and a port, with a colon between them.
+/// Whether `address` is `HOST:PORT`.
 pub fn is_host_and_port(address: &str) -> bool {
     matches!(host_and_port(address), Some((_, Some(_))))
 }
@@ -349,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_survives_its_file_which_is_for_its_owner() {
+    fn a_key_file_round_trips_and_must_be_private() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         let key = SecretKey::generate().unwrap();
@@ -375,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allow_file_says_who_may_come_and_nothing_else() {
+    fn an_allow_file_accepts_only_keys_names_and_quotas() {
         let keys = [1, 2].map(|byte| PublicKey([byte; KEY_BYTES]));
         let [one, two] = keys.map(|key| key.to_string());
         let text = format!("# who\n\n{one} alice quota=1000\n  {two}   bob\n");
@@ -405,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peers_file_says_where_servers_are_and_names_the_line_that_does_not() {
+    fn a_peers_file_is_parsed_and_errors_name_the_line() {
         let keys = [1, 2].map(|byte| PublicKey::of_bytes([byte; KEY_BYTES]));
         let [one, two] = keys.map(|key| key.to_string());
         let text = format!("{one} one.example:2411 Paris\n\n# who\n{two} [::1]:9\n");
@@ -429,7 +433,10 @@ mod tests {
         }
         let twice = format!("# where\n{one} host:7\n\n{two} HOST:7");
         let said = peer_servers(&twice, &[]).unwrap_err().to_string();
-        assert!(said.starts_with("line 4 of the peers file: the server of line 2 has"), "{said}");
+        assert!(
+            said.starts_with("line 4 of the peers file: the server of line 2 already"),
+            "{said}"
+        );
         let alice = AllowedClient { key: keys[1], name: "alice".into(), quota_bytes: None };
         let said = peer_servers(&text, &[alice]).unwrap_err().to_string();
         assert!(said.starts_with("line 4 of the peers file: "), "{said}");
@@ -437,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_a_name_or_an_address_and_nothing_else() {
+    fn only_names_and_addresses_are_hosts() {
         for (address, expected) in [
             ("one.example:2411", Some(("one.example", Some(2411)))),
             ("10.0.0.1", Some(("10.0.0.1", None))),

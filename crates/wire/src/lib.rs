@@ -1,10 +1,10 @@
-//! What bucket servers and their clients say to each other. `docs/protocol.md` of the repository lists the bytes.
+//! The protocol between bucket servers and their clients. `docs/protocol.md` in the repository
+//! specifies the bytes.
 //!
-//! Both sides are here as far as they are alike: messages as bytes, the keys by which they know each other, and the link that
-//! carries them. Nothing here knows of files or volumes, or remembers anything.
+//! The crate holds what both sides share: the encoding of messages, the keys that identify both
+//! sides, and the link between them. It does not access volumes and keeps no state.
 //!
-//! Every message comes from somebody who may lie: what is parsed is bounded before it is believed, and nothing that is parsed
-//! panics.
+//! A peer may be malicious: parsers check every length before they allocate, and never panic.
 //!
 //! ```
 //! use oblivio_wire::frame;
@@ -20,21 +20,22 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! It keeps nothing and hides nothing: what is in a message was sealed before. The link is sealed and says who is at the other end, and whoever
-//! watches it sees how long messages are and when they come. There are no features. The crates `oblivio-store` (a client) and
-//! `oblivio-bucket-server` stand on it.
+//! The protocol hides no access pattern; blocks are sealed before they are put into messages. The
+//! link is encrypted and authenticates both ends. An observer of the link sees the length and time
+//! of each message. There are no features. The crates `oblivio-store` (a client) and
+//! `oblivio-bucket-server` build on this one.
 //!
-//! # The rooms
-//! | module | what it holds |
+//! # Modules
+//! | module | contents |
 //! |---|---|
-//! | [`message`] | what is said, as values and as bytes |
-//! | [`frame`] | messages one after the other on a stream |
-//! | [`keys`] | who somebody is: key files, and lists of who may come |
-//! | [`link`](mod@link) | a stream in two halves, which two threads use |
+//! | [`message`] | messages as values and as bytes |
+//! | [`frame`] | messages on a stream, each with its length |
+//! | [`keys`] | key files, and lists of allowed clients and peer servers |
+//! | [`link`](mod@link) | a stream in two halves, for a reading and a writing thread |
 //! | [`private`] | files and directories that only their owner may read |
-//! | [`size`] | numbers of bytes as people write them |
-//! | [`spare`] | buffers of messages that are over, for those to come |
-//! | [`tls`] | such a stream between two who know each other's keys |
+//! | [`size`] | parses sizes such as `64M` |
+//! | [`spare`] | a pool of message buffers |
+//! | [`tls`] | links over TLS 1.3 with pinned keys |
 
 mod fields;
 pub mod frame;

@@ -1,7 +1,8 @@
-//! What is said: values, and the bytes that they are sent as.
+//! Messages as values, and their encoding.
 //!
-//! A connection is for one volume. The client begins with [`Request::Hello`]; once it was answered, it opens, and then asks as
-//! much as it likes without waiting for answers. Requests are done one after the other, in their order, and each is answered.
+//! A connection is for one volume. The client sends [`Request::Hello`] first, opens a volume once
+//! it is answered, and then sends requests without waiting for answers. The server handles requests
+//! one after the other, in their order, and answers each.
 
 use bytes::Bytes;
 use oblivio_core::StoreErrorKind;
@@ -11,111 +12,114 @@ use oblivio_core::store::{LevelShape, Part, Piece, TreeId, TreeShape};
 use crate::fields::{Fields, put_text};
 use crate::keys::PublicKey;
 
-/// The first bytes that each side sends.
+/// The first bytes of a [`Request::Hello`] and of its answer.
 pub const MAGIC: [u8; 16] = *b"OBLIVIO STORE\r\n\0";
 
-/// What is said here. Others are refused.
+/// The version of the protocol. Others are refused.
 pub const VERSION: u32 = 1;
 
-/// Bytes of a message, at most: of what a read brings, a write carries, and of everything else.
+/// The longest message in bytes.
 pub const MESSAGE_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes of a piece in a message.
+/// Bytes of an encoded piece.
 pub const PIECE_BYTES: usize = 16;
 
-/// Bytes of a [`Request::Write`] besides those for each piece and those that the pieces hold.
+/// Bytes of a [`Request::Write`] without its pieces and their contents.
 pub const WRITE_BYTES: usize = 13;
 
-/// Bytes of an [`Answer::Data`] besides those that the pieces hold.
+/// Bytes of an [`Answer::Data`] without its contents.
 pub const DATA_BYTES: usize = 9;
 
-/// Bytes of a [`Request::Compute`] besides those of what is to be computed.
+/// Bytes of a [`Request::Compute`] without its message.
 pub const COMPUTE_BYTES: usize = 9;
 
-/// Pieces of a request, at most.
+/// The most pieces of a request.
 pub const PIECES_MAX: usize = 1 << 16;
 
-/// The most trees of a volume, and the most levels of all of them together.
+/// The most trees of a volume.
 pub const TREES_MAX: usize = 256;
-/// See [`TREES_MAX`].
+/// The most levels of all trees of a volume together.
 pub const LEVELS_MAX: usize = 1280;
 
-/// Sentences of a kind about a volume, at most.
+/// The most sentences in each list of [`Opened`].
 const SENTENCES_MAX: usize = 64;
 
-/// Bytes of the shape of a level in a message.
+/// Bytes of the encoded shape of a level.
 const LEVEL_BYTES: usize = 42;
 
-/// What a client asks for.
+/// A request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// The first of a connection.
+    /// The first request of a connection.
     Hello {
         /// [`VERSION`].
         version: u32,
     },
-    /// Opens a volume of this client. What the session before it has asked is refused from now on if this one may write.
+    /// Opens a volume of this client. If the mode allows writes, all later requests of the previous
+    /// session are refused.
     Open {
-        /// What the volume is called: see [`check_name`].
+        /// The name of the volume: see [`check_name`].
         name: String,
-        /// How.
+        /// The mode.
         mode: OpenMode,
     },
-    /// Goes on with a session after its connection was lost. Nobody else may have opened to write meanwhile.
+    /// Continues a session after its connection was lost. Fails if another client has opened the
+    /// volume to write meanwhile.
     Resume {
-        /// What the volume is called.
+        /// The name of the volume.
         name: String,
-        /// That of [`Opened`].
+        /// The session, from [`Opened`].
         session: u64,
     },
-    /// Whether there is a volume of this name. It is not opened.
+    /// Asks whether a volume of this name exists, without opening it.
     Look {
-        /// What it would be called.
+        /// The name.
         name: String,
     },
-    /// Removes a volume that nobody has open.
+    /// Removes a volume that no client has open.
     Remove {
-        /// What it is called.
+        /// The name of the volume.
         name: String,
     },
     /// Reads pieces.
     Read {
-        /// Of the request. Its answer bears it.
+        /// The number of the request. Its answer repeats it.
         number: u64,
-        /// In the order in which their bytes are wanted.
+        /// The pieces, in the order of their bytes in the answer.
         pieces: Vec<Piece>,
     },
     /// Writes pieces.
     Write {
-        /// Of the request.
+        /// The number of the request. Its answer repeats it.
         number: u64,
-        /// In the order of their bytes.
+        /// The pieces, in the order of their bytes.
         pieces: Vec<Piece>,
-        /// What they hold from now on, one after the other.
+        /// The new contents of the pieces, one after the other.
         bytes: Vec<u8>,
     },
-    /// All earlier writes are to be durable.
+    /// Makes all earlier writes durable.
     Flush {
-        /// Of the request.
+        /// The number of the request. Its answer repeats it.
         number: u64,
     },
-    /// Something for what computes on the shares of the volume.
+    /// A message for the share server that holds this volume's shares.
     Compute {
-        /// Of the request. Its answer bears it.
+        /// The number of the request. Its answer repeats it.
         number: u64,
-        /// Understood there alone.
+        /// The message, which the protocol only carries.
         message: Vec<u8>,
     },
-    /// Instead of [`Request::Open`], from another server: all that follows are messages for the shares of this volume.
+    /// From another share server, instead of [`Request::Open`]: all later messages are for the
+    /// shares of this volume.
     Peer {
-        /// Whose volume it is.
+        /// The client to whom the volume belongs.
         client: PublicKey,
-        /// What it is called.
+        /// The name of the volume.
         name: String,
     },
-    /// What another server has dealt. It is not answered.
+    /// A message that another share server deals. It is not answered.
     Deal {
-        /// Understood by what computes alone.
+        /// The message, which the protocol only carries.
         message: Vec<u8>,
     },
 }
@@ -123,20 +127,20 @@ pub enum Request {
 /// How a volume is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenMode {
-    /// It is made, with trees of these shapes.
+    /// Creates it, with trees of these shapes.
     Create(Vec<TreeShape>),
-    /// To read and write. Whoever had it open is fenced off.
+    /// To read and write. A client that had it open is fenced.
     Write,
-    /// To read, while nobody has it open to write.
+    /// To read, if no client has it open to write.
     Read {
-        /// Also if a part of it is gone.
+        /// Open it even if its file was cut off.
         may_be_cut_off: bool,
     },
-    /// To read, whoever has it open: to see whether it could be opened, before somebody is fenced off for that.
+    /// To read, even while another client has it open: for checks before that client is fenced.
     Look,
 }
 
-/// What a server answers.
+/// An answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// To [`Request::Hello`].
@@ -148,81 +152,85 @@ pub enum Answer {
     Opened(Opened),
     /// To [`Request::Look`].
     Looked {
-        /// Whether there is such a volume.
+        /// Whether the volume exists.
         is_there: bool,
     },
     /// To [`Request::Read`] and [`Request::Compute`].
     Data {
-        /// Of the request.
+        /// The number of the request.
         number: u64,
-        /// What the pieces hold, one after the other, or what was computed. They lie where the message came.
+        /// The contents of the pieces, one after the other, or the result of the computation. They
+        /// share the buffer of the received message.
         bytes: Bytes,
     },
-    /// To [`Request::Write`], [`Request::Flush`] (by then all is durable), [`Request::Remove`] and [`Request::Peer`] (number 0).
+    /// To [`Request::Write`], [`Request::Flush`] (all is durable), [`Request::Remove`] and
+    /// [`Request::Peer`] (number 0).
     Done {
-        /// Of the request.
+        /// The number of the request.
         number: u64,
     },
-    /// Before the answer to [`Request::Compute`], now and then: it is still worked on.
+    /// Sent now and then before the answer to [`Request::Compute`], while the server still works on
+    /// it.
     Working,
-    /// Instead of any of these. Whatever was asked behind it is not done, except after [`FailureKind::Absent`].
+    /// Instead of any other answer. Requests that were sent after the failed one are not done,
+    /// except after [`FailureKind::Absent`].
     Failed(Failure),
 }
 
-/// A volume that was opened.
+/// An opened volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Opened {
-    /// Greater than those of all openings to write before.
+    /// The session; greater than in all earlier openings to write.
     pub session: u64,
-    /// Drawn when the server opened the store. What was written since then is kept as long as it stays the same; if it is another, all
-    /// that was not flushed may be lost.
+    /// Drawn when the server opens the store. While it stays the same, no write since is lost. If
+    /// it changes, all unflushed writes may be lost.
     pub incarnation: u64,
-    /// What the volume has, `TreeId(0)` first.
+    /// The shapes of its trees, `TreeId(0)` first.
     pub shapes: Vec<TreeShape>,
-    /// Bytes that it takes there.
+    /// Bytes that it takes on the server.
     pub allocated_bytes: u64,
-    /// A part of it is gone.
+    /// Whether its file was cut off.
     pub is_cut_off: bool,
-    /// What is wrong with it, a sentence for each.
+    /// Damage that remains, a sentence each.
     pub damage: Vec<String>,
-    /// What was wrong with it and has been mended.
+    /// Damage that was repaired, a sentence each.
     pub mended: Vec<String>,
 }
 
-/// Why something was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Of the request; 0 before anything is opened.
+    /// The number of the request; 0 before a volume is opened.
     pub number: u64,
-    /// What a client should know of it.
+    /// The kind of the failure.
     pub kind: FailureKind,
-    /// For people.
+    /// A message for people.
     pub message: String,
 }
 
-/// What a client should know of a failure.
+/// The kind of a failure, by which the client decides what to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FailureKind {
-    /// The message was not understood, or came when it should not.
+    /// The message was malformed, or out of place.
     Invalid = 1,
-    /// Another version is spoken, or what is there was made by another one.
+    /// The peer speaks another version, or the volume has another format version.
     UnknownVersion = 2,
-    /// There is no such volume.
+    /// The volume does not exist.
     NoVolume = 3,
-    /// There is one already.
+    /// The volume exists already.
     Exists = 4,
-    /// Somebody else has it open.
+    /// Another client has the volume open.
     InUse = 5,
-    /// Another client has taken it over.
+    /// Another client has taken over the volume.
     Fenced = 6,
-    /// There is no room, or the client may have no more.
+    /// The disk is full, or the client's quota is reached.
     Full = 7,
-    /// What is there is not whole.
+    /// The volume is damaged.
     Damaged = 8,
-    /// There is no such piece. Others can still be asked for.
+    /// The piece does not exist. The connection stays usable.
     Absent = 9,
-    /// It may not be done.
+    /// The request is not allowed.
     Refused = 10,
     /// Anything else.
     Failed = 11,
@@ -243,7 +251,7 @@ impl FailureKind {
         Self::Failed,
     ];
 
-    /// What it is to whoever uses a store.
+    /// The matching error kind of a store.
     pub fn of_store(self) -> StoreErrorKind {
         match self {
             Self::Fenced => StoreErrorKind::Fenced,
@@ -269,26 +277,26 @@ impl From<StoreErrorKind> for FailureKind {
     }
 }
 
-/// Why bytes are no message.
+/// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no message of the protocol: {0}")]
+#[error("not a message of the protocol: {0}")]
 pub struct Invalid(pub(crate) &'static str);
 
 impl Invalid {
-    /// The sentence for whoever has not sent it, but is about to.
+    /// The reason alone, for a caller that checks a value before it sends it.
     pub fn why(self) -> &'static str {
         self.0
     }
 }
 
-/// Whether a volume may be called so: 1 to 64 letters, digits, `-`, `_` and `.`, the first of them a letter or a digit. So a
-/// name is one of a file, whatever the system.
+/// Validates the name of a volume: 1 to 64 letters, digits, `-`, `_` and `.`, the first a letter or
+/// a digit. Such a name is safe as a file name on any system.
 pub fn check_name(name: &str) -> Result<(), Invalid> {
     let is_sound = (1..=64).contains(&name.len())
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     is_sound.then_some(()).ok_or(Invalid(
-        "a volume has a name of 1 to 64 letters, digits, -, _ and ., and begins with a letter or a digit",
+        "a volume name has 1 to 64 letters, digits, -, _ or ., and begins with a letter or digit",
     ))
 }
 
@@ -322,7 +330,7 @@ mod mode {
 }
 
 impl Request {
-    /// That by which its answer names it; 0 for those that have none.
+    /// The number that its answer repeats; 0 for requests without one.
     pub fn number(&self) -> u64 {
         match self {
             Self::Read { number, .. }
@@ -333,7 +341,7 @@ impl Request {
         }
     }
 
-    /// As it is sent.
+    /// The encoded request.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Hello { version } => hello(kind::HELLO, *version),
@@ -390,10 +398,10 @@ impl Request {
         }
     }
 
-    /// What bytes say. They may be anything.
+    /// Parses a request from untrusted bytes.
     ///
     /// # Errors
-    /// When they are no request.
+    /// If they are not exactly one request.
     pub fn decode(message: &[u8]) -> Result<Self, Invalid> {
         let mut fields = Fields::of(message);
         let request = match fields.u8()? {
@@ -406,7 +414,7 @@ impl Request {
                     mode::READ => OpenMode::Read { may_be_cut_off: false },
                     mode::READ_WHAT_IS_LEFT => OpenMode::Read { may_be_cut_off: true },
                     mode::LOOK => OpenMode::Look,
-                    _ => return Err(Invalid("there is no such way to open")),
+                    _ => return Err(Invalid("unknown mode of opening")),
                 };
                 Self::Open { name, mode }
             }
@@ -427,24 +435,26 @@ impl Request {
                 Self::Peer { client, name: name(&mut fields)? }
             }
             kind::DEAL => Self::Deal { message: fields.rest().to_vec() },
-            _ => return Err(Invalid("there is no such request")),
+            _ => return Err(Invalid("unknown request")),
         };
         fields.end()?;
         Ok(request)
     }
 }
 
-/// What a [`Request::Deal`] begins with: whoever has the bytes that are dealt sends them behind it.
+/// The first bytes of a [`Request::Deal`], for callers that send the message separately.
 pub const DEAL_HEAD: [u8; 1] = [kind::DEAL];
 
-/// Appends what a [`Request::Write`] begins with: whoever has the bytes of the pieces, or seals them in place, appends them.
+/// Appends a [`Request::Write`] without the contents of its pieces. The caller appends or seals
+/// them in place.
 pub fn put_write_head(out: &mut Vec<u8>, number: u64, pieces: &[Piece]) {
     out.push(kind::WRITE);
     out.extend(number.to_le_bytes());
     put_pieces(out, pieces);
 }
 
-/// Appends what an [`Answer::Data`] begins with, and makes room for the bytes of the pieces, which are appended by whoever has them.
+/// Appends an [`Answer::Data`] without its contents, and reserves memory for `bytes` bytes, which
+/// the caller appends.
 pub fn put_data_head(out: &mut Vec<u8>, number: u64, bytes: usize) {
     out.reserve_exact(DATA_BYTES + bytes);
     out.push(kind::DATA);
@@ -452,7 +462,7 @@ pub fn put_data_head(out: &mut Vec<u8>, number: u64, bytes: usize) {
 }
 
 impl Answer {
-    /// As it is sent.
+    /// The encoded answer.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Welcome { version } => hello(kind::WELCOME, *version),
@@ -490,10 +500,10 @@ impl Answer {
         }
     }
 
-    /// What bytes say. They may be anything.
+    /// Parses an answer from untrusted bytes.
     ///
     /// # Errors
-    /// When they are no answer.
+    /// If they are not exactly one answer.
     pub fn decode(message: &Bytes) -> Result<Self, Invalid> {
         let mut fields = Fields::of(message);
         let answer = match fields.u8()? {
@@ -504,7 +514,7 @@ impl Answer {
                 let mut sentences = || {
                     let count = fields.count(2)?;
                     if count > SENTENCES_MAX {
-                        return Err(Invalid("there are too many sentences"));
+                        return Err(Invalid("too many sentences"));
                     }
                     (0..count).map(|_| fields.text()).collect::<Result<_, _>>()
                 };
@@ -530,10 +540,10 @@ impl Answer {
             kind::FAILED => {
                 let (number, kind) = (fields.u64()?, fields.u8()?);
                 let kind = FailureKind::ALL.into_iter().find(|known| *known as u8 == kind);
-                let kind = kind.ok_or(Invalid("there is no such failure"))?;
+                let kind = kind.ok_or(Invalid("unknown kind of failure"))?;
                 Self::Failed(Failure { number, kind, message: fields.text()? })
             }
-            _ => return Err(Invalid("there is no such answer")),
+            _ => return Err(Invalid("unknown answer")),
         };
         fields.end()?;
         Ok(answer)
@@ -559,10 +569,11 @@ fn numbered(kind: u8, number: u64) -> Vec<u8> {
     out
 }
 
-/// Behind what says that this is the protocol. A newer version may say more, which is left unread.
+/// Checks the magic and reads the version. A message of another version may be longer; the rest is
+/// ignored.
 fn version(fields: &mut Fields<'_>) -> Result<u32, Invalid> {
     if fields.array()? != MAGIC {
-        return Err(Invalid("it begins otherwise"));
+        return Err(Invalid("the magic is wrong"));
     }
     let version = fields.u32()?;
     if version != VERSION {
@@ -596,7 +607,7 @@ fn put_pieces(out: &mut Vec<u8>, pieces: &[Piece]) {
 fn pieces(fields: &mut Fields<'_>) -> Result<Vec<Piece>, Invalid> {
     let count = fields.count(PIECE_BYTES)?;
     if count > PIECES_MAX {
-        return Err(Invalid("there are too many pieces"));
+        return Err(Invalid("too many pieces"));
     }
     let mut pieces = Vec::with_capacity(count);
     for _ in 0..count {
@@ -609,17 +620,17 @@ fn piece(fields: &mut Fields<'_>) -> Result<Piece, Invalid> {
     let (tree, level, part) = (TreeId(fields.u16()?), fields.u8()?, fields.u8()?);
     let slot = fields.u16()?;
     if fields.u16()? != 0 {
-        return Err(Invalid("a piece ends otherwise"));
+        return Err(Invalid("reserved bytes of a piece are not 0"));
     }
     let part = match (part, slot) {
         (0, 0) => Part::Whole,
         (1, 0) => Part::Header,
         (2, slot) => Part::Slot(slot),
-        _ => return Err(Invalid("there is no such part of a bucket")),
+        _ => return Err(Invalid("unknown part of a bucket")),
     };
     let index = fields.u64()?;
     if level >= 64 || index >> level != 0 {
-        return Err(Invalid("there is no such bucket in any tree"));
+        return Err(Invalid("impossible bucket"));
     }
     Ok(Piece { tree, bucket: BucketId::new(level, index), part })
 }
@@ -643,13 +654,12 @@ fn shapes(fields: &mut Fields<'_>) -> Result<Vec<TreeShape>, Invalid> {
     let trees = fields.count(4)?;
     let mut levels_left = LEVELS_MAX;
     if trees > TREES_MAX {
-        return Err(Invalid("there are too many trees"));
+        return Err(Invalid("too many trees"));
     }
     let mut shapes = Vec::with_capacity(trees);
     for _ in 0..trees {
         let levels = fields.count(LEVEL_BYTES)?;
-        levels_left =
-            levels_left.checked_sub(levels).ok_or(Invalid("there are too many levels"))?;
+        levels_left = levels_left.checked_sub(levels).ok_or(Invalid("too many levels"))?;
         let levels: Result<_, _> = (0..levels).map(|_| level(fields)).collect();
         shapes.push(TreeShape::new(levels?));
     }
@@ -754,14 +764,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_said_is_understood(request in any_request(), answer in any_answer()) {
+        fn messages_round_trip(request in any_request(), answer in any_answer()) {
             prop_assert_eq!(Request::decode(&request.encode()), Ok(request));
             prop_assert_eq!(Answer::decode(&answer.encode().into()), Ok(answer));
         }
 
-        /// There is one way to say a thing, and anything else is refused.
+        /// Every message has exactly one encoding; anything else is refused.
         #[test]
-        fn what_is_understood_was_said_so(
+        fn every_message_has_one_encoding(
             request in any_request(),
             answer in any_answer(),
             at: prop::sample::Index,
@@ -774,11 +784,13 @@ mod tests {
                 let bytes = Bytes::from(bytes);
                 for bytes in [bytes.clone(), bytes.slice(..cut.index(bytes.len()))] {
                     if let Ok(request) = Request::decode(&bytes) {
-                        let other = matches!(request, Request::Hello { version } if version != VERSION);
+                        let other =
+                            matches!(request, Request::Hello { version } if version != VERSION);
                         prop_assert!(other || request.encode() == bytes);
                     }
                     if let Ok(answer) = Answer::decode(&bytes) {
-                        let other = matches!(answer, Answer::Welcome { version } if version != VERSION);
+                        let other =
+                            matches!(answer, Answer::Welcome { version } if version != VERSION);
                         prop_assert!(other || answer.encode() == bytes);
                     }
                 }
@@ -787,7 +799,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_files_and_lead_nowhere_else() {
+    fn volume_names_are_safe_file_names() {
         for name in ["a", "disk-1.obl", "0_0", &"x".repeat(64)] {
             assert_eq!(check_name(name), Ok(()), "{name}");
         }
@@ -798,12 +810,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_for_people_is_cut_and_one_of_another_version_is_known_as_such() {
+    fn long_failure_texts_are_cut_and_newer_versions_are_recognized() {
         let message = "ä".repeat(5000);
         let failed = Failure { number: 1, kind: FailureKind::Full, message };
         let Ok(Answer::Failed(said)) = Answer::decode(&Answer::Failed(failed).encode().into())
         else {
-            panic!("it is still a failure")
+            panic!("the answer is not a failure")
         };
         assert_eq!(said.message.len(), 4096);
         let mut newer = Request::Hello { version: 2 }.encode();

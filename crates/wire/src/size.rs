@@ -1,9 +1,9 @@
-//! Numbers of bytes as people write them.
+//! Parses sizes in bytes.
 
-/// Bytes, with a unit: `64M`, `1GiB`, `2P`, `4096`.
+/// Parses a number of bytes with an optional unit (powers of 1024): `64M`, `1GiB`, `2P`, `4096`.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// A message that says what is wrong with the text.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -16,7 +16,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         "t" | "tb" | "tib" => 40,
         "p" | "pb" | "pib" => 50,
         "e" | "eb" | "eib" => 60,
-        _ => return Err("the unit is none of K, M, G, T, P, E (of 1024)".into()),
+        _ => return Err("unknown unit; use K, M, G, T, P or E (powers of 1024)".into()),
     };
-    number.checked_mul(1 << shift).ok_or_else(|| "more bytes than 2^64".into())
+    number.checked_mul(1 << shift).ok_or_else(|| "it is 2^64 bytes or more".into())
 }

@@ -1,6 +1,7 @@
-//! Buffers of messages that are over, for those to come.
+//! A pool of message buffers.
 //!
-//! For each message of a hundred KiB, the system would be asked for pages, and they would be given back: that takes longer than to encrypt it.
+//! Allocating and freeing a buffer of a hundred KiB for each message takes longer than encrypting
+//! it, because the allocator gets the pages from the system each time.
 
 use std::io::{self, Read};
 use std::mem;
@@ -11,36 +12,38 @@ use bytes::Bytes;
 
 use crate::frame::receive_body;
 
-/// All of them.
+/// The pool.
 #[derive(Default)]
 pub struct Spare(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
     buffers: Vec<Vec<u8>>,
-    /// Of these, and of those that came from here and are in use: whoever has one has perhaps no grant for so much.
+    /// Capacity of the pooled buffers, and of buffers from the pool that are in use: the memory
+    /// grant of a message may not cover such a buffer.
     bytes: usize,
 }
 
-/// What they take together, besides the memory of messages, at most.
+/// The most bytes of pooled buffers, in addition to the memory granted for messages.
 const SPARE_BYTES_MAX: usize = 8 << 20;
 
-/// A longer one is not worth keeping: what it takes is next to nothing beside the time that so long a message takes.
+/// Longer buffers are not pooled: their allocation costs little compared with sending such a
+/// message.
 const SPARE_BUFFER_BYTES_MAX: usize = 1 << 20;
 
 impl Spare {
-    /// An empty one, until it is dropped.
+    /// Takes an empty buffer, which returns to the pool when dropped.
     pub fn take(self: &Arc<Self>) -> Buffer {
         let mut buffer = self.take_used();
         buffer.clear();
         buffer
     }
 
-    /// Receives the body of a message into one of them, until it is dropped. What the buffer held
-    /// is overwritten, not zeroed. `grow` is called before more bytes are received.
+    /// Receives the body of a message into a buffer of the pool. Old contents of the buffer are
+    /// overwritten, not zeroed. `grow` is called before more bytes are received.
     ///
     /// # Errors
-    /// Those of [`receive_body`].
+    /// See [`receive_body`].
     pub fn receive(
         self: &Arc<Self>,
         stream: &mut impl Read,
@@ -52,13 +55,13 @@ impl Spare {
         Ok(Bytes::from_owner(buffer).slice(..bytes))
     }
 
-    /// One that holds what was in it before, until it is dropped: for whoever writes over it.
+    /// Takes a buffer with its old contents, for callers that overwrite them.
     fn take_used(self: &Arc<Self>) -> Buffer {
         let bytes = self.kept().buffers.pop().unwrap_or_default();
         Buffer { had: bytes.capacity(), bytes, spare: self.clone() }
     }
 
-    /// Bytes of those that came from here and are in use.
+    /// Bytes of buffers from the pool that are in use.
     pub fn in_use(&self) -> usize {
         let kept = self.kept();
         kept.bytes - kept.buffers.iter().map(Vec::capacity).sum::<usize>()
@@ -69,10 +72,10 @@ impl Spare {
     }
 }
 
-/// One of them.
+/// A buffer of the pool.
 pub struct Buffer {
     bytes: Vec<u8>,
-    /// What it took when it was taken.
+    /// Its capacity when it was taken from the pool.
     had: usize,
     spare: Arc<Spare>,
 }
@@ -115,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_used_again_empty_and_few_are_kept() {
+    fn buffers_are_reused_empty_and_the_pool_is_bounded() {
         let spare = Arc::new(Spare::default());
         let kept = || spare.kept().buffers.iter().map(Vec::capacity).sum::<usize>();
         drop(spare.take());
@@ -128,7 +131,7 @@ mod tests {
         assert_eq!(spare.take_used()[..], [7; 1000]);
         let receive = |bytes| spare.receive(&mut &[8; 20][..], bytes, &mut |_| Ok(()));
         assert_eq!(receive(9).unwrap()[..], [8; 9]);
-        assert!(receive(21).is_err(), "nothing of before is in a message");
+        assert!(receive(21).is_err(), "a message contains no old bytes");
         spare.take().resize(SPARE_BUFFER_BYTES_MAX + 1, 0);
         assert_eq!(kept(), 0);
         let mut many: Vec<_> = (0..20).map(|_| spare.take()).collect();
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn those_in_use_count_so_that_short_messages_hold_no_more_than_is_kept() {
+    fn buffers_in_use_count_towards_the_bound_of_the_pool() {
         let spare = Arc::new(Spare::default());
         let held: Vec<_> = (0..64)
             .map(|_| {

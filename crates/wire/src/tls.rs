@@ -1,5 +1,5 @@
-//! TLS 1.3 between two who know each other's keys. There are no certificates and no authorities: each shows a raw public key (RFC
-//! 7250) and proves that it has the private one.
+//! TLS 1.3 between peers that know each other's keys. There are no certificates and no authorities:
+//! each side shows a raw public key (RFC 7250) and proves that it has the private key.
 
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
@@ -25,19 +25,19 @@ use rustls::{
 use crate::keys::{PublicKey, SecretKey};
 use crate::link::{Link, LinkReader, LinkWriter, Moment};
 
-/// What a client needs to call one server.
+/// The TLS configuration of a client, for one server.
 #[derive(Clone)]
 pub struct Caller(Arc<ClientConfig>);
 
-/// What a server needs to be called.
+/// The TLS configuration of a server.
 #[derive(Clone)]
 pub struct Called(Arc<ServerConfig>);
 
 impl Caller {
-    /// Of the client `me`, to call the server that has the key `server`, and no other.
+    /// For the client `me`. It accepts only a server with the key `server`.
     ///
     /// # Errors
-    /// When the key is of no use.
+    /// If the key is unusable.
     pub fn new(me: &SecretKey, server: PublicKey) -> io::Result<Self> {
         let provider = Arc::new(provider());
         let own = certified(me, &provider)?;
@@ -49,37 +49,40 @@ impl Caller {
             .dangerous()
             .with_custom_certificate_verifier(pinned)
             .with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(own)));
-        // Each link proves both keys anew, and nothing in one tells of another.
+        // Each link authenticates both keys, and a resumption ticket would link connections.
         config.resumption = Resumption::disabled();
         Ok(Self(Arc::new(config)))
     }
 
-    /// Shakes hands, all of it within so long.
+    /// Performs the handshake within `within`.
     ///
     /// # Errors
-    /// [`ErrorKind::PermissionDenied`] if the server is another or does not let this client in; those of the link.
+    /// [`ErrorKind::PermissionDenied`] if the server has another key or refuses this client; I/O
+    /// errors of the link.
     pub fn call(&self, stream: TcpStream, within: Duration) -> io::Result<Link> {
-        // The key says who the server is. Its name is not looked at, and not sent.
+        // The key identifies the server. The name is neither checked nor sent.
         let name = ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into());
         let connection = ClientConnection::new(self.0.clone(), name).map_err(unusable)?;
         let (mut link, _) = shake_hands(connection.into(), stream, within, Sends::BesideReading)?;
-        // In TLS 1.3 a client is done before the server has looked at its key.
+        // In TLS 1.3 a client finishes the handshake before the server has checked its key.
         let mut said = [0];
         link.reader.limit(Some(within))?;
         link.reader.read_exact(&mut said)?;
         link.reader.limit(None)?;
         match said {
             [LET_IN] => Ok(link),
-            _ => Err(io::Error::new(ErrorKind::InvalidData, "the server begins otherwise")),
+            _ => {
+                Err(io::Error::new(ErrorKind::InvalidData, "unexpected first byte from the server"))
+            }
         }
     }
 }
 
 impl Called {
-    /// Of the server `me`, for clients that have one of these keys.
+    /// For the server `me`, which accepts clients with one of these keys.
     ///
     /// # Errors
-    /// When the key is of no use.
+    /// If the key is unusable.
     pub fn new(me: &SecretKey, clients: impl IntoIterator<Item = PublicKey>) -> io::Result<Self> {
         let provider = Arc::new(provider());
         let own = certified(me, &provider)?;
@@ -93,10 +96,10 @@ impl Called {
         Ok(Self(Arc::new(config)))
     }
 
-    /// Shakes hands, all of it within so long, and says who called.
+    /// Performs the handshake within `within`. Returns the client's key too.
     ///
     /// # Errors
-    /// [`ErrorKind::PermissionDenied`] if it is nobody who may; those of the link.
+    /// [`ErrorKind::PermissionDenied`] if the client's key is not allowed; I/O errors of the link.
     pub fn answer(&self, stream: TcpStream, within: Duration) -> io::Result<(Link, PublicKey)> {
         let connection = ServerConnection::new(self.0.clone()).map_err(unusable)?;
         let told = stream.try_clone()?;
@@ -109,8 +112,9 @@ impl Called {
     }
 }
 
-/// AES-128 before the others: AES-256 takes a fifth longer. Buckets were sealed before they are sent. Shares, queries and matrices were not, and
-/// on the link nothing else covers them: 128 bits do.
+/// The default provider with AES-128 first, because AES-256 takes a fifth longer. Buckets are
+/// sealed before they are sent. Shares, queries and matrices are not: only the link protects them,
+/// and 128 bits suffice.
 fn provider() -> CryptoProvider {
     let mut provider = ring::default_provider();
     provider
@@ -119,16 +123,17 @@ fn provider() -> CryptoProvider {
     provider
 }
 
-/// Connects to a server and calls it there: each of its addresses, until one answers. Each has as long.
+/// Connects to a server and runs `call`. Tries each address of the server until one succeeds;
+/// `within` applies to each.
 ///
 /// # Errors
-/// That of the last address.
+/// The error of the last address.
 pub fn reach<T>(
     server: impl ToSocketAddrs,
     within: Duration,
     mut call: impl FnMut(TcpStream, Duration) -> io::Result<T>,
 ) -> io::Result<T> {
-    let mut failure = io::Error::new(ErrorKind::NotFound, "the server has no address");
+    let mut failure = io::Error::new(ErrorKind::NotFound, "the server's host name has no address");
     for address in server.to_socket_addrs()? {
         let until = Moment::now().after(within);
         let called = TcpStream::connect_timeout(&address, within).and_then(|stream| {
@@ -152,7 +157,7 @@ fn unusable(error: TlsError) -> io::Error {
     io::Error::other(error)
 }
 
-/// What a failure of TLS is to whoever waits for the link.
+/// Maps a TLS error to an I/O error.
 fn broken(error: TlsError) -> io::Error {
     let kind = match error {
         TlsError::InvalidCertificate(_)
@@ -163,7 +168,7 @@ fn broken(error: TlsError) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// Those whose keys are known.
+/// Accepts peers with one of these keys.
 #[derive(Debug)]
 struct Pinned {
     keys: BTreeSet<PublicKey>,
@@ -178,7 +183,7 @@ impl Pinned {
     }
 }
 
-/// The methods that verifiers of servers and of clients share.
+/// The methods that the verifiers of servers and of clients share.
 macro_rules! verify_raw_keys {
     () => {
         fn verify_tls12_signature(
@@ -187,7 +192,7 @@ macro_rules! verify_raw_keys {
             _: &CertificateDer<'_>,
             _: &DigitallySignedStruct,
         ) -> Result<HandshakeSignatureValid, TlsError> {
-            Err(TlsError::General("TLS 1.3 alone is spoken".into()))
+            Err(TlsError::General("only TLS 1.3 is supported".into()))
         }
 
         fn verify_tls13_signature(
@@ -243,16 +248,17 @@ impl ClientCertVerifier for Pinned {
     verify_raw_keys!();
 }
 
-/// What a server sends first: the client may come.
+/// The first byte from a server: it accepts the client.
 const LET_IN: u8 = 0;
 
-/// The other side takes something of what it is sent within so long.
+/// How long the peer may take no bytes before a write fails.
 const TAKES_WITHIN: Duration = Duration::from_secs(60);
 
-/// A stranger who has not heard why it is left has so long to hear it.
+/// How long a refused client has to read the TLS alert.
 const HEARS_WITHIN: Duration = Duration::from_millis(200);
 
-/// Ends a stream so that the other side can read what it was told: one that is closed while something is unread takes that back.
+/// Ends a stream so that the peer can still read the alert: closing a socket with unread bytes
+/// sends a reset, which discards it.
 fn leave(mut stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.set_read_timeout(Some(HEARS_WITHIN));
@@ -261,10 +267,10 @@ fn leave(mut stream: &TcpStream) {
     while until.left().is_some() && stream.read(&mut unread).unwrap_or(0) > 0 {}
 }
 
-/// Bytes that are read from the system at once.
+/// Bytes per read from the socket.
 const READ_BYTES: usize = 256 << 10;
 
-/// Bytes that are encrypted before they are sent, at most.
+/// The most bytes of plaintext that are encrypted before they are sent.
 const WRITE_BYTES: usize = 256 << 10;
 
 fn shake_hands(
@@ -274,9 +280,9 @@ fn shake_hands(
     sends: Sends,
 ) -> io::Result<(Link, Option<PublicKey>)> {
     stream.set_nodelay(true)?;
-    // Whoever takes nothing for so long is gone.
+    // A peer that takes no bytes for this long is considered lost.
     stream.set_write_timeout(Some(TAKES_WITHIN))?;
-    // Whoever writes keeps to [`WRITE_BYTES`].
+    // [`TlsWriter`] itself keeps to [`WRITE_BYTES`].
     connection.set_buffer_limit(None);
     let shared = Arc::new(Shared {
         connection: Mutex::new(connection),
@@ -300,7 +306,7 @@ fn shake_hands(
     Ok((Link { reader: Box::new(reader), writer: Box::new(writer) }, peer))
 }
 
-/// What both halves use. Whoever needs both locks takes `sender` first.
+/// The state that both halves use. Lock order: `sender` before `connection`.
 struct Shared {
     connection: Mutex<Connection>,
     sender: Mutex<Sender>,
@@ -309,17 +315,18 @@ struct Shared {
 struct Sender {
     stream: TcpStream,
     sends: Sends,
-    /// The copy. Its memory is kept for what is sent next.
+    /// The copy of the encrypted records. Its memory is reused.
     records: Vec<u8>,
 }
 
-/// How what was encrypted goes to the system.
+/// How encrypted records are written to the socket.
 #[derive(Clone, Copy)]
 enum Sends {
-    /// From a copy: whoever reads meanwhile goes on while the system takes it.
+    /// From a copy: another thread can read while the socket blocks.
     BesideReading,
-    /// From where it was encrypted: whoever would read meanwhile waits. For a side that reads and sends by one thread. Of two that are linked, one at
-    /// most may send so. If both waited for the other to read, neither would.
+    /// From the TLS buffer: another thread cannot read while the socket blocks. For a side that
+    /// reads and sends in one thread. At most one end of a link may use this: if both blocked in a
+    /// write, neither would read.
     InTurn,
 }
 
@@ -332,7 +339,7 @@ impl Shared {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what waits: so many bytes before they were encrypted, and what TLS itself has to say.
+    /// Sends pending records: `bytes` bytes of plaintext, and messages of TLS itself.
     fn send_what_waits(&self, sender: &mut Sender, bytes: usize) -> io::Result<()> {
         match sender.sends {
             Sends::BesideReading => self.send_a_copy(sender, bytes),
@@ -355,7 +362,8 @@ impl Shared {
     fn send_a_copy(&self, sender: &mut Sender, bytes: usize) -> io::Result<()> {
         let Sender { stream, records, .. } = sender;
         records.clear();
-        // With what each record has around it: it would grow to twice as much as is ever sent at once.
+        // Includes the overhead of each record. Without it, the vector would grow to twice the
+        // size.
         records.reserve_exact(bytes + bytes / 512 + 1024);
         let mut connection = self.connection();
         while connection.wants_write() {
@@ -371,13 +379,14 @@ struct TlsReader {
     shared: Arc<Shared>,
     until: Option<Moment>,
     buffer: Box<[u8]>,
-    /// How much of the buffer came, and how much of that was taken in: nothing is, while there is something to read.
+    /// End of the received bytes in `buffer`, and end of the bytes already processed. Processing
+    /// stops while there is plaintext to read.
     came: usize,
     taken: usize,
 }
 
 impl TlsReader {
-    /// Takes in what comes next. Answers whether anything does.
+    /// Processes the next received bytes. Returns false at the end of the stream.
     fn receive(&mut self) -> io::Result<bool> {
         if self.taken == self.came {
             self.wait()?;
@@ -387,11 +396,12 @@ impl TlsReader {
         let mut connection = self.shared.connection();
         self.taken += connection.read_tls(&mut rest)?;
         let outcome = connection.process_new_packets().map(drop).map_err(broken);
-        // Without an error there is nothing to say, and what waits is somebody's who is about to send it: whoever reads must not be stuck in that.
+        // Only a TLS alert is sent here. Other pending records belong to the writer, which may
+        // block in the socket; the reader must not.
         let says_why = outcome.is_err() && connection.wants_write();
         drop(connection);
         if says_why {
-            // Whoever sends meanwhile may send it as well.
+            // If the lock is taken, the writer sends the alert.
             match self.shared.sender.try_lock() {
                 Ok(mut sender) => self.shared.send_what_waits(&mut sender, 0)?,
                 Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => (),
@@ -424,7 +434,7 @@ impl Read for TlsReader {
             match read {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => (),
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    return Err(io::Error::new(error.kind(), "the link has broken off"));
+                    return Err(io::Error::new(error.kind(), "the link was lost"));
                 }
                 read => return read,
             }
@@ -440,19 +450,19 @@ impl LinkReader for TlsReader {
     }
 
     fn close(&mut self) {
-        // Whoever is gone needs not be told.
+        // The link may be closed already.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
 struct TlsWriter {
     shared: Arc<Shared>,
-    /// Bytes that were written and perhaps not sent yet.
+    /// Bytes of plaintext that may not be sent yet.
     unsent: usize,
 }
 
 impl Write for TlsWriter {
-    /// Encrypts, and sends once there is enough: each time that something is sent, somebody is woken to read it.
+    /// Encrypts, and sends after [`WRITE_BYTES`]: every send wakes the peer's reader.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.unsent == WRITE_BYTES {
             self.flush()?;
@@ -473,7 +483,7 @@ impl LinkWriter for TlsWriter {
     fn close(&mut self) {
         self.shared.connection().send_close_notify();
         let mut sender = self.shared.sender();
-        // Whoever is gone, or takes nothing, is not told.
+        // Best effort: the peer may be unreachable, or not reading.
         let _ = sender.stream.set_nonblocking(true);
         let _ = self.shared.send_what_waits(&mut sender, self.unsent);
         let _ = sender.stream.shutdown(Shutdown::Both);
@@ -492,7 +502,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    /// A client and a server, and whether they take each other.
+    /// Links a client and a server. Returns the outcome on each side.
     fn meet(
         client: &SecretKey,
         expected: PublicKey,
@@ -503,7 +513,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let caller = Caller::new(client, expected).unwrap();
         let called = Called::new(server, allowed.iter().copied()).unwrap();
-        // The system keeps little for those who do not read.
+        // Small socket buffers, so that a peer that does not read blocks the sender soon.
         let keep_little = |socket: &dyn AsFd| {
             sockopt::set_socket_send_buffer_size(socket, 16 << 10).unwrap();
             sockopt::set_socket_recv_buffer_size(socket, 16 << 10).unwrap();
@@ -523,13 +533,14 @@ mod tests {
     }
 
     #[test]
-    fn those_who_know_each_other_meet_and_nobody_else() {
+    fn only_peers_with_the_expected_keys_are_linked() {
         let [me, other, server] = [(); 3].map(|()| SecretKey::generate().unwrap());
         let allowed = [me.public()];
         let (link, answered) = meet(&me, server.public(), &server, &allowed);
         let (mut link, (mut theirs, peer)) = (link.unwrap(), answered.unwrap());
         assert_eq!(peer, me.public());
-        // More each way at once than the system keeps for those who do not read: nobody waits for the other to read first.
+        // Each direction carries more bytes than the socket buffers hold: neither side may wait for
+        // the other to read first.
         let data: Vec<u8> = (0..1u32 << 20).map(|i| (i * 7 % 251) as u8).collect();
         thread::scope(|scope| {
             for half in [&mut link.writer, &mut theirs.writer] {
@@ -548,7 +559,7 @@ mod tests {
                 });
             }
         });
-        // Whoever waits is told that the other has gone, in good order.
+        // The reader sees the end of the stream, not a lost link.
         link.writer.close();
         assert_eq!(theirs.reader.read(&mut [0]).unwrap(), 0);
         let (link, answered) = meet(&other, server.public(), &server, &allowed);
@@ -559,9 +570,9 @@ mod tests {
         assert!(answered.is_err());
     }
 
-    /// The client says in which order it wants them, and the server goes by that.
+    /// The client states its order of preference, and the server follows it.
     #[test]
-    fn links_take_aes_128_where_both_have_it() {
+    fn links_use_aes_128_if_both_sides_support_it() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
         let Caller(calls) = Caller::new(&me, server.public()).unwrap();
         let Called(called) = Called::new(&server, [me.public()]).unwrap();
@@ -591,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_piece_by_piece_waits_for_the_flush() {
+    fn small_writes_are_not_sent_before_the_flush() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
         let (link, answered) = meet(&me, server.public(), &server, &[me.public()]);
         let (mut writer, mut reader) = (link.unwrap().writer, answered.unwrap().0.reader);
@@ -607,16 +618,16 @@ mod tests {
         assert_eq!(&came, b"length and message");
     }
 
-    /// A client and a server.
+    /// A linked client and server.
     fn pair() -> [Link; 2] {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
         let (link, answered) = meet(&me, server.public(), &server, &[me.public()]);
         [link.unwrap(), answered.unwrap().0]
     }
 
-    /// Whoever reads would be stuck in it, and the other side with him if that does not read before it has sent.
+    /// Otherwise the reader could block in the socket, and both sides would deadlock.
     #[test]
-    fn whoever_reads_sends_nothing_of_what_another_has_written() {
+    fn a_reader_does_not_send_what_the_writer_has_buffered() {
         for swapped in [false, true] {
             let [mut one, mut other] = pair();
             if swapped {
@@ -633,13 +644,13 @@ mod tests {
     }
 
     #[test]
-    fn an_end_waits_for_nobody_who_takes_nothing() {
+    fn closing_does_not_wait_for_a_peer_that_does_not_read() {
         for swapped in [false, true] {
             let [mut one, mut other] = pair();
             if swapped {
                 std::mem::swap(&mut one, &mut other);
             }
-            // It takes no more than the system keeps.
+            // The peer takes no more than the socket buffers hold.
             one.writer.write_all(&[7; 200 << 10]).unwrap();
             let begun = Moment::now();
             one.writer.close();
@@ -649,7 +660,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_on_a_link_that_has_ended_is_an_error() {
+    fn sending_on_a_closed_link_is_an_error() {
         for mut link in pair() {
             link.reader.close();
             link.writer.write_all(b"too late").unwrap();
@@ -657,14 +668,14 @@ mod tests {
         }
     }
 
-    /// Shows the public key of somebody else, and has its own private one.
+    /// A credential that shows `shown` but signs with the private key `own`.
     fn impostor(own: &SecretKey, shown: PublicKey) -> Arc<CertifiedKey> {
         let key = ring::default_provider().key_provider.load_private_key(own.der()).unwrap();
         Arc::new(CertifiedKey::new(vec![CertificateDer::from(shown.spki())], key))
     }
 
     #[test]
-    fn whoever_shows_the_key_of_another_does_not_get_in() {
+    fn showing_another_public_key_fails_without_its_private_key() {
         let [me, server, thief] = [(); 3].map(|()| SecretKey::generate().unwrap());
         let as_me = Caller::new(&me, server.public()).unwrap();
         let mut config = (*as_me.0).clone();
@@ -689,7 +700,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_says_nothing_or_little_is_left() {
+    fn clients_that_do_not_complete_the_handshake_are_dropped() {
         let [me, server] = [(); 2].map(|()| SecretKey::generate().unwrap());
         let called = Called::new(&server, [me.public()]).unwrap();
         for says in [&b""[..], b"\x16\x03", b"GET / HTTP/1.1\r\n\r\n"] {

@@ -1,4 +1,4 @@
-//! The frames that `docs/protocol.md` shows are those that are sent.
+//! Checks that `docs/protocol.md` shows the frames that are actually sent.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -10,7 +10,7 @@ use oblivio_wire::message::{Answer, Request, VERSION};
 
 const PAGE: &str = include_str!("../../../docs/protocol.md");
 
-/// As a hex editor shows it: sixteen bytes a line.
+/// A hex dump like that of `xxd`: sixteen bytes a line.
 fn dump(message: &[u8]) -> String {
     let mut sent = Vec::new();
     frame::send(&mut sent, message).unwrap();
@@ -48,7 +48,7 @@ fn the_frames_of_the_page_are_those_that_are_sent() {
         let dump = dump(&frame);
         assert!(
             PAGE.contains(&format!("```text\n{dump}```")),
-            "the page shows something else:\n{dump}"
+            "docs/protocol.md does not contain this frame:\n{dump}"
         );
     }
 }

@@ -133,7 +133,7 @@ fn sizes_up_to_exabytes_have_a_unit() {
     let world = World::new();
     assert_eq!(world.json("plan --size 1P --json")["disk_bytes"], 1u64 << 50);
     world.bad("plan --size 1E --block 16", 3, "");
-    world.bad("plan --size 1X", 2, "K, M, G, T, P, E");
+    world.bad("plan --size 1X", 2, "K, M, G, T, P or E");
     world.bad("plan --size 16E", 2, "2^64");
 }
 
