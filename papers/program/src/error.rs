@@ -1,4 +1,4 @@
-//! What can go wrong, and with which exit code.
+//! The program's error, which determines its exit code.
 
 use oblivio_cli::error::CliError;
 use oblivio_lab::LabError;

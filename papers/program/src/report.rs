@@ -1,4 +1,4 @@
-//! `oblivio-lab report`: figures of files on one page.
+//! `oblivio-lab report`: a page from files of figures.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use oblivio_lab::report::{self, About, Figure};
 use crate::args::ReportArgs;
 use crate::error::ProgramError;
 
-/// `--output`.
+/// The kind of file that `--output` may replace.
 const PAGE: Kind = Kind::public("a report", |start| start.starts_with(b"<!DOCTYPE html>"));
 
-/// `--markdown`.
+/// The kind of file that `--markdown` may replace.
 const MARKDOWN: Kind =
     Kind::public("a report in Markdown", |start| files::is_text(start) && start.starts_with(b"# "));
 
@@ -22,14 +22,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), ProgramError> {
     let outputs = || [Some(&args.output), args.markdown.as_ref()].into_iter().flatten();
     if let Some(twice) = outputs().find(|path| args.files.contains(path)) {
         return Err(CliError::Input(format!(
-            "{} holds figures, and the report would replace it: choose another place",
+            "{} holds figures, and the report would replace it: choose another file",
             twice.display()
         ))
         .into());
     }
     if args.markdown.as_ref() == Some(&args.output) {
         return Err(CliError::Input(format!(
-            "the page and its Markdown cannot both be {}: choose two places",
+            "the page and its Markdown cannot both be {}: choose two files",
             args.output.display()
         ))
         .into());
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), ProgramError> {
         when: args.when.clone(),
     };
 
-    // Both are whole before either has its name.
+    // Write both completely before naming either.
     let page = Output::with(&args.output, PAGE, &report::html(&figures, &about))?;
     let markdown = args
         .markdown

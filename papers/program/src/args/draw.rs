@@ -1,4 +1,4 @@
-//! What can be typed after `oblivio-lab draw`.
+//! Arguments of `oblivio-lab draw`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::Args;
 pub(crate) struct DrawArgs {
     /// The results file.
     pub(crate) results: PathBuf,
-    /// Where the plot goes. Made if missing.
+    /// Directory for the plot. Created if missing.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) output: PathBuf,
 }

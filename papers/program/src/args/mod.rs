@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line.
 
 mod draw;
 mod relay;
@@ -35,9 +35,11 @@ Exit codes, which mean the same as those of `oblivio`:
   9   locked: another process uses the folder of results
   10  no space left
 
-A command that `trace record` ran and that failed hands on its exit code; 128 and the number of the signal if one ended it.";
+If a program that `trace record` ran fails, this program ends with the same exit code, or with 128
+plus the number of the signal that ended it.";
 
-/// Rerun the measurements behind the documentation, record memory traces, and simulate a processor with ORAM.
+/// Rerun the measurements behind the documentation, record memory traces, and simulate a processor
+/// with ORAM.
 #[derive(Parser)]
 #[command(name = "oblivio-lab", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -45,23 +47,27 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The command line, as it is understood and described.
+/// The command line, with help texts that the terminal wraps.
 pub(crate) fn command() -> clap::Command {
     help::flowing(Cli::command())
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Name the experiments.
+    /// List the experiments.
     List,
-    /// Run an experiment, or all that make figures.
+    /// Run one experiment, or all that make figures.
     ///
-    /// With --quick or another option and no name: evaluation, blocks, dram, roram and links, one after the other, and
-    /// the report of all their figures. What was interrupted goes on with the next run.
+    /// With --quick or another option and no name: run evaluation, blocks, dram, roram and links,
+    /// one after the other, and write a report of all their figures. The next run continues after
+    /// an interruption.
     #[command(
         args_conflicts_with_subcommands = true,
         arg_required_else_help = true,
-        after_help = "Examples:\n  oblivio-lab run --quick\n  oblivio-lab run --traces traces --output results\n  oblivio-lab run dram"
+        after_help = "Examples:\n  \
+            oblivio-lab run --quick\n  \
+            oblivio-lab run --traces traces --output results\n  \
+            oblivio-lab run dram"
     )]
     Run {
         #[command(flatten)]
@@ -69,38 +75,38 @@ pub(crate) enum Command {
         #[command(subcommand)]
         experiment: Option<RunCommand>,
     },
-    /// Draw the table and the plot, if it has one, of a results file again, without measuring.
-    #[command(
-        after_help = "Examples:\n  oblivio-lab draw lab-results/stash-study.json --output pictures\n  oblivio-lab draw lab-results/alloc-search.json"
-    )]
+    /// Show a results file again: its table and, if it has one, its plot. Measures nothing.
+    #[command(after_help = "Examples:\n  \
+            oblivio-lab draw lab-results/stash-study.json --output pictures\n  \
+            oblivio-lab draw lab-results/alloc-search.json")]
     Draw(DrawArgs),
-    /// Put figures beside what the papers state, on one page with plots and tables.
+    /// Compare figures with what the papers state, on one page with plots and tables.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArgs),
-    /// Stand between a client and a server on this machine, and be as slow as a link.
+    /// Forward connections between a client and a server on this machine, as slowly as a link.
     ///
-    /// Each direction has a rate, which all connections share, and half of the delay. What is read ahead is bounded: a slow reader
-    /// slows its writer.
+    /// Each direction has a rate, which all connections share, and half of the delay. Buffers are
+    /// bounded: a slow reader slows its writer.
     #[command(after_help = RELAY_EXAMPLES)]
     Relay(RelayArgs),
-    /// Work with memory traces: what programs asked memory for.
+    /// Work with memory traces: the lines of memory that programs read and wrote.
     #[command(after_help = TRACE_FORMATS)]
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
     },
-    /// Run a trace on a simulated processor with ORAM, and say how long it takes and why.
+    /// Run a trace on a simulated processor with ORAM, and report how long it takes and why.
     #[command(after_help = SIMULATE_EXAMPLES)]
     Simulate(Box<SimulateArgs>),
     /// Write man pages to a directory, one for each command.
     Man {
-        /// The directory. Made if missing.
+        /// The directory. Created if missing.
         directory: PathBuf,
     },
     /// Print a completion script for a shell.
-    #[command(
-        after_help = "Example:\n  oblivio-lab completions bash > ~/.local/share/bash-completion/completions/oblivio-lab"
-    )]
+    #[command(after_help = "Example:\n  \
+            oblivio-lab completions bash > \
+            ~/.local/share/bash-completion/completions/oblivio-lab")]
     Completions {
         /// Which shell.
         shell: clap_complete::Shell,

@@ -1,4 +1,4 @@
-//! What can be typed after `oblivio-lab relay`.
+//! Arguments of `oblivio-lab relay`.
 
 use std::net::SocketAddr;
 
@@ -13,26 +13,27 @@ Examples:
   oblivio-lab relay --listen 127.0.0.1:7000 --to 127.0.0.1:10809 --link 50/10/30 --json
   oblivio-lab relay --listen 127.0.0.1:7000 --to 127.0.0.1:10809 --link lan --cut-after 10M
 
-What it prints first says where it listens; SIGTERM or Ctrl-C ends it, and it prints what it carried.";
+The first line of output says where the relay listens. SIGTERM or Ctrl-C ends the relay, which then
+prints how much it carried.";
 
 #[derive(Args)]
 pub(crate) struct RelayArgs {
-    /// Where clients connect to: a loopback address. Port 0 chooses one.
+    /// Loopback address for clients. Port 0 chooses a free port.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: SocketAddr,
-    /// Where the server listens: a loopback address.
+    /// Loopback address of the server.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) to: SocketAddr,
     // Its help comes from the table of links.
-    #[arg(long, value_name = "LINK", help = format!("As slow as which link. {}", link_help()))]
+    #[arg(long, value_name = "LINK", help = format!("The link to imitate. {}", link_help()))]
     pub(crate) link: Link,
-    /// Cut a connection that has carried so many bytes, in both directions together: the first one that does.
+    /// Cut the first connection that has carried this many bytes, in both directions together.
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) cut_after: Option<u64>,
-    /// Cut every connection that does, and not just the first.
+    /// Cut every connection that has carried --cut-after bytes, not just the first.
     #[arg(long, requires = "cut_after")]
     pub(crate) cut_each: bool,
-    /// Print JSON: a line with the address, and one with what was carried.
+    /// Print JSON: one line with the address, one with what was carried.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `oblivio-lab report`.
+//! Arguments of `oblivio-lab report`.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ Examples:
   oblivio-lab report figures.json
   oblivio-lab report fig*.json --output report.html --markdown report.md --when 'May 2026'
 
-A file holds a list of figures as JSON. The page has its plots and style in it: it loads
-nothing and runs no script. The same files and words make the same page.";
+A file holds a list of figures as JSON. The page contains its plots and its style: it loads nothing
+and runs no script. The same files and arguments give the same page.";
 
 /// The title of a page.
 pub(crate) const TITLE: &str = "Oblivio beside the papers";
@@ -20,19 +20,20 @@ pub(crate) struct ReportArgs {
     /// The figures, in the order of the page.
     #[arg(required = true, value_name = "FIGURES")]
     pub(crate) files: Vec<PathBuf>,
-    /// The page. One that is there is replaced, and nothing else is.
+    /// The page to write. An existing report is replaced; a file of another kind is not.
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub(crate) output: PathBuf,
-    /// The same as Markdown, without plots. One that is there is replaced, and nothing else is.
+    /// Also write Markdown, without plots. An existing report is replaced; a file of another kind
+    /// is not.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
     /// The title of the page.
     #[arg(long, value_name = "TEXT", default_value = TITLE)]
     pub(crate) title: String,
-    /// The machine that measured, to be told on the page.
+    /// The machine that measured, for the heading of the page.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) machine: String,
-    /// When it was measured, to be told on the page.
+    /// When it was measured, for the heading of the page.
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) when: String,
 }

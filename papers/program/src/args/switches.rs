@@ -1,4 +1,4 @@
-//! What all machines of an evaluation have in common, and a single one has too.
+//! Switches of a simulated machine: shared by all machines of an evaluation, or for a single one.
 
 use clap::{Args, ValueEnum};
 use oblivio_lab::evaluation::{Pages, Switches};
@@ -7,76 +7,112 @@ use oblivio_sim::system::Layout;
 
 #[derive(Args)]
 pub(crate) struct SwitchArgs {
-    /// When paths start: `free`, `when-idle`, `gap` or `start-to-start`; all but the first with a number of
-    /// cycles, if not 1000: `gap:500`. The default tells nothing of requests, and is as published runs seem to
-    /// be: 2131 cycles from path to path on one channel, where a path takes 1884. `when-idle` shows when
-    /// requests come.
+    /// When paths start: `free`, `when-idle`, `gap` or `start-to-start`; all but the first with a
+    /// number of cycles if not 1000, such as `gap:500`. The default reveals nothing about requests.
+    /// It seems to match published runs: 2131 cycles from path to path on one channel, where a path
+    /// takes 1884. `when-idle` reveals when requests arrive.
     #[arg(long, value_name = "PACE", default_value = "gap:250", value_parser = pace)]
     pub(crate) pace: Pace,
     /// Positions in a position-map block: 16, or 32 if they are compressed.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(2..=32))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 16,
+        value_parser = clap::value_parser!(u64).range(2..=32)
+    )]
     pub(crate) fan_out: u64,
     /// Channels of DRAM.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=8))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u32).range(1..=8)
+    )]
     pub(crate) channels: u32,
     /// The size of the LLC [default: 2048].
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u64).range(1..=65536))]
     pub(crate) llc_kib: Option<u64>,
-    /// A write that misses the LLC fetches its line first.
+    /// A write that misses the LLC first fetches its line.
     #[arg(long)]
     pub(crate) fetch_on_write_miss: bool,
-    /// How trees lie in DRAM.
+    /// The layout of trees in DRAM.
     #[arg(long, value_enum, default_value_t = LayoutName::Balanced)]
     pub(crate) layout: LayoutName,
-    /// What the ORAM holds before the first request.
+    /// The contents of the ORAM before the first request.
     #[arg(long, value_enum, default_value_t = InitialName::Placed)]
     pub(crate) initial: InitialName,
-    /// How many lines the processor may fetch at once.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    /// Lines that the processor may have in flight.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 16,
+        value_parser = clap::value_parser!(u64).range(1..=4096)
+    )]
     pub(crate) fetch_room: u64,
-    /// Each path of the ORAM stops retirement until it is read: a front end in order, with --fetch-room 1 and a fixed
-    /// pace.
+    /// Each path of the ORAM stops retirement until it is read. With --fetch-room 1 and a fixed
+    /// pace, this is an in-order front end.
     #[arg(long)]
     pub(crate) paths_stop_retirement: bool,
-    /// DRAM answers the reads of evictions and dummies from the queue of their writes, so that they cost half, and stop
-    /// retirement for no time. Not oblivious: the bus shows which paths these are.
+    /// DRAM answers the reads of evictions and dummies from its write queue, so that they cost half
+    /// and never stop retirement. Not oblivious: the bus shows which paths these are.
     #[arg(long)]
     pub(crate) write_queue_answers: bool,
-    /// Places in the PLB for each block of the position map: 1 makes it direct-mapped.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Ways of the PLB for each level of the position map: 1 makes it direct-mapped.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=256)
+    )]
     pub(crate) plb_ways: u16,
     /// Blocks in a set of the S-Stash.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u16).range(1..=256)
+    )]
     pub(crate) tree_top_ways: u16,
-    /// Blocks that may stay in the stash; past it, background eviction begins.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    /// Stash bound: with more blocks, background eviction begins.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=65536)
+    )]
     pub(crate) stash_blocks: u32,
-    /// Caches on the chip are those of the paper's tree. Without it, they shrink with --levels.
+    /// Keep the on-chip caches at the sizes of the paper's tree. Without it, they shrink with
+    /// --levels.
     #[arg(long)]
     pub(crate) whole_chip: bool,
-    /// The program is switched out after so many cycles: its stash goes to the tree, and the tree top to memory and back.
-    /// Without it, it is never switched out.
-    #[arg(long, value_name = "CYCLES", value_parser = clap::value_parser!(u64).range(10_000..=1_000_000_000_000))]
+    /// Cycles after which the program is switched out: its stash is flushed to the tree, and the
+    /// tree top moves to memory and back. Without it, the program is never switched out.
+    #[arg(
+        long,
+        value_name = "CYCLES",
+        value_parser = clap::value_parser!(u64).range(10_000..=1_000_000_000_000)
+    )]
     pub(crate) context_switch: Option<u64>,
 }
 
-/// What goes with a machine of one's own as well.
+/// Switches that also apply to a machine given by --spec.
 #[derive(Args)]
 pub(crate) struct RequestArgs {
-    /// From how many write-backs on they come before reads, and down to how many: 1/0 makes each victim
-    /// leave before the miss that sent it away [default: 40/20].
+    /// Write-backs waiting at which they go before reads, and at which reads go first again. 1/0
+    /// makes each victim leave before the miss that evicted it [default: 40/20].
     #[arg(long, value_name = "HIGH/LOW", value_parser = write_marks)]
     pub(crate) write_marks: Option<WriteMarks>,
-    /// Where the pages of programs lie in the protected space.
+    /// The placement of the programs' pages in the protected space.
     #[arg(long, value_enum, default_value_t = PagesName::Scattered)]
     pub(crate) pages: PagesName,
-    /// The records that fill the LLC (--fill-llc) fill the small tree of Rho too. Without it, that tree is empty at first.
+    /// The records that fill the LLC (--fill-llc) also fill the small tree of Rho. Without it, that
+    /// tree starts empty.
     #[arg(long)]
     pub(crate) fill_small_tree: bool,
 }
 
 impl SwitchArgs {
-    /// The switches, with an LLC of `llc_bytes` if none is asked for.
+    /// The switches, with an LLC of `llc_bytes` if `--llc-kib` is not given.
     pub(crate) fn switches(&self, requests: &RequestArgs, llc_bytes: u64) -> Switches {
         Switches {
             pace: self.pace,
@@ -104,11 +140,11 @@ impl SwitchArgs {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum LayoutName {
-    /// Level after level.
+    /// Level by level.
     Heap,
     /// Subtrees that fill a row of every channel together.
     Subtrees,
-    /// The same, with the lines of each path spread evenly over the channels.
+    /// Subtrees, with the lines of each path spread evenly over the channels.
     Balanced,
 }
 
@@ -124,14 +160,14 @@ impl From<LayoutName> for Layout {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum InitialName {
-    /// Nothing: a block comes into being when it is first asked for.
+    /// Nothing: a block is created by its first request.
     Empty,
     /// Every block, in the deepest free slot of its path.
     Placed,
-    /// Every block, accessed once in a random order: minutes a run at --levels 24.
+    /// Every block, accessed once in a random order: takes minutes a run at --levels 24.
     EachOnce,
-    /// Placed, and then 20 random requests for each thousand blocks: the narrow levels of IR-Alloc are as full as in a tree that
-    /// has run for long.
+    /// Placed, then 20 random requests for each thousand blocks, so that the narrow levels of
+    /// IR-Alloc are as full as in a tree that has run for long.
     Aged,
 }
 
@@ -151,11 +187,11 @@ impl From<InitialName> for Initial {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum PagesName {
-    /// At random places.
+    /// At random positions.
     Scattered,
-    /// One after the other, as they are first touched.
+    /// In the order of their first use.
     InOrder,
-    /// Where their addresses say, counted round the space: distances within an array stay as they are.
+    /// At their own addresses, modulo the size of the space: distances within an array are kept.
     AsIs,
 }
 
@@ -169,7 +205,7 @@ impl From<PagesName> for Pages {
     }
 }
 
-/// More than any run has waiting.
+/// More write-backs than wait in any run.
 const WRITE_BACKS_MAX: usize = 1 << 20;
 
 fn write_marks(text: &str) -> Result<WriteMarks, String> {
@@ -178,14 +214,14 @@ fn write_marks(text: &str) -> Result<WriteMarks, String> {
         (low < high && high <= WRITE_BACKS_MAX).then_some(WriteMarks { high, low })
     });
     marks.ok_or_else(|| {
-        format!("marks are two numbers, like 40/20: the second below the first, and that at most {WRITE_BACKS_MAX}")
+        format!("marks are HIGH/LOW, such as 40/20, with LOW < HIGH <= {WRITE_BACKS_MAX}")
     })
 }
 
-/// Cycles of a pace that names none: T of IR-ORAM.
+/// Cycles of a pace without a number: T of IR-ORAM.
 const CYCLES: &str = "1000";
 
-/// More than any run has room for.
+/// More cycles than a run of any figure has between two paths.
 const CYCLES_MAX: u64 = 1_000_000;
 
 pub(crate) fn pace(text: &str) -> Result<Pace, String> {
@@ -193,15 +229,13 @@ pub(crate) fn pace(text: &str) -> Result<Pace, String> {
     // A path may start where the one before it ended.
     let min = u64::from(name != "gap");
     let cycles = cycles.parse().ok().filter(|cycles| (min..=CYCLES_MAX).contains(cycles));
-    let cycles = cycles.ok_or_else(|| format!("cycles are a number from {min} to {CYCLES_MAX}"))?;
+    let cycles = cycles.ok_or_else(|| format!("cycles must be from {min} to {CYCLES_MAX}"))?;
     match name {
         "free" if name == text => Ok(Pace::Free),
         "when-idle" => Ok(Pace::WhenIdle(cycles)),
         "gap" => Ok(Pace::Gap(cycles)),
         "start-to-start" => Ok(Pace::StartToStart(cycles)),
-        _ => {
-            Err("a pace is free, when-idle, gap or start-to-start, like gap or gap:500".to_owned())
-        }
+        _ => Err("a pace is free, when-idle, gap or start-to-start, as in gap:500".to_owned()),
     }
 }
 

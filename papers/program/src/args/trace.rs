@@ -1,4 +1,4 @@
-//! What can be typed after `oblivio-lab trace`.
+//! Arguments of `oblivio-lab trace`.
 
 use std::path::PathBuf;
 
@@ -8,44 +8,45 @@ use oblivio_sim::trace::{Compression, Format};
 use super::{TRACE_RECORD_EXAMPLES, TraceRecordArgs, TraceRecordSetArgs};
 
 pub(crate) const TRACE_FORMATS: &str = "\
-Formats, each as it is or compressed with gzip or zstd; which one it is, the file says itself:
-  usimm      `<gap> R <hex address> [<hex pc>]` or `<gap> W <hex address>`, a record a line
-  ramulator  `<gap> <read address> [<write-back address>]` in decimal, a record or two a line
-  binary     this program's own: about four bytes a record, with a checksum
+Formats, uncompressed or compressed with gzip or zstd. The format is recognized from the contents:
+  usimm      `<gap> R <hex address> [<hex pc>]` or `<gap> W <hex address>`, one record a line
+  ramulator  `<gap> <read address> [<write-back address>]` in decimal, one or two records a line
+  binary     of this program: about four bytes a record, with a checksum
 
-A gap is the instructions before the record that asked for nothing. Addresses are those of bytes; what
-counts is which line of 64 bytes they are in.";
+A gap is the number of instructions before the record that made no request. Addresses are byte
+addresses; only the line of 64 bytes counts.";
 
 #[derive(Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Say what traces are like: how often they ask, for how much, and how soon again.
-    #[command(
-        after_help = "Examples:\n  oblivio-lab trace info 403.gcc.gz 458.sjeng.gz\n  oblivio-lab trace info --json own.trace | jq .[0].reuse"
-    )]
+    /// Describe traces: requests per instruction, footprint, and reuse.
+    #[command(after_help = "Examples:\n  \
+            oblivio-lab trace info 403.gcc.gz 458.sjeng.gz\n  \
+            oblivio-lab trace info --json own.trace | jq .[0].reuse")]
     Info(TraceInfoArgs),
-    /// Write a trace in another format, or move it into a small memory.
-    #[command(
-        after_help = "Examples:\n  oblivio-lab trace convert 403.gcc.gz gcc.obt\n  oblivio-lab trace convert gcc.obt gcc.usimm.gz --to usimm --compress gzip\n  oblivio-lab trace convert 403.gcc.gz gcc-small.obt --remap 4194304"
-    )]
+    /// Write a trace in another format, or move it into a smaller memory.
+    #[command(after_help = "Examples:\n  \
+            oblivio-lab trace convert 403.gcc.gz gcc.obt\n  \
+            oblivio-lab trace convert gcc.obt gcc.usimm.gz --to usimm --compress gzip\n  \
+            oblivio-lab trace convert 403.gcc.gz gcc-small.obt --remap 4194304")]
     Convert(TraceConvertArgs),
-    /// Let several programs take turns, each in a range of addresses of its own.
-    #[command(
-        after_help = "Example:\n  oblivio-lab trace mix 403.gcc.gz 456.hmmer.gz --output both.obt --slice 1000000"
-    )]
+    /// Interleave the traces of several programs, each in its own range of addresses.
+    #[command(after_help = "Example:\n  \
+            oblivio-lab trace mix 403.gcc.gz 456.hmmer.gz --output both.obt --slice 1000000")]
     Mix(TraceMixArgs),
-    /// Make a trace.
-    #[command(
-        after_help = "Examples:\n  oblivio-lab trace make zipf --lines 1000000 --records 500000 --writes 0.3 --output zipf.obt\n  oblivio-lab trace make pointer-chase --gap-mean 49 --output chase.obt"
-    )]
+    /// Generate a trace.
+    #[command(after_help = "Examples:\n  \
+            oblivio-lab trace make zipf --lines 1000000 --records 500000 --writes 0.3 \
+            --output zipf.obt\n  \
+            oblivio-lab trace make pointer-chase --gap-mean 49 --output chase.obt")]
     Make(TraceMakeArgs),
     /// Run a program under an emulator, and write its first-level cache misses.
     ///
-    /// The program runs as it is, with its own input and output, under QEMU's user-mode emulator, until it
-    /// ends or enough is recorded; then it is killed. Its children are not recorded. Pages are numbered
-    /// from 0 in the order of their first use.
+    /// The program runs unchanged, with its own input and output, under QEMU's user-mode emulator,
+    /// until it ends or --misses records are written; then it is killed. Its children are not
+    /// recorded. Pages are numbered from 0 in the order of their first use.
     #[command(after_help = TRACE_RECORD_EXAMPLES)]
     Record(TraceRecordArgs),
-    /// Record a set of programs that use memory as those of Table II of IR-ORAM, and compare.
+    /// Record a set of programs with memory use like those in Table II of IR-ORAM, and compare.
     RecordSet(TraceRecordSetArgs),
 }
 
@@ -64,10 +65,10 @@ pub(crate) struct TraceConvertArgs {
     /// The trace.
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
-    /// Where it goes. A file that exists is left alone.
+    /// The file to write. An existing file is not replaced.
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// The format of the trace, when it is not what it looks like.
+    /// The format of the trace [default: recognized from its contents].
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) from: Option<FormatName>,
     #[command(flatten)]
@@ -81,11 +82,16 @@ pub(crate) struct TraceMixArgs {
     /// The traces, one for each program.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Where the mix goes. A file that exists is left alone.
+    /// The file to write. An existing file is not replaced.
     #[arg(long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// Instructions of a turn.
-    #[arg(long, value_name = "INSTRUCTIONS", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Instructions of a program's turn.
+    #[arg(
+        long,
+        value_name = "INSTRUCTIONS",
+        default_value_t = 1_000_000,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     pub(crate) slice: u64,
     #[command(flatten)]
     pub(crate) remap: RemapArgs,
@@ -95,71 +101,72 @@ pub(crate) struct TraceMixArgs {
 
 #[derive(Args)]
 pub(crate) struct TraceMakeArgs {
-    /// What asks for lines.
+    /// The pattern of requests.
     #[arg(value_enum)]
     pub(crate) kind: KindName,
-    /// Where the trace goes. A file that exists is left alone.
+    /// The file to write. An existing file is not replaced.
     #[arg(long, value_name = "OUT")]
     pub(crate) output: PathBuf,
-    /// How many lines of 64 bytes there are to ask for, from address 0 on.
+    /// Lines of 64 bytes that are used, from address 0 on.
     #[arg(long, value_name = "LINES", default_value_t = 1 << 16)]
     pub(crate) lines: u64,
-    /// How many records to make.
+    /// Records in the trace.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) records: usize,
-    /// Instructions before each record, always the same.
+    /// Instructions before each record, a constant.
     #[arg(long, value_name = "N", default_value_t = 49, conflicts_with = "gap_mean")]
     pub(crate) gap: u32,
-    /// Instructions before each record on average, with a geometric distribution.
+    /// Mean number of instructions before each record, with a geometric distribution.
     #[arg(long, value_name = "MEAN")]
     pub(crate) gap_mean: Option<f64>,
-    /// The part of records that write, from 0 to 1 [default: 0]. Only for scan, uniform, zipf, stride.
+    /// The fraction of records that are writes, from 0 to 1 [default: 0]. Only for scan, uniform,
+    /// zipf, stride.
     #[arg(long, value_name = "PART")]
     pub(crate) writes: Option<f64>,
-    /// Lines from one to the next [default: 64, a page]. Only for stride.
+    /// Lines from one request to the next [default: 64, a page]. Only for stride.
     #[arg(long, value_name = "LINES")]
     pub(crate) stride: Option<u64>,
-    /// Where all coins come from.
+    /// The seed of all random choices.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) write: TraceWriteArgs,
 }
 
-/// How a trace is written.
+/// The format of the output.
 #[derive(Args)]
 pub(crate) struct TraceWriteArgs {
-    /// The format to write. That of Ramulator has no place for a write that does not come right after a
-    /// read: such a trace is refused.
+    /// The format to write. Ramulator's format cannot express a write that does not follow a read;
+    /// such a trace is refused.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::Binary)]
     pub(crate) to: FormatName,
-    /// How to compress it.
+    /// The compression of the output.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = CompressionName::None)]
     pub(crate) compress: CompressionName,
-    /// Print JSON: what the written trace is like.
+    /// Print JSON: statistics of the written trace.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Whether a trace is moved into a small memory.
+/// Options that move a trace into a smaller memory.
 #[derive(Args)]
 pub(crate) struct RemapArgs {
-    /// Move the trace, page by page of 4 KiB, into a memory of so many lines of 64 bytes. A page that is
-    /// touched first gets the next page.
+    /// Move the trace, by pages of 4 KiB, into a memory of this many lines of 64 bytes. Pages are
+    /// placed in the order of their first use.
     #[arg(long, value_name = "LINES")]
     pub(crate) remap: Option<u64>,
-    /// Give it a random free page instead, as coins of this seed fall.
+    /// Place each page at random, with this seed, instead of in order.
     #[arg(long, value_name = "SEED", requires = "remap")]
     pub(crate) scatter: Option<u64>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum FormatName {
-    /// Of USIMM.
+    /// USIMM's format.
     Usimm,
-    /// Of Ramulator.
+    /// Ramulator's format.
     Ramulator,
-    /// This program's own.
+    /// This program's own format.
     Binary,
 }
 
@@ -175,9 +182,9 @@ impl From<FormatName> for Format {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum CompressionName {
-    /// Not at all.
+    /// No compression.
     None,
-    /// With gzip.
+    /// gzip.
     Gzip,
 }
 
@@ -196,14 +203,14 @@ pub(crate) enum KindName {
     Scan,
     /// Uniformly random lines.
     Uniform,
-    /// Few lines often, most of them seldom.
+    /// Zipf-distributed: few lines often, most of them rarely.
     Zipf,
-    /// Every so many lines, around and around.
+    /// Lines at a constant distance, round and round.
     Stride,
     /// A linked list through all lines in random order. Reads only.
     PointerChase,
     /// All lines in turn. Writes only.
     StoreStream,
-    /// A random line is read, and then written.
+    /// Random lines, each read and then written.
     HashUpdates,
 }

@@ -1,4 +1,4 @@
-//! What `oblivio-lab trace record` and `record-set` take.
+//! Arguments of `oblivio-lab trace record` and `record-set`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,22 +11,22 @@ Examples:
   oblivio-lab trace record --output sort.trace.gz -- sort words.txt
   oblivio-lab trace record --warm-up 0 --misses 10k --json -- /usr/bin/python3 -c 'print(1)'
 
-One record a line: the instructions before it that asked for nothing, R or W, the address in hexadecimal;
-compressed when the name ends in .gz. It needs QEMU 4.2 to 8.2 (Debian: qemu-user)
-and its plugin (cargo build --release -p oblivio-trace-plugin).
+The trace has one record a line: the number of instructions before it that made no request, R or W,
+and the address in hexadecimal. It is compressed if the name ends in .gz. This command needs QEMU
+4.2 to 8.2 (Debian: qemu-user) and its plugin (cargo build --release -p oblivio-trace-plugin).
 
-The summary goes to standard error, after what the program prints. With --json it goes to standard output,
-and the program's output to standard error. A program that fails before enough is recorded ends this with
-its own exit code; what was recorded is written.";
+The summary goes to standard error, after the program's output. With --json it goes to standard
+output, and the program's output to standard error. If the program fails before --misses records are
+written, the exit code is the program's; what was recorded is kept.";
 
 #[derive(Args)]
 pub(crate) struct TraceRecordArgs {
-    /// The trace; replaced if there is one [default: the command's name and .trace.gz].
+    /// The trace file; replaced if it exists [default: the command's name and .trace.gz].
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) how: RecordingArgs,
-    /// Instructions before the first record; they fill the cache. With unit, such as 100M.
+    /// Instructions before the first record; they fill the cache. Takes a unit, such as 100M.
     #[arg(long, value_name = "N", value_parser = parse_count, default_value = "100M")]
     pub(crate) warm_up: u64,
     /// Print JSON.
@@ -39,15 +39,16 @@ pub(crate) struct TraceRecordArgs {
 
 #[derive(Args)]
 pub(crate) struct TraceRecordSetArgs {
-    /// Where the traces go. Made if missing; those of an earlier run are replaced.
+    /// Directory for the traces. Created if missing; traces of an earlier run are replaced.
     #[arg(long, value_name = "DIR", default_value = "traces")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) how: RecordingArgs,
-    /// Record these alone, such as mcf lbm.
+    /// Record only these programs, such as mcf lbm.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub(crate) only: Vec<String>,
-    /// The programs that stand for those one cannot have [default: oblivio-kernels, beside this program].
+    /// The program that replaces those that may not be distributed [default: oblivio-kernels,
+    /// beside this program].
     #[arg(long, value_name = "FILE")]
     pub(crate) kernels: Option<PathBuf>,
     /// Print JSON.
@@ -55,19 +56,29 @@ pub(crate) struct TraceRecordSetArgs {
     pub(crate) json: bool,
 }
 
-/// With what to record.
+/// How to record.
 #[derive(Args)]
 pub(crate) struct RecordingArgs {
-    /// Records of the trace, with unit, such as 2M.
+    /// Records in the trace. Takes a unit, such as 2M.
     #[arg(long, value_name = "N", value_parser = parse_misses, default_value = "2M")]
     pub(crate) misses: u64,
-    /// KiB of the first-level data cache.
-    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20), default_value_t = 256)]
+    /// Size of the first-level data cache in KiB.
+    #[arg(
+        long,
+        value_name = "KIB",
+        value_parser = clap::value_parser!(u32).range(1..=1 << 20),
+        default_value_t = 256
+    )]
     pub(crate) l1_kib: u32,
-    /// Its ways.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), default_value_t = 2)]
+    /// Ways of the first-level data cache.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+        default_value_t = 2
+    )]
     pub(crate) l1_ways: u32,
-    /// What a store asks for whose line is not in the cache.
+    /// What a store requests if its line is not in the cache.
     #[arg(long, value_enum, default_value_t = StoreMissesName::Write)]
     pub(crate) store_misses: StoreMissesName,
     /// The emulator [default: qemu- and the architecture of this machine].
@@ -80,9 +91,9 @@ pub(crate) struct RecordingArgs {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum StoreMissesName {
-    /// Nothing until the line goes: a read is what a program waits for (as Table II counts).
+    /// Nothing until the line is evicted: only reads make a program wait (as Table II counts).
     Write,
-    /// The line, like a load.
+    /// The line, as a load does.
     Fetch,
 }
 
@@ -95,7 +106,7 @@ impl From<StoreMissesName> for StoreMisses {
     }
 }
 
-/// A number, with a unit of 1000: `2M`, `500k`, `4096`.
+/// Parses a number with a decimal unit: `2M`, `500k`, `4096`.
 fn parse_count(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -105,14 +116,14 @@ fn parse_count(text: &str) -> Result<u64, String> {
         "k" | "K" => 1000,
         "M" => 1_000_000,
         "G" => 1_000_000_000,
-        _ => return Err("the unit is none of k, M, G".into()),
+        _ => return Err("the unit must be k, M or G".into()),
     };
-    number.checked_mul(unit).ok_or_else(|| "more than 2^64".into())
+    number.checked_mul(unit).ok_or_else(|| "the number exceeds 2^64 - 1".into())
 }
 
 fn parse_misses(text: &str) -> Result<u64, String> {
     match parse_count(text)? {
-        0 => Err("a trace of no record is none".into()),
+        0 => Err("a trace needs at least one record".into()),
         misses => Ok(misses),
     }
 }

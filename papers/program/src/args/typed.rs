@@ -1,11 +1,12 @@
-//! What was typed, held against what it does: switches that change nothing, and words for those that contradict each other.
+//! Comparison of the switches on the command line with their effect: switches that change nothing,
+//! and messages about switches that contradict each other.
 
 use oblivio_lab::evaluation::Switches;
 
-/// Gives a switch the value that it has elsewhere.
+/// Copies the value of a switch from the second set to the first.
 type Take = fn(&mut Switches, &Switches);
 
-/// Each switch, as it is typed.
+/// All switches, by their names on the command line.
 const SWITCHES: [(&str, Take); 18] = [
     ("--pace", |to, from| to.pace = from.pace),
     ("--fan-out", |to, from| to.fan_out = from.fan_out),
@@ -27,7 +28,7 @@ const SWITCHES: [(&str, Take); 18] = [
     ("--fill-small-tree", |to, from| to.fills_small_tree = from.fills_small_tree),
 ];
 
-/// Those of `typed` that are not as in `default`, and without which `made` makes the same.
+/// The switches in `typed` that differ from `default` but do not change what `made` returns.
 pub(crate) fn without_effect<T: PartialEq>(
     typed: &Switches,
     default: &Switches,
@@ -43,7 +44,7 @@ pub(crate) fn without_effect<T: PartialEq>(
     idle.map(|(name, _)| name).collect()
 }
 
-/// Keys of a file that describes a machine, and the switches that set them.
+/// Keys in the description of a machine, and the switches that set them.
 const KEYS: [(&str, &str); 8] = [
     ("fan_out", "--fan-out"),
     ("fetch_room", "--fetch-room"),
@@ -55,7 +56,7 @@ const KEYS: [(&str, &str); 8] = [
     ("llc_bytes", "--llc-kib"),
 ];
 
-/// What the simulator says of a machine, for somebody who typed it and has no file.
+/// A message of the simulator, with keys of the description replaced by switches.
 pub(crate) fn in_switches(message: &str) -> String {
     let is_of_key = |letter: char| letter.is_ascii_lowercase() || letter == '_';
     let mut said = String::new();
@@ -79,7 +80,7 @@ mod tests {
     use super::super::{RequestArgs, SwitchArgs};
     use super::*;
 
-    /// One that is forgotten would never be said to change nothing.
+    /// A switch missing from the list would never be reported as without effect.
     #[test]
     fn every_switch_is_known() {
         let command = RequestArgs::augment_args(SwitchArgs::augment_args(Command::new("test")));

@@ -1,4 +1,4 @@
-//! `oblivio-lab run` without the name of an experiment: every figure, or those chosen, and the
+//! `oblivio-lab run` without the name of an experiment: all figures, or the chosen ones, and the
 //! report.
 
 use std::path::PathBuf;
@@ -17,18 +17,19 @@ use super::{Performed, perform, threads};
 use crate::args::TITLE;
 use crate::error::ProgramError;
 
-// A comment for rustdoc would become the help of the command.
+// A doc comment would become the help of the command.
 #[derive(Args)]
 pub(crate) struct AllArgs {
-    /// Small trees, few records and paths, and an LLC of 32 KiB: some minutes, and rough figures.
-    /// Without it the trees are the papers' and the traces long: a day or two.
+    /// Small trees, few records and paths, and an LLC of 32 KiB: takes minutes, gives rough
+    /// figures. Without it, trees have the papers' sizes and traces are long: a day or two.
     #[arg(long)]
     quick: bool,
-    /// Make these figures alone: fig10 fig03 dram roram links, say. `oblivio-lab list` names them.
+    /// Make only these figures, such as fig10 fig03 dram roram links. `oblivio-lab list` names
+    /// them.
     #[arg(long, value_name = "ID", num_args = 1..)]
     figure: Vec<String>,
-    /// Where everything goes: a directory for each experiment, and the report. Made if missing.
-    /// Runs that are recorded there are not made again.
+    /// Directory for the results: one directory for each experiment, and the report. Created if
+    /// missing. Runs recorded there are not repeated.
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     output: PathBuf,
     /// Print the figures as JSON instead of tables.
@@ -38,10 +39,10 @@ pub(crate) struct AllArgs {
     runs: RunsArgs,
 }
 
-/// `oblivio-lab run`: the experiments that make figures, one after the other, and one page of all.
+/// `oblivio-lab run`: the experiments that make figures, one after the other, and a report of all.
 pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     let AllArgs { quick, figure, output, json, runs } = args;
-    // Figures that take a night are made if they are named alone.
+    // Figures that take a night are made only if `--figure` names them.
     let mut manifests = Manifest::all()?;
     manifests.retain(|it| !it.overnight || figure.contains(&it.id));
     let ids = manifests.iter().map(|it| it.id.clone());
@@ -101,17 +102,17 @@ pub(crate) fn run_all(args: &AllArgs) -> Result<(), ProgramError> {
     Ok(output::print(&format!("{summary}\n{}\nreport   {}", ends.join("\n"), page.display()))?)
 }
 
-/// The experiments so far.
+/// The experiments that have been run.
 struct AllPerformed<'a> {
     args: &'a AllArgs,
     performed: Vec<Performed>,
 }
 
 impl AllPerformed<'_> {
-    /// Runs one more, into a directory of its name.
+    /// Runs an experiment, with output to a directory of its name.
     fn perform<E: Experiment>(&mut self, experiment: E) -> Result<(), ProgramError> {
         let output = self.args.output.join(E::NAME);
-        output::remark(&format!("{}: to {}", E::NAME, output.display()));
+        output::remark(&format!("{}: writing to {}", E::NAME, output.display()));
         self.performed.push(perform(experiment, threads(self.args.runs.jobs), &output)?);
         Ok(())
     }

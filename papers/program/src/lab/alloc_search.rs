@@ -13,28 +13,29 @@ use super::{LabCommand, MeasuringArgs};
 use crate::args::pace;
 use crate::error::ProgramError;
 
-/// The level of the leaves in the paper: a search by time needs no smaller tree.
+/// The level of the leaves in the paper, and the default of a search by time.
 const TIMED_LEAF_LEVEL: u8 = 24;
 
-/// Records of a run that takes time, and of a quick one.
+/// Counted records in a run of a search by time: in full, and with `--quick`.
 const RECORDS: [u64; 2] = [20_000, 4000];
 
 /// How small may the buckets of the middle levels be (IR-Alloc)?
 ///
-/// Lowers the slots of levels step by step, runs the engine with each profile, and keeps what moves
-/// the fewest slots an access. The results file holds the profile. This is Path ORAM, as in the
-/// paper; for volumes there is `oblivio plan --alloc`. With --judge time a simulated processor
-/// judges, by the time that it takes: each run is a line of alloc-search.jsonl, and a search that
-/// was interrupted goes on where it was.
+/// Lowers the slots of levels step by step, runs the engine with each profile, and keeps the
+/// profile that moves the fewest slots an access. The results file holds the profile. The scheme is
+/// Path ORAM, as in the paper; for volumes use `oblivio plan --alloc`. With --judge time, profiles
+/// are compared by the time that a simulated processor takes. Then each run is a line of
+/// alloc-search.jsonl, and an interrupted search continues.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run alloc-search --quick\n  oblivio-lab run alloc-search --levels 18 --workload zipf\n  oblivio-lab run alloc-search --judge time --ir-stash --levels 22 --output search-22"
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run alloc-search --quick\n  \
+        oblivio-lab run alloc-search --levels 18 --workload zipf\n  \
+        oblivio-lab run alloc-search --judge time --ir-stash --levels 22 --output search-22")]
 pub(crate) struct AllocSearchArgs {
-    /// What makes a profile better.
+    /// The measure by which profiles are compared.
     #[arg(long, value_enum, default_value_t = JudgeName::Slots)]
     judge: JudgeName,
-    /// The client keeps the tree top as IR-Stash does: the search for IR-Alloc with IR-Stash. With
+    /// The client keeps the tree top as IR-Stash does: a search for IR-Alloc with IR-Stash. Needs
     /// --judge time.
     #[arg(long)]
     ir_stash: bool,
@@ -45,33 +46,37 @@ pub(crate) struct AllocSearchArgs {
     /// first with a number of cycles [default: gap:250].
     #[arg(long, value_name = "PACE", value_parser = pace)]
     pace: Option<Pace>,
-    /// The level of the leaves (L) [default: 15; 24 with --judge time; 13 with --quick]. By time, a
-    /// run takes about 2 GB at 24, and half for each level less.
+    /// The level of the leaves (L) [default: 15; 24 with --judge time; 13 with --quick]. With
+    /// --judge time, a run takes about 2 GB at 24; each level less halves that.
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=25))]
     levels: Option<u8>,
-    /// Blocks for each leaf; 4 use half of all slots.
+    /// Blocks for each leaf; 4 blocks use half of all slots.
     #[arg(long, value_name = "BLOCKS", default_value_t = 4.0)]
     load: f64,
     /// Levels from the root on that the client keeps [default: L - 14, as in the paper].
     #[arg(long, value_name = "LEVELS")]
     tree_top: Option<u8>,
-    /// Stash bound: with more blocks, background evictions come before the next access
-    /// [default: 100].
+    /// Stash bound: with more blocks, background evictions precede the next access [default: 100].
     #[arg(long, value_name = "BLOCKS")]
     stash: Option<usize>,
-    /// Which addresses are asked for.
+    /// The order of the requested addresses.
     #[arg(long, value_enum, default_value_t = WorkloadName::Uniform)]
     workload: WorkloadName,
-    /// The part of all slots that may be lost [default: 0.01].
+    /// The fraction of all slots that may be lost [default: 0.01].
     #[arg(long, value_name = "PART")]
     space_loss_max: Option<f64>,
-    /// What background evictions may add beyond those of the uniform tree, as a part of the
-    /// accesses [default: 0.15].
+    /// Background evictions for each access that may be added to those of the uniform tree
+    /// [default: 0.15].
     #[arg(long, value_name = "EVICTIONS")]
     extra_evictions_max: Option<f64>,
     /// Accesses counted for each profile, over all of its runs [default: 500,000; 100,000 with
-    /// --quick]. By time, records of a trace that count [default: 20,000; 4,000 with --quick].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    /// --quick]. With --judge time, records of a trace that count [default: 20,000; 4,000 with
+    /// --quick].
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000)
+    )]
     accesses: Option<u64>,
     /// Independent runs of each profile, each with a seed of its own [default: 2; 1 with --judge
     /// time].
@@ -79,17 +84,17 @@ pub(crate) struct AllocSearchArgs {
     seeds: Option<u32>,
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// A small tree and fewer accesses: some seconds, and rough figures.
+    /// A small tree and fewer accesses: takes seconds, gives rough figures.
     #[arg(long)]
     quick: bool,
 }
 
-/// What makes a profile better.
+/// The measure by which profiles are compared.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum JudgeName {
-    /// An access of the engine moves fewer slots, background evictions included.
+    /// The slots that an access of the engine moves, background evictions included.
     Slots,
-    /// A simulated processor takes less time for random requests, in a tree in use.
+    /// The time that a simulated processor takes for random requests, in an aged tree.
     Time,
 }
 
@@ -101,7 +106,7 @@ impl LabCommand for Plan {
         let by_time = args.judge == JudgeName::Time;
         if !by_time && (args.ir_stash || args.channels.is_some() || args.pace.is_some()) {
             return Err(CliError::Usage(
-                "--ir-stash, --channels and --pace are of a simulated processor: add --judge time"
+                "--ir-stash, --channels and --pace need a simulated processor: add --judge time"
                     .to_owned(),
             )
             .into());

@@ -18,31 +18,33 @@ use crate::args::{RequestArgs, SwitchArgs, in_switches, without_effect};
 use crate::error::ProgramError;
 use crate::simulate::SPEC_BYTES_MAX;
 
-/// An upper bound of the size of manifests.
+/// An upper bound on the size of a manifest, in bytes.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// How fast is a processor with IR-ORAM, and why? The timed figures of the paper.
 ///
-/// Runs the simulator for every figure, each machine and workload once, and keeps each run as a
-/// line of results.jsonl: an evaluation that was interrupted goes on where it was. The figures go
-/// to figures.json.
+/// Runs the simulator for every figure, each machine and workload once. Each run is a line of
+/// results.jsonl, so that the next run continues after an interruption. The figures go to
+/// figures.json.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run evaluation --quick\n  oblivio-lab run evaluation --quick --figure fig10 fig14\n  oblivio-lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\nAt --levels 24 a run takes about 2 GB: give --jobs if there is not as much for each processor."
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run evaluation --quick\n  \
+        oblivio-lab run evaluation --quick --figure fig10 fig14\n  \
+        oblivio-lab run evaluation --traces traces --levels 20 --pace gap --output results-gap\n\n\
+        At --levels 24 a run takes about 2 GB: limit --jobs if memory is short.")]
 pub(crate) struct EvaluationArgs {
-    /// Make these figures alone: fig10, say. `oblivio-lab list` names them.
+    /// Make only these figures, such as fig10. `oblivio-lab list` names them.
     #[arg(long, value_name = "ID", num_args = 1..)]
     figure: Vec<String>,
-    /// Make the figures of these files instead of the built-in ones: TOML, as docs/add-a-figure.md
-    /// shows.
+    /// Make the figures of these TOML files instead of the built-in ones. docs/add-a-figure.md
+    /// describes the format.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     manifest: Vec<PathBuf>,
-    /// A small tree, few records, and an LLC of 32 KiB: some minutes, and rough figures.
+    /// A small tree, few records, and an LLC of 32 KiB: takes minutes, gives rough figures.
     #[arg(long)]
     quick: bool,
-    /// The level of the leaves (L). A run takes about 2 GB at 24, all of them together 1.4 GB more,
-    /// and half for each level less; fig16 goes one level further [default: 24, the paper's; 16
+    /// The level of the leaves (L). At 24, a run takes about 2 GB, and all runs share another 1.4
+    /// GB; each level less halves that. fig16 goes one level further [default: 24, the paper's; 16
     /// with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(10..=25))]
     levels: Option<u8>,
@@ -50,27 +52,28 @@ pub(crate) struct EvaluationArgs {
     /// is repeated.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=20_000_000))]
     records: Option<u64>,
-    /// Records before them, which fill the caches [default: a quarter of --records].
+    /// Records before those that count; they fill the caches [default: a quarter of --records].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     warm_up: Option<u64>,
-    /// Records before those, which fill the LLC, and the small tree of Rho with --fill-small-tree.
-    /// They take no time [default: 2,000,000, a whole turn of a recorded trace; 0 with --quick].
+    /// Records before the warm-up. They fill the LLC, and the small tree of Rho with
+    /// --fill-small-tree, and take no time [default: 2,000,000, all records of a recorded trace; 0
+    /// with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=20_000_000))]
     fill_llc: Option<u64>,
     #[command(flatten)]
     switches: SwitchArgs,
     #[command(flatten)]
     requests: RequestArgs,
-    /// Make no run: only the figures of those that are recorded in --output, which need no traces.
+    /// Make no runs: draw only the figures of the runs recorded in --output, without traces.
     #[arg(long, conflicts_with_all = ["traces", "trees", "jobs"])]
     recorded: bool,
-    /// Hold each command of DRAM against its rules, anew and apart from what sends them; an illegal
-    /// one ends the evaluation. Results are the same, and records say how many commands were
-    /// checked; runs take several times as long.
+    /// Check each DRAM command against the timing rules, independently of the scheduler; a
+    /// violation ends the evaluation. Results do not change, and records say how many commands were
+    /// checked. Runs take several times as long.
     #[arg(long)]
     check_commands: bool,
-    /// Keep initial trees here, and begin runs with them: about 1.4 GB each at level 24, and half
-    /// for each level less. Each ORAM has its own, whatever runs on it. Made if missing.
+    /// Keep initial trees here, and start runs from them: about 1.4 GB each at level 24; each level
+    /// less halves that. Each ORAM has its own tree, for all workloads. Created if missing.
     #[arg(long, value_name = "DIR")]
     trees: Option<PathBuf>,
     #[command(flatten)]
@@ -99,7 +102,7 @@ impl LabCommand for Evaluation {
     }
 }
 
-/// The figures that are asked for: of files, or those that are built in.
+/// The requested figures: from files, or built in.
 fn manifests(args: &EvaluationArgs) -> Result<Vec<Manifest>, ProgramError> {
     if args.manifest.is_empty() {
         return Ok(Manifest::chosen(&args.figure)?);
@@ -120,7 +123,7 @@ fn manifest(path: &Path) -> Result<Manifest, ProgramError> {
     Ok(Manifest::read(&path.display().to_string(), &text, &beside)?)
 }
 
-/// What `oblivio-lab list` says of it.
+/// The figures of the evaluation, for `oblivio-lab list`.
 pub(super) fn list() -> Result<String, ProgramError> {
     let all = Manifest::all()?;
     let width = all.iter().map(|figure| figure.id.len()).max().unwrap_or(0);
@@ -131,8 +134,8 @@ pub(super) fn list() -> Result<String, ProgramError> {
     Ok(all.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
-/// Refuses switches under which a machine cannot run that can run without them, and names those
-/// that change nothing.
+/// Refuses switches under which a machine cannot run, if it could run without them. Reports
+/// switches that change nothing.
 fn check_switches(
     plan: &Plan,
     default: &Switches,
@@ -158,7 +161,7 @@ fn check_switches(
             let mut without = without.iter().filter(|(name, ..)| *name == variant);
             if without.all(|(_, spec, _)| spec.check().is_ok()) {
                 let why = in_switches(&error.to_string());
-                let message = format!("the machine {variant} cannot run like this: {why}");
+                let message = format!("{variant} cannot run with these switches: {why}");
                 return Err(CliError::Usage(message).into());
             }
         }

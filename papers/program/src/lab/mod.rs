@@ -31,34 +31,34 @@ use crate::args::{Cli, DrawArgs};
 use crate::error::ProgramError;
 use runs::{Here, RunsFile};
 
-/// An upper bound of the size of results files.
+/// An upper bound on the size of a results file, in bytes.
 const RESULTS_BYTES_MAX: u64 = 64 << 20;
 
-/// The file of all figures.
+/// The file with all figures of an experiment.
 const FIGURES_FILE: &str = "figures.json";
 
 /// An experiment as a command.
 pub(crate) trait LabCommand: Experiment {
-    /// Its own arguments.
+    /// The experiment's own arguments.
     type Args: Args;
 
     /// The default of `--output`.
     const DIRECTORY: &'static str;
 
-    /// The experiment that was typed.
+    /// Builds the experiment from its arguments.
     fn typed(args: &Self::Args, output: &Path) -> Result<Self, ProgramError>;
 
-    /// The number of threads, if it was typed.
+    /// The number of threads, if given.
     fn threads(_: &Self::Args) -> Option<NonZeroUsize> {
         None
     }
 }
 
-// A comment for rustdoc would become the help of each command.
+// A doc comment would become the help of each command.
 #[derive(Args)]
 pub(crate) struct OutputArgs {
-    /// Where the results go. Made if missing. Results of an earlier run there are replaced; runs
-    /// that are recorded there are not made again.
+    /// Directory for the results. Created if missing. Results of an earlier run are replaced; runs
+    /// recorded there are not repeated.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
     /// Print the results file instead of the tables.
@@ -99,7 +99,7 @@ macro_rules! commands {
                 $(<oblivio_lab::$module::$experiment as Experiment>::NAME => {
                     draw_one::<oblivio_lab::$module::$experiment>(args, text)
                 })*
-                _ => Err(not_results(args, &format!("it is of the unknown experiment {name}"))),
+                _ => Err(not_results(args, &format!("unknown experiment {name}"))),
             }
         }
     };
@@ -114,16 +114,16 @@ fn run_one<E: LabCommand>(args: &E::Args, output: &OutputArgs) -> Result<(), Pro
     Ok(output::print(&if output.json { results } else { format!("{text}\n{end}") })?)
 }
 
-/// What an experiment gave, and kept.
+/// The output of an experiment.
 struct Performed {
     figures: Vec<Figure>,
     text: String,
     results: String,
-    /// The amount of work, and the files.
+    /// The amount of work and the files written, in words.
     end: String,
 }
 
-/// Runs an experiment, and keeps its results, figures and pictures in the directory `output`.
+/// Runs an experiment, and writes its results, figures and plots to the directory `output`.
 fn perform<E: Experiment>(
     experiment: E,
     threads: NonZeroUsize,
@@ -177,7 +177,8 @@ pub(crate) fn list() -> Result<(), ProgramError> {
     let blocks = blocks_lab::FIGURES.iter().map(|it| format!("  {:15} {}", it.id, it.title));
     Ok(output::print(&format!(
         "{experiments}\n\nfigures of evaluation:\n{}\n\nfigures of blocks:\n{}\n\n\
-         dram, roram and links make their own, and are chosen as a whole: `oblivio-lab run --figure fig10 fig03 dram roram links`",
+         dram, roram and links make their own figures, and are chosen as a whole: \
+         `oblivio-lab run --figure fig10 fig03 dram roram links`",
         evaluation::list()?,
         blocks.collect::<Vec<_>>().join("\n")
     ))?)
@@ -192,7 +193,7 @@ pub(crate) fn draw(args: &DrawArgs) -> Result<(), ProgramError> {
             let path = args.results.display();
             let word = shell_word(path.to_string());
             Err(CliError::Input(format!(
-                "{path} holds figures and no results: oblivio-lab report {word} makes a page of them"
+                "{path} holds figures, not results: oblivio-lab report {word} shows them"
             ))
             .into())
         }
@@ -212,15 +213,15 @@ fn draw_one<E: Experiment>(args: &DrawArgs, text: &str) -> Result<(), ProgramErr
 
 fn not_results(args: &DrawArgs, why: &str) -> ProgramError {
     let path = args.results.display();
-    CliError::Input(format!("{path}: {why}; give a file that this program wrote")).into()
+    CliError::Input(format!("{path}: {why}; give a results file that this program wrote")).into()
 }
 
-/// Threads as typed, or one for each processor.
+/// The given number of threads, or one for each processor.
 fn threads(typed: Option<NonZeroUsize>) -> NonZeroUsize {
     typed.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }
 
-// Not a comment for rustdoc, as above.
+// Not a doc comment, for the same reason as above.
 #[derive(Args)]
 pub(crate) struct MeasuringArgs {
     /// The seed of all runs.

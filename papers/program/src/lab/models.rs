@@ -13,15 +13,14 @@ use oblivio_wire::size::parse_size;
 use super::LabCommand;
 use crate::error::ProgramError;
 
-/// Is the simulated DRAM as fast as that of published simulators?
+/// Is the simulated DRAM as fast as in published simulators?
 ///
-/// Measures the bandwidth of DDR3-1600 under five loads and what a read takes at rest, on 1 and 4
-/// channels, and puts it beside USIMM, `DRAMsim3` and Ramulator 1. `oblivio-lab report` draws the
-/// figures.
+/// Measures the bandwidth of DDR3-1600 under five loads and the latency of an isolated read, on 1
+/// and 4 channels, and compares them with USIMM, `DRAMsim3` and Ramulator 1. `oblivio-lab report`
+/// draws the figures.
 #[derive(Args)]
-#[command(
-    after_help = "Example:\n  oblivio-lab run dram && oblivio-lab report lab-results/dram/figures.json"
-)]
+#[command(after_help = "Example:\n  \
+        oblivio-lab run dram && oblivio-lab report lab-results/dram/figures.json")]
 pub(crate) struct DramArgs {
     /// The seed of all requests.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -39,13 +38,13 @@ impl LabCommand for dram::Plan {
 
 /// Is the model of volumes on a medium right?
 ///
-/// Reads blocks and whole ranges from arrays with data, whose store counts what it is asked for,
-/// and makes the same reads by the model of `plan --medium`. The arrays lie in memory: with 2^18
-/// blocks, what is read and written takes some gigabytes.
+/// Reads blocks and whole ranges from arrays with data, whose store counts its requests, and
+/// compares them with the model of `plan --medium`. The arrays lie in memory: 2^18 blocks take some
+/// gigabytes.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run range-media --quick\n  oblivio-lab run range-media --blocks 65536"
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run range-media --quick\n  \
+        oblivio-lab run range-media --blocks 65536")]
 pub(crate) struct RangeMediaArgs {
     /// Blocks of 4 KiB [default: 262,144; 16,384 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1 << 20))]
@@ -53,7 +52,7 @@ pub(crate) struct RangeMediaArgs {
     /// The seed of all requests.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Fewer blocks: seconds.
+    /// Fewer blocks: takes seconds.
     #[arg(long)]
     quick: bool,
 }
@@ -70,25 +69,26 @@ impl LabCommand for range_media::Plan {
 
 /// What do ranges gain on a disk, an SSD and a link? Figs. 6 and 7 of rORAM, on models of them.
 ///
-/// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length,
-/// and for what an ext4 asked of a disk, and what they take on a model of each medium; and seeks,
-/// also where storage is in parts. Nothing is stored. `oblivio-lab report` draws the figures.
+/// Counts the requests of Path ORAM, rORAM and this project's volumes for ranges of each length and
+/// for recorded requests of an ext4 file system, and the time they take on a model of each medium.
+/// Also counts seeks, with storage in one part and in several. Nothing is stored. `oblivio-lab
+/// report` draws the figures.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run roram && oblivio-lab report lab-results/roram/figures.json\n  oblivio-lab run roram --level 18 --ell 10"
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run roram && oblivio-lab report lab-results/roram/figures.json\n  \
+        oblivio-lab run roram --level 18 --ell 10")]
 pub(crate) struct RoramArgs {
-    /// There are two to this number of blocks [default: 22, as in the paper; 14 with --quick].
+    /// Base-2 logarithm of the number of blocks [default: 22, as in the paper; 14 with --quick].
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(2..=30))]
     level: Option<u8>,
-    /// The longest ranges have two to this number of blocks [default: 14, as in the paper; 10 with
+    /// Base-2 logarithm of the blocks in the longest ranges [default: 14, as in the paper; 10 with
     /// --quick].
     #[arg(long, value_name = "ELL", value_parser = clap::value_parser!(u8).range(0..=20))]
     ell: Option<u8>,
     /// The seed of all requests.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Fewer blocks: a second, and rough figures.
+    /// Fewer blocks: takes a second, gives rough figures.
     #[arg(long)]
     quick: bool,
 }
@@ -103,7 +103,7 @@ impl LabCommand for roram::Plan {
         let ell = args.ell.unwrap_or(default.ell.min(level));
         if ell > level {
             return Err(CliError::Input(format!(
-                "ranges of 2^{ell} blocks are longer than 2^{level} blocks: choose a smaller --ell"
+                "ranges of 2^{ell} blocks exceed the array of 2^{level}: choose a smaller --ell"
             ))
             .into());
         }
@@ -111,7 +111,7 @@ impl LabCommand for roram::Plan {
     }
 }
 
-/// The paper's parameters, or quick ones.
+/// The paper's parameters, or smaller ones for a quick run.
 pub(super) fn roram_plan(quick: bool, seed: u64) -> roram::Plan {
     match quick {
         true => roram::Plan { level: 14, ell: 10, mix_requests_max: 50, seed },
@@ -121,19 +121,25 @@ pub(super) fn roram_plan(quick: bool, seed: u64) -> roram::Plan {
     }
 }
 
-/// How fast are ORAMs behind links of homes, phones and servers? And why does S³ORAM state 20.3 s
-/// for Path ORAM?
+/// How fast are ORAMs over home, mobile and server links? And why does S³ORAM state 20.3 s for Path
+/// ORAM?
 ///
-/// Computes what Path ORAM, RAW ORAM and this project's volumes move for blocks of 4 to 512 KiB,
-/// and what that takes on each link, by the model of `plan --link`. Nothing is stored or sent.
-/// `oblivio-lab report` draws the figures.
+/// Computes how much Path ORAM, RAW ORAM and this project's volumes transfer for blocks of 4 to 512
+/// KiB, and how long that takes on each link, by the model of `plan --link`. Nothing is stored or
+/// sent. `oblivio-lab report` draws the figures.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run links && oblivio-lab report lab-results/links/figures.json\n  oblivio-lab run links --size 1T"
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run links && oblivio-lab report lab-results/links/figures.json\n  \
+        oblivio-lab run links --size 1T")]
 pub(crate) struct LinksArgs {
     /// Bytes of the disk [default: 40G, as in the paper].
-    #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value_t = PAPER_DISK_BYTES, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        value_parser = parse_size,
+        default_value_t = PAPER_DISK_BYTES,
+        hide_default_value = true
+    )]
     size: u64,
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::args::RelayArgs;
 use crate::error::ProgramError;
 
-/// So long a signal waits at most.
+/// The interval at which the main thread checks for a signal.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// `oblivio-lab relay`.
@@ -48,7 +48,8 @@ fn text(counts: &Counts) -> String {
     let Counts { connections, refused, cuts, down, up } = counts;
     let way = |WayCounts { bytes, turns }: &WayCounts| format!("{bytes} bytes, {turns} turns");
     format!(
-        "down     {}\nup       {}\nmade     {connections} connections, {cuts} of them cut, {refused} turned away",
+        "down     {}\nup       {}\n\
+         made     {connections} connections, {cuts} of them cut, {refused} turned away",
         way(down),
         way(up)
     )

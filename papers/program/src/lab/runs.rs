@@ -1,4 +1,4 @@
-//! What experiments of many runs have in common: traces of programs, a file that keeps runs, this computer.
+//! Shared parts of experiments with many runs: traces of programs, the file of runs, the machine.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -21,12 +21,12 @@ use serde::de::DeserializeOwned;
 use super::threads;
 use crate::error::ProgramError;
 
-// A comment for rustdoc would become the help of each command.
+// A doc comment would become the help of each command.
 #[derive(Args)]
 pub(crate) struct RunsArgs {
-    /// The traces of programs, named as `oblivio-lab trace record-set` does: gcc.trace.gz; or as
-    /// Ramulator 1.0 has them: 403.gcc.gz. It may be given more than once. Without it, the short
-    /// samples.
+    /// Directory with traces of programs, named as by `oblivio-lab trace record-set`, such as
+    /// gcc.trace.gz, or as in Ramulator 1.0, such as 403.gcc.gz. May be given more than once
+    /// [default: short built-in samples].
     #[arg(long, value_name = "DIR")]
     traces: Vec<PathBuf>,
     /// The seed of all runs.
@@ -39,20 +39,20 @@ pub(crate) struct RunsArgs {
 }
 
 impl RunsArgs {
-    /// The traces.
+    /// The traces, or the samples if no directory is given.
     pub(super) fn programs(&self) -> Result<Arc<Programs>, ProgramError> {
         let none = self.traces.is_empty();
         Ok(Arc::new(if none { Programs::samples()? } else { recorded(&self.traces)? }))
     }
 }
 
-/// A number of runs.
+/// Parses a number of runs, at least 1.
 fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     let number: usize = text.parse().map_err(|error: std::num::ParseIntError| error.to_string())?;
     NonZeroUsize::new(number).ok_or_else(|| "0 is not in 1..".to_owned())
 }
 
-/// The traces of directories that are called by the name of a program.
+/// The traces in the directories whose file names are those of known programs.
 fn recorded(directories: &[PathBuf]) -> Result<Programs, ProgramError> {
     let mut traces = Vec::new();
     for directory in directories {
@@ -69,7 +69,7 @@ fn add_recorded(directory: &Path, traces: &mut Vec<(String, Trace)>) -> Result<(
         let Some(program) = Programs::known(&file_name) else { continue };
         if traces.iter().any(|(name, _)| name == program) {
             return Err(CliError::Input(format!(
-                "{} is a second trace of {program}: leave one there",
+                "{} is a second trace of {program}: remove one of them",
                 path.display()
             ))
             .into());
@@ -80,12 +80,12 @@ fn add_recorded(directory: &Path, traces: &mut Vec<(String, Trace)>) -> Result<(
     Ok(())
 }
 
-/// The name of the file `name` as the repository keeps it: compressed.
+/// The name of the compressed file, as in the repository.
 fn packed(name: &str) -> String {
     format!("{name}.gz")
 }
 
-/// Refuses a directory without recorded runs, which would be made.
+/// Refuses a directory without recorded runs, since `--recorded` makes none.
 pub(super) fn check_recorded(path: &Path) -> Result<(), CliError> {
     const RUNS: &str = "results.jsonl";
     if [RUNS.to_owned(), packed(RUNS)].iter().any(|name| path.join(name).is_file()) {
@@ -105,8 +105,8 @@ pub(super) struct RunsFile {
 }
 
 impl RunsFile {
-    /// Opens the file `name`, and returns its records. If there are compressed runs alone, they are
-    /// unpacked first; a torn last line is dropped.
+    /// Opens the file `name`, and returns its records. If only the compressed file exists, it is
+    /// unpacked first. A torn last line is dropped.
     pub(super) fn open<R: DeserializeOwned>(
         directory: &OutputDir,
         name: &str,
@@ -117,9 +117,11 @@ impl RunsFile {
         let mut file = options.open(&path).map_err(|error| files::cannot_write(&path, &error))?;
         if !file.metadata().is_ok_and(|data| data.is_file()) {
             return Err(CliError::Output(format!(
-                "{} is no regular file, and cannot keep runs: remove it, or choose another --output",
+                "{} is no regular file, and cannot keep runs: remove it, or choose another \
+                 --output",
                 path.display()
-            )).into());
+            ))
+            .into());
         }
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => CliError::Locked(format!(
@@ -133,7 +135,7 @@ impl RunsFile {
         let packed = directory.path(&packed(name));
         if packed.is_file() {
             let whole = unpack(&packed.display().to_string(), files::open_regular(&packed)?)?;
-            // A run that was killed while it unpacked has left the beginning.
+            // An earlier process that was killed while unpacking left the beginning.
             if text.len() < whole.len() && whole.starts_with(&text) {
                 file.write_all(&whole[text.len()..])
                     .map_err(|error| files::cannot_write(&path, &error))?;
@@ -158,7 +160,7 @@ impl RunsFile {
             let whole_bytes = self.file.metadata()?.len();
             let written = (&self.file).write_all(line.as_bytes());
             if written.is_err() {
-                // Another run may end yet, whose line would go on where this one broke off.
+                // Remove the torn record: another run may still append its line.
                 let _ = self.file.set_len(whole_bytes);
             }
             written
@@ -168,7 +170,7 @@ impl RunsFile {
     }
 }
 
-/// This computer, this program, and the file of its runs.
+/// This machine, this program, and the file of its runs.
 pub(super) struct Here {
     stopwatch: Stopwatch,
     bar: ProgressBar,
@@ -177,14 +179,14 @@ pub(super) struct Here {
     machine: String,
 }
 
-/// The version of this program, and the commit if it was built with one.
+/// The version of this program: the commit, if it was built with one.
 pub(super) const VERSION: &str = match option_env!("OBLIVIO_COMMIT") {
     Some(commit) => commit,
     None => env!("CARGO_PKG_VERSION"),
 };
 
 impl Here {
-    /// A host whose bar counts `steps`.
+    /// A host whose progress bar counts `steps`.
     pub(super) fn new(file: Option<RunsFile>, steps: &str) -> Self {
         Self {
             stopwatch: Stopwatch::start(),
@@ -195,7 +197,8 @@ impl Here {
         }
     }
 
-    /// Ends the bar. Returns the number of runs in words, if runs are kept, and the seconds.
+    /// Ends the progress bar. Returns the number of runs in words, if any were counted, and the
+    /// seconds.
     pub(super) fn finish(self) -> (Option<String>, f64) {
         self.bar.finish_and_clear();
         let runs = self.runs.into_inner();
@@ -244,7 +247,7 @@ impl<R: Serialize> Host<R> for Here {
     }
 }
 
-/// What the system says of the processor.
+/// The processor model from `/proc/cpuinfo`, and the number of threads.
 pub(super) fn machine() -> String {
     let known = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = known.lines().find_map(|line| {

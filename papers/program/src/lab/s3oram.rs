@@ -12,32 +12,31 @@ use super::LabCommand;
 use super::share_servers::ShareServers;
 use crate::error::ProgramError;
 
-/// Is S³ORAM as fast as its paper states? Table 1 and Figs. 3 to 8, by a model, and the model
-/// beside real servers.
+/// Is S³ORAM as fast as its paper states? Table 1 and Figs. 3 to 8 by a model, which is compared
+/// with real servers.
 ///
-/// Counts what an access takes, of S³ORAM as published and as it is here, of Path ORAM and Ring
-/// ORAM, and divides it by rates of links and disks and of this machine. Then it starts share
-/// servers, and times accesses and evictions on loopback, of three, five and seven of them, and
-/// behind `oblivio-lab relay`'s home link, of three: that takes some minutes, and some GB of the
-/// folder.
+/// Counts the work of an access in published S³ORAM, in this project's S³ORAM, in Path ORAM and in
+/// Ring ORAM, and divides it by rates of links, disks and this machine. Then starts share servers,
+/// and times accesses and evictions: on loopback with three, five and seven servers, and behind the
+/// home link of `oblivio-lab relay` with three. This takes some minutes, and some GB in the folder.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run s3oram --quick\n  oblivio-lab run s3oram --folder /srv/scratch\n\nWhat is measured depends on what else the machine does: spreads are shown."
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run s3oram --quick\n  \
+        oblivio-lab run s3oram --folder /srv/scratch\n\n\
+        Measured times depend on the load of the machine: their spread is shown.")]
 pub(crate) struct S3oramArgs {
-    /// The model alone, at rough rates of this machine: seconds.
+    /// Only the model, with rough rates of this machine: takes seconds.
     #[arg(long)]
     quick: bool,
-    /// With --quick: real servers all the same. Without it they are always there.
+    /// With --quick: also time real servers. Without --quick they are always timed.
     #[arg(long)]
     measure: bool,
-    /// In the place of the small trees one of 1.4 GiB in blocks of 128 KiB, and beside it, behind
-    /// the same link, Path ORAM and a default volume of as many blocks on a bucket server: half an
-    /// hour, and 30 GB of the folder.
+    /// Replace the small trees by one of 1.4 GiB in blocks of 128 KiB, and compare it, behind the
+    /// same link, with Path ORAM and a default volume of as many blocks on a bucket server. Takes
+    /// half an hour, and 30 GB in the folder.
     #[arg(long, conflicts_with_all = ["quick", "measure"])]
     large: bool,
-    /// Where the servers keep their files while they run [default: that of the system for temporary
-    /// files].
+    /// Folder for the servers' files while they run [default: the system's temporary folder].
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }
@@ -62,7 +61,7 @@ impl LabCommand for Evaluation {
     }
 }
 
-/// Client and servers are in this process.
+/// The clocks. Client and servers run in this process.
 pub(super) fn clocks() -> Clocks {
     let stopwatch = Stopwatch::start();
     Clocks {
@@ -72,7 +71,7 @@ pub(super) fn clocks() -> Clocks {
     }
 }
 
-/// The number of threads that want a processor, on average over the last minute.
+/// The load average of the last minute: runnable threads.
 fn load() -> Option<String> {
     let loads = fs::read_to_string("/proc/loadavg").ok()?;
     loads.split(' ').next().map(str::to_owned)

@@ -1,4 +1,5 @@
-//! Share servers and a bucket server in this process, over sockets and TLS, with files in a folder that goes when they do.
+//! Share servers and a bucket server in this process, over sockets and TLS. Their files are in a
+//! folder that is removed with them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -19,23 +20,23 @@ use oblivio_store::StoreOptions;
 use oblivio_wire::keys::{AllowedClient, PeerServer, PublicKey, SecretKey};
 use tempfile::TempDir;
 
-/// What the volume is called on each of them.
+/// The volume's name on each server.
 const NAME: &str = "measured";
 
 const CLIENT_KEY: &str = "client.key";
 
 const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Servers, a client's key, and how they are reached.
+/// Running servers, a client's key, and relays.
 pub(crate) struct ShareServers {
     folder: TempDir,
     addresses: Vec<SocketAddr>,
     keys: Vec<PublicKey>,
     running: Vec<Running>,
-    /// The bucket server, if there was one: where it is, and its key.
+    /// The bucket server, once started: its address and its key.
     alone: Option<(SocketAddr, PublicKey)>,
     relays: Vec<RunningRelay>,
-    /// On how many of them the volume is that was made last, and how many of these may collude.
+    /// Servers of the latest volume, and how many of them may collude.
     used: (u8, u8),
     client: AllowedClient,
 }
@@ -51,7 +52,7 @@ struct RunningRelay {
 }
 
 impl ShareServers {
-    /// Starts so many, with a folder of their own in `folder`.
+    /// Starts `servers` share servers, in a temporary folder in `folder`.
     pub(crate) fn start(folder: &Path, servers: usize) -> Result<Self, LabError> {
         let folder = tempfile::Builder::new().prefix("oblivio-shares").tempdir_in(folder);
         let folder = folder.map_err(no_servers)?;
@@ -89,7 +90,8 @@ impl ShareServers {
         Ok(started)
     }
 
-    /// Runs a server that keeps its files in the folder `name`, and answers where it is. One without peers has buckets.
+    /// Runs a server whose files are in the folder `name`, and returns its address. Without peers
+    /// it is a bucket server.
     fn run(
         &mut self,
         address: SocketAddr,
@@ -114,7 +116,8 @@ impl ShareServers {
         self.folder.path().join(CLIENT_KEY)
     }
 
-    /// Begins relays to these servers, which share a link, and ends those that were there. Answers where they are.
+    /// Replaces the relays by new ones to these servers, which share a link. Returns their
+    /// addresses.
     fn relay(&mut self, to: &[SocketAddr], link: Link) -> Result<Vec<SocketAddr>, LabError> {
         self.end_relays();
         let stopwatch = Arc::new(Stopwatch::start());
@@ -132,7 +135,7 @@ impl ShareServers {
         Ok(self.relays.iter().map(|it| it.relay.address()).collect())
     }
 
-    /// Where the volume is, if its servers are reached there.
+    /// The location of the volume, if its servers have these addresses.
     fn location(&self, addresses: &[SocketAddr]) -> Result<Location, LabError> {
         let list = |each: Vec<String>| each.join(",");
         let (servers, colluding) = self.used;
@@ -147,7 +150,7 @@ impl ShareServers {
         url.parse().map_err(no_servers)
     }
 
-    /// Where the volume of the bucket server is, if that is reached there.
+    /// The location of the volume on the bucket server, if that has this address.
     fn location_alone(&self, address: SocketAddr, key: &PublicKey) -> Result<Location, LabError> {
         let (key, client_key) = (in_url(key), self.client_key());
         let url =
@@ -158,7 +161,7 @@ impl ShareServers {
     fn end_relays(&mut self) {
         for RunningRelay { relay, thread } in &mut self.relays {
             relay.stop();
-            // One that panicked has ended, too.
+            // A relay whose thread panicked has stopped, too.
             let _ = thread.take().map(JoinHandle::join);
         }
         self.relays.clear();
@@ -222,19 +225,19 @@ impl Drop for ShareServers {
     }
 }
 
-/// All are there at once: so no two are the same.
+/// Free addresses. All listeners exist at once, so no two addresses are equal.
 fn free_addresses(count: usize) -> std::io::Result<Vec<SocketAddr>> {
     let listening: Vec<_> =
         (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
     listening.iter().map(TcpListener::local_addr).collect()
 }
 
-/// A key as URLs have it.
+/// A key in the form that URLs use.
 fn in_url(key: &PublicKey) -> String {
     key.to_string().split_whitespace().last().unwrap_or_default().to_owned()
 }
 
-/// A volume has a tree, and here it holds nothing.
+/// An empty tree: a store needs one, and share servers keep no buckets in it.
 fn no_tree() -> TreeShape {
     TreeShape::new(vec![LevelShape {
         buckets: 1,
@@ -247,7 +250,7 @@ fn no_tree() -> TreeShape {
 }
 
 fn no_servers(error: impl std::fmt::Display) -> LabError {
-    let message = format!("no servers to measure: {error}; leave them out with --quick");
+    let message = format!("cannot run servers to measure: {error}; measure none with --quick");
     LabError::Engine(Error::new(ErrorKind::Store, message))
 }
 
@@ -260,10 +263,9 @@ mod tests {
 
     use super::*;
 
-    /// The smallest tree that there can be of short blocks, on real servers and behind the link.
+    /// Measures the smallest tree with short blocks, on real servers and behind a link.
     #[test]
-    fn a_small_tree_is_measured_directly_and_behind_a_link_and_on_more_servers_with_the_bytes_of_the_model()
-     {
+    fn measured_points_transfer_the_bytes_of_the_model() {
         let folder = tempfile::tempdir().unwrap();
         let servers = ShareServers::start(folder.path(), 5).unwrap();
         let shape = Shape {
@@ -296,16 +298,16 @@ mod tests {
         assert_eq!(results.measured.len(), 4);
         for point in &results.measured {
             let Shape { servers, colluding, .. } = point.shape;
-            // As many shares go up as are no seeds, and one comes down from each.
+            // The client sends a share to each server that has no seed, and gets one from each.
             let [sent, answers] = [servers - colluding, servers].map(f64::from);
             assert_eq!((point.access.whole.count, point.eviction.whole.count), (15, 1));
-            // Shares of the block and of the query, but for the heads of messages.
+            // Shares of the block and of the query, plus message headers.
             let [up, down] = point.access_bytes;
             assert!((4_200.0 * sent..4_500.0 * sent + 100.0).contains(&up), "{up}");
             assert!((4_096.0 * answers..4_200.0 * answers).contains(&down), "{down}");
         }
         let behind = &results.measured[1];
-        // Two trips of 15 ms at least.
+        // At least two round trips of 15 ms.
         assert!(behind.link.is_some() && behind.access.whole.least >= 0.03);
         let [path, volume] = &results.beside[..] else { panic!("{:?}", results.beside) };
         for beside in [path, volume] {

@@ -1,5 +1,5 @@
-//! Experiments on what is left on the client, and on full buckets: `oblivio-lab run stash-study`,
-//! `raw-traffic`, `range-stash` and `share-overflow`.
+//! Experiments on stashes and on bucket overflow: `oblivio-lab run stash-study`, `raw-traffic`,
+//! `range-stash` and `share-overflow`.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -12,15 +12,20 @@ use oblivio_lab::{range_stash, raw_traffic, share_overflow, stash_study};
 use super::{LabCommand, MeasuringArgs};
 use crate::error::ProgramError;
 
-/// How large must the stash be, so that it overflows with probability 2^-80 at most?
+/// How large must the stash be, so that it overflows with probability at most 2^-80?
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run stash-study --quick\n  oblivio-lab run stash-study --accesses 1000000000 --seeds 32\n  oblivio-lab run stash-study --deep --output stash-20"
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run stash-study --quick\n  \
+        oblivio-lab run stash-study --accesses 1000000000 --seeds 32\n  \
+        oblivio-lab run stash-study --deep --output stash-20")]
 pub(crate) struct StashStudyArgs {
     /// Accesses counted for each setup, over all of its runs [default: 100,000,000; 20,000,000 with
     /// --quick; 1,000,000,000 with --deep].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000)
+    )]
     accesses: Option<u64>,
     /// Independent runs of each setup, each with a seed of its own [default: 16; 8 with --quick, 10
     /// with --deep].
@@ -31,10 +36,10 @@ pub(crate) struct StashStudyArgs {
     workload: WorkloadName,
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// Two loads on small trees, and fewer accesses: about a minute, and rough figures.
+    /// Two loads on small trees, and fewer accesses: takes about a minute, gives rough figures.
     #[arg(long)]
     quick: bool,
-    /// The setups of this scheme alone.
+    /// Only the setups of this scheme.
     #[arg(long, value_enum)]
     scheme: Option<StashSchemeName>,
     /// The tree of Tiny ORAM, with leaves on level 20: some 20 minutes on one core.
@@ -42,7 +47,7 @@ pub(crate) struct StashStudyArgs {
     deep: bool,
 }
 
-/// The schemes whose stash Tiny ORAM states.
+/// The schemes whose stash sizes Tiny ORAM states.
 #[derive(Clone, Copy, ValueEnum)]
 enum StashSchemeName {
     /// Path ORAM, Z = 4.
@@ -82,21 +87,25 @@ impl LabCommand for stash_study::Plan {
     }
 }
 
-/// What does RAW ORAM move and encrypt for each Z and A, and how large is its stash?
+/// How much does RAW ORAM transfer and encrypt for each Z and A, and how large is its stash?
 ///
-/// Counts what the engine asks of its store, beside the formulas of Tiny ORAM (Fig. 6), and
-/// measures the tail of the stash. `oblivio-lab report` draws the figures.
+/// Counts the engine's requests to its store, compares them with the formulas of Tiny ORAM (Fig.
+/// 6), and measures the tail of the stash. `oblivio-lab report` draws the figures.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run raw-traffic --quick\n  oblivio-lab run raw-traffic --levels 18 --accesses 1000000000"
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run raw-traffic --quick\n  \
+        oblivio-lab run raw-traffic --levels 18 --accesses 1000000000")]
 pub(crate) struct RawTrafficArgs {
-    /// The level of the leaves of the tree whose stash is measured [default: 14; 6 with --quick].
+    /// The level of the leaves of the trees whose stash is measured [default: 14; 6 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=20))]
     levels: Option<u8>,
-    /// Accesses for each Z and A whose stash is measured, over all of its runs [default:
+    /// Accesses for each Z and A in the measurement of the stash, over all of its runs [default:
     /// 20,000,000; 2,000,000 with --quick].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000_000)
+    )]
     accesses: Option<u64>,
     /// Independent runs for each Z and A, each with a seed of its own [default: 10; 4 with
     /// --quick].
@@ -104,7 +113,7 @@ pub(crate) struct RawTrafficArgs {
     seeds: Option<u32>,
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// Small trees and fewer accesses: some seconds, and rough tails.
+    /// Small trees and fewer accesses: takes seconds, gives rough tails.
     #[arg(long)]
     quick: bool,
 }
@@ -129,26 +138,30 @@ impl LabCommand for raw_traffic::Plan {
     }
 }
 
-/// How many blocks are left on the client of an ORAM of ranges?
+/// How many blocks stay on the client of an ORAM of ranges?
 ///
-/// Moves addresses, and no contents, through the published rORAM with one block a leaf and more,
-/// and through trees like those of `--scheme range`; counts what is left after each batch of
-/// evictions, and carries the tail on to 2^-80.
+/// Simulates addresses without contents in the published rORAM, with one block a leaf and more, and
+/// in trees like those of `--scheme range`. Counts the blocks left after each batch of evictions,
+/// and extrapolates the tail to 2^-80.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run range-stash --quick\n  oblivio-lab run range-stash --blocks 100000000"
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run range-stash --quick\n  \
+        oblivio-lab run range-stash --blocks 100000000")]
 pub(crate) struct RangeStashArgs {
     /// Blocks accessed in each setting, over all of its runs [default: 10,000,000; 500,000 with
     /// --quick].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000_000)
+    )]
     blocks: Option<u64>,
     /// Independent runs of each setting, each with a seed of its own [default: 8].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     seeds: Option<u32>,
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// Fewer blocks: seconds, and rough figures.
+    /// Fewer blocks: takes seconds, gives rough figures.
     #[arg(long)]
     quick: bool,
 }
@@ -171,20 +184,24 @@ impl LabCommand for range_stash::Plan {
 
 /// How full do the buckets of S³ORAM get?
 ///
-/// Moves blocks, without contents, through trees whose buckets hold any number of them, and counts
-/// the most in a bucket of each eviction: inside the tree and in its leaves, for trees of A ·
-/// 2^(H-1) blocks and of twice as many. Beside it stands what Lemma 4.1 promises.
+/// Simulates blocks without contents in trees with unbounded buckets, and counts the fullest bucket
+/// of each eviction, inside the tree and in its leaves, for trees of A · 2^(H-1) blocks and of
+/// twice as many. Compares the counts with the bound of Lemma 4.1.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run share-overflow --quick\n  oblivio-lab run share-overflow --evictions 10000000"
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run share-overflow --quick\n  \
+        oblivio-lab run share-overflow --evictions 10000000")]
 pub(crate) struct ShareOverflowArgs {
     /// Evictions of each tree [default: 1,000,000; 50,000 with --quick].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(..=1_000_000_000_000)
+    )]
     evictions: Option<u64>,
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// Fewer evictions: seconds, and rough figures.
+    /// Fewer evictions: takes seconds, gives rough figures.
     #[arg(long)]
     quick: bool,
 }

@@ -13,11 +13,13 @@ use crate::trace;
 /// What does each technique gain, alone and with others?
 ///
 /// Runs the engine with each technique under scan, uniform and Zipf requests and under traces, and
-/// counts what a request costs: path accesses, bytes, AES blocks, the stash. Nothing is timed.
+/// counts the cost of a request: path accesses, bytes, AES blocks, stash. Nothing is timed.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  oblivio-lab run techniques --quick\n  oblivio-lab run techniques --trace 403.gcc.gz 458.sjeng.gz\n\nA trace is in any format that `oblivio-lab trace` reads. Addresses are folded: the number of the line of 64 bytes, modulo the blocks there are."
-)]
+#[command(after_help = "Examples:\n  \
+        oblivio-lab run techniques --quick\n  \
+        oblivio-lab run techniques --trace 403.gcc.gz 458.sjeng.gz\n\n\
+        A trace is in any format that `oblivio-lab trace` reads. Its lines of 64 bytes are mapped \
+        to blocks modulo the number of blocks.")]
 pub(crate) struct TechniquesArgs {
     /// The level of the leaves (L), from 8 to 20 [default: 16; 10 with --quick].
     #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(8..=20))]
@@ -25,12 +27,12 @@ pub(crate) struct TechniquesArgs {
     /// Requests counted for each technique and workload [default: 100,000; 3,000 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     requests: Option<u64>,
-    /// A recorded trace, as one more workload.
+    /// Recorded traces, each as another workload.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     trace: Vec<PathBuf>,
     #[command(flatten)]
     measuring: MeasuringArgs,
-    /// A small tree and few requests: some seconds, and rough figures.
+    /// A small tree and few requests: takes seconds, gives rough figures.
     #[arg(long)]
     quick: bool,
 }

@@ -1,4 +1,4 @@
-//! A directory of trees.
+//! A directory of saved trees.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -7,11 +7,11 @@ use oblivio_cli::error::CliError;
 use oblivio_cli::files::{self, OutputDir, Unnamed};
 use oblivio_lab::{LabError, Trees};
 
-/// A file for each tree.
+/// A directory with one file for each tree.
 pub(super) struct TreesDir(OutputDir);
 
 impl TreesDir {
-    /// The directory that was typed, if one was. Made if missing.
+    /// The given directory, if any. Created if missing.
     pub(super) fn typed(path: Option<&Path>) -> Result<Option<Box<dyn Trees>>, CliError> {
         let prepare = |path| Ok(Box::new(Self(OutputDir::prepare(path)?)) as Box<dyn Trees>);
         path.map(prepare).transpose()

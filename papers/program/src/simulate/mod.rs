@@ -21,10 +21,10 @@ use crate::error::ProgramError;
 use crate::trace;
 use report::Report;
 
-/// Records of a made trace, where nobody says how many.
+/// Default number of counted records of a generated trace.
 const MADE_RECORDS: u64 = 100_000;
 
-/// More than any description of a machine has.
+/// An upper bound on the size of a description of a machine, in bytes.
 pub(crate) const SPEC_BYTES_MAX: u64 = 1 << 20;
 
 /// `oblivio-lab simulate`.
@@ -72,17 +72,17 @@ fn spec(args: &SimulateArgs) -> Result<SystemSpec, ProgramError> {
         return Ok(spec);
     }
     let spec = variant(args)?.spec(args.levels, &switches(args))?;
-    // What was typed is no file, and has no keys.
+    // A machine from the command line has no file with keys: name switches instead.
     spec.check().map_err(|error| {
         let why = in_switches(&error.to_string());
-        CliError::Usage(format!("the machine {} cannot run like this: {why}", args.variant))
+        CliError::Usage(format!("{} cannot run with these switches: {why}", args.variant))
     })?;
     Ok(spec)
 }
 
 fn variant(args: &SimulateArgs) -> Result<&'static Variant, CliError> {
     Variant::named(&args.variant)
-        .ok_or_else(|| CliError::Input(format!("there is no variant {}", args.variant)))
+        .ok_or_else(|| CliError::Input(format!("unknown variant {}", args.variant)))
 }
 
 fn switches(args: &SimulateArgs) -> Switches {
@@ -93,7 +93,8 @@ fn has_small_tree(spec: &SystemSpec) -> bool {
     spec.oram.as_ref().is_some_and(|oram| oram.rho.is_some())
 }
 
-/// Switches may be the same for all machines of a series, so one that a machine has no use for is no error. It is said.
+/// Reports switches that do not affect this machine. They are no error, since all machines of a
+/// series may be run with the same switches.
 fn say_what_changes_nothing(args: &SimulateArgs, spec: &SystemSpec) -> Result<(), ProgramError> {
     let mut idle = match &args.spec {
         None => {
@@ -101,7 +102,8 @@ fn say_what_changes_nothing(args: &SimulateArgs, spec: &SystemSpec) -> Result<()
             let leaf_level = variant.leaf_level(args.levels);
             if leaf_level != args.levels {
                 output::remark(&format!(
-                    "{} has its leaves on level {leaf_level}, the nearest to --levels {} that there is of it",
+                    "{} has its leaves on level {leaf_level}, the possible level nearest to --levels \
+                     {}",
                     args.variant, args.levels
                 ));
             }
@@ -109,7 +111,7 @@ fn say_what_changes_nothing(args: &SimulateArgs, spec: &SystemSpec) -> Result<()
                 let spec = variant.spec(args.levels, switches).ok();
                 let is_filled = args.fill_llc > 0 && spec.as_ref().is_some_and(has_small_tree);
                 let beside = (switches.pages, is_filled && switches.fills_small_tree);
-                // What is printed has keys that the machine does not use, too.
+                // A printed description also has keys that the machine does not use.
                 match args.print_spec {
                     true => (spec, None),
                     false => (spec.map(SystemSpec::without_unused), Some(beside)),
@@ -151,7 +153,7 @@ fn print_spec(spec: &SystemSpec, as_json: bool) -> Result<(), ProgramError> {
     })?)
 }
 
-/// Why a machine does not run: its file is named, if it has one.
+/// The error for a machine that cannot run; names its file, if any.
 fn refusal(spec: Option<&Path>, error: SimError) -> ProgramError {
     match spec {
         Some(path) => {
@@ -162,7 +164,8 @@ fn refusal(spec: Option<&Path>, error: SimError) -> ProgramError {
     }
 }
 
-/// Lines of the protected space: without an ORAM as many as with one, or all of DRAM.
+/// Lines of the protected space. A variant without an ORAM has as many as with one; another machine
+/// without one has all of DRAM.
 fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, ProgramError> {
     Ok(match &spec.oram {
         Some(oram) => oram.lines(),
@@ -171,7 +174,7 @@ fn lines(args: &SimulateArgs, spec: &SystemSpec) -> Result<u64, ProgramError> {
     })
 }
 
-/// What runs.
+/// The records to run.
 struct Work {
     name: String,
     records: Vec<Record>,
@@ -193,8 +196,8 @@ impl Work {
                         let left = length.saturating_sub(warm_up);
                         if left == 0 {
                             output::remark(&format!(
-                                "the warm-up takes all {length} records of the trace: it begins again, and \
-                                 {length} more count"
+                                "the warm-up takes all {length} records of the trace: it is \
+                                 repeated, and {length} more count"
                             ));
                         }
                         (if left > 0 { left } else { length }, warm_up)
@@ -216,7 +219,7 @@ impl Work {
     }
 }
 
-/// Shows how far the run is, and notes when its warm-up is over.
+/// Shows the progress of a run, and notes when its warm-up ends.
 struct Watch {
     bar: ProgressBar,
     warm_up: u64,

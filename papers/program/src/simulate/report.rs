@@ -1,20 +1,20 @@
-//! What came out of a run, for people and for programs.
+//! The results of a run, as text and as JSON.
 
 use oblivio_sim::LINE_BYTES;
 use oblivio_sim::controller::ControllerTally;
 use oblivio_sim::system::{Outcome, SystemSpec};
 use serde_json::json;
 
-/// A run that is over.
+/// A finished run.
 pub(super) struct Report {
     pub(super) machine: String,
     pub(super) trace: String,
     pub(super) seed: u64,
     pub(super) spec: SystemSpec,
     pub(super) outcome: Outcome,
-    /// How long it took.
+    /// Wall-clock seconds of the whole run.
     pub(super) seconds: f64,
-    /// How long that took which counts.
+    /// Wall-clock seconds after the warm-up.
     pub(super) measured_seconds: Option<f64>,
 }
 
@@ -67,12 +67,11 @@ impl Report {
     fn dram(&self) -> String {
         let peak = self.spec.dram.peak_gb_per_second(self.spec.channels);
         let hits = self.outcome.memory.dram.row_hits();
-        let hits =
-            hits.map(|hits| format!(", {:.1} % of lines in a row that was open", 100.0 * hits));
+        let hits = hits.map(|hits| format!(", {:.1} % of lines hit an open row", 100.0 * hits));
         format!("{:.2} of {peak:.1} GB/s{}", self.gb_per_second(), hits.unwrap_or_default())
     }
 
-    /// If it is known what the chips draw.
+    /// The energy of DRAM, if the chips' currents are known.
     fn energy(&self) -> Option<String> {
         let energy = self.outcome.dram_energy(&self.spec).ok()?;
         let (total, lines) = (energy.total(), self.outcome.memory.dram.lines());
@@ -80,10 +79,10 @@ impl Report {
         Some(format!("{:.3} mJ in DRAM, {of_line:.1} nJ a line", total / 1e6))
     }
 
-    /// Of the simulated time: reads and writes.
+    /// Gigabytes read and written in a second of simulated time.
     fn gb_per_second(&self) -> f64 {
         let bytes = self.outcome.memory.dram.lines() * LINE_BYTES;
-        // Bytes a microsecond are megabytes a second.
+        // Bytes per microsecond are megabytes per second.
         over(bytes, self.outcome.cycles) * f64::from(self.spec.processor.clock_mhz) / 1000.0
     }
 
@@ -116,8 +115,8 @@ fn paths(tally: &ControllerTally) -> String {
 fn switched_out(tally: &ControllerTally) -> String {
     let ControllerTally { context_switches, flush_evictions, busy_flushing, .. } = tally;
     format!(
-        "{context_switches} times: {flush_evictions} of the evictions, which took {busy_flushing} cycles, and {} cycles in \
-         which the tree top went to memory and came back",
+        "{context_switches} times: {flush_evictions} of the evictions, which took {busy_flushing} \
+         cycles, and {} cycles to move the tree top to memory and back",
         tally.moving_tree_top
     )
 }

@@ -1,4 +1,4 @@
-//! Traces that are there already: looked at, written in another form, mixed; and synthetic ones.
+//! `oblivio-lab trace info`, `convert`, `mix` and `make`.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::args::{
 };
 use crate::error::ProgramError;
 
-/// Lines from one to the next, where nothing else is asked for: a page.
+/// Default stride: a page.
 const STRIDE_LINES: u64 = 64;
 
 /// `oblivio-lab trace info`.
@@ -70,17 +70,17 @@ pub(crate) fn read_all(paths: &[PathBuf]) -> Result<Vec<Trace>, ProgramError> {
     paths.iter().map(|path| read(path)).collect()
 }
 
-/// The trace of a file.
+/// Reads the trace in a file, in the format that its contents show.
 pub(crate) fn read(path: &Path) -> Result<Trace, ProgramError> {
     Ok(Trace::read(&name_of_file(path), files::open_regular(path)?)?)
 }
 
-/// The same, whatever format it looks like.
+/// Reads a file as a trace in a given format.
 fn read_in(format: Format, path: &Path) -> Result<Trace, ProgramError> {
     Ok(Trace::read_as(format, &name_of_file(path), files::open_regular(path)?)?)
 }
 
-/// A trace is called by its file's name, and not by where that lies.
+/// A trace is named after its file, without the directory.
 fn name_of_file(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
 }
@@ -91,7 +91,7 @@ fn remapped(trace: Trace, args: &RemapArgs) -> Result<Trace, ProgramError> {
     Ok(trace.remap(lines, placing)?)
 }
 
-/// Writes `trace`, and says what it is like.
+/// Writes `trace`, and prints its statistics.
 fn write(trace: &Trace, output: Unnamed, args: &TraceWriteArgs) -> Result<(), ProgramError> {
     let path = output.path();
     writing::write(trace, output.file(), path, args.to.into(), args.compress.into())?;
@@ -119,7 +119,7 @@ fn pattern(args: &TraceMakeArgs) -> Result<Pattern, ProgramError> {
     ] {
         if is_given && !is_taken {
             return Err(CliError::Input(format!(
-                "{} has no use for {option}: leave it out, or see --help for the kinds that do",
+                "{} has no use for {option}: omit it, or see --help for the kinds that use it",
                 name_of(args.kind)
             ))
             .into());

@@ -1,4 +1,4 @@
-//! The emulator, its plugin, and the program that runs in it: where they are, or what to do.
+//! Finds the emulator, its plugin, and the program to run; errors say how to install them.
 
 use std::env;
 use std::env::consts::ARCH;
@@ -27,16 +27,16 @@ impl Emulator {
         let name = how.qemu.clone().unwrap_or_else(|| format!("qemu-{ARCH}").into());
         let path = on_path(name.as_os_str()).ok_or_else(|| {
             CliError::Engine(format!(
-                "this needs {}, QEMU's user-mode emulator: install it (Debian: apt install \
-                 qemu-user), or name it with --qemu",
+                "this needs QEMU's user-mode emulator, {}: install it (Debian: apt install \
+                 qemu-user), or give its path with --qemu",
                 name.display()
             ))
         })?;
         let plugin = how.plugin.clone().map_or_else(|| beside_us(PLUGIN), Ok)?;
         if !plugin.is_file() {
             return Err(CliError::Engine(format!(
-                "this needs the emulator's plugin, and {} is not there: build it with cargo build \
-                 --release -p oblivio-trace-plugin or make trace-plugin, or name it with --plugin",
+                "the emulator's plugin {} is missing: build it with cargo build --release -p \
+                 oblivio-trace-plugin or make trace-plugin, or give its path with --plugin",
                 plugin.display()
             ))
             .into());
@@ -44,7 +44,7 @@ impl Emulator {
         Ok(Self { path, plugin })
     }
 
-    /// The emulator with its plugin, without a program yet.
+    /// A command that runs the emulator with its plugin. The caller adds the program.
     pub(super) fn command(&self, plugin_arguments: &[(&str, &OsStr)]) -> Command {
         let mut plugin = doubled_commas(self.plugin.as_os_str());
         for (name, value) in plugin_arguments {
@@ -61,7 +61,7 @@ impl Emulator {
     }
 }
 
-/// A program that the emulator can run.
+/// The path of a program that the emulator can run.
 pub(super) fn program(name: &OsStr) -> Result<PathBuf, ProgramError> {
     let path = on_path(name).ok_or_else(|| {
         let name = name.display();
@@ -75,7 +75,7 @@ pub(super) fn program(name: &OsStr) -> Result<PathBuf, ProgramError> {
             Err(files::cannot_read(&path, &error).into())
         }
         _ => Err(CliError::Input(format!(
-            "{} is no program for a processor: of a script, give the interpreter, such as \
+            "{} is not an executable for a processor: for a script, give the interpreter, such as \
              /usr/bin/python3 SCRIPT",
             path.display()
         ))
@@ -83,14 +83,14 @@ pub(super) fn program(name: &OsStr) -> Result<PathBuf, ProgramError> {
     }
 }
 
-/// A file that lies where this program does.
+/// The path of a file in this program's directory.
 pub(super) fn beside_us(name: &str) -> Result<PathBuf, CliError> {
     env::current_exe().map(|path| path.with_file_name(name)).map_err(|error| {
-        CliError::Engine(format!("this program cannot find itself ({error}): start it by its path"))
+        CliError::Engine(format!("cannot find this program's path ({error}): start it by its path"))
     })
 }
 
-/// A name without a slash is looked for as shells do.
+/// Looks up a name without a slash in `PATH`, as shells do.
 pub(super) fn on_path(name: &OsStr) -> Option<PathBuf> {
     let candidates = if name.as_encoded_bytes().contains(&b'/') {
         vec![PathBuf::from(name)]
@@ -101,11 +101,11 @@ pub(super) fn on_path(name: &OsStr) -> Option<PathBuf> {
     candidates.into_iter().find(|candidate| candidate.is_file())
 }
 
-/// The emulator parts its plugin's arguments at commas, and takes two for one.
+/// The emulator splits its plugin's arguments at commas; a double comma is one.
 fn doubled_commas(value: &OsStr) -> OsString {
     if let Some(text) = value.to_str() {
         return text.replace(',', ",,").into();
     }
-    // No UTF-8: the plugin could not take it either, and says so.
+    // The plugin rejects arguments that are not UTF-8.
     value.to_owned()
 }

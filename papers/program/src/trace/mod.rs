@@ -1,4 +1,4 @@
-//! `oblivio-lab trace`: memory traces, of real programs and made ones.
+//! `oblivio-lab trace`: memory traces, recorded and generated.
 
 mod conversion;
 mod emulator;

@@ -22,13 +22,13 @@ use super::writing;
 use crate::args::{RecordingArgs, StoreMissesName, TraceRecordArgs};
 use crate::error::ProgramError;
 
-/// How often it is looked how far the program is.
+/// The interval at which progress is checked.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// `oblivio-lab trace record`.
 pub(crate) fn record(args: &TraceRecordArgs) -> Result<(), ProgramError> {
     let [name, arguments @ ..] = args.command.as_slice() else {
-        return Err(CliError::Input("there is no command: give one after --".into()).into());
+        return Err(CliError::Input("no command: give one after --".into()).into());
     };
     let recording = Recording {
         emulator: &Emulator::find(&args.how)?,
@@ -48,7 +48,7 @@ pub(crate) fn record(args: &TraceRecordArgs) -> Result<(), ProgramError> {
     let records = summary.misses.reads + summary.misses.writes;
     if records < args.how.misses {
         output::remark(&format!(
-            "the program ended after {records} records of {}: give it more to do, or a smaller \
+            "the program ended after {records} records of {}: give it more to do, or lower \
              --warm-up",
             args.how.misses
         ));
@@ -59,7 +59,7 @@ pub(crate) fn record(args: &TraceRecordArgs) -> Result<(), ProgramError> {
     }
 }
 
-/// Everything that makes a trace what it is.
+/// The parameters of a recording.
 pub(super) struct Recording<'a> {
     pub(super) emulator: &'a Emulator,
     pub(super) how: &'a RecordingArgs,
@@ -72,8 +72,8 @@ pub(super) struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// Runs the program, and writes its trace to `path`. The status is that of a program which ended by
-    /// itself.
+    /// Runs the program, and writes its trace to `path`. Returns the program's exit status if it
+    /// ended by itself.
     pub(super) fn run(
         &self,
         path: &Path,
@@ -86,10 +86,11 @@ impl Recording<'_> {
         if progress.records == 0 {
             let ended = status.map_or_else(String::new, |status| format!(" ({status})"));
             return Err(CliError::Input(format!(
-                "no miss was recorded: the program ended{ended} after {} instructions, and the first {} \
-                 only fill the cache; give it more to do, or a smaller --warm-up",
+                "no miss was recorded: the program ended{ended} after {} instructions, and the \
+                 first {} only fill the cache; give it more to do, or lower --warm-up",
                 progress.instructions, self.warm_up
-            )).into());
+            ))
+            .into());
         }
         let (misses, past_last_level, pages) = write_trace(raw.as_file(), &progress, path)?;
         let path = path.to_owned();
@@ -111,17 +112,18 @@ impl Recording<'_> {
         let mut program = Running(child);
         let bar = progress::bar_of(self.how.misses, "misses");
         loop {
-            // In this order: what ended has written its last header.
+            // First check for the end: a program that has ended has written its last header.
             let has_ended = program.0.try_wait().map_err(|error| {
-                CliError::Engine(format!("the emulator cannot be waited for: {error}"))
+                CliError::Engine(format!("cannot wait for the emulator: {error}"))
             })?;
             let progress = read_progress(&file)?;
             bar.set_position(progress.map_or(0, |progress| progress.records));
             let is_over = progress.is_some_and(|progress| progress.state != State::Running);
             if end.is_asked() {
-                return Err(
-                    CliError::Engine("stopped before the end: there is no trace".into()).into()
-                );
+                return Err(CliError::Engine(
+                    "stopped before the end: no trace was written".into(),
+                )
+                .into());
             }
             if has_ended.is_some() || is_over {
                 break;
@@ -138,7 +140,7 @@ impl Recording<'_> {
             ))
             .into()),
             State::Full => Ok((progress, None)),
-            // It ends or has ended: its status comes.
+            // The program has ended or is about to: wait for its status.
             State::Ended | State::Running => Ok((progress, program.0.wait().ok())),
         }
     }
@@ -165,17 +167,17 @@ impl Recording<'_> {
     }
 }
 
-/// A program in the emulator. Dropped, it is killed.
+/// A program in the emulator. Killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended by itself.
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
-/// None before the plugin has made its header.
+/// Reads the plugin's header. `None` if the plugin has not written it yet.
 fn read_progress(raw: &File) -> Result<Option<Progress>, ProgramError> {
     let mut header = [0; HEADER_BYTES];
     match raw.read_exact_at(&mut header, 0) {
@@ -186,13 +188,13 @@ fn read_progress(raw: &File) -> Result<Option<Progress>, ProgramError> {
 
 fn not_loaded(emulator: &Path) -> CliError {
     CliError::Engine(format!(
-        "{} ended before it recorded anything: what it said is above; the plugin is for QEMU 4.2 to \
-         8.2 and this machine's own programs",
+        "{} ended before it recorded anything: see its messages above; the plugin needs QEMU 4.2 \
+         to 8.2 and programs of this machine's architecture",
         emulator.display()
     ))
 }
 
-/// Writes the trace, and counts its misses, those past a last-level cache, and its pages.
+/// Writes the trace. Returns its misses, those past a last-level cache, and its pages.
 fn write_trace(
     mut raw: &File,
     progress: &Progress,

@@ -1,4 +1,4 @@
-//! What traces are like, as a table and as JSON.
+//! Statistics of traces, as a table and as JSON.
 
 use oblivio_cli::{output, table};
 use oblivio_sim::trace::{Trace, TraceStats};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::error::ProgramError;
 
-/// A trace and what it is like.
+/// A trace's name and statistics.
 pub(super) struct Entry {
     name: String,
     stats: TraceStats,
@@ -87,8 +87,8 @@ pub(super) fn print(entries: &[Entry], as_json: bool) -> Result<(), ProgramError
     let table =
         table::aligned(&[HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>());
     Ok(output::print(&format!(
-        "{table}\nreads/1000, writes/1000: for 1000 instructions; lines: of 64 bytes, and pages: of 4 KiB, \
-         that are asked for at all; in 64 KiB, …: records whose line is among the last so many bytes of \
-         lines asked for"
+        "{table}\nreads/1000, writes/1000: per 1000 instructions; lines: distinct lines of 64 \
+         bytes; pages: distinct pages of 4 KiB; in 64 KiB, …: records whose line is among the last \
+         64 KiB, … of distinct lines requested"
     ))?)
 }

@@ -1,4 +1,4 @@
-//! `oblivio-lab trace record-set`: traces with the spread of Table II of IR-ORAM.
+//! `oblivio-lab trace record-set`: traces with request rates as in Table II of IR-ORAM.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -19,7 +19,7 @@ use super::workloads::{Program, WORKLOADS, Workload};
 use crate::args::TraceRecordSetArgs;
 use crate::error::ProgramError;
 
-/// Records that fill a last-level cache of 2 MiB many times over.
+/// Fewer records do not fill a last-level cache of 2 MiB often enough for its rates to settle.
 const RECORDS_FOR_FIGURES: u64 = 500_000;
 
 /// `oblivio-lab trace record-set`.
@@ -33,7 +33,7 @@ pub(crate) fn record_set(args: &TraceRecordSetArgs) -> Result<(), ProgramError> 
     for workload in wanted {
         let Some(ready) = workload.program.prepare(&kernels)? else {
             output::remark(&format!(
-                "{} is left out: {} is not installed",
+                "skipping {}: {} is not installed",
                 workload.name, workload.what
             ));
             continue;
@@ -52,7 +52,7 @@ pub(crate) fn record_set(args: &TraceRecordSetArgs) -> Result<(), ProgramError> 
         rows.push((workload, summary));
     }
     if args.how.misses < RECORDS_FOR_FIGURES {
-        output::remark("traces this short only fill the caches: their figures say little");
+        output::remark("traces this short only fill the caches: their rates are not meaningful");
     }
     if args.json {
         let json: Vec<_> = rows.iter().map(|(workload, summary)| json(workload, summary)).collect();
@@ -81,13 +81,14 @@ fn kernels(named: Option<PathBuf>) -> Result<PathBuf, ProgramError> {
         return Ok(path);
     }
     Err(CliError::Engine(format!(
-        "this needs the programs it records, and {} is not there: build it with cargo build --release \
-         -p oblivio-kernels or make traces, or name it with --kernels",
+        "the programs to record are missing: {} does not exist; build it with cargo build \
+         --release -p oblivio-kernels or make traces, or give its path with --kernels",
         path.display()
-    )).into())
+    ))
+    .into())
 }
 
-/// A program with its arguments, and the file it reads.
+/// A program to run, with its arguments and its input.
 struct Ready {
     program: PathBuf,
     arguments: Vec<OsString>,
@@ -96,7 +97,7 @@ struct Ready {
 }
 
 impl Program {
-    /// None if it is not installed.
+    /// Finds the program and makes its input. `None` if the program is not installed.
     fn prepare(&self, kernels: &Path) -> Result<Option<Ready>, ProgramError> {
         let ready = |program: PathBuf, arguments: &[&OsStr]| Ready {
             program,
@@ -114,7 +115,7 @@ impl Program {
                 Ok(program.map(|program| ready(program, &arguments)))
             }
             Self::Python(program) => {
-                // Often a script stands in its place, which knows where it is.
+                // `python3` is often a wrapper script; the interpreter knows its own path.
                 let python = answer("python3", &["-c", "import sys; print(sys.executable)"]);
                 let arguments = ["-c", program].map(OsStr::new);
                 Ok(python.map(|python| ready(python, &arguments)))
@@ -133,16 +134,16 @@ impl Program {
     }
 }
 
-/// The path that a program prints. None when there is no such program, or file.
+/// The path that a program prints. `None` if there is no such program or file.
 fn answer(program: &str, arguments: &[&str]) -> Option<PathBuf> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
     path.is_file().then_some(path)
 }
 
-/// A generated program in C.
+/// A generated C program.
 fn source(kernels: &Path, functions: u32) -> Result<NamedTempFile, ProgramError> {
-    let failed = |error| CliError::Engine(format!("no program can be generated: {error}"));
+    let failed = |error| CliError::Engine(format!("cannot generate a C program: {error}"));
     let functions = functions.to_string();
     let output = Command::new(kernels)
         .args(["source", "--functions", &functions])

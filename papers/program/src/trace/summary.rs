@@ -1,4 +1,4 @@
-//! What was recorded, for people and for programs.
+//! The result of a recording, as text and as JSON.
 
 use std::path::PathBuf;
 
@@ -6,15 +6,15 @@ use oblivio_sim::recording::Traffic;
 use oblivio_store::path_text;
 use serde_json::{Value, json};
 
-/// A trace, counted.
+/// Counts of a recorded trace.
 pub(super) struct Summary {
     pub(super) path: PathBuf,
-    /// The records: reads, writes, and the instructions they stand for.
+    /// The records: reads, writes, and instructions.
     pub(super) misses: Traffic,
     /// The traffic past a last-level cache.
     pub(super) past_last_level: Traffic,
     pub(super) pages: u64,
-    /// Instructions emulated, with those of the warm-up, and how long that took.
+    /// Instructions emulated, including the warm-up.
     pub(super) emulated: u64,
     pub(super) seconds: f64,
 }
@@ -27,7 +27,8 @@ impl Summary {
              records           {} reads, {} writes in {} instructions ({:.2} and {:.2} per 1000)\n\
              past 2 MiB, 8-way {:.2} reads and {:.2} writes per 1000 instructions\n\
              pages             {pages} of 4 KiB\n\
-             emulated          {:.0} million instructions in {seconds:.1} s, {:.0} million a second",
+             emulated          {:.0} million instructions in {seconds:.1} s, \
+             {:.0} million a second",
             path.display(),
             misses.reads,
             misses.writes,

@@ -1,29 +1,30 @@
-//! Programs that stand for those of Table II of IR-ORAM.
+//! Programs that replace those of Table II of IR-ORAM.
 //!
-//! SPEC may not be handed on. Where a program of its kind is at hand it is recorded: a compiler, a
-//! database. For the others a kernel has their habit, with sizes and work chosen so that reads and
-//! writes per 1000 instructions, past a cache of 2 MiB, come near the table.
+//! SPEC may not be redistributed. If a free program of the same kind is available, it is recorded:
+//! a compiler, a database. For the others a kernel imitates the access pattern, with sizes and work
+//! chosen so that reads and writes per 1000 instructions, past a cache of 2 MiB, come close to the
+//! table.
 
-/// What to record, under which name.
+/// A program to record, and the name of its trace.
 pub(super) struct Workload {
-    /// The program of the table; or, if it is none of them, its own.
+    /// The name in the table, or the program's own name if it is not in the table.
     pub(super) name: &'static str,
-    /// What is recorded.
+    /// A short description of the recorded program.
     pub(super) what: &'static str,
     /// Table II: reads and writes per 1000 instructions.
     pub(super) paper: Option<(f64, f64)>,
     pub(super) program: Program,
-    /// Instructions before the first record: past the making of its data.
+    /// Instructions before the first record, enough to skip the creation of the data.
     pub(super) warm_up: u64,
 }
 
-/// What runs.
+/// The program to run.
 pub(super) enum Program {
     /// `oblivio-kernels`, with these arguments.
     Kernel(&'static str),
-    /// The compiler proper of gcc, on a generated program of so many functions.
+    /// The compiler proper of gcc (`cc1`), on a generated program.
     Compiler { functions: u32 },
-    /// A program of the system and its arguments.
+    /// An installed program and its arguments.
     System(&'static str, &'static [&'static str]),
     /// A program in Python.
     Python(&'static str),

@@ -1,4 +1,4 @@
-//! Traces are written whole or not at all.
+//! Writes traces. A file appears under its name only once it is complete.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -10,13 +10,13 @@ use oblivio_sim::trace::{Compression, Format, Trace};
 
 use crate::error::ProgramError;
 
-/// `trace record`, `trace make`.
+/// The kind of file that `trace record` may replace.
 const TRACE: Kind = Kind::public("a trace of a program", |start| {
     files::is_text(start) || start.starts_with(&[0x1f, 0x8b])
 });
 
-/// Writes `trace` to `path` as USIMM reads it, compressed if the name ends so. A file that exists is
-/// replaced once the new one is whole.
+/// Writes `trace` to `path` in USIMM's format, with gzip if the name ends in `.gz`. An existing
+/// file is replaced once the new one is complete.
 pub(super) fn write_recorded(trace: &Trace, path: &Path) -> Result<(), ProgramError> {
     let output = Output::begin(path, TRACE)?;
     let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
@@ -25,7 +25,7 @@ pub(super) fn write_recorded(trace: &Trace, path: &Path) -> Result<(), ProgramEr
     Ok(output.finish()?)
 }
 
-/// Writes `trace` to a file that will be at `path`.
+/// Writes `trace` to an open file. `path` is its future name, for error messages.
 pub(super) fn write(
     trace: &Trace,
     file: &File,

@@ -1,4 +1,4 @@
-//! The study of where blocks are as users meet it: runs that are kept, figures, a report.
+//! `oblivio-lab run blocks` from the command line: recorded runs, figures, a report.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ fn figures_runs_that_are_kept_and_a_report() {
     let figures: Value = serde_json::from_str(&file("figures.json")).unwrap();
     assert_eq!(figures.as_array().unwrap().len(), 12);
 
-    // Once more, as JSON: nothing is run again.
+    // The second time, as JSON: no run is repeated.
     let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
     assert_eq!(again, figures);
     assert_eq!(file("results.jsonl"), runs);
@@ -38,7 +38,7 @@ fn figures_runs_that_are_kept_and_a_report() {
 }
 
 #[test]
-fn figures_are_listed_and_what_cannot_be_made_is_refused() {
+fn figures_are_listed_and_impossible_ones_refused() {
     let dir = TempDir::new().unwrap();
     let list = good(&dir, "list");
     for part in ["blocks", "fig03", "fig13", "fig13-evictions"] {
@@ -52,7 +52,7 @@ fn figures_are_listed_and_what_cannot_be_made_is_refused() {
     assert!(empty.contains("no trace of any program"), "{empty}");
 }
 
-/// Records without what differs from one time to the next.
+/// Records without the seconds, which differ between runs.
 fn untimed(runs: &Path) -> Vec<Value> {
     let text = fs::read_to_string(runs).unwrap();
     let record = |line: &str| {
@@ -69,7 +69,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_was_killed_goes_on_and_initial_trees_are_used_again() {
+fn a_killed_run_continues_and_initial_trees_are_reused() {
     const RUN: &str =
         "run blocks --quick --levels 14 --traces traces --figure fig03 fig13 --jobs 1";
     let dir = TempDir::new().unwrap();
@@ -83,7 +83,7 @@ fn what_was_killed_goes_on_and_initial_trees_are_used_again() {
     let mut killed = command(dir.path(), &with_trees).spawn().unwrap();
     let is_run = |name: &String| name.starts_with("run-");
     while !names(&trees).iter().any(is_run) {
-        assert!(killed.try_wait().unwrap().is_none(), "it ended before a run was kept");
+        assert!(killed.try_wait().unwrap().is_none(), "the command ended before it saved a run");
         std::thread::sleep(Duration::from_millis(2));
     }
     killed.kill().unwrap();
@@ -99,7 +99,7 @@ fn what_was_killed_goes_on_and_initial_trees_are_used_again() {
     assert_eq!(expected.len(), 2);
     assert_eq!(untimed(&at("out/results.jsonl")), expected);
 
-    // What lies there may be anything.
+    // The file of a tree may be damaged.
     let name = initial.iter().find(|name| name.starts_with("initial-L14-seed1-")).unwrap();
     fs::write(trees.join(name), "a tree?").unwrap();
     let (code, _, remarks) = oblivio(&dir, &format!("{RUN} --trees trees --output again"));

@@ -1,4 +1,4 @@
-//! The commands of this program that pages show.
+//! Checks the commands of this program in the documentation.
 
 #[allow(dead_code, reason = "the tests of `oblivio` run what other blocks show")]
 #[path = "../../../../crates/cli/tests/program/documents/blocks.rs"]
@@ -6,9 +6,9 @@ mod blocks;
 
 use blocks::{assert_understood, pages, understood};
 
-/// Experiments take too long to be run here.
+/// Parses the commands without running them: experiments take too long.
 #[test]
-fn what_pages_show_is_understood() {
+fn commands_in_the_documentation_are_valid() {
     let mut seen = 0;
     for page in pages() {
         for command in understood(&page).iter().filter(|it| it.starts_with("oblivio-lab ")) {

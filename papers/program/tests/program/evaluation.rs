@@ -1,5 +1,5 @@
-//! The evaluation of IR-ORAM as users meet it: runs that are kept, figures, and going on after an
-//! interruption.
+//! `oblivio-lab run evaluation` from the command line: recorded runs, figures, and continuing after
+//! an interruption.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::common::{bad, good, oblivio};
 
-/// Few records, and the smallest tree that the figures of these tests have.
+/// Few records, and the smallest tree that the figures of these tests allow.
 const SMALL: &str = "run evaluation --quick --records 400 --levels 12 --figure made --output out";
 
 fn file(dir: &TempDir, name: &str) -> PathBuf {
@@ -51,14 +51,14 @@ fn a_figure_from_the_runs_that_it_needs_and_no_others() {
     assert_eq!(figures[0]["id"], "made");
     assert_eq!(figures[0]["plot"]["bars"]["series"].as_array().unwrap().len(), 7);
 
-    // Once more, as JSON: nothing is run again.
+    // The second time, as JSON: no run is repeated.
     let again: Value = serde_json::from_str(&good(&dir, &format!("{SMALL} --json"))).unwrap();
     assert_eq!(again, figures);
     assert_eq!(text(&dir, "results.jsonl"), runs);
 }
 
 #[test]
-fn after_an_interruption_only_what_is_missing_runs() {
+fn after_an_interruption_only_missing_runs_are_made() {
     let dir = TempDir::new().unwrap();
     good(&dir, SMALL);
     let (runs, figures) = (text(&dir, "results.jsonl"), text(&dir, "figures.json"));
@@ -76,7 +76,7 @@ fn after_an_interruption_only_what_is_missing_runs() {
     let message = bad(&dir, SMALL, 3);
     assert!(message.contains("line 1 of out/results.jsonl"), "{message}");
 
-    // As the repository keeps runs: compressed alone, here without the last one.
+    // Only the compressed file exists, as in the repository, and lacks the last run.
     let start = whole.trim_end().rfind('\n').unwrap() + 1;
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(&whole.as_bytes()[..start]).unwrap();
@@ -133,7 +133,7 @@ fn figures_are_listed_and_others_refused() {
         assert!(list.contains(part), "{list}");
     }
     assert!(bad(&dir, "run evaluation --quick --figure fig7", 3).contains("choose from"));
-    assert!(bad(&dir, "run evaluation --quick --pace soon", 2).contains("like gap or gap:500"));
+    assert!(bad(&dir, "run evaluation --quick --pace soon", 2).contains("as in gap:500"));
     assert!(bad(&dir, "run evaluation --figure fig16 --levels 25", 3).contains("level 25 +1"));
     assert!(bad(&dir, "run evaluation --quick --jobs 0", 2).contains("0 is not in 1.."));
     fs::write(dir.path().join("file"), "").unwrap();
@@ -142,13 +142,15 @@ fn figures_are_listed_and_others_refused() {
 }
 
 #[test]
-fn a_manifest_names_figures_that_there_are() {
+fn a_manifest_may_only_name_existing_figures() {
     let dir = TempDir::new().unwrap();
-    let figure = "id = \"mine\"\ntitle = \"x\"\npaper = \"x\"\nvariants = [\"rho\"]\nworkloads = [\"uniform\"]\n\
-                  [plot]\nlabels = \"workloads\"\nvalue = \"x\"\n\
-                  measures = [{ name = \"x\", measure = { speed-over = \"baseline\" } }]\n\
-                  [[stated]]\nwhat = \"x\"\nvariant = \"rho\"\nmeasure = { speed-over = \"baseline\" }\n\
-                  paper = 9.0\nband = 0.1\nwhy = \"x\"\nshown-by = \"no-such\"\n";
+    let figure = "id = \"mine\"\ntitle = \"x\"\npaper = \"x\"\nvariants = [\"rho\"]\n\
+        workloads = [\"uniform\"]\n\
+        [plot]\nlabels = \"workloads\"\nvalue = \"x\"\n\
+        measures = [{ name = \"x\", measure = { speed-over = \"baseline\" } }]\n\
+        [[stated]]\nwhat = \"x\"\nvariant = \"rho\"\n\
+        measure = { speed-over = \"baseline\" }\n\
+        paper = 9.0\nband = 0.1\nwhy = \"x\"\nshown-by = \"no-such\"\n";
     fs::write(dir.path().join("mine.toml"), figure).unwrap();
     let message = bad(&dir, "run evaluation --quick --manifest mine.toml --output out", 3);
     assert!(message.contains("shown-by = \"no-such\" is no figure"), "{message}");
@@ -156,7 +158,7 @@ fn a_manifest_names_figures_that_there_are() {
 }
 
 #[test]
-fn switches_are_held_against_all_machines_of_the_figures() {
+fn switches_are_checked_against_all_machines_of_the_figures() {
     let dir = TempDir::new().unwrap();
     let tiny = "run evaluation --quick --records 100 --levels 12 --figure tiny07 --output out";
     let (code, _, remarks) = oblivio(&dir, &format!("{tiny} --channels 1 --pages as-is"));
@@ -166,11 +168,12 @@ fn switches_are_held_against_all_machines_of_the_figures() {
     assert!(!remarks.contains("without effect"), "{remarks}");
     let message = bad(&dir, &format!("{SMALL} --paths-stop-retirement"), 2);
     assert!(message.contains("set --fetch-room to 1"), "{message}");
-    // A manifest is a file, and its keys are no switches.
-    let figure = "id = \"mine\"\ntitle = \"x\"\npaper = \"x\"\nvariants = [\"rho\"]\nworkloads = [\"uniform\"]\n\
-                  settings = [{ context-switch = 100000 }]\n\
-                  [plot]\nlabels = \"workloads\"\nvalue = \"x\"\n\
-                  measures = [{ name = \"x\", measure = \"wait-for-each-read\" }]\n";
+    // Messages about a manifest name its keys, not switches.
+    let figure = "id = \"mine\"\ntitle = \"x\"\npaper = \"x\"\nvariants = [\"rho\"]\n\
+        workloads = [\"uniform\"]\n\
+        settings = [{ context-switch = 100000 }]\n\
+        [plot]\nlabels = \"workloads\"\nvalue = \"x\"\n\
+        measures = [{ name = \"x\", measure = \"wait-for-each-read\" }]\n";
     fs::write(dir.path().join("mine.toml"), figure).unwrap();
     let message =
         bad(&dir, "run evaluation --quick --levels 12 --manifest mine.toml --output out", 3);
@@ -179,7 +182,7 @@ fn switches_are_held_against_all_machines_of_the_figures() {
 }
 
 #[test]
-fn initial_trees_are_kept_and_used_again() {
+fn initial_trees_are_kept_and_reused() {
     let dir = TempDir::new().unwrap();
     let with_trees = |output: &str| {
         let run = SMALL.replace("--output out", &format!("--output {output} --trees trees"));
@@ -203,7 +206,8 @@ fn initial_trees_are_kept_and_used_again() {
         assert_eq!(outcomes(output), expected);
     }
     let trees: Vec<_> = fs::read_dir(dir.path().join("trees")).unwrap().collect();
-    // Baseline with all that stands in front of it, IR-Alloc 1 and 4, IR-Stash, and IR-ORAM.
+    // Trees of Baseline (shared by the variants with the same ORAM), IR-Alloc 1 and 4, IR-Stash,
+    // and IR-ORAM.
     assert_eq!(trees.len(), 5, "{trees:?}");
     for tree in trees {
         fs::write(tree.unwrap().path(), "a tree?").unwrap();
@@ -213,7 +217,7 @@ fn initial_trees_are_kept_and_used_again() {
     assert_eq!(outcomes("third"), expected);
 }
 
-/// What `docs/add-a-figure.md` shows.
+/// The example of `docs/add-a-figure.md`.
 #[test]
 fn a_figure_and_its_machines_come_from_files() {
     const PAGE: &str = include_str!("../../../../docs/add-a-figure.md");
@@ -249,7 +253,7 @@ fn a_figure_and_its_machines_come_from_files() {
 }
 
 #[test]
-fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
+fn recorded_figures_are_drawn_without_traces_and_without_runs() {
     let dir = TempDir::new().unwrap();
     let fig11 = SMALL.replace("made", "fig11").replace("12", "16");
     good(&dir, &fig11);
@@ -258,7 +262,7 @@ fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
     let said = good(&dir, &recorded);
     assert!(said.contains("| mcf ") && said.contains("42 runs"), "{said}");
     let again = text(&dir, "figures.json");
-    // It was made with the samples, and says so.
+    // The origin of the figures names the samples.
     assert!(figures.contains("(the samples, the first 3000 records"), "{figures}");
     assert_eq!(again, figures);
     assert_eq!(text(&dir, "results.jsonl"), runs);
@@ -269,7 +273,7 @@ fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
     assert!(remark.contains("1 run of these figures is not recorded"), "{remark}");
     assert_eq!(text(&dir, "results.jsonl"), some);
     assert!(bad(&dir, &format!("{recorded} --traces out"), 2).contains("--traces"));
-    // Where nothing is recorded, nothing is made, and figures that are there stay.
+    // If no run is recorded, none is made, and existing figures stay.
     let before = text(&dir, "figures.json");
     let said = bad(&dir, &format!("{recorded} --channels 1"), 3);
     assert!(said.contains("figures is recorded in --output"), "{said}");
@@ -280,7 +284,7 @@ fn figures_of_what_is_recorded_are_made_without_traces_and_without_a_run() {
 }
 
 #[test]
-fn commands_of_dram_are_checked_where_that_is_asked_for() {
+fn dram_commands_are_checked_on_request() {
     let dir = TempDir::new().unwrap();
     let fig14 = SMALL.replace("made", "fig14").replace("12", "16");
     good(&dir, &fig14);
@@ -296,6 +300,6 @@ fn commands_of_dram_are_checked_where_that_is_asked_for() {
     assert_eq!(checked.len(), runs.lines().count());
     let commands: Vec<_> =
         checked.iter().map(|run| run["checked_commands"].as_u64().unwrap()).collect();
-    // A program that fits its caches asks for little.
+    // A single program may fit its caches and make few requests.
     assert!(commands.iter().sum::<u64>() > 100_000, "{commands:?}");
 }

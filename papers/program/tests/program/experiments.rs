@@ -1,4 +1,4 @@
-//! The lab as users meet it: what they type, and what comes back.
+//! The experiments from the command line: arguments, output and errors.
 
 use std::fs;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn output_that_cannot_be_written_is_code_4() {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("file"), [0xff; 100]).unwrap();
     bad(&dir, "run stash-study --quick --output file", 4);
-    // Its input is looked at first.
+    // The input is checked before the output.
     bad(&dir, "draw file --output file", 3);
 }
 
@@ -63,7 +63,7 @@ fn a_command_line_not_understood_is_code_2() {
 }
 
 #[test]
-fn completions_and_man_pages_are_those_of_this_program() {
+fn completions_and_man_pages_name_this_program() {
     let dir = TempDir::new().unwrap();
     assert!(good(&dir, "completions bash").contains("oblivio-lab"));
     good(&dir, "man pages");
@@ -82,7 +82,7 @@ fn the_lab_lists_runs_and_draws_again() {
         fs::read_to_string(dir.path().join(format!("{dir_name}/stash-study.svg"))).unwrap()
     };
     assert_eq!(picture("results"), picture("pictures"));
-    // Runs that are recorded are not made again, and those of another seed are.
+    // Recorded runs are not repeated; another seed makes new ones.
     let runs = || fs::read_to_string(dir.path().join("results/stash-study.jsonl")).unwrap();
     let once = runs();
     let command_line = "run stash-study --quick --accesses 8000 --output results";
@@ -113,9 +113,10 @@ fn the_lab_searches_bucket_sizes_and_draws_again() {
 }
 
 #[test]
-fn the_lab_searches_bucket_sizes_by_time_and_goes_on_where_it_was() {
+fn a_search_of_bucket_sizes_by_time_continues() {
     let dir = TempDir::new().unwrap();
-    let search = "run alloc-search --judge time --ir-stash --quick --levels 10 --accesses 1000 --output results";
+    let search = "run alloc-search --judge time --ir-stash --quick --levels 10 --accesses 1000 \
+        --output results";
     let (code, text, remarks) = oblivio(&dir, search);
     assert!(code == 0 && remarks.contains("profiles to compare with"), "{remarks}");
     assert!(text.contains("cycles/record") && text.contains("% less time"), "{text}");
@@ -135,11 +136,11 @@ fn the_lab_searches_bucket_sizes_by_time_and_goes_on_where_it_was() {
     assert!(bad(&dir, "run alloc-search --judge time --levels 5", 3).contains("level 8 to 25"));
 }
 
-/// Runs an experiment into `out`, draws its results again, and returns them. The tables have all
-/// `parts`.
+/// Runs an experiment into `out`, draws its results again, and returns them. Its tables must
+/// contain all `parts`.
 fn assert_is_drawn_again(dir: &TempDir, command: &str, results: &str, parts: &[&str]) -> Value {
     let name = command.split(' ').next().unwrap();
-    // No file is left of an experiment before.
+    // Remove the files of the previous experiment.
     let _ = fs::remove_dir_all(dir.path().join("out"));
     assert!(good(dir, "list").contains(&format!("\n{name} ")), "{name}");
     let tables = good(dir, &format!("run {command} --output out"));
@@ -174,7 +175,7 @@ fn experiments_on_models_are_run_and_drawn_again() {
 
     let parts = ["20.3 s", "PoissCDF 0.888", "not stated in the text", "Fig. 8", "numbers agree"];
     let results = assert_is_drawn_again(&dir, "s3oram --quick", "s3oram.json", &parts);
-    // Sixty-nine places of six figures, six schemes.
+    // Sixty-nine points of six figures, six schemes.
     assert_eq!(results["cells"].as_array().unwrap().len(), 69 * 6);
     assert!(results["measured"].as_array().unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! What is no regular file is refused, where the simulator and the lab want one: a pipe would keep them waiting for ever.
+//! The simulator and the lab refuse files that are not regular: a pipe would block them forever.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use tempfile::TempDir;
 
 use crate::common::{command, good};
 
-/// More than refusing takes, between so many looks.
+/// Time until a command counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const LOOKS: u32 = 3000;
 
-/// Exit code and standard error of a command line that is not waited for any longer than [`PATIENCE`].
+/// Exit code and standard error of a command line. Panics if it runs longer than [`PATIENCE`].
 fn ended(dir: &TempDir, command_line: &str) -> (i32, String) {
     let mut command = command(dir.path(), command_line);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -78,7 +78,8 @@ fn a_pipe_is_neither_a_manifest_nor_a_machine_nor_a_trace_nor_a_result() {
     }
     let (code, said) = ended(&dir, "run evaluation --quick --figure made --output out");
     assert!(code == 4 && said.contains("choose another --output"), "{code}: {said}");
-    // A device never ends, and the names of figures are not for directories: both are found before the first run.
+    // A device never ends, and a directory cannot be replaced by a file: both are found before the
+    // first run.
     fs::remove_file(dir.path().join("out/results.jsonl")).unwrap();
     std::os::unix::fs::symlink("/dev/full", dir.path().join("out/results.jsonl")).unwrap();
     let (code, said) = ended(&dir, "run evaluation --quick --figure made --output out");
@@ -91,7 +92,7 @@ fn a_pipe_is_neither_a_manifest_nor_a_machine_nor_a_trace_nor_a_result() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_tree_is_replaced_by_the_tree() {
+fn a_pipe_with_the_name_of_a_tree_is_replaced() {
     const RUN: &str =
         "run evaluation --quick --records 100 --levels 12 --figure tree-top-size --trees trees";
     let dir = TempDir::new().unwrap();

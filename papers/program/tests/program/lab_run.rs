@@ -1,4 +1,4 @@
-//! `oblivio-lab run` as users meet it: figures of several experiments, and one report of all.
+//! `oblivio-lab run` from the command line: figures of several experiments, and one report of all.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn figures_of_all_experiments_are_made_and_reported() {
     assert_eq!(runs.lines().count(), 9);
     assert_eq!(text("blocks/results.jsonl").lines().count(), 1);
 
-    // Once more, as JSON: nothing is run again, and all figures are in one list.
+    // The second time, as JSON: no run is repeated, and all figures are in one list.
     let figures: Vec<Value> = serde_json::from_str(&good(&dir, &format!("{run} --json"))).unwrap();
     let ids: Vec<_> = figures.iter().map(|figure| figure["id"].as_str().unwrap()).collect();
     assert_eq!(ids[..2], ["tiny07", "fig06"]);
@@ -32,7 +32,7 @@ fn figures_of_all_experiments_are_made_and_reported() {
 }
 
 #[test]
-fn a_figure_that_there_is_not_and_options_of_no_experiment_are_refused() {
+fn unknown_figures_and_options_without_effect_are_refused() {
     let dir = TempDir::new().unwrap();
     assert!(bad(&dir, "run --quick --figure fig7", 3).contains("no figure fig7"));
     assert!(bad(&dir, "run --quick dram", 2).contains("cannot be used with"));

@@ -1,9 +1,9 @@
-//! `oblivio-lab` as its users meet it: command lines, and how they end.
+//! `oblivio-lab` from the command line.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
 mod blocks;
-// What the tests of both programs need is said once.
+// Helpers that the tests of both programs share.
 #[allow(dead_code, reason = "the tests of `oblivio` need more of it")]
 #[path = "../../../../crates/cli/tests/program/common/mod.rs"]
 mod common;

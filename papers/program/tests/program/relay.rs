@@ -1,4 +1,4 @@
-//! A relay as a program: where it listens, what it carries, and how it ends.
+//! `oblivio-lab relay` from the command line: its address, the bytes it forwards, and its end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -30,7 +30,7 @@ impl Relay {
         line
     }
 
-    /// Asks it to end, and takes what it says then.
+    /// Terminates the relay, and returns its remaining output.
     fn end(mut self) -> String {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         let mut said = String::new();
@@ -40,7 +40,7 @@ impl Relay {
     }
 }
 
-/// One that a failed assertion has left.
+/// Kills a relay that a failed assertion left running.
 impl Drop for Relay {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -49,7 +49,7 @@ impl Drop for Relay {
 }
 
 #[test]
-fn a_relay_carries_until_it_is_asked_to_end_and_says_what() {
+fn a_relay_forwards_until_terminated_and_reports_its_counts() {
     let dir = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut relay = Relay::start(&dir, &listener, "--link 100/100/10 --json");
@@ -63,7 +63,7 @@ fn a_relay_carries_until_it_is_asked_to_end_and_says_what() {
     server.read_to_end(&mut asked).unwrap();
     server.write_all(&[2; 3000]).unwrap();
     client.read_exact(&mut [0; 3000]).unwrap();
-    // The server has not ended its half: what is left of the connection is broken.
+    // The server has not closed its half, so the relay breaks the connection.
     let counts: Value = serde_json::from_str(&relay.end()).unwrap();
     assert_eq!(counts["up"], serde_json::json!({ "bytes": 1000, "turns": 1 }));
     assert_eq!(counts["down"], serde_json::json!({ "bytes": 3000, "turns": 1 }));
@@ -72,7 +72,7 @@ fn a_relay_carries_until_it_is_asked_to_end_and_says_what() {
 }
 
 #[test]
-fn a_relay_cuts_where_it_is_told_to() {
+fn a_relay_cuts_after_the_given_number_of_bytes() {
     let dir = TempDir::new().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut relay = Relay::start(&dir, &listener, "--link lan --cut-after 1K --cut-each");

@@ -1,4 +1,4 @@
-//! A report as users meet it: figures in, a page out.
+//! `oblivio-lab report` from the command line.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ fn figures_of_all_files_come_on_one_page() {
     assert!(page.contains("<dt>When</dt><dd>May &lt;1&gt;</dd>") && page.ends_with("</html>\n"));
     assert!(read("out.md").contains("## Good &lt;b&gt;\n"));
 
-    // Once more over it: the same, and nothing is left behind.
+    // The second time the page is replaced by the same page, and no temporary file remains.
     good(&dir, "report b.json a.json --output out.html --when 'May <1>'");
     assert_eq!(read("out.html"), page);
     let mut names: Vec<_> = fs::read_dir(dir.path())
@@ -60,9 +60,9 @@ fn figures_of_all_files_come_on_one_page() {
     assert_eq!(names, ["a.json", "b.json", "out.html", "out.md"]);
 }
 
-/// A report takes the place of nothing but another report: least of all of a volume or a key.
+/// A report replaces only another report, and never a volume or a key.
 #[test]
-fn no_report_replaces_what_is_of_another_kind() {
+fn a_report_replaces_no_file_of_another_kind() {
     let dir = dir_with_figures();
     fs::write(dir.path().join("key"), [7; 32]).unwrap();
     std::os::unix::fs::symlink("key", dir.path().join("link")).unwrap();
@@ -76,7 +76,7 @@ fn no_report_replaces_what_is_of_another_kind() {
 }
 
 #[test]
-fn what_is_no_figure_is_refused_and_leaves_no_page() {
+fn files_without_figures_are_refused_and_no_page_is_written() {
     let dir = dir_with_figures();
     fs::write(dir.path().join("broken"), "[{\"id\": 1}]").unwrap();
     fs::write(dir.path().join("bytes"), [0xff, 0xfe]).unwrap();

@@ -1,4 +1,4 @@
-//! One run of the simulator, as users meet it.
+//! `oblivio-lab simulate` from the command line.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn json(dir: &TempDir, command_line: &str) -> Value {
 }
 
 #[test]
-fn a_made_trace_runs_and_the_numbers_fit_each_other() {
+fn the_results_of_a_generated_trace_are_consistent() {
     let dir = TempDir::new().unwrap();
     let text = good(&dir, SMALL);
     for part in [
@@ -35,7 +35,7 @@ fn a_made_trace_runs_and_the_numbers_fit_each_other() {
         .map(|part| number(&format!("/outcome/memory/controller/{part}")))
         .iter()
         .sum();
-    // 13 levels but for 0 on the client, four slots each, read and written.
+    // 13 levels without those on the client, four slots each, read and written.
     let levels = 13.0 - number("/spec/oram/tree_top_levels");
     let dram = number("/outcome/memory/dram/reads") + number("/outcome/memory/dram/writes");
     assert!((dram / (paths * levels * 8.0) - 1.0).abs() < 0.01, "{run}");
@@ -67,25 +67,25 @@ fn a_program_is_switched_out_now_and_then() {
     assert!(said.contains("switched out") && !good(&dir, SMALL).contains("switched out"), "{said}");
     bad(&dir, &format!("{SMALL} --context-switch 10"), 2);
     let refused = bad(&dir, &format!("{SMALL} --variant rho --context-switch 100000"), 2);
-    assert!(refused.contains("the machine rho"), "{refused}");
+    assert!(refused.contains("rho cannot run"), "{refused}");
     assert!(refused.contains("leave --context-switch out"), "{refused}");
 }
 
 #[test]
-fn a_trace_runs_once_through_or_as_often_as_it_is_asked_to() {
+fn a_trace_is_repeated_for_more_records() {
     let dir = TempDir::new().unwrap();
     good(&dir, "trace make zipf --records 1000 --lines 4096 --output own.trace");
     let run = |more: &str| {
         let run = json(&dir, &format!("simulate own.trace --levels 12 --llc-kib 32 {more}"));
         run["outcome"]["records"].as_u64().unwrap()
     };
-    assert!((750..=800).contains(&run("")), "a fifth warms up");
+    assert!((750..=800).contains(&run("")), "a fifth is the warm-up");
     assert_eq!(run("--warm-up 0"), 1000);
     assert_eq!(run("--records 2500 --warm-up 0"), 2500);
 }
 
 #[test]
-fn a_warm_up_that_takes_the_whole_trace_is_said_to() {
+fn a_warm_up_of_the_whole_trace_is_reported() {
     let dir = TempDir::new().unwrap();
     good(&dir, "trace make zipf --records 1000 --lines 4096 --output own.trace");
     let run = |warm_up: u32| {
@@ -103,11 +103,11 @@ fn a_warm_up_that_takes_the_whole_trace_is_said_to() {
     }
 }
 
-/// From what is typed down to the cycles.
+/// Each switch takes effect, from the command line to the cycles.
 #[test]
-fn each_switch_changes_what_comes_out() {
+fn each_switch_changes_the_outcome() {
     const BUSY: &str = "--made uniform --records 2000";
-    // Time enough for dummies.
+    // With long gaps, which leave time for dummies.
     const QUIET: &str = "quiet.trace";
     const IN_ORDER: &str = "--fetch-room 1 --fetch-on-write-miss";
     let dir = TempDir::new().unwrap();
@@ -137,14 +137,14 @@ fn each_switch_changes_what_comes_out() {
     };
     let idle: Vec<_> = switches.into_iter().filter(is_idle).collect();
     assert_eq!(idle, [("", "", ""); 0]);
-    // What fits the LLC is all there once it was filled.
+    // A working set that fits the LLC never misses after the LLC was filled.
     let misses = |fill: &str| {
         let run = format!("{QUIET} --records 500 --warm-up 0 --levels 12 --llc-kib 1024 {fill}");
         json(&dir, &format!("simulate {run}"))["outcome"]["processor"]["read_misses"].clone()
     };
     assert_ne!(misses(""), 0);
     assert_eq!(misses("--fill-llc 1500"), 0);
-    // A machine of a file takes the first of them, too.
+    // The switches on requests also apply to a machine from a file.
     let spec = good(&dir, "simulate --levels 12 --llc-kib 32 --print-spec");
     fs::write(dir.path().join("own.toml"), spec).unwrap();
     let run = |more: &str| {
@@ -176,7 +176,7 @@ fn switches_that_change_nothing_are_named() {
         ("--variant baseline --tree-top-ways 8", "this machine: --tree-top-ways\n"),
         ("--variant llc-d --fetch-on-write-miss", "this machine: --fetch-on-write-miss\n"),
         ("--variant tiny-raw --channels 1", "--channels"),
-        ("--variant tiny-raw", "tiny-raw has its leaves on level 16, the nearest to --levels 12"),
+        ("--variant tiny-raw", "leaves on level 16, the possible level nearest to --levels 12"),
         ("--variant rho --fill-small-tree", "this machine: --fill-small-tree\n"),
         ("--fill-llc 1000 --fill-small-tree", "this machine: --fill-small-tree\n"),
     ] {
@@ -191,7 +191,7 @@ fn switches_that_change_nothing_are_named() {
         "--variant none --channels 2 --pages as-is",
         "--variant ir-stash --tree-top-ways 8 --plb-ways 4 --whole-chip",
         "--variant rho --fill-llc 1000 --fill-small-tree",
-        // What is typed and is the default anyway.
+        // A switch set to its default.
         "--variant none --plb-ways 1 --pace gap:250",
     ] {
         assert_eq!(remarks(typed), "", "{typed}");
@@ -211,7 +211,7 @@ fn switches_that_change_nothing_are_named() {
 }
 
 #[test]
-fn switches_that_contradict_each_other_are_a_matter_of_the_command_line() {
+fn contradicting_switches_are_usage_errors() {
     let dir = TempDir::new().unwrap();
     for (typed, says) in [
         ("--paths-stop-retirement", "set --fetch-room to 1"),
@@ -222,11 +222,11 @@ fn switches_that_contradict_each_other_are_a_matter_of_the_command_line() {
     ] {
         for command in [SMALL, "simulate --levels 12 --print-spec"] {
             let message = bad(&dir, &format!("{command} {typed}"), 2);
-            // What was typed is no file: no key of one is named.
+            // The message names no key of a description.
             assert!(message.contains(says) && !message.contains('_'), "{typed}: {message}");
         }
     }
-    // A file has keys.
+    // With a file, the message names a key.
     let spec = good(&dir, "simulate --levels 12 --print-spec");
     let spec = spec.replace("paths_stop_retirement = false", "paths_stop_retirement = true");
     fs::write(dir.path().join("own.toml"), spec).unwrap();
@@ -235,7 +235,7 @@ fn switches_that_contradict_each_other_are_a_matter_of_the_command_line() {
 }
 
 #[test]
-fn a_printed_machine_is_the_same_machine() {
+fn a_printed_machine_gives_the_same_run() {
     let dir = TempDir::new().unwrap();
     let machine = "--variant ir-oram --levels 12 --llc-kib 32 --pace gap:300";
     let work = "simulate --made scan --records 1000";
@@ -267,7 +267,7 @@ fn a_printed_machine_is_the_same_machine() {
 }
 
 #[test]
-fn what_cannot_be_run_says_so() {
+fn impossible_runs_are_refused() {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("no.trace"), "no trace").unwrap();
     good(&dir, "trace make uniform --records 1000 --lines 1000000 --output large.trace");

@@ -1,4 +1,4 @@
-//! Programs recorded for real, where the emulator is installed; and what is said where it is not.
+//! Records real programs if the emulator is installed, and checks the errors if it is not.
 
 use std::env::{self, consts::ARCH};
 use std::fs;
@@ -13,16 +13,17 @@ use tempfile::TempDir;
 
 use crate::common::{bad, command, good, oblivio};
 
-/// Lines of the first-level cache that the tests use: 16 KiB.
+/// Lines of the first-level cache in these tests: 16 KiB.
 const L1_LINES: usize = 256;
 
-/// Misses, at most, of a program that is loaded and reads its arguments.
+/// An upper bound on the misses of a program while it is loaded and reads its arguments.
 const OF_THE_START: usize = 8000;
 
-/// Says that the plugin and the kernels lie beside the program already.
+/// If this variable is set, the plugin and the kernels are already built beside the program.
 const ARE_BUILT: &str = "OBLIVIO_RECORDING_IS_BUILT";
 
-/// The folder of the plugin and the kernels, which cargo does not build for tests of this crate.
+/// The folder of the plugin and the kernels, built here: cargo does not build them for tests of
+/// this crate.
 static BUILT: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = Path::new(crate::PROGRAM).parent().unwrap();
     if env::var_os(ARE_BUILT).is_none() {
@@ -79,7 +80,7 @@ fn records_of(dir: &TempDir, options: &str, command: &str) -> Vec<(u64, bool, u6
     text.lines().map(record).collect()
 }
 
-/// How many of `records` are of the line after that of the record before.
+/// The number of records whose line follows the line of the record before.
 fn steps_of_one(records: &[(u64, bool, u64)]) -> usize {
     records.windows(2).filter(|pair| pair[1].2 == pair[0].2 + 1).count()
 }
@@ -96,21 +97,22 @@ fn a_scan_reads_line_after_line() {
     let lines = 2 * 1024 * 16;
     assert!((lines..lines + OF_THE_START).contains(&reads.len()), "{}", reads.len());
     assert!(steps_of_one(&reads) >= lines - 100, "{}", steps_of_one(&reads));
-    // From one line to the next it is the same way, eight words long.
+    // Every step from one line to the next takes the same instructions, for eight words.
     let gap = told[told.len() / 2].0;
     let same = told.iter().filter(|record| record.0 == gap).count();
     assert!(gap >= 8 && same > lines * 9 / 10, "{same} of {gap}");
     assert_eq!(records(&dir, "--warm-up 0", scan), told, "the same run gives the same trace");
 }
 
-/// Sixteen loads in one block of code, each of a line of its own, and ten instructions after each.
+/// Sixteen loads in one block of code, each from another line, with ten instructions after each.
 #[cfg(target_arch = "x86_64")]
 const ONE_BLOCK: &str = r#"
     static char lines[16 * 64 + 4096];
     int main(void) {
         __asm__ volatile(
             ".set place, 0\n"
-            ".rept 16\n movb place(%0), %%al\n .rept 10\n nop\n .endr\n .set place, place + 64\n .endr"
+            ".rept 16\n movb place(%0), %%al\n .rept 10\n nop\n .endr\n"
+            " .set place, place + 64\n .endr"
             : : "r"(lines) : "al");
         return 0;
     }"#;
@@ -129,12 +131,12 @@ fn gaps_are_right_within_a_block() {
     let told = records_of(&dir, "--warm-up 0", "./block");
     let reads: Vec<_> = told.iter().filter(|(_, writes, _)| !writes).collect();
     let steps = reads.windows(2).filter(|pair| pair[1].2 == pair[0].2 + 1 && pair[1].0 == 10);
-    // A line that has to go between two of them takes one of the ten.
+    // An eviction's record between two loads takes one of the ten instructions.
     assert!(steps.count() >= 8, "{reads:?}");
 }
 
 #[test]
-fn stores_give_lines_back_and_fetch_them_only_if_asked() {
+fn stores_write_lines_back_and_fetch_them_only_on_request() {
     if emulator_is_missing() {
         return;
     }
@@ -146,13 +148,13 @@ fn stores_give_lines_back_and_fetch_them_only_if_asked() {
     };
     let told = records(&dir, "--warm-up 0", stream);
     let given_back = writes(&told);
-    // What is in the cache at the end stays there.
+    // Lines in the cache at the end are not written back.
     assert!(
         (lines - L1_LINES..lines + OF_THE_START).contains(&given_back.len()),
         "{}",
         given_back.len()
     );
-    // Where the stack holds one of two ways, lines of the stream go before their turn.
+    // If the stack occupies one of two ways, lines of the stream are evicted out of order.
     assert!(steps_of_one(&given_back) > lines / 2, "{}", steps_of_one(&given_back));
     assert!(
         told.len() - given_back.len() < OF_THE_START,
@@ -193,7 +195,7 @@ fn a_loop_in_the_cache_misses_nothing_once_warm() {
 }
 
 #[test]
-fn enough_is_enough_and_too_little_is_said() {
+fn a_recording_stops_when_full_and_reports_short_ones() {
     if emulator_is_missing() {
         return;
     }
@@ -209,14 +211,14 @@ fn enough_is_enough_and_too_little_is_said() {
     assert!(stderr.contains("pages") && stderr.contains("give it more to do"), "{stderr}");
     assert!(dir.path().join("oblivio-kernels.trace.gz").is_file());
 
-    // A program that fails: its trace is there, and its exit code is ours.
+    // A program that fails: its trace is written, and its exit code is returned.
     let message = bad(&dir, &format!("{record} --output failed -- {kernels} no-kernel"), 2);
     assert!(message.contains("ended with exit code 2"), "{message}");
     assert!(dir.path().join("failed").is_file());
 }
 
 #[test]
-fn a_recording_that_is_stopped_leaves_nothing() {
+fn a_stopped_recording_leaves_no_file() {
     if emulator_is_missing() {
         return;
     }
@@ -236,11 +238,11 @@ fn a_recording_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_programs_are_named() {
     let dir = TempDir::new().unwrap();
     let message = bad(&dir, "trace record --qemu qemu-nothing -- true", 1);
     assert!(message.contains("apt install qemu-user"), "{message}");
-    // Anything that is there passes for an emulator until it is run.
+    // Any existing file passes as the emulator until it is run.
     let exe = crate::PROGRAM;
     let message = bad(&dir, &format!("trace record --qemu {exe} --plugin nowhere.so -- true"), 1);
     assert!(message.contains("-p oblivio-trace-plugin"), "{message}");

@@ -1,4 +1,4 @@
-//! Traces as users meet them: files in, files and tables out.
+//! `oblivio-lab trace` from the command line.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -50,7 +50,7 @@ impl Traces {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The names of all files.
+    /// The names of all files in the directory.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.0.path()).unwrap();
         let mut names: Vec<_> =
@@ -61,7 +61,7 @@ impl Traces {
 }
 
 #[test]
-fn what_a_trace_is_like_is_told_to_people_and_programs() {
+fn statistics_of_traces_are_printed_as_table_and_json() {
     let traces = Traces::new();
     let table = traces.good("info ramulator usimm");
     let rows: Vec<Vec<&str>> =
@@ -98,7 +98,7 @@ fn a_trace_is_the_same_in_every_format() {
 }
 
 #[test]
-fn a_trace_is_moved_into_a_small_memory() {
+fn a_trace_is_moved_into_a_smaller_memory() {
     let traces = Traces::new();
     traces.good("convert usimm moved --to usimm --remap 128");
     assert_eq!(traces.text("moved"), "3 R 0x280\n0 R 0x1880\n0 W 0x40\n7 R 0x0\n");
@@ -126,7 +126,7 @@ fn programs_are_mixed_turn_by_turn() {
 }
 
 #[test]
-fn traces_of_all_kinds_are_made() {
+fn traces_of_all_kinds_are_generated() {
     let traces = Traces::new();
     for (kind, reads) in [
         ("scan", 1000),
@@ -158,7 +158,7 @@ fn traces_of_all_kinds_are_made() {
 }
 
 #[test]
-fn what_cannot_be_used_is_code_3_and_says_what_to_do() {
+fn unusable_input_is_code_3_with_advice() {
     let traces = Traces::new();
     let before = traces.names();
     for (command_line, advice) in [
@@ -181,7 +181,7 @@ fn what_cannot_be_used_is_code_3_and_says_what_to_do() {
 }
 
 #[test]
-fn a_damaged_trace_is_told_with_its_place() {
+fn an_error_in_a_trace_names_its_position() {
     let traces = Traces::new();
     traces.good("convert usimm own");
     let own = fs::read(traces.path("own")).unwrap();
@@ -194,7 +194,7 @@ fn a_damaged_trace_is_told_with_its_place() {
 }
 
 #[test]
-fn a_file_that_exists_is_left_alone() {
+fn an_existing_file_is_not_replaced() {
     let traces = Traces::new();
     let before = traces.names();
     for command_line in
@@ -208,7 +208,7 @@ fn a_file_that_exists_is_left_alone() {
     assert!(traces.text("ramulator").starts_with("3 640\n"));
 }
 
-/// A path that is not UTF-8 is a `file://` URL in JSON, and panics nowhere.
+/// A path that is not UTF-8 becomes a `file://` URL in JSON, and does not panic.
 #[test]
 fn paths_that_are_not_utf_8_are_urls_in_json() {
     let dir = TempDir::new().unwrap();
