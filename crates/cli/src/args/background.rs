@@ -1,4 +1,4 @@
-//! What can be typed of commands that can go on in the background.
+//! Arguments of commands that can run in the background.
 
 use std::env;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use clap::Args;
 
 #[derive(Args, Clone, Default)]
 pub(crate) struct BackgroundArgs {
-    /// Return once the disk can be used, and go on in the background. A passphrase is asked for, and errors are told,
-    /// before that.
+    /// Return once the disk can be used, and continue in the background. The passphrase prompt and
+    /// any errors still come first.
     #[arg(long)]
     pub(crate) background: bool,
     /// With `--background`: the log file for messages after the command has returned [default:
     /// `background.log` in the client's directory]. It must not lie below the directory of a mount.
     #[arg(long, value_name = "FILE", requires = "background")]
     pub(crate) log: Option<PathBuf>,
-    /// This is the one that goes on. Nobody types that.
+    /// Whether this process is the one in the background. Not an option.
     #[arg(skip = is_in_background())]
     pub(crate) in_background: bool,
 }
 
-/// What a process is called that was started to go on in the background: so it knows.
+/// The `argv[0]` of a process started to run in the background, by which it knows that it is one.
 pub(crate) const NAME_IN_BACKGROUND: &str = "oblivio-in-background";
 
 fn is_in_background() -> bool {

@@ -1,4 +1,4 @@
-//! What can be typed after `oblivio demo`.
+//! Arguments of `oblivio demo`.
 
 use std::path::PathBuf;
 
@@ -12,33 +12,39 @@ Examples:
   oblivio demo --store shares --servers 5
   oblivio demo --without-mount --output /tmp/demo --json
 
-It needs mke2fs, e2fsck and debugfs (Debian: e2fsprogs) and nbdcopy (libnbd-bin). As root, where there
-are FUSE and loop devices, it also mounts.";
+This needs mke2fs, e2fsck and debugfs (Debian: e2fsprogs) and nbdcopy (libnbd-bin). As root, on a
+system with FUSE and loop devices, it also mounts the disk.";
 
 #[derive(Args)]
 pub(crate) struct DemoArgs {
-    /// The folder whose files are kept; this program and its manual if not given.
+    /// Folder whose files are stored [default: this program and its manual].
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// Where everything goes. Made if missing; what an earlier demonstration left is replaced.
+    /// Directory for all files. Created if missing; files of an earlier demonstration are replaced.
     #[arg(long, value_name = "DIR", default_value = "oblivio-demo")]
     pub(crate) output: PathBuf,
-    /// What keeps the volume: a file; a bucket server in a process of its own, which is killed in between; or share servers,
-    /// one of which is killed.
+    /// What stores the volume: a file; a bucket server in a process of its own, which is killed
+    /// meanwhile; or share servers, one of which is killed.
     #[arg(long, value_enum, default_value_t = DemoStore::File)]
     pub(crate) store: DemoStore,
-    /// With `--store shares`: how many there are. Three wait for the one that is killed; five go on without it.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=7))]
+    /// With `--store shares`: number of share servers. With three, the client waits for the killed
+    /// server; with five, it continues without it.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u8).range(3..=7)
+    )]
     pub(crate) servers: u8,
-    /// Mount nothing, even where it would be possible.
+    /// Mount nothing, even if it is possible.
     #[arg(long)]
     pub(crate) without_mount: bool,
-    /// Print the figures as JSON instead of the story and pictures.
+    /// Print the figures as JSON, without text and pictures.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What keeps the volume of the demonstration.
+/// What stores the volume of the demonstration.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DemoStore {
     /// A file.

@@ -1,4 +1,4 @@
-//! What can be typed after `oblivio key`.
+//! Arguments of `oblivio key`.
 
 use std::path::PathBuf;
 
@@ -12,35 +12,35 @@ use super::opening::LocationParser;
 
 #[derive(Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Give the volume one more key that opens it.
+    /// Add a key that opens the volume.
     Add(KeyAddArgs),
     /// List the key slots.
     List(KeyListArgs),
-    /// Take a key away. Whoever kept an old copy of the superblock can still use it.
+    /// Remove a key. Anyone who kept an old copy of the superblock can still use it.
     Remove(KeyRemoveArgs),
-    /// Say who this client is to a bucket server: print a line for the server's allow file.
+    /// Print a line for a bucket server's allow file, which identifies this client.
     ///
-    /// The key has nothing to do with what opens a volume: it only lets the client in. It is made if there is
-    /// none.
-    #[command(
-        after_help = "Example:\n  oblivio key client ./client.key --name alice      (and add what it prints to the server's allow file)"
-    )]
+    /// The key only admits the client to the server; it does not open volumes. It is made if the
+    /// file does not exist.
+    #[command(after_help = "Example:
+  oblivio key client ./client.key --name alice      (add its output to the server's allow file)")]
     Client(ClientKeyArgs),
-    /// Print the key by which clients know a bucket server, for the URLs of its volumes.
+    /// Print a bucket server's public key, for the URLs of its volumes.
     ///
-    /// It is made if there is none.
-    #[command(
-        after_help = "Examples:\n  oblivio key server ./server.key\n  oblivio key server ./server.key --address one.example:2412      (a line for the peers files of other share servers)"
-    )]
+    /// The key is made if the file does not exist.
+    #[command(after_help = "Examples:
+  oblivio key server ./server.key
+  oblivio key server ./server.key --address one.example:2412      \
+(a line for the peers files of other share servers)")]
     Server(ServerKeyArgs),
 }
 
 #[derive(Args)]
 pub(crate) struct ClientKeyArgs {
-    /// The file of the client's private key, its owner's alone.
+    /// The file of the client's private key. Only its owner may read it.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// What the server calls the client. Its volumes lie under that name there.
+    /// Name of the client on the server. Its volumes are stored under this name there.
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub(crate) name: String,
     /// Print JSON.
@@ -50,10 +50,11 @@ pub(crate) struct ClientKeyArgs {
 
 #[derive(Args)]
 pub(crate) struct ServerKeyArgs {
-    /// The file of the server's private key, its owner's alone.
+    /// The file of the server's private key. Only its owner may read it.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Where it will listen: print a line for the peers files of other share servers instead.
+    /// The address on which it will listen: prints a line for the peers files of other share
+    /// servers instead.
     #[arg(long, value_name = "HOST:PORT", value_parser = parse_address)]
     pub(crate) address: Option<String>,
     /// Print JSON.
@@ -61,19 +62,22 @@ pub(crate) struct ServerKeyArgs {
     pub(crate) json: bool,
 }
 
-/// A name that servers take.
+/// A client name that servers accept.
 fn parse_name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned()).map_err(|_| {
-        "it has 1 to 64 letters, digits, -, _ and ., and begins with a letter or a digit".to_owned()
+        "a name has 1 to 64 letters, digits, -, _ and ., and begins with a letter or a digit"
+            .to_owned()
     })
 }
 
-/// Where a server listens, as others call it.
+/// The host and port at which other servers reach a server.
 fn parse_address(text: &str) -> Result<String, String> {
     if is_host_and_port(text) {
         Ok(text.to_owned())
     } else {
-        Err("it is a host and a port, such as one.example:2412 or [2001:db8::7]:2412, without spaces".into())
+        Err("give a host and a port without spaces, such as one.example:2412 or \
+             [2001:db8::7]:2412"
+            .into())
     }
 }
 
@@ -82,19 +86,24 @@ pub(crate) struct KeyAddArgs {
     #[command(flatten)]
     pub(crate) at: OpenArgs,
     /// The new key: a regular file of 32 or more random bytes.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["new_passphrase_file", "new_passphrase_command"])]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["new_passphrase_file", "new_passphrase_command"]
+    )]
     pub(crate) new_key_file: Option<PathBuf>,
     /// The new key: a regular file with the passphrase, as for --passphrase-file.
     #[arg(long, value_name = "FILE", conflicts_with = "new_passphrase_command")]
     pub(crate) new_passphrase_file: Option<PathBuf>,
-    /// The new key: a command that prints the passphrase. It is run twice, and must print the same.
+    /// The new key: a command that prints the passphrase. It is run twice, and must print the same
+    /// both times.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) new_passphrase_command: Option<String>,
     /// A name for the key slot.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) label: String,
-    /// How long a passphrase shall take to try on this machine, in milliseconds. Never more than it takes
-    /// to fill 1 GiB eight times.
+    /// Time that one passphrase attempt takes on this machine, in milliseconds. At most the time to
+    /// fill 1 GiB eight times.
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub(crate) unlock_millis: u32,
     /// Print JSON.
@@ -104,8 +113,8 @@ pub(crate) struct KeyAddArgs {
 
 #[derive(Args)]
 pub(crate) struct KeyListArgs {
-    /// Where the volume is: a path, file:///… for one from the root, stripe:URL,URL,… for several,
-    /// oblivio+tls://… for one on a bucket server, or shares://… for one on share servers.
+    /// The volume: a path, file:///… (an absolute path), stripe:URL,URL,… (several locations),
+    /// oblivio+tls://… (on a bucket server), or shares://… (on share servers).
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
     /// Print JSON.
@@ -117,7 +126,7 @@ pub(crate) struct KeyListArgs {
 pub(crate) struct KeyRemoveArgs {
     #[command(flatten)]
     pub(crate) at: OpenArgs,
-    /// The number of the slot, as `key list` shows it.
+    /// The number of the key slot, as `key list` shows it.
     pub(crate) slot: u8,
     /// Print JSON.
     #[arg(long)]

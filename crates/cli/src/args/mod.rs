@@ -1,4 +1,4 @@
-//! What can be typed.
+//! Command-line arguments.
 
 mod background;
 mod bench;
@@ -41,27 +41,27 @@ use crate::help;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   all went well
-  1   something failed: a disk, the system, the engine
-  2   the command line is not understood
-  3   the input cannot be used: missing, empty, too large, not what it should be
+  0   success
+  1   a disk, the system or the engine failed
+  2   invalid command line
+  3   unusable input: missing, empty, too large, or of the wrong kind
   4   the output cannot be written
-  5   what was read back differs from what was written
-  6   wrong key: no key slot opens with it, or a server does not let its owner in
+  5   the data read back differs from the data written
+  6   wrong key: it opens no key slot, or a server does not admit its owner
   7   tampered or damaged: storage does not hold what was written
   8   rolled back: storage is older than the client knows
-  9   locked: somebody else uses the volume
+  9   locked: another process uses the volume
   10  no space left
   11  the client's directory is missing, damaged, or of another volume
   12  the client's directory is older than storage
-  13  another version of this program wrote it, mostly a newer one
+  13  written by another version of this program, usually a newer one
   14  the volume was not closed and needs recovery (`info --require-clean` only)
   15  storage does not answer
 
-A command that was run (`serve nbd --run`, `view record --run`) and did not end well hands on \
-its exit code; 128 and the number of the signal if one ended it.";
+If a command that was run by this program (`serve nbd --run`, `view record --run`) fails, this \
+program returns its exit code; 128 plus the number of the signal if a signal ended it.";
 
-/// Oblivious storage: a disk on storage you do not trust, which does not learn which blocks you use.
+/// Oblivious storage: a disk on untrusted storage that does not reveal which blocks you use.
 #[derive(Parser)]
 #[command(name = "oblivio", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -69,61 +69,62 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// The command line, as it is understood and described.
+/// The command line, with its help texts.
 pub(crate) fn command() -> clap::Command {
     help::flowing(Cli::command())
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Keep a real file system on a volume, kill its server, and look at it all from both sides.
+    /// Run a real file system on a volume, kill its server, recover, and compare both sides.
     ///
-    /// Makes a volume and an ext4 with the files of a folder, writes and reads it as a network block
-    /// device, kills the server in the middle, as root also that of a mounted file system, recovers,
-    /// compares every file, and shows what the owner did beside what storage saw.
+    /// Creates a volume and an ext4 with the files of a folder, writes and reads it as a network
+    /// block device, and kills the server in the middle of that. As root, it also kills the server
+    /// of a mounted file system. Then it recovers, compares every file, and shows the owner's
+    /// requests beside what storage saw.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoArgs),
-    /// Say what a volume would cost, before anything is created.
+    /// Show what a volume would cost, before anything is created.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(PlanArgs),
     /// Create a volume.
-    #[command(
-        after_help = "Examples:\n  oblivio create disk.obl --size 1G\n  oblivio create disk.obl --size 64M --key-file disk.key --state ./disk.state"
-    )]
+    #[command(after_help = "Examples:
+  oblivio create disk.obl --size 1G
+  oblivio create disk.obl --size 64M --key-file disk.key --state ./disk.state")]
     Create(CreateArgs),
-    /// Say what a volume is.
+    /// Show the parameters of a volume.
     Info(InfoArgs),
-    /// Read all of a volume, and check that everything is what was written last.
+    /// Read a whole volume, and check that every block is the one written last.
     ///
-    /// It reads every bucket that was ever written. Accesses write buckets, reads included, so a disk of a TiB
-    /// that has been in use takes hours, however little it holds.
+    /// Reads every bucket that was ever written. Every access writes buckets, reads included, so
+    /// checking a disk of 1 TiB that has been in use takes hours, however little it holds.
     ///
-    /// Opening a volume writes to it and to the client's directory, here as everywhere. So check the volume and
-    /// not a copy of it: the client's directory would go on with the copy, and refuse the volume as one that
-    /// was set back (exit code 8). `oblivio rescue` writes to neither.
+    /// Opening a volume writes to it and to the client's directory, and `check` is no exception. So
+    /// check the volume and not a copy of it: the client's directory would continue with the copy,
+    /// and refuse the volume as rolled back (exit code 8). `oblivio rescue` writes to neither.
     Check(CheckArgs),
-    /// Copy a volume from one place to another, without opening it.
+    /// Copy a volume to another location, without opening it.
     ///
-    /// It takes neither a key nor the client's directory, and nothing else may have the volume open. What is
-    /// copied is read back and compared. The client's directory of the volume opens the copy; once it has, it
-    /// refuses the volume at the old place as older (exit code 8): move the volume so, and do not keep a
-    /// backup so.
+    /// Needs neither a key nor the client's directory. No other process may have the volume open.
+    /// The copy is read back and compared. The client's directory of the volume also opens the
+    /// copy; after that, it refuses the original as older (exit code 8). So use `copy` to move a
+    /// volume, not to keep a backup.
     #[command(after_help = COPY_EXAMPLES)]
     Copy(CopyArgs),
-    /// Remove a volume, or what an interrupted creation has left of one.
+    /// Remove a volume, or the remains of an interrupted creation.
     ///
-    /// It takes neither a key nor the client's directory, and nothing else may have the volume open.
+    /// Needs neither a key nor the client's directory. No other process may have the volume open.
     #[command(after_help = REMOVE_EXAMPLES)]
     Remove(RemoveArgs),
-    /// Save what is left of a volume whose storage is damaged, as a plain disk image.
+    /// Save what is left of a damaged volume as a plain disk image.
     ///
-    /// It takes every block that still authenticates, and says which are lost, and which may be older than
-    /// the latest. It reads all of storage, whatever is in use, and changes nothing: the store and the client's
-    /// directory may be on read-only media. Exit code 7 if anything is lost or damaged, copies of the header and
-    /// of the superblock included.
+    /// Takes every block that still authenticates, and reports which blocks are lost and which may
+    /// be older than the latest. Reads all of storage, used or not, and changes nothing: the store
+    /// and the client's directory may be on read-only media. Exit code 7 if anything is lost or
+    /// damaged, including copies of the header and of the superblock.
     #[command(after_help = RESCUE_EXAMPLES)]
     Rescue(RescueArgs),
-    /// Serve a volume to other programs.
+    /// Serve a volume to other programs, or storage to other machines.
     Serve {
         #[command(subcommand)]
         command: ServeCommand,
@@ -133,21 +134,28 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SharesCommand,
     },
-    /// Mount a volume: as a file system, made where the disk is empty, or as a raw disk.
-    #[command(
-        after_help = "Examples:\n  oblivio mount disk.obl /mnt          (as root)\n  oblivio mount disk.obl /mnt --background\n  oblivio mount disk.obl ./dir --raw\nA file system is made if no block of the disk holds anything.\n\nIt runs until the directory is unmounted: with oblivio umount or umount, or by a signal\n(Ctrl-C, SIGTERM, a terminal that closes). One in use stays until it is not, however many\nsignals come. With --background, it returns once the directory is mounted."
-    )]
+    /// Mount a volume: as a file system (made if the disk is empty), or as a raw disk.
+    #[command(after_help = "Examples:
+  oblivio mount disk.obl /mnt          (as root)
+  oblivio mount disk.obl /mnt --background
+  oblivio mount disk.obl ./dir --raw
+
+A file system is made if no block of the disk holds data.
+
+The command runs until the directory is unmounted: by oblivio umount, by umount, or by a signal
+(Ctrl-C, SIGTERM, a terminal that closes). A directory in use stays mounted until it is free,
+even after several signals. With --background, the command returns once the directory is mounted.")]
     Mount(MountArgs),
-    /// Unmount what `oblivio mount` mounted, and wait until its volume is closed.
+    /// Unmount a directory that `oblivio mount` mounted, and wait until its volume is closed.
     Umount(UmountArgs),
-    /// Work with the keys of a volume.
+    /// Manage the keys of a volume.
     Key {
         #[command(subcommand)]
         command: KeyCommand,
     },
     /// Measure how fast a volume is on this machine.
     ///
-    /// Makes a volume, fills it, reads and writes it in several ways, and removes it.
+    /// Creates a volume, fills it, reads and writes it in several ways, and removes it.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
     /// Work with recorded views: what storage saw.
@@ -157,22 +165,21 @@ pub(crate) enum Command {
     },
     /// Write man pages to a directory, one for each command.
     Man {
-        /// The directory. Made if missing.
+        /// The directory. Created if missing.
         directory: PathBuf,
     },
     /// Print a completion script for a shell.
-    #[command(
-        after_help = "Example:\n  oblivio completions bash > ~/.local/share/bash-completion/completions/oblivio"
-    )]
+    #[command(after_help = "Example:
+  oblivio completions bash > ~/.local/share/bash-completion/completions/oblivio")]
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: clap_complete::Shell,
     },
 }
 
 impl Command {
-    /// Whether the key of a volume is in memory while it runs. Those of a benchmark and of the
-    /// demonstration are drawn for them alone.
+    /// Whether the key of a volume is in memory while the command runs. The keys of `bench` and
+    /// `demo` do not count: they are generated for these commands alone.
     pub(crate) fn holds_keys(&self) -> bool {
         match self {
             Self::Create(_)

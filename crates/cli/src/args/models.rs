@@ -4,14 +4,14 @@ use clap::ValueEnum;
 use oblivio_models::link::{LINKS, Link};
 use oblivio_models::workload::Workload;
 
-/// Which addresses are asked for.
+/// Which addresses are accessed.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum WorkloadName {
     /// All addresses in turn: the worst case.
     Scan,
     /// Uniformly random addresses.
     Uniform,
-    /// Few addresses often, most of them seldom.
+    /// A few addresses often, most of them rarely.
     Zipf,
 }
 
@@ -32,7 +32,8 @@ pub fn link_help() -> String {
         format!("`{}` ({down_megabits}/{up_megabits}/{round_trip_millis})", named.name)
     });
     format!(
-        "{}, or DOWN/UP/DELAY: Mbit/s from the server, Mbit/s to it, and milliseconds there and back",
+        "{}, or DOWN/UP/DELAY: Mbit/s from the server, Mbit/s to it, and the round-trip time in \
+         milliseconds",
         links.collect::<Vec<_>>().join(", ")
     )
 }

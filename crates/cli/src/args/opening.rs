@@ -1,4 +1,4 @@
-//! Where a volume is, and what opens it.
+//! Arguments that name a volume and its secret.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use oblivio_volume::keys::Attempt;
 use super::values::parse_size;
 use crate::output::shell_word;
 
-/// Where a volume is. Paths need not be text. What is refused is not repeated: it may hold a password that somebody
-/// took for a part of a URL.
+/// Parses the location of a volume. Paths need not be UTF-8. An error does not repeat the input,
+/// which may hold a password that the user took for a part of a URL.
 #[derive(Clone)]
 pub(super) struct LocationParser;
 
@@ -31,7 +31,7 @@ impl TypedValueParser for LocationParser {
     }
 }
 
-/// What opens a volume. Never the secret itself: command lines are public.
+/// The source of the secret that opens a volume; never the secret itself: command lines are public.
 #[derive(Args, Clone, Default)]
 #[group(multiple = false)]
 pub(crate) struct SecretArgs {
@@ -39,30 +39,30 @@ pub(crate) struct SecretArgs {
     /// read again; a pipe can only open an existing volume.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-    /// A file with the passphrase: one line. Its line end does not count, spaces do. For a new key
-    /// it must be a regular file, and UTF-8 without control characters.
+    /// A file with the passphrase on one line. The line end is not part of it, spaces are. For a
+    /// new key it must be a regular file, and UTF-8 without control characters.
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
-    /// A command that prints the passphrase, as such a file holds it; run by the shell. For a new
-    /// key it is run twice, and must print the same.
+    /// A shell command that prints the passphrase on one line. For a new key it is run twice, and
+    /// must print the same both times.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) passphrase_command: Option<String>,
 }
 
-/// A volume, and what is needed to open it.
+/// A volume, its client's directory and its secret.
 #[derive(Args, Clone)]
 pub(crate) struct VolumeArgs {
-    /// Where the volume is: a path, or file:///… for one from the root; or stripe:URL,URL,… for a volume
-    /// over 2 to 16 of them, which work at the same time, always named in the order in which it was
-    /// made (a comma in a path is %2C there, a percent sign %25); or
-    /// oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE for one on a bucket server (oblivio serve store),
-    /// with the server's public key and the file of the client's own; or
-    /// shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE for one on share servers
-    /// (oblivio serve shares), always in one order. Any other scheme:// is refused; a
-    /// file of such a name is written ./scheme://…
+    /// The volume: a path, or file:///… for an absolute path; or stripe:URL,URL,… for a volume over
+    /// 2 to 16 locations, which work at the same time and are always named in the order of creation
+    /// (write a comma in a path as %2C, a percent sign as %25); or
+    /// oblivio+tls://HOST:PORT/NAME?server=KEY&key=FILE for a volume on a bucket server (oblivio
+    /// serve store), with the server's public key and the file of the client's private key; or
+    /// shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE for a volume on
+    /// share servers (oblivio serve shares), always in the same order. Any other scheme:// is
+    /// refused; write a file of such a name as ./scheme://…
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
-    /// The client's directory [default: one for each volume, beside the user's other state].
+    /// The client's directory [default: one for each volume, in the user's state directory].
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub(crate) struct VolumeArgs {
 }
 
 impl VolumeArgs {
-    /// The options with which the volume is to be named again, as words for a shell.
+    /// The options that name the volume again, as words for a shell.
     pub(crate) fn options(&self) -> Vec<String> {
         let SecretArgs { key_file, passphrase_file, passphrase_command } = &self.secret;
         let path = |name, path: &Option<PathBuf>| {
@@ -80,7 +80,7 @@ impl VolumeArgs {
             path("--state", &self.state),
             path("--key-file", key_file),
             path("--passphrase-file", passphrase_file),
-            // It may hold what is not to be in a log.
+            // The command may contain a secret, which must not reach a log.
             passphrase_command.as_ref().map(|_| "--passphrase-command …".to_owned()),
         ]
         .into_iter()
@@ -89,7 +89,7 @@ impl VolumeArgs {
     }
 }
 
-/// A volume that there is, and how it is opened.
+/// An existing volume, and how to unlock it.
 #[derive(Args, Clone)]
 pub(crate) struct OpenArgs {
     #[command(flatten)]
@@ -101,25 +101,25 @@ pub(crate) struct OpenArgs {
 /// What is tried to unlock a volume.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct UnlockArgs {
-    /// Try this key slot alone [default: all of them, one after the other].
+    /// Try only this key slot [default: all of them, one after the other].
     #[arg(long, value_name = "NUMBER")]
     pub(crate) key_slot: Option<u8>,
-    /// The most memory to spend on trying a passphrase in a key slot. All slots together may fill it 64
-    /// times. Storage could ask for more before anything vouches for what it says; so say more only for
-    /// a slot that you made so.
+    /// The most memory to spend on trying a passphrase in a key slot. All slots together may fill
+    /// it 64 times. Storage can claim any cost before its claims are authenticated, so raise this
+    /// only for a slot that you created with a higher cost.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "1G")]
     pub(crate) unlock_memory_max: u64,
 }
 
 impl UnlockArgs {
-    /// How the library calls it.
+    /// The same for the library.
     pub(crate) fn attempt(self) -> Attempt {
         let memory_kib_max = u32::try_from(self.unlock_memory_max >> 10).unwrap_or(u32::MAX);
         Attempt { slot: self.key_slot, memory_kib_max }
     }
 }
 
-/// As it is when nothing is said.
+/// The values if no option is given.
 impl Default for UnlockArgs {
     fn default() -> Self {
         let Attempt { slot, memory_kib_max } = Attempt::default();

@@ -1,4 +1,4 @@
-//! What can be typed after `oblivio plan`, and what a new volume shall be like.
+//! Arguments of `oblivio plan`, and the parameters of a new volume.
 
 use std::path::PathBuf;
 
@@ -28,50 +28,53 @@ pub(crate) struct WishArgs {
     /// Accesses between evictions (A) [default: 5, and 176 on share servers].
     #[arg(long, value_name = "A")]
     pub(crate) evict_period: Option<u32>,
-    /// Blocks that may be left in the stash (C) [default: 64].
+    /// Bound on the blocks that are left in the stash (C) [default: 64].
     #[arg(long, value_name = "C")]
     pub(crate) stash: Option<u32>,
-    /// Bytes of the blocks in buckets that the client keeps itself, at most: those of twelve levels of the tree
-    /// if they fit [default: 48M, and no more than half of the disk].
+    /// Maximum bytes of the blocks in the tree top, the upper levels of the tree, which the client
+    /// keeps: twelve levels if they fit [default: 48M, and at most half of the disk].
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     pub(crate) tree_top: Option<u64>,
-    /// Keep the blocks of those buckets in sets of so many, in which they are found by their address
-    /// (IR-Stash); 0 for bucket by bucket. What is found so may be served without an access: see
-    /// --serve-hits of `serve` and `mount`. Which blocks meet in a set decides how often
-    /// the stash is full, and so how many evictions there are [default: 0].
+    /// Keep the blocks of the tree top in sets of this size, in which they are found by their
+    /// address (IR-Stash); 0 keeps them bucket by bucket. Blocks found this way may be served
+    /// without an access: see --serve-hits of `serve` and `mount`. Which blocks share a set decides
+    /// how often the stash is full, and so how many evictions there are [default: 0].
     #[arg(long, value_name = "WAYS")]
     pub(crate) tree_top_ways: Option<u16>,
-    /// With `--scheme range`: bytes of the ranges that are read and written at once, ascending, those of a block among
-    /// them; each has a tree of its own. Storage sees how many of each size there were [default: a block and the most
-    /// blocks within 1M and the disk; with `--range-policy exact`, also those of 8 and 64 blocks].
+    /// With `--scheme range`: sizes in bytes of the ranges that are read and written at once,
+    /// ascending, including the size of a block. Each size has a tree of its own. Storage sees the
+    /// number of accesses of each size [default: one block, and the most blocks within 1M and the
+    /// disk; with `--range-policy exact`, also 8 and 64 blocks].
     #[arg(long, value_name = "SIZES", value_parser = parse_size, value_delimiter = ',')]
     pub(crate) range_classes: Option<Vec<u64>>,
-    /// With `--scheme range`: which ranges a disk asks for. `classes` cuts requests at the borders of ranges, and storage sees
-    /// which parts were long; with `exact` each request takes two ranges of the first size that is as long, and storage sees which that
-    /// was; with `fixed=SIZE` every access is to a range of that size, and storage sees how many there were. With the last two, the
-    /// volume is larger by up to a range. At a fixed rate, accesses are to ranges with `fixed=SIZE`, and to blocks otherwise
-    /// [default: classes].
+    /// With `--scheme range`: which ranges a disk requests. `classes` cuts requests at the borders
+    /// of ranges, and storage sees which parts were long. With `exact` each request takes two
+    /// ranges of the first size that is long enough, and storage sees that size. With `fixed=SIZE`
+    /// every access is to a range of that size, and storage sees their number. With `exact` and
+    /// `fixed`, the volume is larger by up to one range. At a fixed rate, accesses are to ranges
+    /// with `fixed=SIZE`, and to blocks otherwise [default: classes].
     #[arg(long, value_name = "POLICY", value_parser = parse_range_policy)]
     pub(crate) range_policy: Option<RangePolicy<u64>>,
-    /// Bytes of client memory for those buckets, the stash and the position map together. A position
-    /// map that does not fit lies in the tree, which costs accesses; where that is not enough, the client
-    /// keeps fewer buckets, which makes accesses move more. The cache and the data of requests under way
-    /// come on top.
+    /// Bytes of client memory for the tree top, the stash and the position map together. A position
+    /// map that does not fit is kept in the tree, which costs accesses. If that is not enough, the
+    /// client keeps fewer buckets, which makes each access move more bytes. The cache and the data
+    /// of requests in flight are not included.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "48M")]
     pub(crate) client_memory: u64,
-    /// Take the slots of each level from a file that `oblivio plan --alloc-output` wrote.
+    /// Take the slots of each level from a file written by `oblivio plan --alloc-output`.
     #[arg(long, value_name = "FILE")]
     pub(crate) alloc_from: Option<PathBuf>,
 }
 
-/// Bytes of a block, unless others are asked for.
+/// Default bytes of a block.
 const BLOCK_BYTES: u64 = 4 << 10;
 
-/// The same, where a block costs little more than a link needs for it, and small ones take as long.
+/// Default bytes of a block on share servers, where an access to a small block takes as long as one
+/// to a large block.
 const BLOCK_BYTES_OF_SHARES: u64 = 128 << 10;
 
 impl WishArgs {
-    /// The scheme for a volume on a store of this kind: the one that is asked for, or the only one that can be there.
+    /// The scheme for a volume on a store of this kind: the named one, or the default for the kind.
     pub(crate) fn scheme(&self, kind: StoreKind) -> String {
         let default = match kind {
             StoreKind::Shares { .. } => SCHEMES.iter().find(|scheme| scheme.needs_servers()),
@@ -81,13 +84,13 @@ impl WishArgs {
         self.scheme.clone().unwrap_or_else(|| default.name().to_owned())
     }
 
-    /// Whether the scheme that is asked for stands on share servers alone.
+    /// Whether the named scheme runs on share servers only.
     pub(crate) fn is_for_share_servers(&self) -> bool {
         let named = self.scheme.as_deref();
         SCHEMES.iter().any(|scheme| scheme.needs_servers() && named == Some(scheme.name()))
     }
 
-    /// Bytes of a block of such a volume.
+    /// Bytes of a block of a volume on a store of this kind.
     pub(crate) fn block_bytes(&self, kind: StoreKind) -> u64 {
         let default = match kind {
             StoreKind::Shares { .. } => BLOCK_BYTES_OF_SHARES,
@@ -96,7 +99,7 @@ impl WishArgs {
         self.block.unwrap_or(default)
     }
 
-    /// The same disk with another scheme, as that is by default.
+    /// The same disk with another scheme and the default parameters of that scheme.
     pub(crate) fn with_scheme(&self, scheme: &str) -> Self {
         Self {
             scheme: Some(scheme.to_owned()),
@@ -113,13 +116,13 @@ impl WishArgs {
     }
 }
 
-/// What there is to choose from, as each scheme says it.
+/// Help of `--scheme`: what each scheme says about itself.
 fn scheme_help() -> String {
     let about = |scheme: &&dyn DurableScheme| format!("`{}` ({})", scheme.name(), scheme.about());
     let schemes: Vec<_> = SCHEMES.iter().map(about).collect();
     format!(
-        "How blocks are hidden: {}. The options about stash and tree top are those of `{}` \
-         [default: {}, and on share servers the one for them]",
+        "How accesses are hidden: {}. The options about stash and tree top apply to `{}` \
+         [default: {}, and on share servers the scheme for them]",
         schemes.join(", or "),
         DurableRaw.name(),
         schemes::default().name()
@@ -136,17 +139,18 @@ Examples:
   oblivio plan --size 40G --block 64K --link 50/10/30 --json
   oblivio plan --size 40G --servers 3
 
---alloc takes about a minute for 1G. What it finds depends on --slots, --evict-period, --stash, the depth
-of the tree, and the requests that it is tried with (--alloc-workload). What a volume holds later does not
-change it.";
+--alloc takes about a minute for 1G. Its result depends on --slots, --evict-period, --stash, the
+depth of the tree, and the addresses that the search accesses (--alloc-workload). It does not
+depend on what a volume holds later.";
 
 const ALLOC_HELP: &str = "\
-Search how many slots each level needs (IR-Alloc), and show the plan with and without.
+Search how many slots each level needs (IR-Alloc), and show the plan with and without the result.
 
-Fewer slots in the middle of the tree make an access move fewer bytes. What finds no place there waits in the \
-stash, and where it fills up, evictions come ahead of their time. Storage sees that: it says something of \
-how the volume is used. With --evictions-max 0% only what needed none is found, and with --alloc-workload \
-scan what needed none in the worst case known.";
+With fewer slots in the middle of the tree, an access moves fewer bytes. Blocks that find no slot \
+there wait in the stash, and when the stash is full, evictions come early. Storage sees that, and \
+it reveals something about how the volume is used. With --evictions-max 0%, the search finds only \
+allocations that needed no early evictions; with --alloc-workload scan, even in the worst known \
+case.";
 
 #[derive(Args)]
 pub(crate) struct PlanArgs {
@@ -158,18 +162,37 @@ pub(crate) struct PlanArgs {
     pub(crate) sizes: bool,
     #[command(flatten)]
     pub(crate) wish: WishArgs,
-    /// Plan a volume on so many share servers, from 3 to 7.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(3..=7), conflicts_with_all = ["sizes", "medium", "alloc"])]
+    /// Plan a volume on this number of share servers, from 3 to 7.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u8).range(3..=7),
+        conflicts_with_all = ["sizes", "medium", "alloc"]
+    )]
     pub(crate) servers: Option<u8>,
-    /// How many of them may put together what they know, and learn nothing [default: all but one, halved].
-    #[arg(long, value_name = "T", requires = "servers", value_parser = clap::value_parser!(u8).range(1..=3))]
+    /// How many of them may collude and still learn nothing [default: half of all but one].
+    #[arg(
+        long,
+        value_name = "T",
+        requires = "servers",
+        value_parser = clap::value_parser!(u8).range(1..=3)
+    )]
     pub(crate) colluding: Option<u8>,
-    /// Compare the schemes on a medium, by a model: in seeks, bytes and seconds of a read. `hdd`, `ssd`, `link` (1 ms,
-    /// 1000 Mbit/s), or `link=MILLISECONDS,MEGABITS`.
+    /// Compare the schemes on a medium, by a model: seeks, bytes and seconds of a read. The medium
+    /// is `hdd`, `ssd`, `link` (1 ms, 1000 Mbit/s), or `link=MILLISECONDS,MEGABITS`.
     #[arg(long, value_name = "MEDIUM", conflicts_with_all = ["sizes", "alloc"])]
     pub(crate) medium: Option<Medium>,
     // Its help comes from the table of links.
-    #[arg(long, value_name = "LINK", conflicts_with_all = ["sizes", "alloc", "medium"], help = format!("How fast the volume would be with its storage behind a link, by a model of bytes and trips, beside other schemes and blocks. {}", link_help()))]
+    #[arg(
+        long,
+        value_name = "LINK",
+        conflicts_with_all = ["sizes", "alloc", "medium"],
+        help = format!(
+            "How fast the volume would be with its storage behind a link, by a model of bytes \
+             and trips, compared with other schemes and block sizes. {}",
+            link_help()
+        )
+    )]
     pub(crate) link: Option<Link>,
     #[command(flatten)]
     pub(crate) alloc: AllocArgs,
@@ -178,32 +201,58 @@ pub(crate) struct PlanArgs {
     pub(crate) json: bool,
 }
 
-/// How the slots of each level are searched.
+/// Options of the search for the slots of each level.
 #[derive(Args)]
 pub(crate) struct AllocArgs {
-    /// Search how many slots each level needs (IR-Alloc), and show the plan with and without.
+    /// Search how many slots each level needs (IR-Alloc), and show the plan with and without the
+    /// result.
     #[arg(long, conflicts_with_all = ["alloc_from", "sizes"], long_help = ALLOC_HELP)]
     pub(crate) alloc: bool,
-    /// The part of all slots that may be lost.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "1%", requires = "alloc")]
+    /// Maximum fraction of all slots that may be lost.
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = parse_percent,
+        default_value = "1%",
+        requires = "alloc"
+    )]
     pub(crate) space_loss_max: f64,
-    /// How much evictions ahead of their time may add to the paths that accesses read and write.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent, default_value = "15%", requires = "alloc")]
+    /// How much early evictions may add to the paths that accesses read and write.
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = parse_percent,
+        default_value = "15%",
+        requires = "alloc"
+    )]
     pub(crate) evictions_max: f64,
-    /// The level of the leaves of the tree that is searched, where the volume's is deeper. A level more
-    /// takes twice the time.
-    #[arg(long, value_name = "L", value_parser = clap::value_parser!(u8).range(1..=24), default_value_t = SEARCHED_LEAF_LEVEL, requires = "alloc")]
+    /// The level of the leaves of the searched tree, if the volume's tree is deeper. One more
+    /// level takes twice the time.
+    #[arg(
+        long,
+        value_name = "L",
+        value_parser = clap::value_parser!(u8).range(1..=24),
+        default_value_t = SEARCHED_LEAF_LEVEL,
+        requires = "alloc"
+    )]
     pub(crate) alloc_level: u8,
-    /// Which addresses the search asks for. A scan needs the most evictions.
+    /// Which addresses the search accesses. A scan needs the most evictions.
     #[arg(long, value_enum, default_value_t = WorkloadName::Uniform, requires = "alloc")]
     pub(crate) alloc_workload: WorkloadName,
     /// Accesses counted for each profile, over both of its runs.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2000..=1_000_000_000_000), default_value_t = 500_000, requires = "alloc")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(2000..=1_000_000_000_000),
+        default_value_t = 500_000,
+        requires = "alloc"
+    )]
     pub(crate) alloc_accesses: u64,
-    /// Where all randomness of the search comes from.
+    /// Seed of all randomness of the search.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "alloc")]
     pub(crate) seed: u64,
-    /// Save what was found and measured to this file, for --alloc-from. One that is there is replaced, and nothing else is.
+    /// Save the result and its measurements to this file, for --alloc-from. An existing result is
+    /// replaced; any other file is refused.
     #[arg(long, value_name = "FILE", requires = "alloc")]
     pub(crate) alloc_output: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! What can be typed to remove a volume.
+//! Arguments of `oblivio remove`.
 
 use clap::{Args, ValueHint};
 use oblivio::Location;
@@ -9,14 +9,14 @@ pub(crate) const REMOVE_EXAMPLES: &str = "\
 Example:
   oblivio remove 'oblivio+tls://backup.example:2411/disk?server=KEY&key=client.key' --yes
 
-What is gone cannot be brought back. The client's directory stays, and is of no use without the volume.";
+A removed volume cannot be restored. The client's directory stays, and is useless without it.";
 
 #[derive(Args)]
 pub(crate) struct RemoveArgs {
-    /// Where the volume is: written as for any command (see `oblivio check --help`).
+    /// The volume: a location as for any command (see `oblivio check --help`).
     #[arg(value_parser = LocationParser, value_hint = ValueHint::FilePath)]
     pub(crate) volume: Location,
-    /// Do it. Without this, it is only looked whether it could be done.
+    /// Actually remove it. Without this flag, `remove` only checks whether it could.
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print JSON.

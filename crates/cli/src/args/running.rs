@@ -1,4 +1,4 @@
-//! How an open volume is run.
+//! Options for running an open volume.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,44 +9,45 @@ use oblivio_volume::{DiskOptions, Schedule, SyncMoves};
 use super::values::{parse_millis, parse_rate, parse_seconds, parse_size};
 use crate::error::CliError;
 
-/// How an open volume is run.
+/// Options for running an open volume.
 #[derive(Args, Clone)]
 pub(crate) struct RunArgs {
-    /// Bytes of the write-back cache. Without a fixed rate storage sees how much the cache answers, and when it
-    /// writes back. With 0, each request makes its accesses at once, and reads and writes of whole blocks
-    /// look alike.
+    /// Bytes of the write-back cache. Without a fixed rate storage sees how many requests the cache
+    /// answers, and when it writes back. With 0, each request makes its accesses at once, and reads
+    /// and writes of whole blocks look alike.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "16M")]
     pub(crate) cache: u64,
-    /// Serve blocks that the client finds by their address without an access: those in the stash, and
-    /// in the tree top of a volume made with --tree-top-ways. Storage then sees how often blocks are
-    /// asked for again, and the accesses that are left tell something of which blocks are in use. A
-    /// fixed rate hides the first of it and not the second. Volumes over ranges refuse it.
+    /// Serve blocks that the client finds by their address without an access: blocks in the stash,
+    /// and in the tree top of a volume made with --tree-top-ways. Storage then sees how often
+    /// blocks are accessed again, and the remaining accesses reveal something about which blocks
+    /// are in use. A fixed rate hides the former and not the latter. A volume with ranges refuses
+    /// this option.
     #[arg(long)]
     pub(crate) serve_hits: bool,
     /// When the moves of blocks become durable in the client's directory.
     #[arg(long, value_enum, default_value_t = SyncMovesName::Read)]
     pub(crate) sync_moves: SyncMovesName,
-    /// Pass by the page cache of the system (`O_DIRECT`).
+    /// Bypass the page cache of the system (`O_DIRECT`).
     #[arg(long)]
     pub(crate) direct: bool,
-    /// Seconds in which to try to reach the server of a volume again after its link was lost
-    /// [default: 60], and to open the volume if the server ends the link or has no connection left
-    /// [default: 5]. Requests are sent again over the new link. After that time every request
+    /// Seconds to keep reconnecting to a volume's server after the link was lost [default: 60], and
+    /// to keep trying to open the volume if the server ends the link or has no free connection
+    /// [default: 5]. Requests are sent again over the new link. After this time every request
     /// fails, and the volume recovers when it is opened next.
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) retry_for: Option<Duration>,
-    /// Record what storage sees, to this file.
+    /// Record what storage sees to this file.
     #[arg(long, value_name = "FILE")]
     pub(crate) record_view: Option<PathBuf>,
-    /// Open a volume whose storage was found to be changed: it holds again what it held. What found the
-    /// change is repeated, on the same paths.
+    /// Open a volume in which tampering was found, after its storage was restored. The accesses
+    /// that found the tampering are repeated, on the same paths.
     #[arg(long)]
     pub(crate) after_tampering: bool,
     #[command(flatten)]
     pub(crate) rate: RateArgs,
 }
 
-/// As it is run when nothing is said.
+/// How the volume is run if no option is given.
 impl Default for RunArgs {
     fn default() -> Self {
         Self {
@@ -63,7 +64,7 @@ impl Default for RunArgs {
 }
 
 impl RunArgs {
-    /// How the disk is run.
+    /// The options of the disk.
     pub(crate) fn disk_options(&self) -> DiskOptions {
         DiskOptions::default().with_cache_bytes_max(self.cache).with_schedule(self.rate.schedule())
     }
@@ -72,37 +73,44 @@ impl RunArgs {
 /// When accesses are made.
 #[derive(Args, Clone, Copy, Default)]
 pub(crate) struct RateArgs {
-    /// Make so many accesses a second, always, whatever is asked for.
-    #[arg(long, value_name = "N/s", value_parser = parse_rate, conflicts_with = "period", long_help = RATE_HELP)]
+    /// Make this number of accesses per second at all times, whatever is requested.
+    #[arg(
+        long,
+        value_name = "N/s",
+        value_parser = parse_rate,
+        conflicts_with = "period",
+        long_help = RATE_HELP
+    )]
     rate: Option<u32>,
-    /// The same, with the time from tick to tick in milliseconds.
+    /// The same, given as the time from tick to tick in milliseconds.
     #[arg(long, value_name = "MS", value_parser = parse_millis)]
     period: Option<Duration>,
     /// Accesses at each tick of a fixed rate [default: 16].
     #[arg(long, value_name = "ACCESSES", value_parser = clap::value_parser!(u16).range(1..=4096))]
     burst: Option<u16>,
-    /// Write blocks back only when they must be, never early in accesses that nobody needs (IR-DWB).
-    /// Storage sees the same, and writes wait longer: this is to measure by how much.
+    /// Write blocks back only when necessary, never early in dummy accesses (IR-DWB). Storage sees
+    /// no difference, and writes wait longer: use this to measure by how much.
     #[arg(long)]
     no_early_write_backs: bool,
 }
 
 const RATE_HELP: &str = "\
-Make so many accesses a second, always, whatever is asked for.
+Make this number of accesses per second at all times, whatever is requested.
 
-Without it, storage sees how many accesses are made and when, and so when the disk is used, how much, \
-and how often a program flushes. With it, accesses come in batches of --burst at the ticks of a clock, \
-and what storage sees is a function of time alone: idle, busy, reading, writing, trimming and flushing \
-look alike.
+Without it, storage sees how many accesses are made and when. So it learns when and how much the \
+disk is used, and how often a program flushes. With it, accesses come in batches of --burst at the \
+ticks of a clock, and what storage sees is a function of time alone: idle, busy, reading, writing, \
+trimming and flushing look alike.
 
-It does not hide when the volume is opened and closed, and so the total time; its size and parameters; \
-that there is a fixed rate, and which; how long a batch takes once it has begun, and that a tick is \
-left out because the batch before was not ready. Choose a rate that this machine keeps when it is \
-idle. A read waits for the next tick, a flush for as many as it takes to write back what is dirty. \
-Closing takes as long as writing back half of --cache would, or all of a smaller disk, always. The \
-client's directory takes in a block for each access, and a whole state at each checkpoint, whatever is done.";
+It does not hide when the volume is opened and closed, and so the total time; the volume's size \
+and parameters; that there is a fixed rate, and its value; how long a batch takes once it has \
+begun; and that a tick is left out because the previous batch was not finished. Choose a rate that \
+this machine keeps when it is idle. A read waits for the next tick. A flush waits for enough ticks \
+to write back all dirty blocks. Closing always takes the time to write back half of --cache, or \
+all of a smaller disk. The client's directory receives a block for each access, and a whole state \
+at each checkpoint, whatever the disk does.";
 
-/// Accesses at a tick unless it is said.
+/// Default accesses at a tick.
 const BURST: u16 = 16;
 
 impl RateArgs {
@@ -114,18 +122,16 @@ impl RateArgs {
         Some(Schedule::new(period, usize::from(accesses)).with_early_write_backs(early_write_backs))
     }
 
-    /// Whether it can be kept.
+    /// Checks the options against each other, and the schedule that they make.
     pub(crate) fn check(self) -> Result<(), CliError> {
         match self.schedule() {
             None if self.burst.is_some() => Err(CliError::Input(
-                "--burst says how many accesses a tick makes: say with --rate or --period when \
-                 ticks are"
+                "--burst sets the accesses of a tick, but there are no ticks: add --rate or \
+                 --period"
                     .into(),
             )),
             None if self.no_early_write_backs => Err(CliError::Input(
-                "--no-early-write-backs is about the accesses of a fixed rate: say with --rate or \
-                 --period which"
-                    .into(),
+                "--no-early-write-backs needs a fixed rate: add --rate or --period".into(),
             )),
             None => Ok(()),
             Some(schedule) => Ok(schedule.check()?),
@@ -135,11 +141,11 @@ impl RateArgs {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SyncMovesName {
-    /// Before storage sees them: no crash ever links two accesses.
+    /// Before storage sees them. No crash ever links two accesses.
     #[default]
     Read,
-    /// With flushes: faster where syncs are slow; a power loss may link the latest accesses with later
-    /// ones.
+    /// With flushes. Faster if syncs are slow, but a power loss may link the latest accesses to
+    /// later ones.
     Flush,
 }
 

@@ -1,4 +1,4 @@
-//! Values with units: bytes, seconds, rates, parts of a hundred.
+//! Parsers of values with units: bytes, seconds, rates, percentages.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,66 +6,68 @@ use std::time::Duration;
 use oblivio_core::durable::RangePolicy;
 pub(super) use oblivio_wire::size::parse_size;
 
-/// Which ranges a disk asks for: `classes`, `exact`, `fixed=1M`.
+/// The range policy of a disk: `classes`, `exact`, `fixed=1M`.
 pub(super) fn parse_range_policy(text: &str) -> Result<RangePolicy<u64>, String> {
     match text.split_once('=') {
         None if text == "classes" => Ok(RangePolicy::Classes),
         None if text == "exact" => Ok(RangePolicy::Exact),
         Some(("fixed", size)) => parse_size(size).map(RangePolicy::Fixed),
-        _ => Err("it is `classes`, `exact` or `fixed=SIZE`, such as fixed=1M".into()),
+        _ => Err("expected `classes`, `exact` or `fixed=SIZE`, such as fixed=1M".into()),
     }
 }
 
-/// Where to listen.
+/// An address to listen on.
 pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
-        "it is the number of an address and a port, such as 127.0.0.1:8080 or [::1]:8080; names are not looked up".into()
+        "expected an IP address and a port, such as 127.0.0.1:8080 or [::1]:8080; host names are \
+         not resolved"
+            .into()
     })
 }
 
-/// A part of a hundred, with its sign: `1%`, `0.5%`.
+/// A percentage with its sign, such as `1%` or `0.5%`, as a fraction.
 pub(super) fn parse_percent(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').ok_or("a part of a hundred is such as 1%")?;
+    let number = text.strip_suffix('%').ok_or("expected a percentage, such as 1%")?;
     match number.parse::<f64>() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("not a number from 0 to 100, such as 1%".into()),
+        _ => Err("expected a percentage from 0% to 100%, such as 1%".into()),
     }
 }
 
 /// Seconds, up to a day.
 pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
     if seconds > 0.0 && seconds <= 86_400.0 {
         Ok(Duration::from_secs_f64(seconds))
     } else {
-        Err("neither more than 0 nor at most 86400".into())
+        Err("expected more than 0 and at most 86400 seconds (a day)".into())
     }
 }
 
-/// Accesses a second: `2000/s`.
+/// Accesses per second: `2000/s`.
 pub(super) fn parse_rate(text: &str) -> Result<u32, String> {
-    let number = text.strip_suffix("/s").ok_or("a rate is so many accesses a second: 2000/s")?;
+    let number = text.strip_suffix("/s").ok_or("expected accesses per second, such as 2000/s")?;
     match number.parse() {
-        Ok(0) | Err(_) => Err("not a number above 0: a rate is such as 2000/s".into()),
+        Ok(0) | Err(_) => Err("expected a whole number above 0, such as 2000/s".into()),
         Ok(rate) => Ok(rate),
     }
 }
 
-/// Bytes a second, with a unit: `20M/s`.
+/// Bytes per second, with a unit: `20M/s`.
 pub(super) fn parse_bytes_per_second(text: &str) -> Result<u64, String> {
-    let size = text.strip_suffix("/s").ok_or("it is so many bytes a second: 20M/s")?;
+    let size = text.strip_suffix("/s").ok_or("expected bytes per second, such as 20M/s")?;
     match parse_size(size)? {
-        0 => Err("nothing would ever be read: it is such as 20M/s".into()),
+        0 => Err("expected more than 0 bytes per second, such as 20M/s".into()),
         bytes => Ok(bytes),
     }
 }
 
 /// Milliseconds above 0.
 pub(super) fn parse_millis(text: &str) -> Result<Duration, String> {
-    let millis: f64 = text.parse().map_err(|_| "not a number of milliseconds".to_owned())?;
+    let millis: f64 = text.parse().map_err(|_| "expected a number of milliseconds".to_owned())?;
     if millis > 0.0 && millis <= 3_600_000.0 {
         Ok(Duration::from_secs_f64(millis / 1000.0))
     } else {
-        Err("neither more than 0 nor at most an hour: a period is such as 8".into())
+        Err("expected more than 0 and at most 3600000 milliseconds (an hour), such as 8".into())
     }
 }

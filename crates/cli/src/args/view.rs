@@ -1,4 +1,4 @@
-//! What can be typed about recorded views.
+//! Arguments of `oblivio view`.
 
 use std::path::PathBuf;
 
@@ -9,39 +9,46 @@ use super::values::parse_size;
 
 #[derive(Subcommand)]
 pub(crate) enum ViewCommand {
-    /// Say what storage saw: how often, how much, which levels, which leaves, and when.
+    /// Show what storage saw: how often, how much, which levels, which leaves, and when.
     ///
-    /// It counts what was read and written of each level, says whether the leaves that accesses went to are uniform, as
-    /// they are if nothing can be learnt from them, and how many trips there were a second. Of share servers it also says
-    /// what they sent to each other, and whether each eviction looks like any other, if the views were recorded there.
-    #[command(
-        after_help = "Examples:\n  oblivio view show disk.view\n  oblivio view show disk.view --svg disk.svg\n  oblivio view show disk.view --json\nOf share servers, each of which was started with --record-views; what servers 1 and 3 see together:\n  oblivio view show one/alice-disk-server1-1.view three/alice-disk-server3-1.view\nWhat one of them sees of its client alone, from a view that was recorded at the client:\n  oblivio view show disk.view --parties 1"
-    )]
+    /// Counts what was read and written on each level, tests whether the accessed leaves are
+    /// uniform (they are if nothing can be learnt from them), and shows how many trips there were
+    /// per second. For share servers, it also counts the messages between them, and tests whether
+    /// all evictions look alike, if the views were recorded on the servers.
+    #[command(after_help = "Examples:
+  oblivio view show disk.view
+  oblivio view show disk.view --svg disk.svg
+  oblivio view show disk.view --json
+What share servers 1 and 3 see together, if each was started with --record-views:
+  oblivio view show one/alice-disk-server1-1.view three/alice-disk-server3-1.view
+What share server 1 alone sees of its client, from a view that the client recorded:
+  oblivio view show disk.view --parties 1")]
     Show(ViewShowArgs),
     /// Record what storage sees while a command uses the volume as a network block device.
-    #[command(
-        after_help = "Example:\n  oblivio view record disk.obl --output disk.view --run 'nbdcopy photo.jpg \"$uri\"'"
-    )]
+    #[command(after_help = "Example:
+  oblivio view record disk.obl --output disk.view --run 'nbdcopy photo.jpg \"$uri\"'")]
     Record(ViewRecordArgs),
-    /// Turn a view file into comma-separated values, one event a line.
-    #[command(
-        after_help = "Examples:\n  oblivio view export oblivio-demo/demo.view --csv view.csv\n  oblivio view export oblivio-demo/demo.view | head"
-    )]
+    /// Convert a view file to comma-separated values, one event per line.
+    #[command(after_help = "Examples:
+  oblivio view export oblivio-demo/demo.view --csv view.csv
+  oblivio view export oblivio-demo/demo.view | head")]
     Export(ExportArgs),
 }
 
 #[derive(Args)]
 pub(crate) struct ViewShowArgs {
-    /// The view file; of share servers that were watched one by one, as many as are to be seen together.
+    /// The view file. If share servers recorded their views themselves: one file for each server to
+    /// show.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Show what these share servers see together, by their numbers from 1 [default: all of which the files have something].
+    /// Show what these share servers see together, by their numbers from 1 [default: all servers
+    /// whose views are in the files].
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub(crate) parties: Vec<u8>,
-    /// Draw it as well. A file of this name is replaced.
+    /// Also draw the view to this file. An existing picture is replaced; any other file is refused.
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// The tree that is drawn [default: of those that show leaves, the one that was read most].
+    /// The tree to draw [default: among the trees that show leaves, the one read most].
     #[arg(long, value_name = "NUMBER", requires = "svg")]
     pub(crate) tree: Option<u16>,
     /// Print JSON.
@@ -53,7 +60,7 @@ pub(crate) struct ViewShowArgs {
 pub(crate) struct ViewRecordArgs {
     #[command(flatten)]
     pub(crate) at: OpenArgs,
-    /// The view file. One that is there is replaced, and nothing else is.
+    /// The view file. An existing view file is replaced; any other file is refused.
     #[arg(long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// A shell command, run with `$uri` and `$unixsocket` set.
@@ -62,7 +69,7 @@ pub(crate) struct ViewRecordArgs {
     /// The socket file [default: `nbd.sock` in the client's directory].
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Bytes of the write-back cache. What it answers, storage does not see.
+    /// Bytes of the write-back cache. Storage does not see requests that the cache answers.
     #[arg(long, value_name = "BYTES", value_parser = parse_size, default_value = "16M")]
     pub(crate) cache: u64,
 }
@@ -71,10 +78,10 @@ pub(crate) struct ViewRecordArgs {
 pub(crate) struct ExportArgs {
     /// The view file.
     pub(crate) file: PathBuf,
-    /// Of a view of share servers, only what these saw, by their numbers from 1.
+    /// For a view of share servers: export only what these servers saw, by their numbers from 1.
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub(crate) parties: Vec<u8>,
-    /// Where the values go; `-` is standard output.
+    /// The output file; `-` is standard output.
     #[arg(long, value_name = "OUT", default_value = "-")]
     pub(crate) csv: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Whether a page shows what goes on.
+//! Arguments of the page that shows a volume in use.
 
 use std::net::SocketAddr;
 
@@ -8,8 +8,9 @@ use super::values::parse_address;
 
 #[derive(Args, Clone, Copy, Default)]
 pub(crate) struct WatchArgs {
-    /// Serve a page that draws what storage sees as it happens, for browsers of this machine [default address:
-    /// 127.0.0.1, any free port]. Its URL is printed, and is good for once: the first who opens it sees the page.
+    /// Serve a page that draws what storage sees as it happens, for browsers on this machine
+    /// [default address: 127.0.0.1, any free port]. The URL is printed, and works once: for the
+    /// first browser that opens it.
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -19,8 +20,8 @@ pub(crate) struct WatchArgs {
         value_parser = parse_address
     )]
     pub(crate) watch: Option<SocketAddr>,
-    /// Show on that page what the owner does, too: where on the disk requests are, and what goes on inside of the client.
-    /// All of that is secret.
+    /// Also show the owner's side on that page: which parts of the disk are requested, and what
+    /// happens inside the client. All of this is secret.
     #[arg(long, requires = "watch")]
     pub(crate) watch_secrets: bool,
 }
