@@ -1,4 +1,4 @@
-//! Who gets to see what.
+//! Access control: decides what each request may get.
 
 use std::net::SocketAddr;
 
@@ -7,30 +7,31 @@ use hyper::{Method, Request, StatusCode};
 
 use super::token::Tokens;
 
-/// What somebody may see who has asked for it.
+/// What an admitted request gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
-    /// With the ticket.
+    /// A redirect to the page, in exchange for the ticket.
     Entrance,
     Page,
     Events,
 }
 
-/// Why somebody may not.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// The name in the request is not this machine's own: a page of somebody else may have had its name point here.
+    /// The `Host` is not a name of this server. This stops DNS rebinding: a foreign page whose name
+    /// resolves to this machine.
     Name,
-    /// The request names no host, or more than one.
+    /// The request has no `Host` header, or more than one.
     NotOneHost,
-    /// It is asked for by a page of somebody else.
+    /// The request comes from a page of another origin.
     Origin,
     Method,
-    /// Whoever does not know the token learns no more than that there is a server.
+    /// The token is wrong or missing. A client without it learns only that a server runs here.
     NotThere,
-    /// Somebody has been here with this ticket.
+    /// The ticket was used before.
     Used,
-    /// There are enough readers.
+    /// The limit of readers is reached.
     Full,
 }
 
@@ -47,32 +48,34 @@ impl Refusal {
         }
     }
 
-    /// What a person can do about it.
+    /// The text of the refusal: what the person can do.
     pub(super) fn advice(self) -> &'static str {
         match self {
             Self::Name => {
-                "This server answers under its own address alone: open the page at the address that was printed. If the port is \
-                 forwarded from another machine, it must have the same number on both sides.\n"
+                "This server answers only under its own address. Open the page at the address \
+                 that was printed. If the port is forwarded from another machine, use the same \
+                 number on both sides.\n"
             }
-            Self::NotOneHost => "A request has exactly one Host header.\n",
+            Self::NotOneHost => "A request must have exactly one Host header.\n",
             Self::Origin => {
-                "Other pages may not read this one: open the address as it was printed.\n"
+                "Other pages may not read this one. Open the address as it was printed.\n"
             }
-            Self::Method => "There is only something to GET here.\n",
+            Self::Method => "Only GET is supported.\n",
             Self::NotThere => {
-                "There is nothing here. The page is at the address that was printed when the disk was served: all of it, with \
-                 what comes after the port. It is another each time.\n"
+                "Nothing here. Open the whole address that was printed when the disk was served, \
+                 with the part after the port. It changes each time.\n"
             }
             Self::Used => {
-                "This address was opened before, and is good for once. Where that was, the page is still there: copy its address from \
-                 that browser. If it was not you, another user of this machine sees the page: end the program that serves it.\n"
+                "This address was already used; it works once. The browser that used it still \
+                 shows the page: copy the page's address from there. If it was not you, another \
+                 user of this machine sees the page: stop the program that serves it.\n"
             }
-            Self::Full => "As many pages are open as may be: close one, and load this one again.\n",
+            Self::Full => "Too many pages of this disk are open; close one and reload this one.\n",
         }
     }
 }
 
-/// Looks at a request before anything is done for it.
+/// Checks a request before any work is done for it.
 pub(super) fn admit<B>(
     request: &Request<B>,
     address: SocketAddr,
@@ -84,7 +87,7 @@ pub(super) fn admit<B>(
     }
     let name = one(headers, HOST).filter(|name| is_own_name(name, address)).ok_or(Refusal::Name)?;
     if request.uri().authority().is_some() {
-        // So proxies are asked.
+        // The absolute form of a request line is for proxies.
         return Err(Refusal::Name);
     }
     let is_same_origin = |origin: &str| origin.strip_prefix("http://") == Some(name);
@@ -104,21 +107,21 @@ pub(super) fn admit<B>(
     }
 }
 
-/// A header that stands there once.
+/// The value of a header that occurs exactly once.
 fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
 }
 
-/// Whether a `Host` header names the server at this address of loopback, in upper or lower case. A
-/// foreign page may have another name, whose DNS entry points to this machine.
+/// Whether a `Host` header names the server at this loopback address, in any case. A foreign page
+/// can use another name whose DNS entry points to this machine.
 pub fn is_own_name(name: &str, address: SocketAddr) -> bool {
     const HTTP_PORT: u16 = 80;
     let name = name.to_ascii_lowercase();
     let port = address.port().to_string();
     ["127.0.0.1", "localhost", "[::1]"].into_iter().any(|own| match name.strip_prefix(own) {
-        // Browsers leave out the usual port.
+        // Browsers omit the default port.
         Some("") => address.port() == HTTP_PORT,
         Some(rest) => rest.strip_prefix(':') == Some(&port),
         None => false,
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_own_names_are_answered_to() {
+    fn only_the_servers_own_names_are_accepted() {
         let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
         let path = format!("/{}/", tokens.page.as_str());
         for name in ["127.0.0.1:4711", "localhost:4711", "LocalHost:4711", "[::1]:4711"] {
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_others_get_nothing() {
+    fn foreign_origins_are_refused() {
         let (address, tokens) = ("127.0.0.1:4711".parse().unwrap(), Tokens::draw().unwrap());
         let path = format!("/{}/events", tokens.page.as_str());
         let from = |origin| {

@@ -1,11 +1,11 @@
-//! What readers are sent, as JSON: `page/watch.js` reads it.
+//! The messages to readers, as JSON. `page/watch.js` reads them.
 
 use oblivio_core::view::Total;
 use serde::{Serialize, Serializer};
 
 use super::Shown;
 
-/// Said first to each reader.
+/// The first message to each reader.
 #[derive(Serialize)]
 pub(super) struct Hello {
     trees: Vec<Tree>,
@@ -13,14 +13,14 @@ pub(super) struct Hello {
     disk_bytes: u64,
     block_bytes: u32,
     frame_millis: u64,
-    /// Whether frames have an owner's side.
+    /// Whether frames have the owner's side.
     shows_secrets: bool,
 }
 
 #[derive(Serialize)]
 struct Tree {
     number: u16,
-    /// Of each level.
+    /// Buckets of each level.
     buckets: Vec<u64>,
 }
 
@@ -40,25 +40,26 @@ impl Hello {
     }
 }
 
-/// What has happened by a moment. Sums are those since the beginning: whoever misses a frame has them from the next.
+/// The state at a point in time. Totals count from the start, so a reader that misses a frame
+/// recovers them from the next.
 #[derive(Serialize)]
 pub(super) struct Frame {
-    /// Since the beginning.
+    /// Milliseconds since the start.
     pub(super) millis: u64,
     pub(super) storage: StorageFrame,
-    /// Secret.
+    /// What the owner does. Secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<OwnerFrame>,
 }
 
-/// Public.
+/// What storage sees. Public.
 #[derive(Serialize)]
 pub(super) struct StorageFrame {
     /// In the order of [`Operation::ALL`](oblivio_core::view::Operation::ALL).
     pub(super) operations: [Sum; 4],
-    /// Pieces that were read and written, of each level of each tree.
+    /// Pieces read and written on each level of each tree.
     pub(super) levels: Vec<Vec<[u64; 2]>>,
-    /// Since the frame before.
+    /// Visits since the previous frame.
     pub(super) visits: Vec<Visit>,
     pub(super) visits_left_out: u64,
 }
@@ -75,18 +76,18 @@ impl From<Total> for Sum {
     }
 }
 
-/// A bucket that was read or written in a trip.
+/// A read or write of a bucket in a trip.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Visit {
     pub(super) trip: u64,
-    /// Which of those that are drawn.
+    /// Index in [`Hello::trees`].
     pub(super) tree: usize,
     pub(super) is_write: bool,
     pub(super) level: u8,
     pub(super) bucket: u64,
 }
 
-/// `[trip, tree, 1 for a write, level, bucket]`: there are many of them.
+/// Serialized as an array to save space: `[trip, tree, 1 for a write, level, bucket]`.
 impl Serialize for Visit {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Self { trip, tree, is_write, level, bucket } = self;
@@ -94,19 +95,19 @@ impl Serialize for Visit {
     }
 }
 
-/// Secret.
+/// What the owner does. Secret.
 #[derive(Serialize)]
 pub(super) struct OwnerFrame {
-    /// Of each [`Kind`].
+    /// Number of requests of each [`Kind`].
     pub(super) requests: [u64; Kind::COUNT],
     pub(super) bytes: [u64; Kind::COUNT],
-    /// Since the frame before.
+    /// Requests since the previous frame.
     pub(super) latest: Vec<Requested>,
     pub(super) left_out: u64,
     pub(super) inner: Inner,
 }
 
-/// What is asked of a disk.
+/// The kind of a request to a disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Read,
@@ -127,14 +128,14 @@ pub(super) struct Requested {
     pub(super) bytes: u64,
 }
 
-/// `[kind, offset, bytes]`.
+/// Serialized as `[kind, offset, bytes]`.
 impl Serialize for Requested {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         (self.kind as u8, self.offset, self.bytes).serialize(to)
     }
 }
 
-/// What goes on inside of the volume.
+/// Counters from inside the volume. Secret.
 #[derive(Serialize)]
 pub(super) struct Inner {
     pub(super) to_blocks: u64,

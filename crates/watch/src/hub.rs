@@ -1,4 +1,4 @@
-//! From what happens to frames, and from frames to readers.
+//! Makes frames from events and sends them to readers.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::frame::{Frame, Hello};
 use super::{Shown, WatchLimits};
 
-/// Makes a frame from time to time and hands it to all readers. It waits for none of them.
+/// Makes a frame periodically and sends it to all readers. It never waits for a reader.
 pub(super) struct Hub {
     hello: Bytes,
-    /// Gone when it is over.
+    /// `None` once the hub has ended.
     frames: Mutex<Option<broadcast::Sender<Bytes>>>,
     seats: Arc<Semaphore>,
 }
@@ -32,14 +32,14 @@ impl Hub {
         }
     }
 
-    /// A place for one more reader, if there is one.
+    /// Admits a reader; `None` if the limit is reached or the hub has ended.
     pub(super) fn seat(&self) -> Option<Reader> {
         let seat = self.seats.clone().try_acquire_owned().ok()?;
         let frames = self.frames().as_ref()?.subscribe();
         Some(Reader { hello: self.hello.clone(), frames, _seat: seat })
     }
 
-    /// Tells all readers that it is over.
+    /// Ends the event streams of all readers.
     pub(super) fn end(&self) {
         *self.frames() = None;
     }
@@ -48,7 +48,7 @@ impl Hub {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes frames until it is dropped.
+    /// Makes frames until the future is dropped.
     pub(super) async fn run(&self, shown: &Shown, period: Duration) -> Infallible {
         let mut ticks = interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -56,29 +56,29 @@ impl Hub {
         loop {
             let now = ticks.tick().await;
             let millis = now.duration_since(start).as_millis() as u64;
-            // Taken also if nobody looks: who comes later sees what happens from then on.
+            // Also taken without readers: a later reader sees only visits from then on.
             let owner = shown.owner.as_ref().map(|side| side.take_frame());
             let frame = Frame { millis, storage: shown.storage.take_frame(), owner };
             if let Some(frames) = self.frames().as_ref().filter(|it| it.receiver_count() > 0) {
-                // It fails when the last reader has just left.
+                // Fails if the last reader has just left.
                 let _ = frames.send(event("frame", &frame));
             }
         }
     }
 }
 
-/// One who looks at the page.
+/// A connected page.
 pub(super) struct Reader {
     hello: Bytes,
     frames: Receiver<Bytes>,
     _seat: OwnedSemaphorePermit,
 }
 
-/// What a reader is sent, piece by piece.
+/// The body of an event stream.
 pub(super) type Events = Channel<Bytes, Infallible>;
 
 impl Reader {
-    /// Begins to send, from a task of its own that ends with the reader or the hub.
+    /// Starts sending in a separate task, which ends with the reader or the hub.
     pub(super) fn start(self) -> Events {
         let (sender, events) = Channel::new(1);
         tokio::spawn(self.send_all(sender));
@@ -88,7 +88,7 @@ impl Reader {
     async fn send_all(mut self, mut to: Sender<Bytes>) {
         let mut next = self.hello.clone();
         let mut missed = 0;
-        // The other end is dropped with the connection.
+        // Fails once the connection is closed.
         while to.send_data(next).await.is_ok() {
             next = match self.frames.recv().await {
                 Ok(frame) => frame,
@@ -105,7 +105,7 @@ impl Reader {
     }
 }
 
-/// As a server-sent event. JSON has no line ends.
+/// Encodes a server-sent event. The JSON contains no line breaks.
 fn event(name: &str, data: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {name}\ndata: {data}\n\n").into()

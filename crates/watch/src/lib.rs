@@ -1,4 +1,4 @@
-//! A page for the owner's browser, which draws as it happens what storage sees, and what the owner does.
+//! A page for the owner's browser that draws live what storage sees and what the owner does.
 //!
 //! ```text
 //! view::Recorder ── events ──▶ StorageSide ─┐
@@ -6,18 +6,18 @@
 //! WatchedDisk ── requests ──▶ OwnerSide ────┘
 //! ```
 //!
-//! **The sides**: what storage sees is public. What the owner does is secret: unless there is an [`OwnerSide`], nothing of
-//! it is noted, and no page can show it.
+//! **The two sides**: what storage sees is public. What the owner does is secret: without an
+//! [`OwnerSide`], it is not recorded, and no page can show it.
 //!
-//! **Who sees the page**: whoever has its address, which holds a token of 256 bits. The server listens on loopback
-//! alone; other users of the machine can reach that, and pages of other origins by a browser of the owner's, so what they
-//! ask for without the token is not there, and no other name than that of this machine is answered to
-//! (`door`).
+//! **Access**: the page's address contains a token of 256 bits. The server listens only on
+//! loopback. Other users of the machine can connect to it, and so can pages of other origins in the
+//! owner's browser. Without the token they get 404, and requests under any other host name are
+//! refused.
 //!
-//! **The disk does not wait**: the sides count, under a lock that is held for the time of a few additions. They keep a
-//! bounded number of single events and say how many they left out; a reader that does not keep up
-//! misses frames, and is told how many. The sums in a frame are those since the beginning, so they are right again with the
-//! next. And **storage sees the same**, watched or not: nothing here makes an access.
+//! **The disk does not wait**: each side updates counters under a lock that is held for a few
+//! additions. It keeps a bounded number of events and counts the rest. A slow reader misses frames
+//! and gets their number. Totals count from the start, so the next frame corrects them. **Storage
+//! sees the same**, watched or not: this crate makes no access.
 
 mod door;
 mod frame;
@@ -36,13 +36,13 @@ pub use owner_side::OwnerSide;
 pub use server::{BoundWatch, WatchServer, bind};
 pub use storage_side::{DrawnTree, StorageSide, drawn_trees};
 
-/// What there is to be shown.
+/// The data that a page shows.
 pub struct Shown {
     /// What storage sees.
     pub storage: StorageSide,
-    /// What the owner does. Secret: `None`, unless the owner wants it on the page.
+    /// What the owner does. Secret: `None` unless the owner wants it on the page.
     pub owner: Option<OwnerSide>,
-    /// Levels of the tree, from the root on, that are on the client and not in storage. Public.
+    /// Levels of the tree, from the root down, that are on the client and not in storage. Public.
     pub levels_on_client: u64,
     /// Bytes of the disk. Public.
     pub disk_bytes: u64,
@@ -50,29 +50,29 @@ pub struct Shown {
     pub block_bytes: u32,
 }
 
-/// What a page and its readers may use up.
+/// Limits on the resources of a page and its readers.
 #[derive(Clone, Debug)]
 pub struct WatchLimits {
-    /// From frame to frame.
+    /// Time between frames.
     pub frame_millis: u64,
-    /// Frames that wait for a reader. The oldest is dropped for one more.
+    /// Frames queued for a reader. When the queue is full, the oldest is dropped.
     pub frames_waiting_max: usize,
-    /// Visits of buckets that a frame has one by one. More are counted.
+    /// Visits of buckets listed in a frame. Further ones are only counted.
     pub visits_max: usize,
-    /// Requests of the owner that a frame has one by one. More are counted.
+    /// Requests of the owner listed in a frame. Further ones are only counted.
     pub requests_max: usize,
-    /// Pages that are open at a time.
+    /// Pages open at a time.
     pub readers_max: usize,
-    /// Connections at a time, those of strangers included. More are left at once.
+    /// Connections at a time, including unauthenticated ones. Further ones are closed at once.
     pub connections_max: usize,
-    /// Bytes that the system keeps of what a reader has not read.
+    /// The socket's send buffer for a reader.
     pub send_buffer_bytes: usize,
-    /// Time until a request must have been said.
+    /// Time within which a request must arrive.
     pub request_seconds_max: u64,
 }
 
 impl WatchLimits {
-    /// What is right for a person or two who look at one disk.
+    /// Enough for one or two people who watch one disk.
     pub const DEFAULT: Self = Self {
         frame_millis: 100,
         frames_waiting_max: 16,
@@ -91,27 +91,24 @@ impl Default for WatchLimits {
     }
 }
 
-/// Why there is no page.
+/// Why the page cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// The address can be reached from other machines.
+    /// The address is reachable from other machines.
     #[error(
-        "other machines can reach {0}, and the page that watches a disk goes over the network \
-         unsealed: name an address of 127.0.0.1 or [::1]. To look from another machine, forward \
-         the port by `ssh -L`, with the same number on both sides"
+        "{0} is reachable from other machines, and the watch page is sent unencrypted; use an \
+         address of 127.0.0.1 or [::1]. To watch from another machine, forward the port with \
+         `ssh -L`, with the same number on both sides"
     )]
     NotLoopback(SocketAddr),
-    /// It is not possible to listen there.
-    #[error(
-        "cannot serve the page that watches the disk at {0}: {1}; choose another port, or 0 for \
-         any free one"
-    )]
+    /// Listening at the address fails.
+    #[error("cannot serve the watch page at {0}: {1}; choose another port, or 0 for any free one")]
     Listen(SocketAddr, io::Error),
-    /// The system gives no thread.
-    #[error("cannot start the thread of the page that watches the disk: {0}")]
+    /// The thread cannot be started.
+    #[error("cannot start the thread of the watch page: {0}")]
     Threads(io::Error),
-    /// The system gives no randomness.
-    #[error("the system gives no randomness: {0}")]
+    /// The system provides no randomness for the tokens.
+    #[error("the system provides no randomness for the watch page: {0}")]
     Randomness(rand::rngs::SysError),
 }

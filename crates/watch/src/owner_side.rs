@@ -8,7 +8,8 @@ use oblivio_volume::insight::{Inside, Insight};
 use super::WatchLimits;
 use super::frame::{Inner, Kind, OwnerFrame, Requested, Stash};
 
-/// Adds up what is asked of a disk and keeps for each frame the first requests one by one; and looks into the volume. Secret.
+/// Counts the requests to a disk, keeps the first ones of each frame, and reads counters of the
+/// volume. Secret.
 #[derive(Clone)]
 pub struct OwnerSide {
     sums: Arc<Mutex<Sums>>,
@@ -17,16 +18,16 @@ pub struct OwnerSide {
 
 struct Sums {
     requests_max: usize,
-    /// Of each [`Kind`].
+    /// Number of requests of each [`Kind`].
     requests: [u64; Kind::COUNT],
     bytes: [u64; Kind::COUNT],
-    /// Since the last frame.
+    /// Requests since the last frame.
     latest: Vec<Requested>,
     left_out: u64,
 }
 
 impl OwnerSide {
-    /// Nothing was asked for yet.
+    /// Starts with all counters at zero.
     pub fn new(insight: Insight, limits: &WatchLimits) -> Self {
         let sums = Sums {
             requests_max: limits.requests_max,
@@ -38,13 +39,13 @@ impl OwnerSide {
         Self { sums: Arc::new(Mutex::new(sums)), insight }
     }
 
-    /// The disk as it is to be served, so that its requests are seen.
+    /// Wraps the disk to be served, so that its requests are counted.
     pub fn watched(&self, disk: Arc<dyn BlockDevice>) -> Arc<dyn BlockDevice> {
         let side = self.clone();
         Arc::new(WatchedDisk::new(disk, move |op: &DiskOp| side.sums().note(op)))
     }
 
-    /// What a frame says, which ends with this.
+    /// The owner's part of the current frame. Starts the next one.
     pub(super) fn take_frame(&self) -> OwnerFrame {
         let Inside { to_blocks, to_positions, to_nothing, stash } = self.insight.look();
         let stash = stash.map(|fill| Stash { blocks: fill.blocks, blocks_max: fill.blocks_max });
@@ -74,7 +75,7 @@ impl Sums {
             DiskOp::Flush => (Kind::Flush, 0, 0),
         };
         self.requests[kind as usize] += 1;
-        // Of a request that the disk refuses, it may be any number.
+        // A request that the disk refuses may have any length.
         self.bytes[kind as usize] = self.bytes[kind as usize].saturating_add(bytes);
         if kind == Kind::Flush {
             return;

@@ -1,4 +1,4 @@
-//! The page, and what browsers are told to do with it.
+//! The page, and its content security policy.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,10 +9,11 @@ const FRAME: &str = include_str!("page/watch.html");
 const STYLE: &str = include_str!("page/watch.css");
 const SCRIPT: &str = include_str!("page/watch.js");
 
-/// One document, with style and script in it. It asks for nothing but events.
+/// One HTML document with inline style and script. It fetches only events.
 pub(super) struct Page {
     pub(super) html: Bytes,
-    /// What it may do: run this script, use this style, and ask the server that it came from for more.
+    /// The content security policy: only this script, only this style, and requests only to the
+    /// page's own server.
     pub(super) policy: String,
 }
 
@@ -20,8 +21,8 @@ impl Page {
     pub(super) fn new() -> Self {
         let html = FRAME.replace("/*STYLE*/", STYLE).replace("/*SCRIPT*/", SCRIPT).into();
         let policy = format!(
-            "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; base-uri 'none'; \
-             form-action 'none'; frame-ancestors 'none'",
+            "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; \
+             base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
             digest(SCRIPT),
             digest(STYLE)
         );
@@ -29,7 +30,7 @@ impl Page {
     }
 }
 
-/// How a policy names a text.
+/// The hash of an inline text, as a content security policy names it.
 fn digest(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }

@@ -1,4 +1,4 @@
-//! The server of the page, on a thread of its own.
+//! The HTTP server of the page, on its own thread.
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -27,16 +27,18 @@ use super::page::Page;
 use super::token::Tokens;
 use super::{Shown, WatchError, WatchLimits};
 
-/// How long to wait when a connection cannot be accepted, usually because too many files are open.
+/// How long to wait after a connection could not be accepted, usually because too many files are
+/// open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What readers get to hear that it is over.
+/// How long readers have to receive the last event.
 const END: Duration = Duration::from_millis(500);
 
-/// The longest request. A browser's has a few hundred bytes, and cookies of other servers of this machine.
+/// The longest request. A browser sends a few hundred bytes, and cookies of other servers of this
+/// machine.
 const REQUEST_BYTES_MAX: usize = 16 << 10;
 
-/// Said with everything. What was shown is nowhere after that, and in no other page.
+/// Headers of every response. They keep the page out of caches and of other pages.
 const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
     ("referrer-policy", "no-referrer"),
@@ -46,10 +48,10 @@ const HEADERS: [(&str, &str); 6] = [
     ("x-frame-options", "DENY"),
 ];
 
-/// Listens at `address`, for a disk that is still to come.
+/// Listens at `address`, before the disk is open.
 ///
 /// # Errors
-/// [`WatchError::NotLoopback`] for an address that other machines can reach, [`WatchError::Listen`],
+/// [`WatchError::NotLoopback`] if other machines can reach the address, [`WatchError::Listen`],
 /// [`WatchError::Randomness`].
 pub fn bind(address: SocketAddr, limits: WatchLimits) -> Result<BoundWatch, WatchError> {
     if !address.ip().is_loopback() {
@@ -58,7 +60,7 @@ pub fn bind(address: SocketAddr, limits: WatchLimits) -> Result<BoundWatch, Watc
     let failed = |error| WatchError::Listen(address, error);
     let listener = StdListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
-    // Connections have it from here.
+    // Accepted connections inherit it.
     set_socket_send_buffer_size(&listener, limits.send_buffer_bytes)
         .map_err(|error| failed(error.into()))?;
     let address = listener.local_addr().map_err(failed)?;
@@ -66,7 +68,7 @@ pub fn bind(address: SocketAddr, limits: WatchLimits) -> Result<BoundWatch, Watc
     Ok(BoundWatch { listener, address, tokens, limits })
 }
 
-/// A server that listens, and has nothing to show yet.
+/// A server that listens and has no disk to show yet.
 pub struct BoundWatch {
     listener: StdListener,
     address: SocketAddr,
@@ -75,12 +77,12 @@ pub struct BoundWatch {
 }
 
 impl BoundWatch {
-    /// What it was told that it may use up.
+    /// The limits that it was created with.
     pub fn limits(&self) -> &WatchLimits {
         &self.limits
     }
 
-    /// Shows a disk.
+    /// Starts serving the page of a disk.
     ///
     /// # Errors
     /// [`WatchError::Threads`].
@@ -102,15 +104,15 @@ impl BoundWatch {
     }
 }
 
-/// A page that is served. It ends when this is dropped.
+/// A running server. Dropping it ends the page.
 pub struct WatchServer {
     url: Zeroizing<String>,
     running: Option<(oneshot::Sender<Infallible>, JoinHandle<()>)>,
 }
 
 impl WatchServer {
-    /// The way to the page. Secret until somebody has gone it, and good for once: whoever comes first is sent to the address of the page
-    /// itself.
+    /// The address to open. Secret until it was used. It works once: the first visitor is
+    /// redirected to the page's own address.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -120,7 +122,7 @@ impl Drop for WatchServer {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.running.take() {
             drop(stop);
-            // A page that is gone is no reason for a disk to end badly.
+            // A failure of the page must not make closing the disk fail.
             let _ = thread.join();
         }
     }
@@ -132,7 +134,7 @@ struct Server {
     limits: WatchLimits,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Room {
     address: SocketAddr,
     tokens: Tokens,
@@ -152,11 +154,11 @@ impl Server {
                 _ = room.hub.run(&shown, frames) => {}
                 _ = accept_all(&listener, &room, &limits, &mut connections) => {}
             }
-            // Nobody finds the page any more, and readers are told that it was the end.
+            // Stop accepting, then end the event streams.
             drop((listener, shown));
             room.hub.end();
             let all_left = async { while connections.join_next().await.is_some() {} };
-            // Who does not listen is left.
+            // Readers that do not take the last event are dropped.
             let _ = timeout(END, all_left).await;
         });
         runtime.shutdown_background();
@@ -184,13 +186,13 @@ async fn accept_all(
     }
 }
 
-/// One request, and what is answered to it.
+/// Serves one request of a connection.
 async fn converse(stream: TcpStream, room: Arc<Room>, patience: Duration) {
     let answer = service_fn(|request| {
         let answer = room.answer(&request);
         async { Ok::<_, Infallible>(answer) }
     });
-    // Whatever ends it: nobody has to know.
+    // An error concerns only this client.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
@@ -245,5 +247,5 @@ impl Room {
     }
 }
 
-/// What text may do in a browser.
+/// The policy of plain-text responses.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";

@@ -8,16 +8,16 @@ use oblivio_core::view::{Event, EventSink, Operation, Tally};
 use super::WatchLimits;
 use super::frame::{StorageFrame, Visit};
 
-/// A tree as it is drawn. Public.
+/// The shape of a tree that is drawn. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnTree {
-    /// Its number in a view.
+    /// Its number in a view file.
     pub tree: TreeId,
-    /// How many buckets each level has, from the root on.
+    /// Buckets of each level, root first.
     pub buckets: Vec<u64>,
 }
 
-/// Of the trees of a store with these numbers, those that have buckets.
+/// The non-empty trees of a store, out of `ids`.
 pub fn drawn_trees(store: &dyn BucketStore, ids: impl Iterator<Item = TreeId>) -> Vec<DrawnTree> {
     let shapes = ids.map_while(|tree| store.shape(tree).map(|shape| (tree, shape)));
     let drawn = shapes.map(|(tree, shape)| {
@@ -27,7 +27,8 @@ pub fn drawn_trees(store: &dyn BucketStore, ids: impl Iterator<Item = TreeId>) -
     drawn.filter(|drawn| drawn.buckets.iter().any(|buckets| *buckets > 0)).collect()
 }
 
-/// A [sink](EventSink) that adds up what storage sees, and keeps for each frame the first visits one by one.
+/// An [event sink](EventSink) that counts what storage sees and keeps the first visits of each
+/// frame.
 #[derive(Clone)]
 pub struct StorageSide(Arc<Mutex<Sums>>);
 
@@ -35,16 +36,16 @@ struct Sums {
     trees: Vec<DrawnTree>,
     visits_max: usize,
     tally: Tally,
-    /// Pieces that were read and written, of each level of each tree.
+    /// Pieces read and written on each level of each tree.
     levels: Vec<Vec<[u64; 2]>>,
-    /// Since the last frame.
+    /// Visits since the last frame.
     visits: Vec<Visit>,
     visits_left_out: u64,
     latest: Option<Visit>,
 }
 
 impl StorageSide {
-    /// Nothing was seen yet.
+    /// Starts with all counters at zero.
     pub fn new(trees: Vec<DrawnTree>, limits: &WatchLimits) -> Self {
         let levels = trees.iter().map(|tree| vec![[0; 2]; tree.buckets.len()]).collect();
         Self(Arc::new(Mutex::new(Sums {
@@ -62,7 +63,7 @@ impl StorageSide {
         self.sums().trees.clone()
     }
 
-    /// What a frame says, which ends with this.
+    /// Storage's part of the current frame. Starts the next one.
     pub(super) fn take_frame(&self) -> StorageFrame {
         let mut sums = self.sums();
         let room = Vec::with_capacity(sums.visits_max);
@@ -100,7 +101,7 @@ impl Sums {
         let Some(counts) = self.levels[tree].get_mut(usize::from(level)) else { return };
         counts[usize::from(is_write)] += 1;
         let visit = Visit { trip: event.trip, tree, is_write, level, bucket };
-        // Several slots of a bucket are one visit.
+        // Consecutive pieces of one bucket count as one visit.
         if self.latest.replace(visit) != Some(visit) {
             if self.visits.len() < self.visits_max {
                 self.visits.push(visit);
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_bounded_and_says_what_it_left_out() {
+    fn a_frame_is_bounded_and_counts_omitted_visits() {
         let mut side = side(3);
         for trip in 0..10 {
             side.record(&event(trip, Operation::Read, 2, 1, Part::Whole), &[]);
@@ -161,6 +162,6 @@ mod tests {
         side.record(&event(10, Operation::Read, 2, 1, Part::Whole), &[]);
         let frame = side.take_frame();
         assert_eq!((frame.visits.len(), frame.visits_left_out), (1, 0));
-        assert_eq!(frame.levels[0][1], [11, 0], "sums go on");
+        assert_eq!(frame.levels[0][1], [11, 0], "totals keep counting");
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody has to know who wants to see the page.
+//! The secret tokens in the page's addresses.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,14 +11,14 @@ use zeroize::{Zeroize, Zeroizing};
 
 const TOKEN_BYTES: usize = 32;
 
-/// The two tokens of a page. The owner is told the first, which is good for one visit: whoever shows it is sent to the second. A browser that is
-/// started with an address shows that to all users of the machine, in the list of processes; so that one is worth nothing once the browser has
-/// been there.
+/// The two tokens of a page. The owner gets the ticket, which works once and redirects to the
+/// page's own token. If an address is passed to a browser as an argument, all users of the machine
+/// can read it in the process list; so the ticket becomes worthless once it was used.
 pub(super) struct Tokens {
-    /// In the address that the owner is told.
+    /// In the address that is printed for the owner.
     pub(super) ticket: Token,
     is_used: AtomicBool,
-    /// In the address to which the one who shows the ticket is sent.
+    /// In the address to which the ticket redirects.
     pub(super) page: Token,
 }
 
@@ -28,17 +28,17 @@ impl Tokens {
         Ok(Self { ticket, is_used: AtomicBool::new(false), page })
     }
 
-    /// Takes the ticket from who has shown it. No more than one gets something for it.
+    /// Uses up the ticket. Only the first caller gets the page's token.
     pub(super) fn take_ticket(&self) -> Option<&Token> {
         (!self.is_used.swap(true, Ordering::Relaxed)).then_some(&self.page)
     }
 }
 
-/// A part of an address that nobody can guess. Secret.
+/// An unguessable part of an address. Secret.
 pub(super) struct Token(Zeroizing<String>);
 
 impl Token {
-    /// A fresh one.
+    /// Draws a token.
     pub(super) fn draw() -> Result<Self, SysError> {
         let mut bytes = [0; TOKEN_BYTES];
         SysRng.try_fill_bytes(&mut bytes)?;
@@ -47,12 +47,12 @@ impl Token {
         Ok(token)
     }
 
-    /// As it stands in the address.
+    /// The token as it is written in the address.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether somebody has said it. How long that takes tells of the digests, which say nothing of the token.
+    /// Compares digests, so that the time of the comparison reveals nothing about the token.
     pub(super) fn is(&self, said: &str) -> bool {
         Sha256::digest(said) == Sha256::digest(self.0.as_bytes())
     }
@@ -65,16 +65,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_token_is_another_and_is_known_whole() {
+    fn tokens_differ_and_only_the_whole_token_matches() {
         let [one, other] = [Token::draw().unwrap(), Token::draw().unwrap()];
-        assert_eq!(one.as_str().len(), 43, "256 bits, six a letter");
+        assert_eq!(one.as_str().len(), 43, "256 bits, six per character");
         assert!(one.is(one.as_str()));
         assert!(!one.is(other.as_str()));
         assert!(!one.is(&one.as_str()[..42]));
         assert!(!one.is(""));
     }
 
-    /// Each letter is drawn, and none is filled in.
+    /// All characters are random; none is padding.
     #[test]
     fn every_letter_of_a_token_varies() {
         let tokens: Vec<_> = (0..32).map(|_| Token::draw().unwrap()).collect();

@@ -1,11 +1,11 @@
 "use strict";
-// Draws the frames that the server sends: `frame.rs` beside this says what is in them. Sums are those since the beginning; what
-// a second brings is their difference.
+// Draws the frames that the server sends (`frame.rs` defines them). Totals count from the start;
+// rates are differences of totals.
 
-const PAST_MILLIS = 30_000;      // What charts over time show.
-const RATE_MILLIS = 1_000;       // Over which rates are taken.
-const GLOW_HALVES_MILLIS = 450;  // In which a bucket that was lit loses half its light.
-const PATHS = 3;                 // Trips whose buckets are joined by a line.
+const PAST_MILLIS = 30_000;      // The time that charts show.
+const RATE_MILLIS = 1_000;       // The time over which rates are computed.
+const GLOW_HALVES_MILLIS = 450;  // The half-life of the light of a bucket.
+const PATHS = 3;                 // The trips that are drawn as lines.
 const [PREFETCH, READ, WRITE, FLUSH] = [0, 1, 2, 3];                        // Operations of storage.
 const [ASK_READ, ASK_WRITE, ASK_ZERO, ASK_TRIM, ASK_FLUSH] = [0, 1, 2, 3, 4];  // Kinds of requests.
 
@@ -25,18 +25,18 @@ function bytes(n) {
 const sum = (numbers) => numbers.reduce((all, n) => all + n, 0);
 const part = (n, of) => of > 0 ? (100 * n / of).toFixed(n === of || n === 0 ? 0 : 1) + " %" : "–";
 
-// ───────────────────────────── what was said ─────────────────────────────
+// ───────────────────────────── received state ─────────────────────────────
 
 let hello = null;
-let frames = [];     // Those of the last second, for rates.
-let visits = [];     // Of buckets on the level of the leaves: { at, tree, bucket, isEviction }.
+let frames = [];     // The frames of the last second, for rates.
+let visits = [];     // Visits of the leaf level: { at, tree, bucket, isEviction }.
 let asked = [];      // [millis, kind, offset, bytes]
 let paths = [];      // The latest trips: [millis, is_write, [[level, bucket], …]].
-let trees = [];      // What of each tree is lit.
-let now = 0;         // By the server's clock: of the latest frame, and when that came.
-let came = 0;
+let trees = [];      // The lit buckets of each tree.
+let now = 0;         // The server's time of the latest frame.
+let came = 0;        // The local time when it arrived.
 let leftOut = 0, ownerLeftOut = 0, missed = 0;
-let shown = 0;       // Which tree.
+let shown = 0;       // The index of the drawn tree.
 
 function begin(said) {
   hello = said;
@@ -67,7 +67,7 @@ function take(frame) {
   frames.push(frame);
   while (frames.length > 2 && frames[0].millis < now - RATE_MILLIS) frames.shift();
 
-  // Within a frame they came one after the other: they are drawn so.
+  // Spread the visits of a frame evenly over its time.
   storage.visits.forEach(([trip, tree, isWrite, level, bucket], i) => {
     const at = now - span + span * i / storage.visits.length;
     trees[tree].row.get(level)?.lit[isWrite].set(bucket, at);
@@ -92,7 +92,8 @@ function take(frame) {
   tell(frame);
 }
 
-// An eviction reads a path, as an access does, and writes it at once: then the read before was its own.
+// An eviction reads a path, like an access, and then writes it: a read followed by a write belongs
+// to an eviction.
 function visitLeaf(tree, visit) {
   if (visit.isEviction) {
     if (tree.read) tree.read.isEviction = true;
@@ -116,7 +117,7 @@ function tell(frame) {
   say("written", bytes(rate(({ storage }) => storage.operations[WRITE].bytes)));
   say("flushes-all", count(frame.storage.operations[FLUSH].trips));
   const notes = [];
-  if (leftOut > 0) notes.push(`${count(leftOut)} visits came too fast to be drawn; all are counted.`);
+  if (leftOut > 0) notes.push(`${count(leftOut)} visits were too fast to draw; all are counted.`);
   if (missed > 0) notes.push(`This page was too slow for ${count(missed)} frames; the disk did not wait.`);
   say("left-out", notes.join(" "));
   if (!frame.owner) return;
@@ -125,7 +126,7 @@ function tell(frame) {
   say("owner-read", bytes(rate(({ owner }) => owner.bytes[ASK_READ])));
   say("owner-written", bytes(rate(({ owner }) => owner.bytes[ASK_WRITE])));
   say("owner-flushes-all", count(frame.owner.requests[ASK_FLUSH]));
-  say("owner-left-out", ownerLeftOut > 0 ? `${count(ownerLeftOut)} requests came too fast to be drawn; all are counted.` : "");
+  say("owner-left-out", ownerLeftOut > 0 ? `${count(ownerLeftOut)} requests were too fast to draw; all are counted.` : "");
   tellInside(frame.owner.inner);
 }
 
@@ -134,12 +135,12 @@ function tellInside({ to_blocks, to_positions, to_nothing, stash }) {
   const found = Math.max(to_blocks - to_positions, 0);
   const of = (n) => [n, all, `${count(n)}, ${part(n, all)}`];
   const rows = [["accesses to blocks", ...of(to_blocks)]];
-  // A fixed rate makes these, and a position map in the tree those.
-  if (to_nothing > 0) rows.push(["accesses to nothing", ...of(to_nothing)]);
+  // Dummies occur at a fixed rate; the other accesses if the position map is in the tree.
+  if (to_nothing > 0) rows.push(["dummy accesses", ...of(to_nothing)]);
   if (to_positions > 0) rows.push(["accesses to the position map", ...of(to_positions)]);
   rows.push(["positions found on the client", found, to_blocks, part(found, to_blocks)]);
   if (stash) {
-    rows.push(["blocks in the stash", stash.blocks, stash.blocks_max, `${count(stash.blocks)} of ${count(stash.blocks_max)} at most`]);
+    rows.push(["blocks in the stash", stash.blocks, stash.blocks_max, `${count(stash.blocks)} of at most ${count(stash.blocks_max)}`]);
   }
   const table = by("inside");
   if (table.dataset.rows !== rows.map(([name]) => name).join()) {
@@ -160,8 +161,8 @@ function tellInside({ to_blocks, to_positions, to_nothing, stash }) {
 
 // ───────────────────────────── pictures ─────────────────────────────
 
-const TREE_HEIGHT = 200, ROW_GAP = 3;      // Rows are as high as fits, within bounds.
-const CAP_HEIGHT = 34;                     // For the levels above, which storage does not have.
+const TREE_HEIGHT = 200, ROW_GAP = 3;      // Rows fill the height, within bounds.
+const CAP_HEIGHT = 34;                     // For the levels on the client.
 const LABEL_WIDTH = 74, BAR_WIDTH = 118;
 
 function colours() {
@@ -172,7 +173,7 @@ function colours() {
 let ink = colours();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { ink = colours(); });
 
-// A canvas as large as it is shown, in pixels of the screen, wiped.
+// Clears a canvas and sizes it to the pixels of the screen.
 function wiped(id) {
   const canvas = by(id);
   const scale = devicePixelRatio || 1;
@@ -189,7 +190,7 @@ function wiped(id) {
   return { pen, width, height };
 }
 
-// How the rows of a tree are laid out.
+// The layout of a tree's rows.
 function layout(tree) {
   const rows = tree.rows.length;
   const height = Math.max(9, Math.min(34, TREE_HEIGHT / Math.max(rows, 1) - ROW_GAP));
@@ -205,7 +206,7 @@ function fitPicture() {
   by("picture").style.height = `${Math.ceil(top(rows))}px`;
 }
 
-// Where the buckets of a row are: the tree is narrow at its root and wide at its leaves.
+// The extent of a row: the tree is narrow at the root and wide at the leaves.
 function spread(row, rows, width) {
   const room = width - LABEL_WIDTH - BAR_WIDTH;
   const wide = rows > 1 ? room * (0.16 + 0.84 * row / (rows - 1)) : room;
@@ -226,7 +227,7 @@ function drawPicture(time) {
   pen.textAlign = "right";
   pen.fillText("buckets", LABEL_WIDTH - 10, 7);
   pen.textAlign = "left";
-  pen.fillText("pieces a second", width - BAR_WIDTH + 12, 7);
+  pen.fillText("pieces per second", width - BAR_WIDTH + 12, 7);
   if (shape.cap > 0) drawCap(pen, shape, width);
   tree.rows.forEach((row, i) => {
     const { left, wide } = spread(i, shape.rows, width);
@@ -240,7 +241,7 @@ function drawPicture(time) {
         const light = Math.pow(0.5, (time - at) / GLOW_HALVES_MILLIS);
         if (light < 0.03) { lit.delete(bucket); continue; }
         pen.globalAlpha = Math.min(light, 1);
-        // A bucket of a long row would be thinner than a line.
+        // Buckets of long rows get a minimum width.
         pen.fillRect(left + bucket * cell, top, Math.max(cell - (cell > 4 ? 1 : 0), 1.5), shape.height);
       }
       pen.globalAlpha = 1;
@@ -263,7 +264,7 @@ function drawPicture(time) {
 
 const short = (n) => n >= 9999.5 ? `${Math.round(n / 1000)}k` : count(n);
 
-// The top of the tree, which is on the client.
+// Draws the top of the tree, which is on the client.
 function drawCap(pen, { rows, cap, top }, width) {
   const { left, wide } = spread(0, rows, width);
   const middle = left + wide / 2;
@@ -278,10 +279,10 @@ function drawCap(pen, { rows, cap, top }, width) {
   pen.setLineDash([]);
   pen.fillStyle = ink.quiet;
   pen.textAlign = "left";
-  pen.fillText(`${hello.levels_on_client} levels more are on the client`, middle + wide / 4 + 8, top(0) - cap + 12);
+  pen.fillText(`${hello.levels_on_client} more levels are on the client`, middle + wide / 4 + 8, top(0) - cap + 12);
 }
 
-// Joins the buckets of the latest trips.
+// Joins the buckets of the latest trips by lines.
 function drawPaths(pen, tree, width, { rows, middle }, time) {
   for (const { at, isWrite, buckets } of paths) {
     pen.globalAlpha = Math.min(Math.pow(0.5, (time - at) / GLOW_HALVES_MILLIS), 1);
@@ -300,7 +301,8 @@ function drawPaths(pen, tree, width, { rows, middle }, time) {
   pen.globalAlpha = 1;
 }
 
-// Dots over the last seconds. Each is [millis, colour, from, to], with places from 0 to 1, the first at the bottom.
+// Draws dots over the last seconds. Each is [millis, colour, from, to], with positions from 0 (bottom)
+// to 1.
 function drawPast(id, time, dots, names) {
   const { pen, width, height } = wiped(id);
   const [left, bottom] = [LABEL_WIDTH, height - 18];
@@ -336,7 +338,7 @@ function drawPast(id, time, dots, names) {
 function draw() {
   requestAnimationFrame(draw);
   if (!hello) return;
-  // Charts move on between frames, and stop when none come any more.
+  // Charts keep moving between frames, and stop if frames stop.
   const time = now + Math.min(performance.now() - came, 2 * hello.frame_millis);
   drawPicture(time);
   const tree = trees[shown];
@@ -366,8 +368,8 @@ source.addEventListener("missed", (event) => { missed = JSON.parse(event.data); 
 source.addEventListener("end", () => { source.close(); status("the volume is closed", "gone"); });
 source.addEventListener("error", () => {
   status(source.readyState === EventSource.CLOSED
-    ? "refused: close other pages of this disk, and load this one again"
-    : "no answer: the disk is not served any more, or is busy", "gone");
+    ? "refused: close other pages of this disk, then reload"
+    : "no answer: the disk is no longer served, or is busy", "gone");
 });
 by("tree").addEventListener("change", (event) => { shown = Number(event.target.value); paths = []; fitPicture(); });
 addEventListener("resize", fitPicture);

@@ -1,4 +1,4 @@
-//! Readers that are slow, many, or gone, and the end.
+//! Slow readers, too many readers, disconnected readers, and the end.
 
 use std::net::TcpStream;
 use std::thread;
@@ -11,7 +11,8 @@ use super::reader::Reader;
 use super::{LIMITS, Watched, until_trips};
 use oblivio_testkit::memory_disk::wait_until;
 
-/// What waits for a reader who does not read is soon full: the system keeps little, and frames come fast.
+/// Queues of a reader that does not read fill soon: the socket buffer is small and frames are
+/// frequent.
 const NARROW: WatchLimits = WatchLimits {
     frame_millis: 1,
     frames_waiting_max: 4,
@@ -19,9 +20,9 @@ const NARROW: WatchLimits = WatchLimits {
     ..WatchLimits::DEFAULT
 };
 
-/// What is done meanwhile is done, and in a time in which no reader has read anything.
+/// Requests complete while no reader reads.
 #[test]
-fn the_disk_waits_for_no_reader_and_a_slow_one_is_told_what_it_missed() {
+fn the_disk_waits_for_no_reader_and_a_slow_one_gets_the_count_of_missed_frames() {
     const ROUNDS: u64 = 600;
     let mut watched = Watched::start(NARROW, true);
     let mut slow = watched.reader();
@@ -29,13 +30,13 @@ fn the_disk_waits_for_no_reader_and_a_slow_one_is_told_what_it_missed() {
         let offset = round * 4096;
         let write = DiskOp::Write { offset, data: WipedBytes::zeros(4096), durable: false };
         call(&*watched.disk, write).unwrap();
-        // More than a frame has room for.
+        // More visits than a frame lists.
         (0..1000).for_each(|i| watched.storage_sees(1000 * round + i));
         thread::sleep(Duration::from_millis(1));
     }
     let (_, missed) = slow.until(|name, _| name == "missed");
     assert!(missed.as_u64().unwrap() > 0);
-    // The sums are right again.
+    // The totals are correct again.
     let frame = until_trips(&mut slow, 1000 * ROUNDS);
     assert_eq!(frame["owner"]["requests"][1], ROUNDS);
     let longest = slow.heard.lines().map(str::len).max().unwrap();
@@ -44,7 +45,7 @@ fn the_disk_waits_for_no_reader_and_a_slow_one_is_told_what_it_missed() {
 }
 
 #[test]
-fn as_many_pages_are_open_as_may_be_and_one_that_leaves_makes_room() {
+fn the_number_of_open_pages_is_limited_and_closing_one_admits_another() {
     let watched = Watched::start(WatchLimits { readers_max: 2, ..LIMITS }, false);
     let address = watched.address();
     let events = format!("/{}/events", address.token);
@@ -53,7 +54,7 @@ fn as_many_pages_are_open_as_may_be_and_one_that_leaves_makes_room() {
     assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(answer.contains("close one"), "{answer}");
     drop(readers);
-    // Each is missed when a frame does not reach it.
+    // The server notices that a reader has left when it sends the next frame.
     wait_until(|| {
         let mut stream = address.connect();
         std::io::Write::write_all(
@@ -68,7 +69,7 @@ fn as_many_pages_are_open_as_may_be_and_one_that_leaves_makes_room() {
 }
 
 #[test]
-fn the_page_ends_with_its_server_and_readers_are_told() {
+fn the_page_ends_with_its_server_and_readers_get_an_end_event() {
     let mut watched = Watched::start(LIMITS, false);
     let address = watched.address();
     let mut reader = watched.reader();
@@ -78,10 +79,10 @@ fn the_page_ends_with_its_server_and_readers_are_told() {
     drop(watched);
     assert_eq!(last(&mut reader), "end");
     drop(deaf);
-    assert!(TcpStream::connect(address.socket).is_err(), "somebody listens there");
+    assert!(TcpStream::connect(address.socket).is_err(), "the server still listens");
 }
 
-/// The name of the last event.
+/// The name of the last event of the stream.
 fn last(reader: &mut Reader) -> String {
     let mut last = String::new();
     while let Some((name, _)) = reader.next() {

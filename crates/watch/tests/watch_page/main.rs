@@ -1,4 +1,4 @@
-//! The page that watches a disk: who sees it, what is in it, and that nobody waits for it.
+//! Tests of the watch page: access, contents, and that the disk never waits for it.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
@@ -22,15 +22,15 @@ use serde_json::Value;
 use self::reader::{Address, Reader};
 use oblivio_testkit::memory_disk::{BLOCK_BYTES, MIB, MemoryDisk};
 
-/// Frames come soon, so that no test waits.
+/// A short frame time, so that tests do not wait.
 const LIMITS: WatchLimits = WatchLimits { frame_millis: 5, ..WatchLimits::DEFAULT };
 
 const TREE: TreeId = TreeId(2);
 
-/// A page of a disk in memory, whose storage is played by the test.
+/// A page of a disk in memory. The test plays the storage.
 struct Watched {
     server: WatchServer,
-    /// Where the page is.
+    /// The address of the page.
     page: Address,
     storage: StorageSide,
     disk: Arc<dyn BlockDevice>,
@@ -63,7 +63,7 @@ impl Watched {
         Reader::connect(&self.address())
     }
 
-    /// Storage sees a bucket being read in trip `trip`.
+    /// Records a read of a bucket in trip `trip`.
     fn storage_sees(&mut self, trip: u64) {
         let bucket = BucketId::new(3, trip % 9);
         let piece = Some(Piece { tree: TREE, bucket, part: Part::Whole });
@@ -71,12 +71,12 @@ impl Watched {
     }
 }
 
-/// Waits for `trips` reads of storage to be told of.
+/// Waits for a frame that counts at least `trips` reads of storage.
 fn until_trips(reader: &mut Reader, trips: u64) -> Value {
     reader.until(|name, said| name == "frame" && trips_read(said) >= trips).1
 }
 
-/// Reads that storage has seen by a frame.
+/// The reads of storage that a frame counts.
 fn trips_read(frame: &Value) -> u64 {
     frame["storage"]["operations"][1]["trips"].as_u64().unwrap()
 }

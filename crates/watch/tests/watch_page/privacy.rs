@@ -1,15 +1,15 @@
-//! What the owner does is on no page unless the owner wants it there.
+//! What the owner does is on the page only if the owner wants it there.
 
 use oblivio_volume::device::{DiskOp, WipedBytes, call};
 use serde_json::Value;
 
 use super::{LIMITS, Watched, until_trips};
 
-/// A place on the disk that no other number in a frame is.
+/// An offset that differs from every other number in a frame.
 const OFFSET: u64 = 3_141_592;
 const BYTES: usize = 271;
 
-/// Uses the disk, and then storage, so that a frame comes that is later.
+/// Uses the disk, and then storage, so that a later frame follows.
 fn use_disk(watched: &mut Watched) {
     let write = DiskOp::Write { offset: OFFSET, data: WipedBytes::zeros(BYTES), durable: false };
     call(&*watched.disk, write).unwrap();
@@ -20,14 +20,14 @@ fn use_disk(watched: &mut Watched) {
 }
 
 #[test]
-fn unless_it_is_wanted_nothing_of_what_the_owner_does_is_sent() {
+fn by_default_nothing_that_the_owner_does_is_sent() {
     let mut watched = Watched::start(LIMITS, false);
     let mut reader = watched.reader();
     let (name, hello) = reader.next().unwrap();
     assert_eq!((name.as_str(), &hello["shows_secrets"]), ("hello", &Value::Bool(false)));
     use_disk(&mut watched);
     let frame = until_trips(&mut reader, 7);
-    // Some more, in which nothing happens.
+    // A few more frames, without events.
     (0..3).for_each(|_| drop(reader.next()));
     for secret in [&OFFSET.to_string(), &BYTES.to_string(), "owner", "stash", "offset"] {
         assert!(!reader.heard.contains(secret), "{secret}: {}", reader.heard);
@@ -38,7 +38,7 @@ fn unless_it_is_wanted_nothing_of_what_the_owner_does_is_sent() {
 }
 
 #[test]
-fn if_it_is_wanted_requests_are_sent_as_they_were_asked() {
+fn with_secrets_enabled_requests_are_sent() {
     let mut watched = Watched::start(LIMITS, true);
     let mut reader = watched.reader();
     use_disk(&mut watched);
@@ -51,7 +51,7 @@ fn if_it_is_wanted_requests_are_sent_as_they_were_asked() {
     }
 }
 
-/// The left side shows what it should.
+/// The left side is complete.
 #[test]
 fn what_storage_sees_is_sent_with_and_without_the_owner() {
     for shows_secrets in [false, true] {

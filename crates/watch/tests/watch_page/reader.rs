@@ -1,4 +1,4 @@
-//! What a browser does, byte by byte.
+//! A minimal browser.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,13 +9,13 @@ use serde_json::Value;
 /// Long enough for a busy machine, short enough for a hanging test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The page is shorter.
+/// Longer than the page.
 const ANSWER_BYTES_MAX: u64 = 100_000;
 
-/// Nothing that a test waits for comes later.
+/// Limit on the events before the awaited one.
 const EVENTS_MAX: usize = 20_000;
 
-/// Where a page is, or the way to it, taken apart.
+/// The parts of an address of the page, or of the one-time address.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) socket: SocketAddr,
@@ -29,7 +29,7 @@ impl Address {
         Self { socket: socket.parse().unwrap(), token: token.to_owned() }
     }
 
-    /// Goes the way that the owner was told, which can be gone once.
+    /// Opens the one-time address and follows its redirect.
     pub(crate) fn enter(url: &str) -> Self {
         let told = Self::of(url);
         let answer = told.get(&format!("/{}/", told.token), &told.host());
@@ -44,12 +44,13 @@ impl Address {
         stream
     }
 
-    /// Asks for a path with such headers. All that is answered, or the beginning of what does not end.
+    /// Gets a path with these headers. Returns the whole response, or its beginning if it does not
+    /// end.
     pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         self.try_get(path, headers).unwrap()
     }
 
-    /// The same, or why there is no answer: the server may have no room for a connection.
+    /// Like [`Self::get`], but returns I/O errors: the server may refuse the connection.
     pub(crate) fn try_get(&self, path: &str, headers: &str) -> io::Result<String> {
         let mut stream = self.connect();
         write!(stream, "GET {path} HTTP/1.1\r\n{headers}\r\n")?;
@@ -58,21 +59,21 @@ impl Address {
         Ok(answer)
     }
 
-    /// As a browser says where it wants to go.
+    /// The `Host` header of a browser.
     pub(crate) fn host(&self) -> String {
         format!("Host: {}\r\n", self.socket)
     }
 }
 
-/// One who looks at the events.
+/// A client that reads the events.
 pub(crate) struct Reader {
     pub(crate) head: String,
     stream: BufReader<TcpStream>,
-    /// All bytes so far.
+    /// Everything received so far.
     pub(crate) heard: String,
 }
 
-/// An event: its name and what it says.
+/// An event: its name and data.
 pub(crate) type Said = (String, Value);
 
 impl Reader {
@@ -88,7 +89,7 @@ impl Reader {
         reader
     }
 
-    /// The next event, or `None` when there are no more.
+    /// The next event; `None` at the end of the stream.
     pub(crate) fn next(&mut self) -> Option<Said> {
         let (mut name, mut data) = (String::new(), None);
         loop {
@@ -109,7 +110,7 @@ impl Reader {
         }
     }
 
-    /// The first event that is as wanted.
+    /// The first event that satisfies `is_wanted`.
     pub(crate) fn until(&mut self, is_wanted: impl Fn(&str, &Value) -> bool) -> Said {
         for _ in 0..EVENTS_MAX {
             let (name, said) = self.next().expect("no more events came");
@@ -117,6 +118,6 @@ impl Reader {
                 return (name, said);
             }
         }
-        panic!("what was waited for did not come");
+        panic!("the awaited event did not come");
     }
 }

@@ -1,4 +1,4 @@
-//! Whoever has not been told where the page is gets nothing of it.
+//! Clients without the page's address get nothing.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use super::reader::Address;
 use super::{LIMITS, Watched};
 
 #[test]
-fn the_page_comes_whole_and_nothing_of_it_is_kept_or_fetched_from_elsewhere() {
+fn the_page_is_complete_uncached_and_fetches_nothing_from_elsewhere() {
     let watched = Watched::start(LIMITS, false);
     let address = watched.address();
     let answer = address.get(&format!("/{}/", address.token), &address.host());
@@ -35,7 +35,7 @@ fn the_page_comes_whole_and_nothing_of_it_is_kept_or_fetched_from_elsewhere() {
     for loosening in ["access-control", "unsafe", "set-cookie"] {
         assert!(!head.contains(loosening), "{head}");
     }
-    // A browser runs what the policy names, and nothing else.
+    // A browser runs only what the policy names.
     for (element, directive) in [("script", "script-src"), ("style", "style-src")] {
         let (_, text) = body.split_once(&format!("<{element}>")).unwrap();
         let (text, _) = text.split_once(&format!("</{element}>")).unwrap();
@@ -46,7 +46,7 @@ fn the_page_comes_whole_and_nothing_of_it_is_kept_or_fetched_from_elsewhere() {
     for fetch in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!body.contains(fetch), "{fetch}");
     }
-    assert!(!body.contains(&address.token), "the address is not in the page");
+    assert!(!body.contains(&address.token), "the page contains its address");
 }
 
 #[test]
@@ -63,9 +63,9 @@ fn without_the_token_there_is_nothing() {
     assert_ne!(Watched::start(LIMITS, true).address().token, address.token);
 }
 
-/// A browser that is started with an address shows it to all users of the machine.
+/// The process list shows the arguments of a browser to all users of the machine.
 #[test]
-fn the_address_that_is_told_leads_to_the_page_once() {
+fn the_printed_address_works_once() {
     let watched = Watched::start(LIMITS, true);
     let told = Address::of(watched.server.url());
     assert_ne!(told.token, watched.address().token);
@@ -76,7 +76,7 @@ fn the_address_that_is_told_leads_to_the_page_once() {
         assert!(!answer.contains("location") && !answer.contains("event:"), "{answer}");
         assert!(!answer.contains(&watched.address().token), "{answer}");
     }
-    // The page itself can be loaded again.
+    // The page itself can be reloaded.
     let page = watched.address();
     for _ in 0..2 {
         let answer = page.get(&format!("/{}/", page.token), &page.host());
@@ -85,7 +85,7 @@ fn the_address_that_is_told_leads_to_the_page_once() {
     }
 }
 
-/// A page on the net may have its own name point at this machine, and then ask for what is here.
+/// DNS rebinding: a foreign page's name may resolve to this machine.
 #[test]
 fn other_names_and_other_pages_are_refused_even_with_the_token() {
     let watched = Watched::start(LIMITS, true);
@@ -119,7 +119,7 @@ fn other_machines_cannot_reach_it() {
 }
 
 #[test]
-fn those_who_say_nothing_or_nonsense_are_left_and_the_owner_sees_the_page() {
+fn silent_or_malformed_clients_do_not_keep_the_owner_from_the_page() {
     let watched = Watched::start(LIMITS, false);
     let address = watched.address();
     let mut silent: Vec<_> = (0..LIMITS.connections_max - 1).map(|_| address.connect()).collect();
@@ -127,11 +127,11 @@ fn those_who_say_nothing_or_nonsense_are_left_and_the_owner_sees_the_page() {
         [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"GET / HTTP/9.9\r\n\r\n", b"\0", &[b'x'; 40_000]]
     {
         let mut stream = address.connect();
-        // It may be left before it has said all of it.
+        // The server may close the connection first.
         let _ = stream.write_all(nonsense);
         let _ = stream.read_to_end(&mut Vec::new());
     }
-    // The last of them may have its seat for a moment yet.
+    // A connection slot may become free a moment later.
     let page = || address.try_get(&format!("/{}/", address.token), &address.host()).ok();
     let answer = (0..100).find_map(|_| {
         page().filter(|answer| !answer.is_empty()).or_else(|| {

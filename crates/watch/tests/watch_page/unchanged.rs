@@ -1,4 +1,4 @@
-//! Storage sees the same of a disk that is watched and of one that is not.
+//! Storage sees the same whether a disk is watched or not.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use super::LIMITS;
 use super::reader::{Address, Reader};
 
-/// What storage saw, to the byte.
+/// Everything that storage saw, including contents.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Contents>>);
 
@@ -26,7 +26,7 @@ impl EventSink for Seen {
     }
 }
 
-/// Requests of all kinds, one after the other.
+/// Requests of all kinds.
 fn requests() -> impl Iterator<Item = DiskOp> {
     let mut coins = StdRng::seed_from_u64(9);
     let bytes = u64::from(BLOCK_BYTES) * BLOCKS;
@@ -41,7 +41,7 @@ fn requests() -> impl Iterator<Item = DiskOp> {
     })
 }
 
-/// What storage sees of a volume that is used. The same coins are drawn each time.
+/// Storage's view of a volume in use. Each run has the same randomness.
 fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
     let world = setup.world();
     let seen = Seen::default();
@@ -53,7 +53,7 @@ fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
     };
     let volume = setup.create(store, world.dir(), StdRng::seed_from_u64(5)).unwrap();
     let insight = volume.insight();
-    // Without a cache, nothing waits for a time to be written back.
+    // Without a cache, no write-back depends on time.
     let options = DiskOptions::DEFAULT.with_cache_bytes_max(0);
     let disk = Arc::new(Disk::start(volume, &options).unwrap());
     if !is_watched {
@@ -83,7 +83,7 @@ fn view(setup: &SmallVolume, is_watched: bool) -> Contents {
             frames
         });
         requests().for_each(|op| drop(call(&*watched, op).unwrap()));
-        // One that has everything.
+        // A frame that counts all requests.
         Reader::connect(&address).until(|_, said| said["owner"]["requests"][4] == 80);
         disk.close().unwrap();
         drop((page, deaf));
@@ -105,7 +105,7 @@ fn take(seen: &Seen) -> Contents {
 }
 
 #[test]
-fn storage_sees_the_same_of_a_disk_that_is_watched() {
+fn storage_sees_the_same_whether_a_disk_is_watched_or_not() {
     let flat = SmallVolume { device: Device::Raw, ..SmallVolume::default() };
     for setup in [flat, flat.with_map_in_tree()] {
         let [unwatched, watched] = [false, true].map(|is_watched| view(&setup, is_watched));

@@ -70,7 +70,7 @@ fn an_owner_who_wants_it_sees_both_sides() {
 fn a_page_that_others_could_reach_is_refused_before_the_volume_is_opened() {
     let world = World::new();
     // There is no volume yet.
-    let reason = "forward the port by `ssh -L`";
+    let reason = "forward the port with `ssh -L`";
     world.bad(&format!("serve nbd {VOLUME} --watch=0.0.0.0:0"), 3, reason);
     world.bad(&format!("serve nbd {VOLUME} --watch-secrets"), 2, "--watch");
     world.bad(&format!("serve nbd {VOLUME} --rescued --watch"), 2, "cannot be used with");
