@@ -1,9 +1,9 @@
-//! The anchor: what storage holds of the client's latest checkpoint, so that neither side can go
-//! back to its past without the other noticing.
+//! The anchor: the name of the client's latest checkpoint, kept in storage. It lets the client
+//! detect a rollback of storage, and of its own directory.
 //!
-//! It is written after the checkpoint is durable on the client, to two places in turn. In an honest
-//! history it is therefore the latest checkpoint or the one before it, whatever crashed when; or the
-//! one that an opening [announced](crate::announced).
+//! An anchor is written after its checkpoint is durable on the client, to two places in turn. In an
+//! honest history, storage therefore shows the latest checkpoint or the one before it, at whatever
+//! point a crash came, or the checkpoint that an opening [announced](crate::announced).
 
 use oblivio_core::records::{self, RecordPlace, RecordStore};
 use oblivio_core::store::{TreeId, TreeShape};
@@ -13,19 +13,19 @@ use zeroize::Zeroizing;
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::state::record::{CheckpointName, NAME_BYTES};
 
-/// Which tree of the store it is.
+/// The tree of the store that holds the anchors.
 pub(crate) const TREE: TreeId = TreeId(1);
 
 const MAGIC: [u8; 8] = *b"oblanchr";
 const MAC_BYTES: usize = 32;
 pub(crate) const BYTES: usize = 8 + 8 + NAME_BYTES + MAC_BYTES;
 
-/// What the store must have room for: two anchors.
+/// The shape of that tree: room for two anchors.
 pub(crate) fn shape() -> TreeShape {
     records::pair_shape(BYTES)
 }
 
-/// Authenticates anchors. Secret.
+/// The key that authenticates anchors. Secret.
 pub(crate) struct AnchorKey(hmac::Key);
 
 impl AnchorKey {
@@ -66,7 +66,7 @@ pub(crate) fn write(
     Ok(store.write_records(&[place], &key.bytes(checkpoint))?)
 }
 
-/// The latest anchor that storage shows.
+/// The latest authentic anchor that storage shows.
 pub(crate) fn read(
     store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
@@ -74,8 +74,8 @@ pub(crate) fn read(
     Ok(look(store, key)?.0)
 }
 
-/// The same, and the number of places that hold no anchor but other bytes: a crash may have torn
-/// one.
+/// Like [`read`], with the number of places that hold bytes but no authentic anchor. A crash may
+/// have torn one of them.
 pub(crate) fn look(
     store: &mut (impl RecordStore + ?Sized),
     key: &AnchorKey,
@@ -96,7 +96,7 @@ pub(crate) fn authentic_records(
     Ok(found.filter_map(record).collect())
 }
 
-/// The latest anchor among records.
+/// The latest authentic anchor among `records`.
 pub(crate) fn newest_of(
     records: &[(RecordPlace, Vec<u8>)],
     key: &AnchorKey,
@@ -109,7 +109,7 @@ pub(crate) fn newest_of(
 #[derive(Default)]
 struct Found {
     newest: Option<CheckpointName>,
-    /// Something is there. A place that was never written reads as zeros.
+    /// Whether any byte is set. A place that was never written reads as zeros.
     is_written: bool,
 }
 
@@ -127,17 +127,17 @@ fn read_places(
     Ok(found)
 }
 
-/// The checkpoints that storage may have heard of, as far as a client knows.
+/// The checkpoints whose anchors storage may show, as far as the client knows.
 pub(crate) struct Known {
     pub(crate) latest: CheckpointName,
     pub(crate) previous: CheckpointName,
-    /// What an opening that was interrupted had announced.
+    /// The checkpoint that an interrupted opening announced.
     pub(crate) announced: Option<CheckpointName>,
 }
 
 impl Known {
-    /// Holds what storage shows against what the client knows. Returns the checkpoint that storage has
-    /// heard of: the client's latest, the one before when a crash came in between, or the announced one.
+    /// Compares what storage shows with what the client knows. Returns the shown checkpoint: the
+    /// client's latest, the previous one after a crash, or the announced one.
     pub(crate) fn check(
         &self,
         shown: Option<CheckpointName>,
@@ -148,23 +148,23 @@ impl Known {
         match shown {
             None => gone_back(
                 VolumeErrorKind::Tampered,
-                "storage shows no anchor of this volume: it is damaged, or was emptied. Bring the \
-                 store back as it was; or save what is left with `oblivio rescue`",
+                "storage shows no anchor of this volume: it is damaged or was emptied. Restore the \
+                 store, or save what is left with `oblivio rescue`",
             ),
             Some(shown) if [latest, previous, newest].contains(&&shown) => Ok(shown),
             Some(shown) if shown.number > newest.number => gone_back(
                 VolumeErrorKind::StateRolledBack,
-                "the client's directory is older than storage: it was restored from a backup, or the \
-                 volume was used from another directory. Use the directory the volume was last used \
-                 with; with this one, the blocks written since cannot be found. What it knows of, \
-                 `oblivio rescue` gives back",
+                "the client's directory is older than storage: it was restored from a backup, or \
+                 the volume was used from another directory. Use the directory the volume was last \
+                 used with; with this one, the blocks written since cannot be found. `oblivio \
+                 rescue` saves the blocks that it knows",
             ),
             Some(_) => gone_back(
                 VolumeErrorKind::StoreRolledBack,
-                "storage is older than the client's directory, or belongs to another history: it was \
-                 restored from a backup, or somebody shows an old copy of it. Bring the latest \
-                 back. A backup of storage needs the backup of the client's directory that was made \
-                 with it; without that, `oblivio rescue` gives back what it holds",
+                "storage is older than the client's directory, or belongs to another history: it \
+                 was restored from a backup, or the server shows an old copy. Bring the latest \
+                 back. A backup of storage needs the backup of the client's directory that was \
+                 made with it; without that, `oblivio rescue` saves what storage holds",
             ),
         }
     }

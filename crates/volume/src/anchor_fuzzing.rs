@@ -1,4 +1,4 @@
-//! A way to the anchors for the fuzzer, under a key of its own.
+//! Access to anchors for the fuzzer, under a fixed key.
 
 use oblivio_core::BucketStore;
 use oblivio_core::store::TreeShape;
@@ -8,7 +8,7 @@ use crate::anchor::{self, AnchorKey};
 use crate::error::VolumeError;
 use crate::state::record::{CheckpointName, NAME_BYTES};
 
-/// What the store must have room for in its tree 1.
+/// The shape of the store's tree 1.
 pub fn shape() -> TreeShape {
     anchor::shape()
 }

@@ -1,20 +1,22 @@
-//! The checkpoint that an opening announces, in a small file of the client's directory: an anchor, as
-//! storage will show it.
+//! The checkpoint that an opening announces: a small file in the client's directory that holds its
+//! anchor, with the bytes that storage will show.
 //!
-//! An opening makes the evictions since the last checkpoint again, under keys that only its process knows.
-//! If it is interrupted, nobody can tell any more that storage has seen them; a copy of the directory that
-//! does not know of them would be taken for the latest. So before the first of them storage shows an anchor
-//! that no such copy knows.
+//! An opening repeats the evictions since the last checkpoint under keys that only its process
+//! knows. If it is interrupted, the directory alone does not show that storage has seen these
+//! evictions, and an older copy of the directory would pass for the latest. So before the first of
+//! them, storage gets an anchor that no older copy knows.
 //!
 //! # Order
 //!
-//! The file is durable before the anchor is written, and the anchor before anything is done again.
+//! The file is durable before the anchor is written, and the anchor before any eviction is
+//! repeated.
 //!
-//! - *Crash before the anchor is durable*: storage shows it or the one before. Nothing was done again.
-//! - *Crash after it*: the next opening finds the anchor that it announced, and announces the same again,
-//!   because it does the same again.
-//! - *After the checkpoint with which the opening ends*: that has a higher number. The file says nothing
-//!   any more, and is removed.
+//! - *Crash before the anchor is durable*: storage shows this anchor or the previous one. No
+//!   eviction was repeated.
+//! - *Crash after it*: the next opening finds the anchor it announced and announces the same one,
+//!   because it repeats the same evictions.
+//! - *After the checkpoint that ends the opening*: its number is higher. The file is obsolete and
+//!   is removed.
 
 use crate::anchor::{self, AnchorKey};
 use crate::error::VolumeError;
@@ -24,7 +26,7 @@ use crate::state_dir::{self, StateDir};
 
 const NAME: &str = "announced";
 
-/// The checkpoint that was announced after `latest`, if one was.
+/// The announced checkpoint, if the file has one later than `latest`.
 pub(crate) fn read(
     dir: &dyn StateDir,
     key: &AnchorKey,
@@ -33,9 +35,9 @@ pub(crate) fn read(
     let Some(bytes) = state_dir::read_small(dir, NAME, anchor::BYTES)? else {
         return Ok(None);
     };
-    let announced = key.read(&bytes).ok_or_else(|| {
-        damaged("what the client's directory says of its last opening was changed")
-    })?;
+    let announced = key
+        .read(&bytes)
+        .ok_or_else(|| damaged("the file `announced` in the client's directory was changed"))?;
     Ok(Some(announced).filter(|announced| announced.number > latest.number))
 }
 
@@ -48,7 +50,7 @@ pub(crate) fn write(
     Ok(state_dir::replace(dir, NAME, &key.bytes(announced))?)
 }
 
-/// A later checkpoint is durable.
+/// Removes the announcement. A later checkpoint must be durable.
 pub(crate) fn forget(dir: &mut dyn StateDir) -> Result<(), VolumeError> {
     Ok(dir.remove(NAME)?)
 }

@@ -1,9 +1,9 @@
-//! The randomness of a client.
+//! The client's random number generator.
 //!
-//! A generator that is read out of memory can be run backwards to its last seed, and a machine that is
-//! copied while it runs draws the same numbers twice. So the seed is renewed with each checkpoint, from
-//! the generator itself and from the system: what was drawn before cannot be computed from what is in
-//! memory after, and copies of a client part ways.
+//! An attacker who reads a generator's state from memory can compute its output back to the last
+//! seed. Two copies of a running machine draw the same numbers. So each checkpoint mixes a new seed
+//! from the generator and the system: earlier output cannot be computed from later memory, and
+//! copies of a client diverge.
 
 use std::convert::Infallible;
 
@@ -17,26 +17,26 @@ use crate::error::{VolumeError, VolumeErrorKind};
 /// Bytes of a seed.
 const SEED_BYTES: usize = 32;
 
-/// A generator whose seed is renewed. Secret; wiped when dropped.
+/// A generator that can be reseeded. Secret; wiped when dropped.
 pub struct Coins {
     generator: StdRng,
-    /// What is mixed into a new seed besides what the generator itself gives.
+    /// What a new seed mixes in besides the generator's own output.
     fresh: Fresh,
 }
 
-/// Where fresh randomness comes from.
+/// The source of fresh randomness.
 #[derive(Clone, Copy)]
 enum Fresh {
     System,
-    /// Nowhere: so that a run of a test is a seed.
+    /// No source: a test run follows from its seed alone.
     Nowhere,
 }
 
 impl Coins {
-    /// Randomness from the system.
+    /// Seeds a generator from the system.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Io`] when the system gives none.
+    /// [`VolumeErrorKind::Io`] when the system provides no randomness.
     pub fn from_system() -> Result<Self, VolumeError> {
         let mut coins =
             Self { generator: StdRng::from_seed(*system_seed()?), fresh: Fresh::System };
@@ -44,16 +44,17 @@ impl Coins {
         Ok(coins)
     }
 
-    /// Those of a machine that is copied while it runs: the same for each copy, until they are renewed.
+    /// The generator of a machine that is copied while it runs: every copy draws the same numbers
+    /// until it renews the seed.
     #[cfg(test)]
     pub(crate) fn of_a_copied_machine() -> Self {
         Self { generator: StdRng::seed_from_u64(1), fresh: Fresh::System }
     }
 
-    /// Draws a new seed: from here on nothing leads back.
+    /// Draws a new seed. Earlier output cannot be computed from the state after this.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Io`] when the system gives none.
+    /// [`VolumeErrorKind::Io`] when the system provides no randomness.
     pub fn renew(&mut self) -> Result<(), VolumeError> {
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
         self.generator.fill_bytes(&mut *seed);
@@ -66,7 +67,7 @@ impl Coins {
     }
 }
 
-/// Numbers that follow from a seed, for tests and benchmarks.
+/// A deterministic generator, for tests and benchmarks.
 impl From<StdRng> for Coins {
     fn from(generator: StdRng) -> Self {
         Self { generator, fresh: Fresh::Nowhere }
@@ -76,7 +77,7 @@ impl From<StdRng> for Coins {
 fn system_seed() -> Result<Zeroizing<[u8; SEED_BYTES]>, VolumeError> {
     let mut seed = Zeroizing::new([0; SEED_BYTES]);
     SysRng.try_fill_bytes(&mut *seed).map_err(|error| {
-        let message = format!("the system gives no randomness: {error}");
+        let message = format!("the system provides no randomness: {error}");
         VolumeError::caused_by(VolumeErrorKind::Io, message, error)
     })?;
     Ok(seed)

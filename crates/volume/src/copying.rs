@@ -1,22 +1,28 @@
-//! A volume moved from one store to another without being opened: no key, and no client's directory, is needed.
+//! Copies a volume from one store to another without opening it. This needs no key and no client's
+//! directory.
 //!
-//! | step | what is done | what is in the new place |
+//! | step | what is done | what the destination then holds |
 //! |---|---|---|
-//! | [`Step::Moving`] | all buckets but those of [superblocks](crate::superblock) and anchors are written there, as they are, and made durable | no volume |
-//! | [`Step::ReadingBack`] | all are read at both places and compared | as before this step |
-//! | [`Step::Closing`] | anchors and superblocks are written, made durable and compared | from here on, a volume |
+//! | [`Step::Moving`] | buckets are copied and made durable | no volume |
+//! | [`Step::ReadingBack`] | both sides are read and compared | no volume |
+//! | [`Step::Closing`] | anchors and superblocks are copied and compared | a volume |
 //!
-//! A copy that is resumed at [`Step::Closing`], or when it is whole, is compared again from the
-//! beginning if [`CopyOptions::reads_back`] is set: it may have been damaged since.
+//! `Moving` copies all buckets except those of [superblocks](crate::superblock) and anchors, byte
+//! by byte.
 //!
-//! So what is not wholly copied has no superblock, and nothing takes it for a volume. What has been done is kept as a
-//! [`Progress`], which never says more than what is durable; a copy that ended anywhere goes on from there. What it does
-//! again is the same as before, because the volume is the same: [`Source`] tells if it is not.
+//! A copy that is resumed at [`Step::Closing`] or when it is complete is compared again from the
+//! start if [`CopyOptions::reads_back`] is set: it may have been damaged since.
 //!
-//! Buckets that were never written are not written there either. Trips go through trees and levels in one order, which
-//! follows from shapes: storage sees nothing in it but which buckets were ever written, which it knows.
+//! An incomplete copy has no superblock, so no program takes it for a volume. Its state is saved as
+//! a [`Progress`], which claims only what is durable, and an interrupted copy resumes from there.
+//! Repeated work writes the same bytes, because the volume is the same: [`Source`] detects if it is
+//! not.
 //!
-//! Nothing vouches for what is copied. Whoever opens the copy finds out what was changed, as with any storage.
+//! Buckets that were never written are skipped. Trips follow the order of trees and levels, which
+//! depends on the shapes alone. Storage learns from them only which buckets were ever written, and
+//! it knows that.
+//!
+//! A copy authenticates nothing. Opening it detects changes, as with any storage.
 
 mod order;
 mod progress;
@@ -35,55 +41,55 @@ use crate::anchor;
 use crate::superblock::{LockedSuperblock, SuperblockError, SuperblockErrorKind};
 use crate::unlock;
 
-/// How a volume is copied.
+/// Options of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
     /// Read everything back and compare it.
     pub reads_back: bool,
-    /// The progress is kept each time when so many bytes were looked at.
+    /// Bytes to read before the progress is saved again.
     pub keep_each_bytes: u64,
 }
 
 impl Default for CopyOptions {
-    /// Reads back. Some seconds' work of a disk are done again after a crash.
+    /// Reads back. A crash costs a disk some seconds of repeated work.
     fn default() -> Self {
         Self { reads_back: true, keep_each_bytes: 256 << 20 }
     }
 }
 
-/// What a copy tells of itself while it runs.
+/// Follows a running copy: saves its progress, and can stop it.
 pub trait CopyWatch {
-    /// Keeps this progress, durably. All that it says is durable at the new place.
+    /// Saves the progress durably. All that it claims is durable in the destination.
     ///
     /// # Errors
-    /// When it cannot be kept. The copy ends then.
+    /// When it cannot be saved. The copy ends then.
     fn keep(&mut self, progress: &Progress) -> io::Result<()>;
 
-    /// A trip was made, and this is how far it has come, of so many buckets for each step. Whether it shall go on.
+    /// Called after each trip with the progress so far and the number of buckets of each step.
+    /// Returns whether the copy should continue.
     fn goes_on(&mut self, progress: &Progress, of: u64) -> bool;
 }
 
-/// What was done.
+/// What a copy did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Buckets that the volume has.
+    /// Buckets of the volume.
     pub buckets: u64,
-    /// Those that were written at the new place by now, since the copy was last begun or resumed.
+    /// Buckets written to the destination since the copy was last begun or resumed.
     pub buckets_written: u64,
-    /// The bytes of those.
+    /// Bytes of those buckets.
     pub bytes_written: u64,
-    /// Buckets that were read at both places and compared, since the copy was last begun or
-    /// resumed.
+    /// Buckets read from both sides and compared since the copy was last begun or resumed.
     pub buckets_compared: u64,
 }
 
-/// What anyone can see of the volume that would be copied. Nothing vouches for it.
+/// The public superblock of the volume to copy. Not authenticated.
 ///
 /// # Errors
-/// When the store holds none.
+/// When the store holds no volume.
 pub fn look(from: &mut dyn BucketStore) -> Result<LockedSuperblock, SuperblockError> {
     let superblock = unlock::look(&mut &mut *from)?;
-    // Of what follows, as much is asked for at once as this says.
+    // The shape decides how much the next steps read at once.
     if from.shape(anchor::TREE) != Some(&anchor::shape()) {
         let message = "storage has no room for anchors: it was made for something else";
         return Err(SuperblockError::new(SuperblockErrorKind::Store, message));
@@ -91,11 +97,11 @@ pub fn look(from: &mut dyn BucketStore) -> Result<LockedSuperblock, SuperblockEr
     Ok(superblock)
 }
 
-/// Copies a volume, or goes on with a copy. `to` is a new store with the same shapes, or the one that was begun with this
-/// progress.
+/// Copies a volume, or resumes a copy. `to` is a new store with the same shapes, or the destination
+/// of the copy that `progress` belongs to.
 ///
 /// # Errors
-/// [`CopyError`]. It can be resumed with the progress that was kept last.
+/// [`CopyError`]. The copy can be resumed from the last saved progress.
 pub fn copy(
     from: &mut dyn BucketStore,
     to: &mut dyn BucketStore,
@@ -128,10 +134,10 @@ struct Copying<'c> {
     progress: Progress,
     options: CopyOptions,
     watch: &'c mut dyn CopyWatch,
-    /// Those of the latest trip.
+    /// What the latest trip read.
     moved: Moved,
     copied: Copied,
-    /// Bytes that were looked at since the progress was kept.
+    /// Bytes read since the progress was saved.
     since_kept: u64,
 }
 
@@ -157,7 +163,7 @@ impl Copying<'_> {
         Ok(self.copied)
     }
 
-    /// Does the rest of a step.
+    /// Runs `act` on the remaining trips of the current step.
     fn each_trip(
         &mut self,
         act: impl Fn(&mut Self, &Stretch) -> Result<(), CopyError>,
@@ -179,7 +185,7 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// The trip that begins there will be next.
+    /// Announces the reads of the trip that starts at bucket `at`.
     fn announce(&mut self, at: u64) {
         let Some(next) = self.order.trip(at) else { return };
         let pieces: Vec<_> = next.pieces().collect();
@@ -221,7 +227,7 @@ impl Copying<'_> {
         self.keep()
     }
 
-    /// What was done is durable, and then the progress says so.
+    /// Makes the copied buckets durable, then saves the progress.
     fn keep(&mut self) -> Result<(), CopyError> {
         if self.progress.step == Step::Moving {
             self.to.flush().map_err(CopyError::To)?;
@@ -230,7 +236,7 @@ impl Copying<'_> {
         self.watch.keep(&self.progress).map_err(CopyError::Progress)
     }
 
-    /// Makes it a volume.
+    /// Copies anchors and superblocks, which make the destination a volume.
     fn close(&mut self) -> Result<(), CopyError> {
         self.check_source()?;
         self.check_closing_is_ours()?;
@@ -247,9 +253,9 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// An earlier run may have reached [`Step::Closing`] and left what a crash tore. If the copy
-    /// was opened since, its anchor has another name and MAC, which are not those of the source
-    /// with gaps.
+    /// Checks that the destination's anchors and superblocks are zeros or the source's bytes: an
+    /// earlier run may have reached [`Step::Closing`] and left torn records. If the copy was opened
+    /// since, its anchor has another name and MAC, which differ from the source's.
     fn check_closing_is_ours(&mut self) -> Result<(), CopyError> {
         self.check_closing_is(|now, then| {
             let is_ours = |(now, then): (&u8, &u8)| *now == 0 || now == then;
@@ -257,7 +263,8 @@ impl Copying<'_> {
         })
     }
 
-    /// Of what makes it a volume, the new place holds what `is` allows: it is told what is there, and what will be.
+    /// Checks each anchor and superblock bucket of the destination: `is` gets its current bytes and
+    /// the source's.
     fn check_closing_is(&mut self, is: impl Fn(&[u8], &[u8]) -> bool) -> Result<(), CopyError> {
         let mut there = Moved::default();
         for tree in CLOSING_TREES {
@@ -281,46 +288,46 @@ impl Copying<'_> {
     }
 }
 
-/// Why a copy ended.
+/// Why a copy ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CopyError {
-    /// There is no volume to copy.
+    /// The source holds no volume.
     #[error("there is no volume to copy: {0}")]
     NoVolume(#[source] SuperblockError),
-    /// The old place failed.
-    #[error("the old place failed: {0}")]
+    /// The source failed.
+    #[error("the source of the copy failed: {0}")]
     From(#[source] StoreError),
-    /// The new place failed.
-    #[error("the new place failed: {0}")]
+    /// The destination failed.
+    #[error("the destination of the copy failed: {0}")]
     To(#[source] StoreError),
-    /// The progress could not be kept.
-    #[error("the progress of the copy cannot be kept: {0}")]
+    /// The progress could not be saved.
+    #[error("cannot save the progress of the copy: {0}")]
     Progress(#[source] io::Error),
-    /// The new place, or the progress, is of a volume of another form.
-    #[error("the new place is not that of this copy: name the two places with which it was begun")]
+    /// The shapes of the destination or the progress do not match the source.
+    #[error("the destination is not the one of this copy: name the two stores it was begun with")]
     OtherShapes,
     /// The volume was opened since its copy was begun.
     #[error(
-        "the volume has been opened since its copy was begun, so the copy is neither the old \
-         one nor the new: remove what was copied, and begin again"
+        "the volume has been opened since its copy was begun, so the copy would mix two \
+         states: remove what was copied, and begin again"
     )]
     Changed,
-    /// The new place holds a volume: the copy was opened, or it is another one.
+    /// The destination holds a volume: the finished copy was opened, or it is another volume.
     #[error(
-        "the new place holds a volume that is not as it was copied: the copy was finished and \
-         has been opened, or it is another volume"
+        "the destination holds a volume that differs from the source: the copy was finished and \
+         has been opened, or it is another volume. Choose another destination"
     )]
     InUse,
-    /// The two places differ in this bucket.
+    /// This bucket differs between source and destination.
     #[error(
         "bucket {} of tree {} is not the same at both places: one of them does not hold what \
-         was written. Remove the copy and begin again, to other media if it comes back",
+         was written. Remove the copy and begin again, on other media if it happens again",
         .0.bucket,
         .0.tree.0
     )]
     Different(Piece),
-    /// It was asked to end, and can be resumed.
-    #[error("the copy was asked to end before it was whole")]
+    /// [`CopyWatch::goes_on`] ended the copy. It can be resumed.
+    #[error("the copy was stopped before it was complete: resume it")]
     Interrupted,
 }

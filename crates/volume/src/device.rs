@@ -1,4 +1,4 @@
-//! What a disk looks like from outside: the interface that servers serve.
+//! The block device that servers serve.
 
 pub(crate) mod ops;
 pub(crate) mod span;
@@ -14,8 +14,8 @@ use crate::error::{VolumeError, VolumeErrorKind};
 /// A disk that takes requests from many threads at once.
 ///
 /// # Contract
-/// - Requests in flight together may be served in any order; whoever needs an order waits for an
-///   answer before asking again.
+/// - Requests in flight together may be served in any order. A caller that needs an order waits for
+///   an answer before its next request.
 /// - No order between flushes: of writes not yet flushed, any subset may survive a crash, each block
 ///   old or new. Once a [`DiskOp::Flush`] or a `durable` request is answered, everything answered
 ///   before it was submitted survives.
@@ -27,7 +27,7 @@ pub trait BlockDevice: Send + Sync + 'static {
     /// The block size that costs least. Requests may start and end anywhere.
     fn block_bytes(&self) -> u32;
 
-    /// Where whoever divides requests does best to do it.
+    /// Where a caller should split long requests.
     fn division(&self) -> Division {
         Division { bytes: self.block_bytes(), from_request: false }
     }
@@ -35,74 +35,76 @@ pub trait BlockDevice: Send + Sync + 'static {
     /// The most bytes of one read or write. Zero and trim take any length.
     fn request_bytes_max(&self) -> u32;
 
-    /// As many requests can be in flight without making whoever brings one wait.
+    /// The most requests in flight before [`Self::submit`] blocks.
     fn requests_in_flight_max(&self) -> usize {
         256
     }
 
-    /// Takes a request, and later answers it through [`Request::done`], from any thread. Blocks while
-    /// [more](Self::requests_in_flight_max) are in flight.
+    /// Takes a request, and later answers it through [`Request::done`], from any thread. Blocks
+    /// while [too many](Self::requests_in_flight_max) are in flight.
     fn submit(&self, request: Request);
 }
 
-/// Where requests are best divided.
+/// Where requests are best split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// Bytes of the longest ranges that the disk reads or writes at once. A multiple of [`BlockDevice::block_bytes`].
+    /// Bytes of the longest range that the disk accesses at once. A multiple of
+    /// [`BlockDevice::block_bytes`].
     pub bytes: u32,
-    /// They are counted from the block on in which the request begins, and not from the beginning of the disk.
+    /// Whether ranges are counted from the first block of the request instead of the start of the
+    /// disk.
     pub from_request: bool,
 }
 
-/// A request under way.
+/// A request and the receiver of its answer.
 pub struct Request {
-    /// What to do.
+    /// The operation.
     pub op: DiskOp,
-    /// Whom to tell. For a read, `Ok` holds the bytes, for everything else it is empty.
+    /// Takes the answer: the bytes of a read, nothing for other operations.
     pub done: Completion,
 }
 
 /// Takes the answer to a request. Called exactly once; must not block.
 pub type Completion = Box<dyn FnOnce(Result<WipedBytes, DiskError>) + Send>;
 
-/// What can be asked of a disk. Offsets and lengths are in bytes. Secret: storage sees none of it.
+/// An operation of a disk. Offsets and lengths are in bytes. Secret: storage must not learn it.
 pub enum DiskOp {
     /// Reads `bytes` bytes.
     Read {
         /// The first byte.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u32,
     },
     /// Writes `data`.
     Write {
         /// The first byte.
         offset: u64,
-        /// What to write. Wiped when it was written, or never is.
+        /// The data. Wiped when dropped.
         data: WipedBytes,
-        /// Answer only when it survives a crash (FUA).
+        /// Whether to answer only once the data survives a crash (FUA).
         durable: bool,
     },
     /// Makes `bytes` bytes read as zeros.
     Zero {
         /// The first byte.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
-        /// Answer only when it survives a crash (FUA).
+        /// Whether to answer only once this survives a crash (FUA).
         durable: bool,
     },
-    /// Says that `bytes` bytes are not needed any more. Blocks that lie wholly inside read as zeros
-    /// afterwards, the rest is left alone.
+    /// Drops `bytes` bytes that are no longer needed. Blocks that lie wholly inside read as zeros
+    /// afterwards; the rest stays as it is.
     Trim {
         /// The first byte.
         offset: u64,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
-        /// Answer only when it survives a crash (FUA).
+        /// Whether to answer only once this survives a crash (FUA).
         durable: bool,
     },
-    /// Answers when everything answered so far survives a crash.
+    /// Answers once everything answered so far survives a crash.
     Flush,
 }
 
@@ -110,29 +112,29 @@ pub enum DiskOp {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct DiskError {
-    /// What a program should know.
+    /// The kind of error, for programs.
     pub kind: DiskErrorKind,
-    /// What a person should know. Holds no address and no data: it may be logged.
+    /// The message, for people. It holds no address and no data, and may be logged.
     pub message: String,
-    /// What the volume failed with, if it did.
+    /// The kind of the volume's error, if the volume failed.
     volume: Option<VolumeErrorKind>,
 }
 
-/// What a program should know of a failure.
+/// The kind of a [`DiskError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DiskErrorKind {
     /// The request goes past the end of the disk, or is too long. Nothing was done.
     OutOfRange,
-    /// There is no room left where the volume lives.
+    /// Storage or the client's directory is full.
     NoSpace,
-    /// The volume failed, and answers nothing more until it is opened again.
+    /// The volume failed. It answers no request until it is opened again.
     Failed,
     /// The disk is being closed.
     Closed,
     /// The disk cannot be changed. Nothing was done.
     ReadOnly,
-    /// What was asked for is lost. The rest of the disk is not.
+    /// The requested block is lost. Other blocks are not.
     Lost,
 }
 
@@ -142,13 +144,13 @@ impl DiskError {
         Self { kind, message: message.into(), volume: None }
     }
 
-    /// What kind of error of the volume is behind it, if one is: that it was tampered with, say.
+    /// The kind of the volume's error, if the volume failed: tampering, for example.
     pub fn volume_kind(&self) -> Option<VolumeErrorKind> {
         self.volume
     }
 }
 
-/// What a volume failed with, as those see it who ask its disk.
+/// A volume's error, as callers of its disk see it.
 impl From<&VolumeError> for DiskError {
     fn from(error: &VolumeError) -> Self {
         let kind = match error.kind() {
@@ -163,11 +165,11 @@ impl From<&VolumeError> for DiskError {
 /// Submits one request and waits for its answer.
 ///
 /// # Errors
-/// What the device answers.
+/// The error that the device answers with.
 pub fn call(device: &dyn BlockDevice, op: DiskOp) -> Result<WipedBytes, DiskError> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let done: Completion = Box::new(move |answer| {
-        // Whoever waits is still there: it is this function.
+        // The receiver lives until the end of this function.
         let _ = sender.send(answer);
     });
     device.submit(Request { op, done });

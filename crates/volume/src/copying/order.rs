@@ -1,17 +1,17 @@
-//! In which order buckets are copied.
+//! The order in which buckets are copied.
 
 use std::ops::Range;
 
 use oblivio_core::store::{Stretch, TreeId, TreeShape};
 
-/// So much is asked for in one trip.
+/// The most bytes that one trip reads.
 const TRIP_BYTES_MAX: u64 = 2 << 20;
 
-/// A store may give each bucket a sector of its own.
+/// The most buckets that one trip reads: a store may give each bucket a sector of its own.
 const TRIP_BUCKETS_MAX: u64 = 4096;
 
-/// All buckets of some trees in one row: tree after tree, level after level from the root on, by their indices. It follows
-/// from shapes alone.
+/// All buckets of some trees in one sequence: tree after tree, level after level from the root, by
+/// index. It follows from the shapes alone.
 #[derive(Debug)]
 pub(super) struct Order {
     levels: Vec<Level>,
@@ -21,14 +21,15 @@ pub(super) struct Order {
 struct Level {
     tree: TreeId,
     level: u8,
-    /// The place of its first bucket in the row.
+    /// Where its first bucket is in the sequence.
     first: u64,
     buckets: u64,
     trip_buckets_max: u64,
 }
 
 impl Order {
-    /// Of these trees of a store, of which nobody vouches for the shapes. None if there is no end to their buckets.
+    /// The order for these trees of a store. Their shapes are not authenticated: `None` if the
+    /// number of buckets overflows.
     pub(super) fn new<'s>(trees: impl Iterator<Item = (TreeId, &'s TreeShape)>) -> Option<Self> {
         let mut levels = Vec::new();
         let mut end = 0u64;
@@ -44,14 +45,14 @@ impl Order {
         Some(Self { levels })
     }
 
-    /// How many buckets there are.
+    /// The number of buckets.
     pub(super) fn buckets(&self) -> u64 {
         self.levels.last().map_or(0, |level| level.first + level.buckets)
     }
 
-    /// The trip that begins with this bucket of the row, unless that is the end.
+    /// The trip that begins with bucket `at` of the sequence; `None` at the end.
     pub(super) fn trip(&self, at: u64) -> Option<Stretch> {
-        // Of levels without buckets and the next that has some, which begin at one place, the last one.
+        // Levels without buckets begin where the next level does: take the last of them.
         let following = self.levels.partition_point(|level| level.first <= at);
         let level = &self.levels[following.checked_sub(1)?];
         let start = at - level.first;
@@ -61,7 +62,7 @@ impl Order {
     }
 }
 
-/// How many buckets a trip has.
+/// The number of buckets of a trip.
 pub(super) fn count(Range { start, end }: &Range<u64>) -> u64 {
     end - start
 }
@@ -111,7 +112,7 @@ mod tests {
         ];
         assert_eq!(trips, expected);
         assert_eq!(order.trip(u64::MAX), None);
-        // Wherever it is begun again.
+        // A trip may begin at any bucket.
         let second = order.trip(1).unwrap();
         assert_eq!((second.level, second.buckets), (1, 1..2));
     }

@@ -1,45 +1,45 @@
-//! How far a copy has come, as bytes. `docs/format.md` of the repository lists them.
+//! How far a copy has come, and its encoding (`docs/format.md` of the repository).
 
 use ring::digest::{SHA256, digest};
 
 use super::source::Source;
 
-/// Bytes of a progress.
+/// Bytes of an encoded progress.
 pub const PROGRESS_BYTES: usize = 16 + 4 + 4 + 32 + 8 + 32;
 
 const MAGIC: [u8; 16] = *b"OBLIVIO COPYING\n";
 const VERSION: u32 = 1;
 const CHECKSUM_BYTES: usize = 32;
 
-/// What is being done.
+/// A step of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Buckets are brought to their new place.
+    /// Buckets are copied to the destination.
     Moving,
-    /// What was brought there is read, and compared with what is at the old one.
+    /// Buckets are read from both sides and compared.
     ReadingBack,
-    /// What makes it a volume is brought there.
+    /// Anchors and superblocks are copied, which make the destination a volume.
     Closing,
 }
 
-/// How far a copy has come. All that it says has been done is durable.
+/// How far a copy has come. All that it claims is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What is copied.
+    /// The volume that is copied.
     pub source: Source,
-    /// What is being done.
+    /// The step under way.
     pub step: Step,
-    /// For how many buckets that has been done.
+    /// Buckets that the step has done.
     pub buckets: u64,
 }
 
 impl Progress {
-    /// Of a copy that begins.
+    /// The progress of a copy that begins.
     pub fn begin(source: Source) -> Self {
         Self { source, step: Step::Moving, buckets: 0 }
     }
 
-    /// As bytes.
+    /// Encodes the progress.
     pub fn encode(&self) -> [u8; PROGRESS_BYTES] {
         let step: u32 = match self.step {
             Step::Moving => 0,
@@ -56,10 +56,10 @@ impl Progress {
         bytes.try_into().expect("the fields have that many bytes")
     }
 
-    /// From bytes, which may be anything. There is exactly one encoding of each progress.
+    /// Decodes untrusted bytes. Each progress has exactly one encoding.
     ///
     /// # Errors
-    /// When they are none.
+    /// When the bytes encode no progress.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProgressError> {
         if !bytes.starts_with(&MAGIC) {
             return Err(ProgressError::NotOurs);
@@ -99,17 +99,23 @@ impl Fields<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProgressError {
-    /// They are something else.
+    /// The magic is missing.
     #[error(
         "this is not a progress file of a copy: check the path; if the file was damaged, remove \
          it and the unfinished copy, and begin the copy again"
     )]
     NotOurs,
-    /// A program of another version wrote them.
-    #[error("it has format {0}, known is {VERSION}: use a program as new as it")]
+    /// Another version of the program wrote them.
+    #[error(
+        "the progress file has format {0}, this program knows {VERSION}: use the program that \
+         wrote it"
+    )]
     UnknownVersion(u32),
-    /// They are not what was written.
-    #[error("it is damaged: remove it and the unfinished copy, and begin the copy again")]
+    /// The length, the checksum or a field is wrong.
+    #[error(
+        "the progress file is damaged: remove it and the unfinished copy, and begin the copy \
+         again"
+    )]
     Damaged,
 }
 
@@ -150,7 +156,7 @@ mod tests {
             assert_eq!(Progress::decode(&bad), Err(expected), "{at}");
         }
         assert_eq!(Progress::decode(&[&good[..], b"\0"].concat()), Err(ProgressError::Damaged));
-        // No such step, under a right checksum.
+        // An unknown step under a valid checksum.
         let mut foreign = good[..64].to_vec();
         foreign[20] = 3;
         foreign.extend(digest(&SHA256, &foreign).as_ref());

@@ -1,4 +1,4 @@
-//! What is copied, and whether it is still that.
+//! The identity of the volume that is copied.
 
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Moved, Stretch, TreeId, TreeShape};
@@ -7,20 +7,20 @@ use ring::digest::{Context, SHA256};
 use crate::anchor;
 use crate::superblock::copies::{BACK, FRONT};
 
-/// The trees that make a volume of a store, in the order in which they are copied: first what says how new it is, then
-/// what makes it one.
+/// The trees that make a store a volume, in the order in which they are copied: anchors first, the
+/// front superblocks last.
 pub(super) const CLOSING_TREES: [TreeId; 3] = [anchor::TREE, BACK, FRONT];
 
-/// The name of a volume as it is at the moment: a hash of its superblocks and anchors. Whoever opens a volume writes a new
-/// anchor before anything else, and whoever changes its keys writes a new superblock.
+/// Identifies the current state of a volume: a hash of its superblocks and anchors. Opening a
+/// volume writes a new anchor before anything else, and a key change writes a new superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source(pub [u8; 32]);
 
 impl Source {
-    /// Of the volume that a store holds.
+    /// The identity of the volume in `store`.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the store cannot be read.
     pub fn of(store: &mut (impl BucketStore + ?Sized)) -> Result<Self, StoreError> {
         let mut moved = Moved::default();
         let mut context = Context::new(&SHA256);
@@ -35,7 +35,7 @@ impl Source {
     }
 }
 
-/// The buckets of such a tree, all of a level together. There are few.
+/// The buckets of a closing tree, a stretch for each level. There are few.
 pub(super) fn stretches(store: &(impl BucketStore + ?Sized), tree: TreeId) -> Vec<Stretch> {
     let levels = store.shape(tree).map_or(&[][..], TreeShape::levels);
     let levels = (0..).zip(levels).filter(|(_, shape)| shape.buckets > 0);

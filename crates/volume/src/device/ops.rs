@@ -1,11 +1,11 @@
-//! What a request is about, for whatever serves disks.
+//! Properties of requests that every disk needs.
 
 use super::{DiskError, DiskErrorKind, DiskOp};
 
 /// The longest read or write, in bytes.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 32 << 20;
 
-/// Whether a request fits a disk of `disk_bytes` bytes.
+/// Checks that a request fits a disk of `disk_bytes` bytes.
 pub(crate) fn check(op: &DiskOp, disk_bytes: u64) -> Result<(), DiskError> {
     let (offset, bytes, bytes_max) = match op {
         DiskOp::Read { offset, bytes } => (*offset, u64::from(*bytes), REQUEST_BYTES_MAX),
@@ -23,7 +23,7 @@ pub(crate) fn check(op: &DiskOp, disk_bytes: u64) -> Result<(), DiskError> {
     }
 }
 
-/// Bytes that a request brings or takes away.
+/// Bytes of data that a request reads or writes.
 pub(crate) fn bytes_carried(op: &DiskOp) -> u64 {
     match op {
         DiskOp::Read { bytes, .. } => u64::from(*bytes),

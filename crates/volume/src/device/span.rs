@@ -6,9 +6,9 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) block: u64,
-    /// Which bytes of the block.
+    /// The bytes within the block.
     pub(crate) within: Range<usize>,
-    /// Where they are in the range.
+    /// Where these bytes begin in the range.
     pub(crate) at: usize,
 }
 
@@ -17,13 +17,13 @@ impl Part {
         self.within.len() == block_bytes
     }
 
-    /// The bytes of the range that this part is.
+    /// The bytes of the range that lie in this block.
     pub(crate) fn range(&self) -> Range<usize> {
         self.at..self.at + self.within.len()
     }
 }
 
-/// Cuts `bytes` bytes from `offset` on into blocks.
+/// Splits `bytes` bytes from `offset` on into blocks.
 pub(crate) fn parts(offset: u64, bytes: usize, block_bytes: usize) -> impl Iterator<Item = Part> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,17 +1,18 @@
-//! A disk whose requests are looked at.
+//! A disk that shows its requests to an observer.
 
 use std::sync::Arc;
 
 use super::{BlockDevice, DiskOp, Division, Request};
 
-/// Tells of each request, in the order in which they come, and hands it to the disk below as it is.
+/// Calls an observer with each request, in their order, and passes the request on unchanged.
 pub struct WatchedDisk<D: ?Sized, F> {
     disk: Arc<D>,
     tell: F,
 }
 
 impl<D: BlockDevice + ?Sized, F: Fn(&DiskOp) + Send + Sync + 'static> WatchedDisk<D, F> {
-    /// `tell` is called on the thread that brings a request, before the disk has it. What it is told is secret.
+    /// `tell` runs on the submitting thread, before the disk gets the request. The request is
+    /// secret.
     pub fn new(disk: Arc<D>, tell: F) -> Self {
         Self { disk, tell }
     }

@@ -13,30 +13,31 @@ use crate::device::span::whole_blocks;
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
-/// What workers have in common: a volume, and what is at hand of it.
+/// A volume and its cached blocks, as every worker needs them.
 pub(super) struct Blocks {
     pub(super) volume: Volume,
-    /// Of its ranges.
+    /// The volume's range classes.
     pub(super) classes: Vec<u8>,
     pub(super) policy: RangePolicy,
     pub(super) cache: Cache,
-    /// Windows of blocks on their way into the cache.
+    /// Windows whose reads were begun, the oldest first.
     begun: VecDeque<Vec<Coming>>,
     pub(super) block_bytes: usize,
-    /// Of the disk.
+    /// Bytes of the disk.
     pub(super) bytes: u64,
 }
 
-/// Ranges of one class that are accessed for some blocks. For a read, in one window: so nobody is answered before all of them are
-/// read, and storage does not see from what is asked next of which one an answer was.
+/// Ranges of one class that are accessed for some of their blocks. A read takes them in one window
+/// and answers no request before all are read. So storage cannot tell from the next request which
+/// of the ranges an answer came from.
 pub(super) struct Cover {
     pub(super) extents: Vec<Extent>,
-    /// These come into the cache, or are written. What else there is of the ranges is read, and does not stay.
+    /// The blocks that are cached or written. Other blocks of the ranges are read and dropped.
     pub(super) blocks: Range<u64>,
 }
 
 impl Cover {
-    /// A range, for all of its blocks.
+    /// One range, accessed for all of its blocks.
     pub(super) fn whole(extent: Extent) -> Self {
         Self { blocks: extent.blocks(), extents: vec![extent] }
     }
@@ -45,27 +46,28 @@ impl Cover {
         self.extents.first().map_or(0, |extent| extent.class)
     }
 
-    /// How many blocks are read.
+    /// The number of blocks that are read.
     pub(super) fn count(&self) -> usize {
         self.extents.iter().map(|extent| extent.count()).sum()
     }
 }
 
-/// A block on its way into the cache.
+/// A block whose read was begun.
 struct Coming {
     block: u64,
-    /// What comes is dropped if it was not asked for.
+    /// Whether the block goes into the cache. If not, its data is dropped.
     is_kept: bool,
-    /// What comes is what it held before it was forgotten.
+    /// Whether the block was forgotten after its read began. Its data is then obsolete.
     is_forgotten: bool,
 }
 
-/// No more blocks are read in one window where several are begun.
+/// The most blocks of a window if several windows are begun.
 const BEGUN_WINDOW_MAX: usize = WINDOW_ACCESSES_MAX / 4;
 
-/// What is to be read is begun in so many windows, if it is enough. After each of them, storage is told of what has become
-/// durable, and what was asked meanwhile is begun. With 16 requests in flight, 4 and 8 are as fast on a file, and with 4 a server over TLS answers 8 to 15 % more reads:
-/// a window costs messages, syncs of the log and threads that are woken.
+/// The number of windows that reads are split into, if there are enough of them. After each window,
+/// storage hears of the moves that have become durable, and new requests begin. With 16 requests in
+/// flight, 4 and 8 windows are equally fast on a file. With 4, a server over TLS answers 8 to 15 %
+/// more reads: a window costs messages, syncs of the log and thread wake-ups.
 const BEGUN_WINDOWS: usize = 4;
 
 impl Blocks {
@@ -77,8 +79,9 @@ impl Blocks {
         Self { volume, classes, policy, cache, begun, block_bytes, bytes }
     }
 
-    /// Begins to read as much of this as can be begun now, the first of it first, in windows. Of each, a block is
-    /// neither at hand nor [on its way](Self::is_coming). Answers whether any was.
+    /// Begins to read the first of `wanted`, in windows, as far as there is room. Each of them has
+    /// a block that is neither cached nor [on its way](Self::is_coming). Returns whether any read
+    /// was begun.
     pub(super) fn begin(&mut self, wanted: &mut VecDeque<Cover>) -> Result<bool, VolumeError> {
         let Some(first) = wanted.front() else { return Ok(false) };
         let room = self.volume.reads_to_begin_max()?;
@@ -91,7 +94,8 @@ impl Blocks {
         let blocks = wanted.iter().take_while(|cover| cover.class() == 0).count();
         let on_their_way: usize = self.begun.iter().map(Vec::len).sum();
         let window = (on_their_way + blocks).div_ceil(BEGUN_WINDOWS).min(BEGUN_WINDOW_MAX);
-        // Who takes any room there is takes ever less at a time, and each window has a record of its own.
+        // Filling any room at once would make windows ever shorter, and each has its own log
+        // record.
         let count = if room < blocks { room - room % window } else { blocks };
         let blocks: Vec<_> = wanted.drain(..count).flat_map(|cover| cover.extents).collect();
         let windows: Vec<_> = blocks.chunks(window).map(<[_]>::to_vec).collect();
@@ -116,17 +120,17 @@ impl Blocks {
         Ok(())
     }
 
-    /// How many blocks the longest range has.
+    /// The number of blocks of the longest range.
     pub(super) fn longest_range(&self) -> usize {
         self.classes.last().map_or(1, |class| 1 << class)
     }
 
-    /// Windows that were begun and not finished.
+    /// The number of windows that were begun and are not finished.
     pub(super) fn begun_windows(&self) -> usize {
         self.begun.len()
     }
 
-    /// Reads the window that was begun first into the cache.
+    /// Reads the oldest begun window into the cache.
     pub(super) fn finish_window(&mut self) -> Result<(), VolumeError> {
         let Some(blocks) = self.begun.front() else { return Ok(()) };
         let mut data: Vec<_> = blocks.iter().map(|_| self.zeros()).collect();
@@ -140,14 +144,14 @@ impl Blocks {
         Ok(())
     }
 
-    /// Takes a block that was read into the cache, unless whoever wrote to it meanwhile has brought something newer.
+    /// Caches a block that was read, unless a write has put newer data there.
     fn take_in(&mut self, block: u64, data: WipedBytes) {
         if !self.cache.contains(block) {
             self.cache.insert_clean(block, data);
         }
     }
 
-    /// Everything else comes after what was begun.
+    /// Finishes all begun windows. Every other access must come after them.
     fn finish_all_windows(&mut self) -> Result<(), VolumeError> {
         while self.begun_windows() > 0 {
             self.finish_window()?;
@@ -155,8 +159,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Makes accesses, in this order: reads blocks into the cache, and writes those to storage that are
-    /// the next to be written back.
+    /// Makes accesses, in this order: reads blocks into the cache, and writes back the dirty blocks
+    /// that are next in order.
     pub(super) fn exchange(&mut self, read: &[u64], write_back: usize) -> Result<(), VolumeError> {
         self.exchange_by(read, write_back, |volume, batch| {
             volume.access(batch)?;
@@ -164,8 +168,8 @@ impl Blocks {
         })
     }
 
-    /// Makes exactly so many accesses. They do as much as they can of an [exchange](Self::exchange),
-    /// and fetch `positions`.
+    /// Makes exactly `accesses` accesses. They do as much of an [exchange](Self::exchange) as they
+    /// can, and fetch the position map blocks `positions`.
     pub(super) fn exchange_exactly(
         &mut self,
         read: &[u64],
@@ -178,8 +182,8 @@ impl Blocks {
         })
     }
 
-    /// Makes exactly so many accesses to ranges of a class: reads some into the cache, and writes what is dirty of these and of
-    /// others.
+    /// Makes exactly `accesses` accesses to ranges of a class: reads `read` into the cache, and
+    /// writes the dirty blocks of `read` and `write_back`.
     pub(super) fn exchange_ranges_exactly(
         &mut self,
         read: &[Extent],
@@ -214,8 +218,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Writes dirty blocks to storage, those first that were not used for longest: ranges, if that is what the policy has for
-    /// the first of them; or up to `blocks_max` blocks.
+    /// Writes dirty blocks back, the least recently used first: ranges, if the policy has some for
+    /// the first of them, otherwise up to `blocks_max` blocks.
     pub(super) fn write_back(&mut self, blocks_max: usize) -> Result<(), VolumeError> {
         let oldest = self.cache.oldest_dirty(blocks_max);
         let mut covers = oldest.iter().map(|(block, _)| self.dirty_around(*block));
@@ -229,8 +233,9 @@ impl Blocks {
         }
     }
 
-    /// What is written to write back a dirty block: the longest range around it of which all is dirty; or those that a request for
-    /// what is dirty around it takes; or the one that any access is to.
+    /// What to access to write back a dirty block. Depending on the policy: the longest range
+    /// around it whose blocks are all dirty, the ranges of a request for the dirty blocks around
+    /// it, or the fixed range around it.
     fn dirty_around(&self, block: u64) -> Cover {
         match self.policy {
             RangePolicy::Classes => Cover::whole(self.dirty_range_around(block)),
@@ -243,7 +248,7 @@ impl Blocks {
         }
     }
 
-    /// The dirty blocks before and behind one that follow each other, up to as many as the longest range has.
+    /// The consecutive dirty blocks around a dirty block, at most the length of the longest range.
     fn dirty_stretch_around(&self, block: u64) -> Range<u64> {
         let most = self.longest_range() as u64;
         let is_dirty = |block: &u64| self.cache.is_dirty(*block);
@@ -263,7 +268,8 @@ impl Blocks {
         around.find(is_dirty).unwrap_or(Extent::of_block(block))
     }
 
-    /// Writes what of these blocks is dirty. The rest is read, and forgotten: what the cache holds was asked for.
+    /// Writes the dirty blocks of a cover. The others are read and dropped: only requested blocks
+    /// are cached.
     fn write_ranges(&mut self, cover: &Cover) -> Result<(), VolumeError> {
         self.finish_all_windows()?;
         let Self { volume, cache, .. } = self;
@@ -274,7 +280,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// `access` answers which of the accesses it has made.
+    /// Exchanges blocks through `access`, which returns which of the accesses it has made.
     fn exchange_by(
         &mut self,
         read: &[u64],
@@ -300,19 +306,19 @@ impl Blocks {
         Ok(())
     }
 
-    /// The first of the blocks that are not at hand, each once, in the order in which they are needed.
+    /// The first `blocks_max` needed blocks that are not cached, each once, in the order of need.
     pub(super) fn missing(&self, needed: impl Iterator<Item = u64>, blocks_max: usize) -> Vec<u64> {
         let mut seen = HashSet::new();
         let missing = needed.filter(|block| !self.cache.contains(*block) && seen.insert(*block));
         missing.take(blocks_max).collect()
     }
 
-    /// Whether a window that was begun has a block.
+    /// Whether a begun window will bring this block into the cache.
     pub(super) fn is_coming(&self, block: u64) -> bool {
         self.begun.iter().flatten().any(|coming| coming.is_kept && coming.block == block)
     }
 
-    /// Whether all of these blocks are at hand.
+    /// Whether all of these blocks are cached.
     pub(super) fn are_at_hand(&self, mut blocks: Range<u64>) -> bool {
         blocks.all(|block| self.cache.contains(block))
     }
@@ -335,14 +341,14 @@ impl Blocks {
         let coming = self.begun.iter_mut().flatten().filter(|coming| coming.is_kept);
         for coming in coming.filter(|it| blocks.contains(&it.block)) {
             coming.is_forgotten = true;
-            // Nobody has to wait for it.
+            // Requests for the block need not wait.
             self.cache.insert_clean(coming.block, WipedBytes::zeros(self.block_bytes));
         }
         self.volume.forget(blocks)
     }
 }
 
-/// Room for the blocks of a range.
+/// Zeroed buffers for the blocks of a range.
 fn room_for(extent: Extent, block_bytes: usize) -> Vec<WipedBytes> {
     extent.blocks().map(|_| WipedBytes::zeros(block_bytes)).collect()
 }

@@ -1,26 +1,29 @@
-//! The write-back cache: blocks at hand, and which of them storage does not have yet.
+//! The write-back cache: cached blocks, and which of them are dirty.
 
 use std::collections::{BTreeMap, HashMap};
 
 use oblivio_core::wiped::WipedBytes;
 
-/// Blocks by number. Secret; wiped when dropped.
+/// Cached blocks by number. Secret; wiped when dropped.
 ///
-/// Clean blocks leave in the order in which they were last used, dirty ones likewise, but only after
-/// they were written back. A dirty block that somebody waits for keeps its place.
+/// Clean blocks are evicted least recently used first. Dirty blocks are written back in the same
+/// order, and can be evicted only after that. A dirty block that a [`Mark`] holds keeps its place
+/// in the order.
 pub(super) struct Cache {
     entries: HashMap<u64, Entry>,
     /// Clean blocks by the time of their last use.
     clean: BTreeMap<u64, u64>,
-    /// Dirty blocks by the time of their last use, or at which they became so if somebody waits for them.
+    /// Dirty blocks by the time of their last use, or by the time they became dirty if a mark holds
+    /// them.
     dirty: BTreeMap<u64, u64>,
-    /// Counts uses.
+    /// The number of uses so far.
     time: u64,
-    /// Blocks that became dirty until then keep their place in the order.
+    /// Blocks that were dirty at this mark keep their place in the order.
     held: Mark,
 }
 
-/// A moment. What was dirty then must be written back before something can be answered.
+/// A point in time. The blocks that were dirty then must be written back before a durable request
+/// is answered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Mark(u64);
 
@@ -50,14 +53,14 @@ impl Cache {
         self.entries.get(&block).is_some_and(|entry| entry.is_dirty)
     }
 
-    /// Marks this moment: what is dirty now keeps its place in the order even when it is replaced, so
-    /// that whoever waits for it does not wait for ever.
+    /// Sets a mark: blocks that are dirty now keep their place in the order even if they are
+    /// written again. So a flush that waits for them ends.
     pub(super) fn mark(&mut self) -> Mark {
         self.held = Mark(self.time);
         self.held
     }
 
-    /// How many blocks are dirty that were so at `mark`, if less than `count_max`.
+    /// How many blocks that were dirty at `mark` still are, up to `count_max`.
     pub(super) fn dirty_since(&self, mark: Mark, count_max: usize) -> usize {
         self.dirty.range(..=mark.0).take(count_max).count()
     }
@@ -66,18 +69,18 @@ impl Cache {
         self.entries.contains_key(&block)
     }
 
-    /// The contents of a block. A use.
+    /// The contents of a block. Counts as a use.
     pub(super) fn get(&mut self, block: u64) -> Option<&[u8]> {
         self.touch(block);
         Some(&self.entries.get(&block)?.data)
     }
 
-    /// The contents of a block, if it is dirty. No use.
+    /// The contents of a block, if it is dirty. Does not count as a use.
     pub(super) fn dirty(&self, block: u64) -> Option<&[u8]> {
         self.entries.get(&block).filter(|entry| entry.is_dirty).map(|entry| &*entry.data)
     }
 
-    /// The contents of a block, to be changed: from now on it is dirty.
+    /// The contents of a block, to be changed. Marks the block dirty.
     pub(super) fn get_mut(&mut self, block: u64) -> Option<&mut [u8]> {
         self.touch(block);
         let entry = self.entries.get_mut(&block)?;
@@ -89,7 +92,7 @@ impl Cache {
         Some(&mut entry.data)
     }
 
-    /// Makes a block the last to go, if it is there.
+    /// Makes a block the most recently used, if it is cached.
     pub(super) fn touch(&mut self, block: u64) {
         if let Some(entry) = self.entries.get_mut(&block)
             && !(entry.is_dirty && entry.time <= self.held.0)
@@ -102,12 +105,12 @@ impl Cache {
         }
     }
 
-    /// A block as storage has it.
+    /// Caches a block with the contents that storage has.
     pub(super) fn insert_clean(&mut self, block: u64, data: WipedBytes) {
         self.insert(block, data, false);
     }
 
-    /// A block as storage does not have it yet.
+    /// Caches a block with contents that storage does not have yet.
     pub(super) fn insert_dirty(&mut self, block: u64, data: WipedBytes) {
         self.insert(block, data, true);
     }
@@ -115,7 +118,7 @@ impl Cache {
     fn insert(&mut self, block: u64, data: WipedBytes, is_dirty: bool) {
         let old = self.remove(block).filter(|old| old.is_dirty && old.time <= self.held.0);
         self.time += 1;
-        // Somebody waits until the older contents, or newer ones, are written back.
+        // A flush waits until the older contents or newer ones are written back.
         let time = old.filter(|_| is_dirty).map_or(self.time, |old| old.time);
         let order = if is_dirty { &mut self.dirty } else { &mut self.clean };
         order.insert(time, block);
@@ -140,23 +143,23 @@ impl Cache {
         }
     }
 
-    /// Up to `count` dirty blocks that are the next to be written back, with their contents.
+    /// The next `count` dirty blocks to write back, with their contents.
     pub(super) fn oldest_dirty(&self, count: usize) -> Vec<(u64, &[u8])> {
         let oldest = self.dirty.values().take(count);
         oldest.map(|block| (*block, &*self.entries[block].data)).collect()
     }
 
-    /// Dirty blocks, those first that are the next to be written back.
+    /// All dirty blocks, in the order in which they are written back.
     pub(super) fn dirty_in_order(&self) -> impl Iterator<Item = u64> {
         self.dirty.values().copied()
     }
 
-    /// Those of them that were dirty at `mark`.
+    /// The blocks that were dirty at `mark` and still are, in the same order.
     pub(super) fn dirty_at(&self, mark: Mark) -> impl Iterator<Item = u64> {
         self.dirty.range(..=mark.0).map(|(_, block)| *block)
     }
 
-    /// Says that storage has these blocks now.
+    /// Marks blocks clean: storage has their contents now.
     pub(super) fn mark_clean(&mut self, blocks: &[u64]) {
         for block in blocks {
             if let Some(entry) = self.entries.get_mut(block).filter(|entry| entry.is_dirty) {
@@ -168,7 +171,7 @@ impl Cache {
         }
     }
 
-    /// Drops clean blocks, those first that were not used for longest, until `blocks_max` are left or
+    /// Evicts clean blocks, the least recently used first, until `blocks_max` blocks are left or
     /// none is clean.
     pub(super) fn shrink(&mut self, blocks_max: usize) {
         while self.entries.len() > blocks_max
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(order(&cache), [8, 7]);
         cache.mark();
         cache.get_mut(8).unwrap()[0] = 1;
-        assert_eq!(order(&cache), [8, 7], "somebody waits for it");
+        assert_eq!(order(&cache), [8, 7], "the mark holds it");
         cache.remove_range(8..9);
         assert_eq!(order(&cache), [7]);
         cache.insert_clean(7, data(6));

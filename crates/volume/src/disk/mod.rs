@@ -1,4 +1,4 @@
-//! A volume as a disk: bytes instead of blocks, and many who ask at once.
+//! A volume as a disk: bytes instead of blocks, and concurrent callers.
 //!
 //! ```text
 //! many threads ── requests ──▶ one worker ── windows of accesses ──▶ Volume
@@ -6,15 +6,15 @@
 //!                              cache (write-back)
 //! ```
 //!
-//! Requests are served in their order. Blocks that they need are read in windows: while one is read, the next are begun,
-//! also for requests that have come meanwhile. Writes
-//! stay in the cache until there are too many of them, someone flushes, or nobody asks for anything.
-//! What the cache answers, storage does not see: the number of accesses is that of the blocks that
-//! were not in the cache, and of those written back. Without a cache, each block of a request is an access:
-//! see `uncached`.
+//! Requests are served in order. The blocks that they need are read in windows: while one window is
+//! read, the next ones begin, also for requests that have arrived meanwhile. Writes stay in the
+//! cache until too many blocks are dirty, a caller flushes, or the disk is idle. Storage does not
+//! see what the cache answers: the number of accesses is the number of blocks missing from the
+//! cache plus the number written back. Without a cache, each block of a request is an access: see
+//! `uncached`.
 //!
-//! With a [`Schedule`], storage sees the same number of accesses at each tick instead, whatever is
-//! asked: `schedule` says which, `scheduled` serves with them.
+//! With a [`Schedule`], storage sees the same number of accesses at each tick instead, whatever the
+//! requests: `schedule` divides a tick, and `scheduled` serves requests with its accesses.
 
 mod blocks;
 mod cache;
@@ -47,39 +47,39 @@ use worker::Worker;
 pub use pace::{Punctuality, Ticks};
 pub use schedule::Schedule;
 
-/// As many requests wait before whoever brings one more waits too.
+/// Requests that the queue holds. If it is full, callers wait.
 const QUEUE_REQUESTS_MAX: usize = 256;
 
-/// The cache may hold so many blocks more than its bound while requests are under way: what was read for them is there
-/// until their turn has come.
+/// How many blocks the cache may hold beyond its bound while requests are in flight: blocks that
+/// were read for them stay until they are used.
 pub const BLOCKS_UNDER_WAY_MAX: usize = 512;
 
-/// How a disk is run.
+/// Options of a disk.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct DiskOptions {
-    /// Bytes of blocks in the cache. Half of them may wait to be written back. With less than a block, each
-    /// request makes its accesses at once, reads and writes alike; requests that are served together ask for a
-    /// block once.
+    /// Bytes of the cached blocks. Half of them may be dirty. If this is less than a block, there
+    /// is no cache: each request makes its accesses at once, reads and writes alike, and requests
+    /// that are served together access a block once.
     pub cache_bytes_max: u64,
-    /// When accesses are made, and how many. Without it they are made when they are needed, and
+    /// When accesses are made, and how many. Without a schedule they are made when needed, and
     /// storage sees when that is.
     pub schedule: Option<Schedule>,
 }
 
 impl DiskOptions {
-    /// A cache that is worth its memory, and no schedule.
+    /// A cache of 16 MiB and no schedule.
     pub const DEFAULT: Self = Self { cache_bytes_max: 16 << 20, schedule: None };
 }
 
 impl DiskOptions {
-    /// The same, but for [`cache_bytes_max`](Self::cache_bytes_max).
+    /// Sets [`cache_bytes_max`](Self::cache_bytes_max).
     #[must_use]
     pub const fn with_cache_bytes_max(self, cache_bytes_max: u64) -> Self {
         Self { cache_bytes_max, ..self }
     }
 
-    /// The same, but for [`schedule`](Self::schedule).
+    /// Sets [`schedule`](Self::schedule).
     #[must_use]
     pub const fn with_schedule(self, schedule: Option<Schedule>) -> Self {
         Self { schedule, ..self }
@@ -96,18 +96,18 @@ impl Default for DiskOptions {
 pub struct Disk {
     queue: SyncSender<Message>,
     worker: Mutex<Option<JoinHandle<Result<AnyStore, VolumeError>>>>,
-    /// Held while something is asked: nothing comes behind the message to close, where nobody would answer it.
+    /// Held during each submission: no request can follow the close message and stay unanswered.
     is_closed: RwLock<bool>,
     bytes: u64,
     block_bytes: u32,
     division: Division,
-    /// Of the schedule, if there is a clock.
+    /// Counts how well the schedule is kept, if there is a clock.
     tally: Option<Arc<Tally>>,
-    /// Why it does nothing any more.
+    /// Why all requests fail, if the volume has failed.
     failure: Arc<OnceLock<String>>,
     /// Set when the disk closes: the worker answers the queued requests and ends.
     is_closing: Arc<AtomicBool>,
-    /// The thread of the volume has panicked.
+    /// Whether the worker thread has panicked.
     has_died: Arc<AtomicBool>,
 }
 
@@ -115,8 +115,8 @@ impl Disk {
     /// Starts a thread that serves `volume`.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Io`] when the system gives no thread, [`VolumeErrorKind::InvalidConfig`] for
-    /// a schedule that cannot be kept.
+    /// [`VolumeErrorKind::Io`] when the system cannot start a thread,
+    /// [`VolumeErrorKind::InvalidConfig`] for a schedule that the disk cannot keep.
     pub fn start(volume: Volume, options: &DiskOptions) -> Result<Self, VolumeError> {
         let has_cache = options.cache_bytes_max >= volume.block_bytes() as u64;
         let shape = Shape::of(&volume, options.schedule.is_none() && has_cache);
@@ -127,7 +127,7 @@ impl Disk {
         let refused = schedule.check();
         let refused = refused.and_then(|()| schedule::check_ranges(&volume, schedule.accesses));
         if let Err(refused) = refused {
-            // It was opened for nothing, and there is nothing to recover.
+            // The volume has made no access: closing it leaves nothing to recover.
             volume.close()?;
             return Err(refused);
         }
@@ -146,24 +146,24 @@ impl Disk {
         Ok(disk)
     }
 
-    /// How well the schedule has been kept so far, if there is one with a clock.
+    /// How well the schedule has been kept so far. `None` without a clock.
     pub fn punctuality(&self) -> Option<Punctuality> {
         self.tally.as_ref().map(|tally| tally.read())
     }
 
-    /// Why all requests fail from now on, if the volume has failed. [`Self::close`] says it, too.
+    /// Why all requests fail, if the volume has failed. [`Self::close`] returns the same error.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
-    /// Whether the thread of the volume has panicked, which is a defect. Its program should end.
+    /// Whether the worker thread has panicked, which is a defect. The program should then end.
     pub fn has_died(&self) -> bool {
         self.has_died.load(Ordering::Acquire)
     }
 
     /// Starts a thread that serves `volume` with `accesses` accesses at each tick, with or without
-    /// [early write-backs](Schedule::early_write_backs), and leaves the ticks to the caller. So does
-    /// whoever has another clock, or none.
+    /// [early write-backs](Schedule::early_write_backs). The caller makes the ticks, by its own
+    /// clock or by none.
     ///
     /// # Errors
     /// Like [`Self::start`].
@@ -193,7 +193,7 @@ impl Disk {
         let has_died = Arc::<AtomicBool>::default();
         let dies = has_died.clone();
         let serve = move || {
-            // Requests that a panic drops answer by themselves: see `Answered`.
+            // Requests that a panic drops answer themselves: see `Answered`.
             catch_unwind(AssertUnwindSafe(|| work(&requests))).unwrap_or_else(|_| {
                 dies.store(true, Ordering::Release);
                 Err(requests.refuse_all(died()))
@@ -201,7 +201,7 @@ impl Disk {
         };
         let worker =
             thread::Builder::new().name("volume".into()).spawn(serve).map_err(|error| {
-                let message = format!("the system gives no thread for the volume: {error}");
+                let message = format!("cannot start the thread of the volume: {error}");
                 VolumeError::caused_by(VolumeErrorKind::Io, message, error)
             })?;
         let worker = Mutex::new(Some(worker));
@@ -221,23 +221,23 @@ impl Disk {
         })
     }
 
-    /// Serves what was asked so far, and closes the volume: there will be nothing to recover. Whoever
-    /// asks later gets an error.
+    /// Serves the requests so far and closes the volume, which then needs no recovery. Later
+    /// requests fail.
     ///
     /// # Errors
-    /// What the volume failed with, now or before.
+    /// The error that the volume has failed with, now or earlier.
     pub fn close(&self) -> Result<(), VolumeError> {
         self.close_into_store().map(drop)
     }
 
-    /// The same, and gives back the store that the volume is in.
+    /// Like [`Self::close`], and returns the volume's store.
     ///
     /// # Errors
-    /// What the volume failed with, now or before: the store is gone with it.
+    /// The error that the volume has failed with, now or earlier. The store is then dropped.
     pub fn close_into_store(&self) -> Result<AnyStore, VolumeError> {
         *self.is_closed.write().unwrap_or_else(PoisonError::into_inner) = true;
         self.is_closing.store(true, Ordering::Release);
-        // A worker that is gone needs no message.
+        // Sending fails if the worker has ended, and it then needs no message.
         let _ = self.queue.send(Message::Close);
         let closed = || VolumeError::new(VolumeErrorKind::MustReopen, "the disk was closed before");
         let worker = self.worker.lock().ok().and_then(|mut worker| worker.take());
@@ -252,7 +252,7 @@ fn died() -> VolumeError {
     VolumeError::new(VolumeErrorKind::MustReopen, message)
 }
 
-/// Answers a request when it is dropped, if nothing else has: the thread that had it has panicked.
+/// Answers a request with an error if it is dropped unanswered: its thread has panicked.
 struct Answered(Option<Completion>);
 
 impl Answered {
@@ -275,7 +275,7 @@ impl Drop for Answered {
     }
 }
 
-/// Of a disk.
+/// The dimensions of a disk.
 struct Shape {
     bytes: u64,
     block_bytes: u32,
@@ -283,7 +283,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Of a disk that may choose to access ranges, or may not.
+    /// The shape of a disk over `volume`. `chooses`: the disk may choose to access ranges.
     fn of(volume: &Volume, chooses: bool) -> Self {
         let block_bytes = volume.block_bytes() as u32;
         let bytes = volume.blocks() * u64::from(block_bytes);
@@ -300,7 +300,7 @@ impl Shape {
     }
 }
 
-/// Closes the disk. Whoever wants to know how that went calls [`Disk::close`] first.
+/// Closes the disk. To see errors, call [`Disk::close`] first.
 impl Drop for Disk {
     fn drop(&mut self) {
         let _ = self.close();

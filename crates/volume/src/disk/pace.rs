@@ -1,4 +1,4 @@
-//! When ticks come: by the clock, or by hand.
+//! When ticks come: by the clock, or when the caller makes them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,12 +13,12 @@ use crate::device::Request;
 pub struct Ticks(pub(super) SyncSender<Message>);
 
 impl Ticks {
-    /// Lets the disk serve what was asked before, and makes one tick. Returns when it is over. A disk
-    /// that is closed makes none.
+    /// Has the disk serve earlier requests and make one tick. Returns when the tick is over. A
+    /// closed disk makes no tick.
     pub fn tick(&self) {
         let (done, over) = mpsc::sync_channel(1);
         if self.0.send(Message::Tick(done)).is_ok() {
-            // A disk that fails answers nobody.
+            // A disk that fails drops the sender.
             let _ = over.recv();
         }
     }
@@ -27,15 +27,15 @@ impl Ticks {
 /// How well a schedule was kept. Public: storage sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Punctuality {
-    /// Ticks that were made.
+    /// Ticks made.
     pub ticks: u64,
-    /// Ticks that were left out, because the batch before was not ready.
+    /// Ticks skipped because the batch before was not finished.
     pub left_out: u64,
-    /// How late the latest tick was begun.
+    /// The longest delay of a tick.
     pub latest: Duration,
 }
 
-/// The same, while it goes on.
+/// A [`Punctuality`] that is still being counted.
 #[derive(Default)]
 pub(super) struct Tally {
     ticks: AtomicU64,
@@ -53,22 +53,22 @@ impl Tally {
     }
 }
 
-/// Where ticks come from.
+/// The source of ticks.
 pub(super) enum Pace {
     Clock(Clock),
     ByHand,
 }
 
-/// What a worker waits for.
+/// The next event for a worker.
 pub(super) enum Event {
     Serve(Request),
-    /// With whom to tell that it is over.
+    /// The sender is dropped when the tick is over.
     Tick(Option<SyncSender<()>>),
     Close,
 }
 
 impl Pace {
-    /// Whether it is time for a tick. By hand, a tick comes when nothing else does.
+    /// Whether a tick is due. Without a clock, a tick is an event like others.
     pub(super) fn is_due(&self) -> bool {
         match self {
             Self::Clock(clock) => clock.left().is_zero(),
@@ -76,14 +76,14 @@ impl Pace {
         }
     }
 
-    /// A tick is over.
+    /// Notes that a tick is over.
     pub(super) fn ticked(&mut self) {
         if let Self::Clock(clock) = self {
             clock.set_next();
         }
     }
 
-    /// Waits for whatever comes first. Nobody left to ask is a close.
+    /// Waits for the first event. A queue without senders closes the disk.
     pub(super) fn next(&self, queue: &Queue) -> Event {
         let message = match self {
             Self::Clock(clock) => match clock.left() {
@@ -102,7 +102,7 @@ impl Pace {
         }
     }
 
-    /// Waits for the next tick, and for nothing else. By hand, it is there.
+    /// Waits for the next tick alone. Without a clock, does not wait.
     pub(super) fn next_tick(&self) -> Event {
         match self {
             Self::Clock(clock) => {
@@ -113,8 +113,8 @@ impl Pace {
         }
     }
 
-    /// Whether requests wait outside while there are enough of them inside. Whoever makes ticks by
-    /// hand sees to that.
+    /// Whether requests stay in the queue while enough of them are in flight. Without a clock, the
+    /// caller bounds them.
     pub(super) fn bounds_requests(&self) -> bool {
         matches!(self, Self::Clock(_))
     }
@@ -124,18 +124,18 @@ impl Pace {
 pub(super) struct Clock {
     start: Instant,
     period: Duration,
-    /// When the next tick is, from the start.
+    /// The time of the next tick, from the start.
     next: Duration,
     tally: Arc<Tally>,
 }
 
 impl Clock {
-    #[expect(clippy::disallowed_methods, reason = "a fixed rate is kept by a clock: this one")]
+    #[expect(clippy::disallowed_methods, reason = "a fixed rate needs a clock")]
     pub(super) fn start(period: Duration, tally: Arc<Tally>) -> Self {
         Self { start: Instant::now(), period, next: period, tally }
     }
 
-    /// The tick that is due.
+    /// Counts the tick that is due.
     fn tick(&self) -> Event {
         let late = self.elapsed().saturating_sub(self.next);
         self.tally.ticks.fetch_add(1, Relaxed);
@@ -143,7 +143,7 @@ impl Clock {
         Event::Tick(None)
     }
 
-    /// The tick is over.
+    /// Sets the time of the next tick, and counts those that were skipped.
     fn set_next(&mut self) {
         let next = next_multiple(self.elapsed(), self.period);
         let periods = next.saturating_sub(self.next).as_nanos() / self.period.as_nanos();

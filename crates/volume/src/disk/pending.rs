@@ -1,4 +1,4 @@
-//! A request under way: done block by block, as they come to hand.
+//! A request in flight: done block by block, as its blocks are cached.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,51 +13,51 @@ use crate::device::{Completion, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::Extent;
 
-/// As many blocks are forgotten in one step: a tick that is due waits for no longer.
+/// The most blocks to forget in one step. A tick that is due waits for one step at most.
 const FORGET_BLOCKS_MAX: u64 = 1 << 16;
 
-/// A request under way.
+/// A request in flight.
 pub(super) struct Pending {
-    /// Blocks to forget.
+    /// The blocks still to forget.
     forget: Range<u64>,
-    /// Bytes to move after that.
+    /// The bytes to move after that.
     transfers: VecDeque<Transfer>,
-    /// What a read has read. Wiped if nobody is given it.
+    /// The answer of a read. Wiped if dropped.
     answer: WipedBytes,
     pub(super) is_durable: bool,
-    /// Bytes that were read in a row, up to the end of this request.
+    /// Bytes that were read sequentially, up to the end of this request.
     pub(super) in_a_row: u64,
-    /// That it reads or writes.
+    /// Bytes that the request reads or writes.
     pub(super) bytes: u64,
     done: Completion,
 }
 
-/// What is to be read ahead.
+/// Blocks to read ahead.
 pub(super) struct Wanted {
     pub(super) cover: Cover,
-    /// It is read if one of these is not at hand.
+    /// The blocks that requests need. If all of them are cached, nothing is read.
     pub(super) needed: Range<u64>,
 }
 
 impl Wanted {
-    /// A range, if anything of it is not at hand.
+    /// A range of blocks that are all needed.
     fn all(extent: Extent) -> Self {
         Self { cover: Cover::whole(extent), needed: extent.blocks() }
     }
 }
 
-/// How a step went.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Made,
-    /// For a block that is not at hand, for fewer dirty ones, or for a moment in which to forget.
+    /// It waits for a block to be cached, for fewer dirty blocks, or until it can forget blocks.
     Waits,
     /// There is nothing left to do.
     Done,
 }
 
 impl Pending {
-    /// A request that can be served; one that cannot is answered so.
+    /// Admits a request that can be served. Answers any other with an error.
     pub(super) fn admit(request: Request, blocks: &Blocks) -> Option<Self> {
         match check(&request.op, blocks.bytes) {
             Ok(()) => Some(Self::new(request, blocks.block_bytes)),
@@ -104,20 +104,22 @@ impl Pending {
         self.transfers.front().filter(|transfer| !transfer.is_write).map(|transfer| transfer.offset)
     }
 
-    /// The blocks that have to be at hand, in the order in which they are needed.
+    /// The blocks that must be cached, in the order in which they are needed.
     pub(super) fn needs(&self, block_bytes: usize) -> impl Iterator<Item = u64> {
         self.transfers.iter().flat_map(move |transfer| transfer.needs(block_bytes))
     }
 
-    /// Looks further ahead: the next block that has to be at hand, each one once; or the longest range of which all blocks have
-    /// to be. A range may go on behind the request if as much was read in a row as it has. What a range has that is not, follows from
-    /// the [policy](RangePolicy).
+    /// Looks further ahead: returns the next block that must be cached, each block once, or the
+    /// longest range whose blocks must all be cached. If enough was read sequentially, a range may
+    /// reach past the end of the request. The [policy](RangePolicy) decides which blocks a range
+    /// adds.
     pub(super) fn look_ahead(&mut self, blocks: &Blocks) -> Option<Wanted> {
         let in_a_row = self.in_a_row;
         self.transfers.iter_mut().find_map(|transfer| transfer.look_ahead(blocks, in_a_row))
     }
 
-    /// Looks once more for what is needed next, where there are ranges: what was at hand has left before its turn.
+    /// Looks again for the blocks that are needed next, if there are ranges: cached blocks were
+    /// evicted before their turn.
     pub(super) fn look_again(&mut self, blocks: &Blocks) -> Option<Wanted> {
         if blocks.longest_range() == 1 {
             return None;
@@ -126,7 +128,7 @@ impl Pending {
         self.look_ahead(blocks)
     }
 
-    /// The blocks that the next step forgets, if it does.
+    /// The blocks that the next step forgets, if it forgets any.
     pub(super) fn forgets_next(&self) -> Option<Range<u64>> {
         Some(self.next_to_forget()).filter(|range| !range.is_empty())
     }
@@ -136,7 +138,7 @@ impl Pending {
         start..end.min(start + FORGET_BLOCKS_MAX)
     }
 
-    /// Forgets all blocks that it is about, with every access and checkpoint that this takes.
+    /// Forgets all blocks of the request, with the accesses and checkpoints that this takes.
     pub(super) fn forget_all(&mut self, blocks: &mut Blocks) -> Result<(), VolumeError> {
         match std::mem::take(&mut self.forget) {
             nothing if nothing.is_empty() => Ok(()),
@@ -144,14 +146,14 @@ impl Pending {
         }
     }
 
-    /// Does what is next, if storage sees nothing of it.
+    /// Makes the next step, if storage sees nothing of it.
     pub(super) fn step(
         &mut self,
         blocks: &mut Blocks,
         dirty_blocks_max: usize,
     ) -> Result<Step, VolumeError> {
         if !self.forget.is_empty() {
-            // A checkpoint or an access that the owner has caused would be seen.
+            // Storage would see a checkpoint or an access that the request has caused.
             let Range { start, end } = self.next_to_forget();
             let has_room = blocks.volume.has_room_to_forget();
             if !has_room || !blocks.volume.needs_to_forget(start..end)?.is_empty() {
@@ -173,7 +175,7 @@ impl Pending {
         Ok(if moved { Step::Made } else { Step::Waits })
     }
 
-    /// Answers that it was done, or why it failed.
+    /// Answers with the outcome: success, or why it failed.
     pub(super) fn answer(self, failure: Option<&VolumeError>) {
         (self.done)(match failure {
             None => Ok(self.answer),
@@ -182,14 +184,14 @@ impl Pending {
     }
 }
 
-/// Bytes on their way between a request and blocks.
+/// Bytes that move between a request and blocks.
 struct Transfer {
     is_write: bool,
     offset: u64,
     data: WipedBytes,
-    /// Bytes that have arrived.
+    /// Bytes moved so far.
     done: usize,
-    /// Bytes that were looked at ahead of them.
+    /// Bytes that the look-ahead has covered.
     looked_at: usize,
 }
 
@@ -198,7 +200,7 @@ impl Transfer {
         Self { is_write, offset, data, done: 0, looked_at: 0 }
     }
 
-    /// What is left behind so many bytes, with places counted from there.
+    /// The parts after the first `from` bytes. Their offsets count from there.
     fn parts(&self, from: usize, block_bytes: usize) -> impl Iterator<Item = Part> + use<> {
         parts(self.offset + from as u64, self.data.len() - from, block_bytes)
     }
@@ -212,7 +214,7 @@ impl Transfer {
     }
 
     fn needs_from(&self, from: usize, block_bytes: usize) -> impl Iterator<Item = u64> + use<> {
-        // Of a write, only the first and the last block may be more than it.
+        // A write needs the old contents of its first and last block at most.
         let end = self.offset + self.data.len() as u64;
         let end_of_whole = end - end % block_bytes as u64;
         let is_write = self.is_write;
@@ -224,8 +226,8 @@ impl Transfer {
         all.chain(first).map(|part| part.block).chain(last)
     }
 
-    /// The next piece of which something has to be at hand that is not done yet. What is read for a piece follows from where the
-    /// request begins and ends, and not from what of it is at hand.
+    /// The next piece with a needed block that is not done. What is read for a piece follows from
+    /// where the request begins and ends, and not from which blocks are cached.
     fn look_ahead(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Wanted> {
         let next = self.next(blocks.block_bytes)?.block;
         loop {
@@ -237,7 +239,7 @@ impl Transfer {
         }
     }
 
-    /// The piece behind what was looked at.
+    /// The piece after the bytes that were looked at.
     fn next_piece(&mut self, blocks: &Blocks, in_a_row: u64) -> Option<Wanted> {
         let block_bytes = blocks.block_bytes as u64;
         let end = self.offset + self.data.len() as u64;
@@ -249,7 +251,7 @@ impl Transfer {
         let wanted = match blocks.policy {
             RangePolicy::Fixed(class) => {
                 let cover = Cover::whole(Extent::around(block, class));
-                // Of a write, blocks are needed one by one.
+                // A write needs its blocks one by one.
                 let behind = if self.is_write { block + 1 } else { behind };
                 let needed = block..cover.blocks.end.min(behind);
                 Wanted { cover, needed }
@@ -264,7 +266,7 @@ impl Transfer {
                 Wanted::all(Extent::longest(&blocks.classes, block, whole))
             }
             RangePolicy::Exact => {
-                // As long as the longest range, or up to where the request ends.
+                // As long as the longest range, or up to the end of the request.
                 let needed = block..behind.min(block + blocks.longest_range() as u64);
                 let extents =
                     Extent::exactly(&blocks.classes, needed.clone(), blocks.volume.blocks());
@@ -276,7 +278,8 @@ impl Transfer {
         Some(wanted)
     }
 
-    /// Moves the bytes of a part, if its block is at hand and may become dirty.
+    /// Moves the bytes of a part, if its block is cached and may become dirty. Returns whether it
+    /// did.
     fn make(&mut self, part: &Part, blocks: &mut Blocks, dirty_blocks_max: usize) -> bool {
         let Blocks { cache, block_bytes, .. } = blocks;
         let bytes = &mut self.data[self.done..][part.range()];

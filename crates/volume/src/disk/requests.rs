@@ -1,4 +1,4 @@
-//! What workers are told, and what they answer.
+//! Messages to workers, and requests that wait together.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,27 +9,27 @@ use crate::device::ops::{REQUEST_BYTES_MAX, bytes_carried};
 use crate::device::{DiskError, Request};
 use crate::error::VolumeError;
 
-/// As many requests are under way at once.
+/// The most requests in flight.
 pub(super) const REQUESTS_UNDER_WAY_MAX: usize = 256;
 
-/// With so many bytes to read and write, no more requests are taken beside those under way.
+/// If the requests in flight read and write this many bytes, no more are admitted.
 const BYTES_UNDER_WAY_MAX: u64 = REQUEST_BYTES_MAX;
 
-/// What a worker is told.
+/// A message to a worker.
 pub(super) enum Message {
     Serve(Request),
-    /// To a disk that has a schedule and no clock: makes a tick. When it is over, the sender is
-    /// dropped.
+    /// Makes a tick, if the disk has a schedule and no clock. The sender is dropped when the tick
+    /// is over.
     Tick(SyncSender<()>),
     Close,
 }
 
-/// Where a worker is told what to do.
+/// The messages to a worker.
 pub(super) struct Queue {
     messages: Receiver<Message>,
-    /// Why nothing is done any more.
+    /// Why all requests fail, if the volume has failed.
     failure: Arc<OnceLock<String>>,
-    /// Set before [`Message::Close`] is sent. No request comes after that.
+    /// Set before [`Message::Close`] is sent. No request follows.
     is_closing: Arc<AtomicBool>,
 }
 
@@ -42,7 +42,7 @@ impl Queue {
         Self { messages, failure, is_closing }
     }
 
-    /// The volume has failed: answers whoever still asks, until everybody has gone.
+    /// Answers requests with the volume's error until the disk is closed.
     pub(super) fn refuse_all(&self, error: VolumeError) -> VolumeError {
         // The first failure is the one that counts.
         let _ = self.failure.set(error.to_string());
@@ -73,20 +73,21 @@ impl Deref for Queue {
 #[derive(Default)]
 pub(super) struct Waiting {
     pub(super) requests: Vec<Request>,
-    /// That they read and write.
+    /// Bytes that they read and write.
     pub(super) bytes: u64,
-    /// Nobody asks for more.
+    /// The disk is closing: no request follows.
     pub(super) is_last: bool,
 }
 
 impl Waiting {
-    /// The `first`, and those that wait behind it.
+    /// `first`, and the requests that wait behind it.
     pub(super) fn with(first: Request, queue: &Queue) -> Self {
         let bytes = bytes_carried(&first.op);
         Self { requests: vec![first], bytes, is_last: false }.and_more(queue, 0, 0)
     }
 
-    /// Those that wait beside so many others, which carry so many bytes.
+    /// The requests that wait and fit beside those in flight: `requests` requests, which carry
+    /// `bytes` bytes.
     pub(super) fn beside(requests: usize, bytes: u64, queue: &Queue) -> Self {
         Self::default().and_more(queue, requests, bytes)
     }

@@ -1,23 +1,23 @@
 //! A fixed rate: what storage sees is a function of time alone.
 //!
-//! At each tick a disk makes the same number of accesses, whoever asks for what. They are, in this
-//! order of claims:
+//! At each tick a disk makes the same number of accesses, whatever the requests. In order of
+//! priority, they are:
 //!
-//! 1. blocks that requests wait for, and blocks that must be written back: because somebody waits
-//!    until they survive a crash, or because too many are dirty. Where a batch is too short for both,
-//!    each gets half, so neither starves;
-//! 2. early write-backs of dirty blocks that were not used for longest (IR-DWB of IR-ORAM), unless the
-//!    schedule is without them;
-//! 3. dummies: accesses to nothing. A dummy looks like any other access.
+//! 1. blocks that requests wait for, and blocks that must be written back: a request waits until
+//!    they are durable, or too many are dirty. If a batch is too short for both, each kind gets
+//!    half, so neither starves;
+//! 2. early write-backs of the least recently used dirty blocks (IR-DWB of IR-ORAM), unless the
+//!    schedule excludes them;
+//! 3. dummies. A dummy looks like any other access.
 //!
-//! Where the position map lies in the tree, the access of a block may have to wait for one or more
-//! that fetch its position, and these are the ones made. That is IR-DWB's *Stage*: how many accesses
-//! the write-back under way still takes. Its *Ptr* is whichever dirty block comes first when the
-//! tick is divided. A block that is used again is not the first any more, and so its write-back is
-//! broken off; what was fetched for it stays on the client as long as there is room.
+//! If the position map lies in the tree, the access of a block may have to wait for accesses that
+//! fetch its position, and the tick makes those instead. They correspond to IR-DWB's *Stage*: how
+//! many accesses the current write-back still takes. Its *Ptr* is the first dirty block when the
+//! tick is divided. A block that is used again is no longer the first, so its write-back is
+//! abandoned; the positions fetched for it stay on the client while there is room.
 //!
-//! Ticks are at the multiples of the period. One that is due while a batch is still under way is left
-//! out, so that a few microseconds more or less of work do not move those after it.
+//! Ticks are at multiples of the period. A tick that comes due during a batch is skipped, so that
+//! small delays do not shift later ticks.
 
 use std::time::Duration;
 
@@ -29,10 +29,10 @@ use crate::volume::Volume;
 /// The most accesses at a tick.
 const ACCESSES_MAX: usize = 4096;
 
-/// Bytes of the ranges of a tick, at most.
+/// The most bytes of ranges at a tick.
 const TICK_BYTES_MAX: usize = 256 << 20;
 
-/// The shortest period: a timer does not wait for less.
+/// The shortest period that a timer can keep.
 const PERIOD_MIN: Duration = Duration::from_micros(100);
 
 /// The longest period.
@@ -42,28 +42,28 @@ const PERIOD_MAX: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Schedule {
-    /// From tick to tick.
+    /// The time from tick to tick.
     pub period: Duration,
-    /// At each tick.
+    /// The number of accesses at each tick.
     pub accesses: usize,
-    /// Whether accesses that nobody needs write back dirty blocks before they must be (IR-DWB of
-    /// IR-ORAM), or are made to nothing. Storage sees the same either way: this shows what it gains.
+    /// Whether spare accesses write back dirty blocks before they must be (IR-DWB of IR-ORAM). If
+    /// not, they are dummies. Storage sees the same either way: this option shows the gain.
     pub early_write_backs: bool,
 }
 
 impl Schedule {
-    /// So many accesses at each tick, which write back early what they can.
+    /// `accesses` accesses at each tick, with early write-backs.
     pub const fn new(period: Duration, accesses: usize) -> Self {
         Self { period, accesses, early_write_backs: true }
     }
 
-    /// The same, but for [`early_write_backs`](Self::early_write_backs).
+    /// Sets [`early_write_backs`](Self::early_write_backs).
     #[must_use]
     pub const fn with_early_write_backs(self, early_write_backs: bool) -> Self {
         Self { early_write_backs, ..self }
     }
 
-    /// Whether a disk can keep it.
+    /// Checks that a disk can keep the schedule.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidConfig`] if not.
@@ -71,8 +71,8 @@ impl Schedule {
         check_accesses(self.accesses)?;
         if !(PERIOD_MIN..=PERIOD_MAX).contains(&self.period) {
             return Err(invalid(format!(
-                "from tick to tick it is between {PERIOD_MIN:?} and {PERIOD_MAX:?}, not {:?}: for a \
-                 higher rate, make more accesses at a tick",
+                "the period of a schedule must be between {PERIOD_MIN:?} and {PERIOD_MAX:?}, not \
+                 {:?}: for a higher rate, make more accesses at a tick",
                 self.period
             )));
         }
@@ -80,7 +80,7 @@ impl Schedule {
     }
 }
 
-/// Whether a tick can make so many accesses.
+/// Checks that a tick can make this number of accesses.
 pub(super) fn check_accesses(accesses: usize) -> Result<(), VolumeError> {
     if (1..=ACCESSES_MAX).contains(&accesses) {
         return Ok(());
@@ -90,7 +90,7 @@ pub(super) fn check_accesses(accesses: usize) -> Result<(), VolumeError> {
     )))
 }
 
-/// Whether there is room on the client for the ranges that so many accesses bring.
+/// Checks that the client has memory for the ranges of this number of accesses.
 pub(super) fn check_ranges(volume: &Volume, accesses: usize) -> Result<(), VolumeError> {
     let RangePolicy::Fixed(class @ 1..) = volume.range_policy() else { return Ok(()) };
     let range_bytes = volume.block_bytes() << class;
@@ -99,8 +99,8 @@ pub(super) fn check_ranges(volume: &Volume, accesses: usize) -> Result<(), Volum
         return Ok(());
     }
     Err(invalid(format!(
-        "{accesses} accesses to ranges of {range_bytes} bytes at a tick take more than {} MiB of memory: make {accesses_max} or \
-         fewer at a tick",
+        "{accesses} accesses to ranges of {range_bytes} bytes at a tick take more than {} MiB of \
+         memory: make {accesses_max} or fewer at a tick",
         TICK_BYTES_MAX >> 20
     )))
 }
@@ -109,27 +109,27 @@ fn invalid(message: String) -> VolumeError {
     VolumeError::new(VolumeErrorKind::InvalidConfig, message)
 }
 
-/// Whose accesses a tick makes.
+/// How the accesses of a tick are divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shares {
     pub(super) reads: usize,
     pub(super) write_backs: usize,
 }
 
-/// What there is to do at a tick.
+/// What the accesses of a tick could do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     /// Blocks that requests wait for.
     pub(super) reads: usize,
     /// Blocks that must be written back.
     pub(super) due: usize,
-    /// Blocks that are dirty, those included.
+    /// Dirty blocks, including those.
     pub(super) dirty: usize,
-    /// Whether the others may be written back, too.
+    /// Whether dirty blocks that are not due may be written back, too.
     pub(super) early_write_backs: bool,
 }
 
-/// Divides a tick of so many accesses. Of an odd number, `reads_first` says who gets one more.
+/// Divides the accesses of a tick. If their number is odd, `reads_first` decides who gets one more.
 pub(super) fn divide(accesses: usize, wanted: Wanted, reads_first: bool) -> Shares {
     let half = (accesses + usize::from(reads_first)) / 2;
     let reads = wanted.reads.min(half.max(accesses.saturating_sub(wanted.due)));
@@ -160,7 +160,7 @@ mod tests {
             prop_assert!(shares.reads <= reads && shares.write_backs <= may_be_written);
             prop_assert!(shares.reads >= reads.min(accesses / 2));
             prop_assert!(shares.write_backs >= due.min(accesses / 2));
-            // What could be of use is no dummy.
+            // No access is a dummy if it could be of use.
             let is_full = shares.reads + shares.write_backs == accesses;
             prop_assert!(is_full || (shares.reads, shares.write_backs) == (reads, may_be_written));
             if reads + due <= accesses {

@@ -1,12 +1,12 @@
-//! The thread that uses the volume when there is a [`Schedule`](super::Schedule): it makes the same accesses at each
-//! tick. In between it moves bytes between requests and the cache, in steps so short that a tick does
-//! not wait for them.
+//! The thread that uses the volume when there is a [`Schedule`](super::Schedule): it makes the same
+//! accesses at each tick. Between ticks it moves bytes between requests and the cache, in steps so
+//! short that a tick does not wait for them.
 //!
-//! Whatever the owner asks for makes no trip of its own: a request waits until the accesses of ticks
-//! have done what it needs. A flush is answered at the end of the tick that has written back the last
-//! block that was dirty when it came; the client's log is synced at the end of every tick. A trim waits
-//! for the next checkpoint where it would cause one. A disk that is closed makes as many ticks as it
-//! takes to write back the most blocks that may be dirty, whether they are or not.
+//! No request makes a trip of its own: it waits until the accesses of ticks have done what it
+//! needs. A flush is answered at the end of the tick that has written back the last block that was
+//! dirty when it came. The client's log is synced at the end of every tick. A trim that would cause
+//! a checkpoint waits for the next one. The last ticks of a disk that closes suffice to write back
+//! the most blocks that can be dirty, and their number does not depend on how many are.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -21,22 +21,24 @@ use super::schedule::{Shares, Wanted, divide};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
-/// For each access of a tick, so many blocks are looked at to find one that is missing or dirty, or twice as many as its range has:
-/// the first access does not wait for more, whatever waits for it.
+/// The number of blocks to look at for each access of a tick, to find one that is missing or dirty;
+/// or twice the blocks of a range, if that is more. The bound keeps the first access of a tick from
+/// waiting for a longer search.
 const LOOKS_PER_ACCESS: usize = 16;
 
 pub(super) struct ScheduledWorker {
     blocks: Blocks,
-    /// At each tick.
+    /// Accesses at each tick.
     accesses: usize,
     early_write_backs: bool,
     cache_blocks_max: usize,
     dirty_blocks_max: usize,
-    /// In the order in which they came.
+    /// Requests in flight, in their order.
     pending: VecDeque<Pending>,
-    /// All that is left is that what was dirty at the mark becomes durable. In the order of marks.
+    /// Requests that wait only until what was dirty at their mark is durable, in the order of
+    /// marks.
     wait_for_storage: VecDeque<(Mark, Pending)>,
-    /// Whose turn it is where an odd number of accesses is divided.
+    /// Whether reads get the odd access of a tick.
     reads_first: bool,
 }
 
@@ -47,13 +49,14 @@ impl ScheduledWorker {
         accesses: usize,
         early_write_backs: bool,
     ) -> Self {
-        // A tick that comes while the log or a checkpoint is written is left out, and storage sees that.
+        // A tick that comes due while the log or a checkpoint is written is skipped, and storage
+        // sees that.
         volume.keep_lengths_constant();
         let blocks = Blocks::new(volume);
-        // No more blocks are dirty than the disk has.
+        // At most every block of the disk is dirty.
         let in_cache = cache_bytes_max.min(2 * blocks.bytes) / blocks.block_bytes as u64;
         let in_cache = in_cache as usize;
-        // With less, the accesses of a tick could not all be of use.
+        // With fewer dirty blocks, some accesses of a tick would be of no use.
         let dirty_blocks_max = (in_cache / 2).max(accesses);
         Self {
             blocks,
@@ -67,13 +70,13 @@ impl ScheduledWorker {
         }
     }
 
-    /// Serves until it is told to close, or nobody is left to ask.
+    /// Serves requests until the disk closes or its queue has no sender.
     pub(super) fn run(mut self, queue: &Queue, mut pace: Pace) -> Result<AnyStore, VolumeError> {
         if let Err(error) = self.serve(queue, &mut pace) {
             self.refuse(&error);
             return Err(queue.refuse_all(error));
         }
-        // Nobody else is asked for, or answered, from here on.
+        // The queue is not read from here on.
         if let Err(error) = self.finish(&mut pace) {
             self.refuse(&error);
             return Err(error);
@@ -81,7 +84,7 @@ impl ScheduledWorker {
         self.blocks.volume.close()
     }
 
-    /// Answers all that have not been answered with an error.
+    /// Answers all unanswered requests with an error.
     fn refuse(&mut self, error: &VolumeError) {
         let waiting = self.wait_for_storage.drain(..).map(|(_, pending)| pending);
         for pending in self.pending.drain(..).chain(waiting) {
@@ -103,23 +106,25 @@ impl ScheduledWorker {
                 Event::Close => return Ok(()),
             }
             self.advance(pace)?;
-            // Whoever waits for the end of the tick learns of it so.
+            // Dropping the sender shows the caller that the tick is over.
             drop(over);
         }
     }
 
-    /// Answers everybody, and writes back what is dirty: in as many ticks as it might take.
+    /// Answers all requests, then writes back what is dirty, in the number of ticks that it could
+    /// take at most.
     fn finish(&mut self, pace: &mut Pace) -> Result<(), VolumeError> {
         while self.unanswered() > 0 {
             pace.next_tick();
             self.tick(pace)?;
             self.advance(pace)?;
         }
-        // From here on there is no later.
+        // No later tick will write blocks back.
         self.early_write_backs = true;
         let ticks = self.ticks_to_write_back();
         let mut made = 0;
-        // There is nothing left by then. If there were, it would be more important than the number.
+        // By then no block is dirty. If one were, writing it would matter more than the number of
+        // ticks.
         while made < ticks || self.blocks.cache.dirty_blocks() > 0 {
             pace.next_tick();
             self.tick(pace)?;
@@ -128,11 +133,11 @@ impl ScheduledWorker {
         Ok(())
     }
 
-    /// So many write back whatever may be dirty.
+    /// The number of ticks that write back all blocks that can be dirty.
     fn ticks_to_write_back(&self) -> usize {
         let volume = &self.blocks.volume;
         if let RangePolicy::Fixed(class @ 1..) = self.blocks.policy {
-            // Each block may be in a range of its own.
+            // Each dirty block may be in a range of its own.
             let ranges = usize::try_from(volume.blocks() >> class).unwrap_or(usize::MAX);
             return self.dirty_blocks_max.min(ranges).div_ceil(self.accesses);
         }
@@ -144,8 +149,8 @@ impl ScheduledWorker {
         self.pending.len() + self.wait_for_storage.len()
     }
 
-    /// Does what can be done without storage, until the next tick is due. After a tick it does
-    /// something in any case.
+    /// Makes steps that need no storage until the next tick is due. After a tick it makes at least
+    /// one, if there is any.
     fn advance(&mut self, pace: &Pace) -> Result<(), VolumeError> {
         let mut at = 0;
         while let Some(pending) = self.pending.get_mut(at) {
@@ -156,7 +161,7 @@ impl ScheduledWorker {
                 }
                 Step::Made => (),
                 Step::Done => {
-                    let pending = self.pending.remove(at).expect("it was there");
+                    let pending = self.pending.remove(at).expect("the index is in bounds");
                     self.settle(pending);
                 }
             }
@@ -168,7 +173,7 @@ impl ScheduledWorker {
         Ok(())
     }
 
-    /// There is nothing left to do for a request, but perhaps to wait.
+    /// Answers a request that has nothing left to do, or has it wait until it is durable.
     fn settle(&mut self, pending: Pending) {
         if pending.is_durable {
             self.wait_for_storage.push_back((self.blocks.cache.mark(), pending));
@@ -177,7 +182,7 @@ impl ScheduledWorker {
         }
     }
 
-    /// Makes exactly as many accesses as at every other tick.
+    /// Makes the accesses of a tick, always the same number.
     fn tick(&mut self, pace: &mut Pace) -> Result<(), VolumeError> {
         self.reads_first = !self.reads_first;
         match self.blocks.policy {
@@ -186,22 +191,22 @@ impl ScheduledWorker {
                 self.exchange_blocks()?;
             }
         }
-        // Whether somebody waits for it or not.
+        // Also if no request waits for it.
         self.blocks.volume.flush()?;
         pace.ticked();
-        // What was just read stays until it was asked for.
+        // Blocks that were just read stay until their requests have used them.
         let just_read = 2 * self.accesses * self.blocks_per_access();
         self.blocks.cache.shrink(self.cache_blocks_max + just_read);
         while let Some((mark, _)) = self.wait_for_storage.front()
             && self.blocks.cache.dirty_since(*mark, 1) == 0
         {
-            let (_, pending) = self.wait_for_storage.pop_front().expect("it was there");
+            let (_, pending) = self.wait_for_storage.pop_front().expect("the queue has a front");
             pending.answer(None);
         }
         Ok(())
     }
 
-    /// All accesses are to blocks.
+    /// Makes a tick of accesses to blocks.
     fn exchange_blocks(&mut self) -> Result<(), VolumeError> {
         let missing = self.missing();
         let shares = self.shares(missing.len(), self.due(), self.blocks.cache.dirty_blocks());
@@ -209,7 +214,7 @@ impl ScheduledWorker {
         self.blocks.exchange_exactly(reads, shares.write_backs, &positions, self.accesses)
     }
 
-    /// All accesses are to ranges of a class.
+    /// Makes a tick of accesses to ranges of a class.
     fn exchange_ranges(&mut self, class: u8) -> Result<(), VolumeError> {
         let missing = self.missing_ranges(class);
         let mut dirty = self.dirty_ranges(class);
@@ -219,19 +224,20 @@ impl ScheduledWorker {
         }
         let shares = self.shares(missing.len(), due, dirty.len());
         let reads = &missing[..shares.reads];
-        // What is dirty of a range that is read is written in the same access.
+        // The access that reads a range also writes its dirty blocks.
         let others = dirty.into_iter().filter(|range| !reads.contains(range));
         let write_backs: Vec<_> = others.take(shares.write_backs).collect();
         self.blocks.exchange_ranges_exactly(reads, &write_backs, class, self.accesses)
     }
 
-    /// Divides a tick: so much is missing, and so much is dirty, of which some is due.
+    /// Divides a tick between `reads` missing and `dirty` dirty blocks or ranges, `due` of which
+    /// must be written.
     fn shares(&self, reads: usize, due: usize, dirty: usize) -> Shares {
         let wanted = Wanted { reads, due, dirty, early_write_backs: self.early_write_backs };
         divide(self.accesses, wanted, self.reads_first)
     }
 
-    /// How many blocks an access brings.
+    /// The number of blocks of an access.
     fn blocks_per_access(&self) -> usize {
         match self.blocks.policy {
             RangePolicy::Fixed(class) => 1 << class,
@@ -239,7 +245,8 @@ impl ScheduledWorker {
         }
     }
 
-    /// The ranges of which requests wait for a block, each once: at most as many as a tick can read.
+    /// The ranges with blocks that requests wait for, each once, up to the number that a tick can
+    /// read.
     fn missing_ranges(&self, class: u8) -> Vec<Extent> {
         let needed = self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes));
         let looked_at = needed.take(self.looks_max());
@@ -247,14 +254,14 @@ impl ScheduledWorker {
         ranges_of(missing, class, self.accesses)
     }
 
-    /// The ranges of which a block is dirty, each once, in the order in which they are to be written back: at most as many as a
-    /// tick writes, those included that it reads.
+    /// The ranges with a dirty block, each once, in the order in which they are written back: up to
+    /// the number that a tick can read and write.
     fn dirty_ranges(&self, class: u8) -> Vec<Extent> {
         let dirty = self.blocks.cache.dirty_in_order().take(self.looks_max());
         ranges_of(dirty, class, 2 * self.accesses)
     }
 
-    /// How many of these must be written back.
+    /// How many of these ranges must be written back.
     fn due_ranges(&self, dirty: &[Extent], class: u8) -> usize {
         let cache = &self.blocks.cache;
         match self.wait_for_storage.back() {
@@ -267,18 +274,18 @@ impl ScheduledWorker {
         }
     }
 
-    /// So many blocks are looked at before a tick.
+    /// The most blocks to look at before a tick.
     fn looks_max(&self) -> usize {
         self.accesses * LOOKS_PER_ACCESS.max(2 * self.blocks_per_access())
     }
 
-    /// The blocks that requests wait for, each once: at most as many as a tick can read.
+    /// The blocks that requests wait for, each once, up to the number that a tick can read.
     fn missing(&self) -> Vec<u64> {
         let needed = self.pending.iter().flat_map(|it| it.needs(self.blocks.block_bytes));
         self.blocks.missing(needed.take(self.looks_max()), self.accesses)
     }
 
-    /// The blocks of the position map that the first request which forgets blocks waits for.
+    /// The blocks of the position map that the first request to forget blocks waits for.
     fn missing_positions(&self) -> Result<Vec<u64>, VolumeError> {
         let forgetting = self.pending.iter().find_map(Pending::forgets_next);
         forgetting.map_or(Ok(Vec::new()), |range| self.blocks.volume.needs_to_forget(range))
@@ -295,7 +302,7 @@ impl ScheduledWorker {
     }
 }
 
-/// The ranges of a class that blocks are in, each once, in the same order, and no more than so many.
+/// The ranges of a class that the blocks are in, each once, in the same order, up to `ranges_max`.
 fn ranges_of(blocks: impl Iterator<Item = u64>, class: u8, ranges_max: usize) -> Vec<Extent> {
     let mut seen = HashSet::new();
     let ranges = blocks.map(|block| Extent::around(block, class));

@@ -1,11 +1,11 @@
-//! Reads that go on where others have ended: of these, ranges are read ahead.
+//! Sequential reads, for which ranges are read ahead.
 
 use std::collections::VecDeque;
 
-/// As many streams are followed at a time.
+/// The most streams that are followed.
 const STREAMS_MAX: usize = 16;
 
-/// Where reads have ended, and how much each of them has read in a row. Secret.
+/// Where reads have ended, and how much was read sequentially up to there. Secret.
 #[derive(Default)]
 pub(super) struct Streams(VecDeque<Stream>);
 
@@ -15,8 +15,8 @@ struct Stream {
 }
 
 impl Streams {
-    /// A read of so many bytes. Answers how many bytes were read in a row, these included, if it goes on where another has
-    /// ended.
+    /// Notes a read of `bytes` bytes. If it begins where another has ended, returns the bytes read
+    /// sequentially with it; otherwise 0.
     pub(super) fn follow(&mut self, offset: u64, bytes: u64) -> u64 {
         let before = self.0.iter().position(|stream| stream.end == offset);
         let before = before.and_then(|at| self.0.remove(at)).map_or(0, |stream| stream.bytes);
@@ -44,6 +44,6 @@ mod tests {
         for far in 0..STREAMS_MAX as u64 {
             streams.follow(1 << 20 | far << 8, 1);
         }
-        assert_eq!(streams.follow(15, 1), 0, "it was forgotten");
+        assert_eq!(streams.follow(15, 1), 0, "the stream was dropped");
     }
 }

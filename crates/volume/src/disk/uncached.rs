@@ -1,12 +1,13 @@
-//! A disk without a cache: whatever a request is about, each of its blocks is an access.
+//! A disk without a cache: every block of a request is an access, whatever the request.
 //!
-//! The blocks of requests that wait together make windows of accesses, in the order in which they were asked
-//! for. Reads and writes share a window, so storage sees the same windows whichever they are. A write of a
-//! part of a block is two accesses: the first brings what is around it. Zeros and trims of whole blocks are
-//! none.
+//! The blocks of requests that wait together form windows of accesses, in the order of requests.
+//! Reads and writes share a window, so storage sees the same windows for both. A write of a part of
+//! a block is two accesses: the first reads the rest of the block. Zeros and trims of whole blocks
+//! are none.
 //!
-//! Where all accesses are to ranges of one class, the blocks of one request that lie in one of these make a window, which is one
-//! access to it. Where a request is an access of rORAM, its blocks make a window, up to as many as the longest range has.
+//! If all accesses are to ranges of one class, the blocks of a request that lie in one range form a
+//! window, which is one access to that range. If a request is an access of rORAM, its blocks form a
+//! window, up to the length of the longest range.
 
 use std::collections::HashMap;
 use std::mem;
@@ -23,8 +24,8 @@ use crate::device::{Completion, DiskError, DiskOp, Request};
 use crate::error::VolumeError;
 use crate::volume::{Extent, Volume};
 
-/// Serves requests that wait together: each is answered when its last block was accessed, and those that ask to be
-/// durable at the end. After an error, all that have not been answered are answered with it.
+/// Serves requests that wait together. Each is answered once its last block was accessed, durable
+/// ones at the end. After an error, all unanswered requests are answered with it.
 pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), VolumeError> {
     let mut ops = Vec::new();
     let mut waiting = Vec::new();
@@ -45,9 +46,9 @@ pub(super) fn serve(blocks: &mut Blocks, batch: Vec<Request>) -> Result<(), Volu
     outcome
 }
 
-/// Whoever waits for an answer.
+/// A request that waits for its answer.
 struct Waiting {
-    /// Gone once it was told.
+    /// `None` once the request is answered.
     done: Option<Completion>,
     answer: WipedBytes,
     steps_left: usize,
@@ -68,27 +69,27 @@ impl Waiting {
     }
 }
 
-/// Those that ask to be durable are still to be answered when this returns.
+/// Makes the accesses. Durable requests are still unanswered when this returns.
 fn carry_out(
     blocks: &mut Blocks,
     ops: &[DiskOp],
     waiting: &mut [Waiting],
 ) -> Result<(), VolumeError> {
     let block_bytes = blocks.block_bytes;
-    // Before all else: a write that is trimmed in the same batch makes its access all the same.
+    // Before any access: a write that is trimmed in the same batch still makes its access.
     for op in ops {
         if let DiskOp::Zero { offset, bytes, .. } | DiskOp::Trim { offset, bytes, .. } = op {
             blocks.forget(*offset..offset + bytes)?;
         }
     }
-    // What lies before or after whole blocks, or wholly in one or two, is shorter.
+    // A zeroed part outside of whole blocks is shorter.
     let zeros = vec![0; 2 * block_bytes];
     let steps_of = |op| steps(op, block_bytes, &zeros);
     for (op, waiting) in ops.iter().zip(&mut *waiting) {
         if let DiskOp::Read { bytes, .. } = op {
             waiting.answer = WipedBytes::with_capacity(*bytes as usize);
         }
-        // One more for the moment from which its answer holds.
+        // One step more: durable requests wait for the flush.
         waiting.steps_left = steps_of(op).count() + 1;
         if !is_durable(op) {
             waiting.step_is_done();
@@ -112,14 +113,14 @@ fn carry_out(
     Ok(())
 }
 
-/// What a request does with one block.
+/// The part of a request in one block.
 struct Step<'op> {
     part: Part,
-    /// What it writes there; nothing if it reads.
+    /// The bytes to write; `None` for a read.
     new: Option<&'op [u8]>,
 }
 
-/// A request, cut into blocks.
+/// Splits a request into blocks.
 fn steps<'op>(
     op: &'op DiskOp,
     block_bytes: usize,
@@ -147,16 +148,16 @@ struct Window<'op> {
     blocks: Vec<Block>,
     /// Where each block is in `blocks`.
     places: HashMap<u64, usize>,
-    /// Which request each step belongs to.
+    /// The steps, with the index of their request.
     steps: Vec<(usize, Step<'op>)>,
 }
 
 struct Block {
     address: u64,
     data: WipedBytes,
-    /// All of it is written, and so its old contents are not needed.
+    /// The whole block is written, so its old contents are not needed.
     is_whole: bool,
-    /// It was changed after its access.
+    /// The block was changed after its access.
     is_changed: bool,
 }
 
@@ -199,9 +200,9 @@ impl<'op> Window<'op> {
         self.steps.push((request, step));
     }
 
-    /// Accesses the blocks, does the steps, and accesses those blocks again of which a part is new.
+    /// Accesses the blocks, makes the steps, and accesses partly written blocks once more.
     ///
-    /// Requests that wait together have no order, so a read may find what a later write brought.
+    /// Requests that wait together have no order, so a read may find the data of a later write.
     fn carry_out(
         mut self,
         volume: &mut Volume,
@@ -217,7 +218,7 @@ impl<'op> Window<'op> {
             let block = &mut self.blocks[self.places[&part.block]];
             let within = &mut block.data[part.within.clone()];
             match new {
-                // Blocks of a request come in their order.
+                // The blocks of a request come in order.
                 None => waiting[*request].answer.extend_from_slice(within),
                 Some(_) if block.is_whole => {}
                 Some(new) => {
@@ -235,7 +236,7 @@ impl<'op> Window<'op> {
     }
 }
 
-/// Accesses blocks, which ascend; or the ranges in which the policy has them.
+/// Accesses blocks, which ascend, or the ranges that the policy has for them.
 fn access(volume: &mut Volume, mut batch: Vec<Access<'_>>) -> Result<(), VolumeError> {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else { return Ok(()) };
     let extents = match volume.range_policy() {
