@@ -1,4 +1,4 @@
-//! A store beside a table of what it should hold.
+//! A store under test, next to a table of its expected contents.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,7 +11,8 @@ use oblivio_core::store::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Small trees with different levels, slots and block sizes; the levels of the last are not full.
+/// Small trees with different levels, slots and block sizes. The lower levels of the last one are
+/// incomplete.
 pub(crate) fn shapes() -> [TreeShape; 3] {
     let shape = |slots: &[u16], block_bytes| {
         let geometry = Geometry::profile(slots).expect("levels with slots");
@@ -24,7 +25,7 @@ pub(crate) fn shapes() -> [TreeShape; 3] {
     [shape(&[2, 1, 3, 2], 48), shape(&[1, 5, 2], 16), TreeShape::new(levels)]
 }
 
-/// A store, and what it should hold.
+/// A store and its expected contents.
 pub(crate) struct Bench<S> {
     pub(crate) store: S,
     pub(crate) shapes: Vec<TreeShape>,
@@ -38,7 +39,7 @@ impl<S: BucketStore> Bench<S> {
         Self { store, shapes: shapes.to_vec(), buckets: HashMap::new(), coins }
     }
 
-    /// The same table beside the store as it is opened again.
+    /// Reopens the store and keeps the table.
     pub(crate) fn reopened(self, reopen: impl FnOnce(S) -> S) -> Self {
         Self { store: reopen(self.store), ..self }
     }
@@ -47,7 +48,7 @@ impl<S: BucketStore> Bench<S> {
         self.store.capabilities().contains(these)
     }
 
-    /// Every piece of every tree that the store can be asked for.
+    /// Every piece of every tree that the store supports (see [`Capabilities`]).
     pub(crate) fn all_pieces(&self) -> Vec<Piece> {
         let whole = self.all_of(Part::Whole);
         let parts_of = |piece: Piece| {
@@ -59,7 +60,7 @@ impl<S: BucketStore> Bench<S> {
         whole.into_iter().flat_map(parts_of).filter(|piece| can.allow(piece)).collect()
     }
 
-    /// This part of every bucket of every tree.
+    /// Part `part` of every bucket of every tree.
     pub(crate) fn all_of(&self, part: Part) -> Vec<Piece> {
         let trees = (0..).map(TreeId).zip(&self.shapes);
         let pieces = trees.flat_map(|(tree, shape)| {
@@ -74,7 +75,8 @@ impl<S: BucketStore> Bench<S> {
         &self.shapes[usize::from(piece.tree.0)].levels()[usize::from(piece.bucket.level())]
     }
 
-    /// The bytes of `piece` in its bucket, as the documentation of shapes has it: on purpose not what stores ask for them.
+    /// The bytes of `piece` within its bucket, computed from the documentation of [`LevelShape`].
+    /// On purpose this does not call the code that stores use.
     fn range(&self, piece: &Piece) -> Range<usize> {
         let shape = self.level_shape(piece);
         let (start, bytes) = match piece.part {
@@ -92,14 +94,14 @@ impl<S: BucketStore> Bench<S> {
         self.buckets.entry((piece.tree, piece.bucket)).or_insert(absent)
     }
 
-    /// Random bytes for each piece of a trip.
+    /// Draws random bytes for each piece of a trip.
     pub(crate) fn draw(&mut self, pieces: &[Piece]) -> Vec<Vec<u8>> {
         let lengths: Vec<_> = pieces.iter().map(|piece| self.range(piece).len()).collect();
         let coins = &mut self.coins;
         lengths.into_iter().map(|bytes| (0..bytes).map(|_| coins.random()).collect()).collect()
     }
 
-    /// Writes random bytes in one trip.
+    /// Writes random bytes to `pieces` in one trip.
     pub(crate) fn write(&mut self, pieces: &[Piece]) {
         let drawn = self.draw(pieces);
         for (piece, bytes) in pieces.iter().zip(&drawn) {
@@ -117,16 +119,16 @@ impl<S: BucketStore> Bench<S> {
         assert_eq!(fills, 1, "blanks are filled exactly once");
     }
 
-    /// The trees are those that were asked for.
+    /// Checks that the store has exactly the requested trees.
     pub(crate) fn expect_shapes(&self) {
         for (tree, shape) in (0..).zip(&self.shapes) {
             assert_eq!(self.store.shape(TreeId(tree)), Some(shape), "tree {tree}");
         }
         let past_the_end = TreeId(self.shapes.len() as u16);
-        assert_eq!(self.store.shape(past_the_end), None, "a tree that was not asked for");
+        assert_eq!(self.store.shape(past_the_end), None, "a tree that was not requested");
     }
 
-    /// Reads in one trip, and compares.
+    /// Reads `pieces` in one trip and compares them with the table.
     pub(crate) fn expect(&mut self, pieces: &[Piece], case: &str) {
         let expected: Vec<Vec<u8>> = pieces
             .iter()

@@ -1,4 +1,4 @@
-//! What every store has to do, while it is open.
+//! The checks on a store while it stays open.
 
 use oblivio_core::StoreErrorKind;
 use oblivio_core::geometry::BucketId;
@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use crate::bench::Bench;
 
-/// Each check gets a store of its own.
+/// Runs all checks, each on a fresh store.
 pub(crate) fn check<S: BucketStore>(mut bench: impl FnMut() -> Bench<S>) {
     shapes_are_those_asked_for(bench());
     absent_buckets_read_as_zeros(bench());
@@ -98,7 +98,7 @@ fn parts_are_refused<S: BucketStore>(mut bench: Bench<S>) {
             assert_eq!(kinds, [Some(StoreErrorKind::Refused); 2], "read and write of {trip:?}");
         }
     }
-    bench.expect(&whole, "after what was refused");
+    bench.expect(&whole, "after refused calls");
     bench.flush();
 }
 
@@ -121,8 +121,8 @@ fn prefetches_change_nothing<S: BucketStore>(mut bench: Bench<S>) {
     bench.expect(&pieces, "written after the prefetch");
     bench.store.prefetch(&whole[..2]);
     bench.store.prefetch(&whole[2..4]);
-    bench.expect(&whole[4..], "not what was prefetched");
-    bench.expect(&whole, "prefetched some calls ago");
+    bench.expect(&whole[4..], "other buckets than the prefetched ones");
+    bench.expect(&whole, "prefetched a few calls earlier");
     bench.store.prefetch(&[]);
 }
 

@@ -1,11 +1,11 @@
-//! What a store has to hold when it is opened again.
+//! The checks on a store that is closed and opened again.
 
 use oblivio_core::store::{BucketStore, Capabilities, Part};
 use rand::RngExt;
 
 use crate::bench::Bench;
 
-/// Each check gets a store of its own. `reopen` loses one, and opens it again.
+/// Runs all checks, each on a fresh store. `reopen` loses a store and opens it again.
 pub(crate) fn check<S: BucketStore>(
     mut bench: impl FnMut() -> Bench<S>,
     reopen: &mut impl FnMut(S) -> S,
@@ -20,7 +20,7 @@ pub(crate) fn check<S: BucketStore>(
     }
 }
 
-/// And what was never written is zeros.
+/// Flushed buckets survive; buckets that were never written still read as zeros.
 fn what_was_flushed_is_there<S: BucketStore>(mut bench: Bench<S>, reopen: &mut impl FnMut(S) -> S) {
     let (pieces, whole) = (bench.all_pieces(), bench.all_of(Part::Whole));
     let can = bench.store.capabilities();
@@ -28,17 +28,17 @@ fn what_was_flushed_is_there<S: BucketStore>(mut bench: Bench<S>, reopen: &mut i
     bench.flush();
     bench = bench.reopened(&mut *reopen);
     bench.expect_shapes();
-    assert_eq!(bench.store.capabilities(), can, "what a store can do never changes");
-    bench.expect(&pieces, "half of the buckets flushed, and the store opened again");
+    assert_eq!(bench.store.capabilities(), can, "capabilities never change");
+    bench.expect(&pieces, "half of the buckets flushed, then reopened");
     bench.write(&whole);
     bench.flush();
     bench = bench.reopened(&mut *reopen);
-    bench.expect(&pieces, "all buckets flushed, and the store opened again");
+    bench.expect(&pieces, "all buckets flushed, then reopened");
     bench = bench.reopened(&mut *reopen);
-    bench.expect(&pieces, "opened again without a write");
+    bench.expect(&pieces, "reopened without a write");
 }
 
-/// A store that remembers what it has to flush has to remember it anew.
+/// Catches a store whose record of dirty buckets is wrong after its first flush.
 fn each_of_several_flushes_counts<S: BucketStore>(
     mut bench: Bench<S>,
     reopen: &mut impl FnMut(S) -> S,
@@ -49,12 +49,11 @@ fn each_of_several_flushes_counts<S: BucketStore>(
         bench.flush();
     }
     bench.flush();
-    bench
-        .reopened(&mut *reopen)
-        .expect(&pieces, "one flush after another, and the store opened again");
+    bench.reopened(&mut *reopen).expect(&pieces, "a flush after each write, then reopened");
 }
 
-/// Of what was written after the last flush, a store may have anything; of the rest, what was flushed. It can be written again.
+/// After a crash, buckets written since the last flush may hold anything, but stay readable and
+/// writable. All others hold their flushed contents.
 fn what_was_not_flushed_harms_nothing_else<S: BucketStore>(
     mut bench: Bench<S>,
     reopen: &mut impl FnMut(S) -> S,
@@ -64,11 +63,11 @@ fn what_was_not_flushed_harms_nothing_else<S: BucketStore>(
     bench.flush();
     bench.write(&whole[..2]);
     bench = bench.reopened(&mut *reopen);
-    bench.expect(&whole[2..], "flushed, and others written after that");
-    bench.store.read(&whole[..2]).expect("a read of what was not flushed");
+    bench.expect(&whole[2..], "flushed before others were written");
+    bench.store.read(&whole[..2]).expect("a read of a bucket that was not flushed");
     bench.write(&whole[..2]);
     bench.flush();
-    bench.reopened(&mut *reopen).expect(&pieces, "written again after a loss, and flushed");
+    bench.reopened(&mut *reopen).expect(&pieces, "rewritten after the loss, then flushed");
 }
 
 fn a_new_store_is_there_once_it_was_flushed<S: BucketStore>(
@@ -79,7 +78,7 @@ fn a_new_store_is_there_once_it_was_flushed<S: BucketStore>(
     bench.flush();
     bench = bench.reopened(&mut *reopen);
     bench.expect_shapes();
-    bench.expect(&pieces, "never written, and the store opened again");
+    bench.expect(&pieces, "never written, then reopened");
 }
 
 fn parts_that_were_flushed_are_there<S: BucketStore>(
@@ -92,12 +91,12 @@ fn parts_that_were_flushed_are_there<S: BucketStore>(
         bench.write(&parts);
         bench.flush();
         bench = bench.reopened(&mut *reopen);
-        bench.expect(&pieces, "parts flushed, and the store opened again");
+        bench.expect(&pieces, "parts flushed, then reopened");
         bench.write(&whole);
         bench.write(&parts);
         bench.flush();
         bench = bench.reopened(&mut *reopen);
-        bench.expect(&pieces, "buckets and then parts flushed, and the store opened again");
+        bench.expect(&pieces, "buckets, then parts flushed, then reopened");
     }
 }
 
@@ -117,6 +116,6 @@ fn any_sequence_of_flushes_agrees_with_a_table<S: BucketStore>(
         }
         bench.flush();
         bench = bench.reopened(&mut *reopen);
-        bench.expect(&pieces, &format!("opened for the {}. time", round + 2));
+        bench.expect(&pieces, &format!("opening {}", round + 2));
     }
 }

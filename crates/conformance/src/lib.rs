@@ -1,7 +1,6 @@
-//! What [`BucketStore`] promises, checked from outside: the suite that every store of Oblivio passes, and that a store of one's own
-//! should.
+//! A test suite for [`BucketStore`]. Every store of Oblivio passes it, and so should yours.
 //!
-//! A store is called in a test, with something that makes one:
+//! Call it from a test, with a function that makes an empty store:
 //!
 //! ```
 //! use oblivio_conformance::check_store;
@@ -11,12 +10,12 @@
 //! check_store(|shapes| MemoryStore::new(shapes, MemoryStore::default_layout()).unwrap());
 //! ```
 //!
-//! One that outlives the program is opened again as well, by [`check_durable_store`]. The example `own_store` of the crate
-//! `oblivio`, on a database, shows it.
+//! If a store outlives the program, use [`check_durable_store`], which also reopens it. The example
+//! `own_store` of the crate `oblivio` does so for a store on a database.
 //!
-//! A check that fails panics and says what the store did wrong. What a store says that it [cannot
-//! do](BucketStore::capabilities) has to be refused. What is written is random bytes from a fixed seed: a failing run can be
-//! repeated.
+//! A failed check panics and says what the store did wrong. A store must refuse the operations that
+//! its [capabilities](BucketStore::capabilities) exclude. The data written are random bytes from a
+//! fixed seed, so a failing run can be repeated.
 
 mod bench;
 mod contract;
@@ -26,23 +25,26 @@ use oblivio_core::store::{BucketStore, TreeShape};
 
 use bench::{Bench, shapes};
 
-/// Holds the stores that `make` returns to the contract. Each has to be empty, with trees of the shapes it was made for,
-/// `TreeId(0)` first. A dozen are made, and some small trees are all they have to hold.
+/// Checks the stores that `make` returns against the contract of [`BucketStore`]. `make` must
+/// return an empty store with trees of the given shapes, `TreeId(0)` first. It is called about a
+/// dozen times, for a few small trees each.
 ///
 /// # Panics
-/// With what a store does wrong.
+/// When the store violates the contract. The message says how.
 pub fn check_store<S: BucketStore>(mut make: impl FnMut(&[TreeShape]) -> S) {
     let shapes = shapes();
     contract::check(|| Bench::new(make(&shapes), &shapes));
 }
 
-/// The same, and that what was flushed outlives the store: `reopen` takes one, loses it, and opens it again.
+/// Runs [`check_store`], and checks that flushed data survive the store: `reopen` takes a store,
+/// loses it, and opens it again.
 ///
-/// It should lose it as a crash would. If a store writes out what it kept back when it is dropped, then a flush that does nothing
-/// goes unnoticed: open a copy of its files, made before the store is dropped.
+/// `reopen` should lose the store as a crash would. A store may write out buffered data when it is
+/// dropped, and that would hide a flush that does nothing. So open a copy of its files, made before
+/// the drop.
 ///
-/// After a crash, a bucket that was written and not flushed has to be readable. What it holds is
-/// not compared, and it is then written again.
+/// After a crash, a bucket that was written but not flushed must be readable. Its contents are not
+/// compared. Then the suite writes it again.
 ///
 /// ```
 /// use oblivio_conformance::check_durable_store;
@@ -64,7 +66,9 @@ pub fn check_store<S: BucketStore>(mut make: impl FnMut(&[TreeShape]) -> S) {
 /// #     fn shape(&self, tree: TreeId) -> Option<&TreeShape> { self.store.shape(tree) }
 /// #     fn capabilities(&self) -> Capabilities { self.store.capabilities() }
 /// #     fn prefetch(&mut self, pieces: &[Piece]) { self.store.prefetch(pieces); }
-/// #     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> { self.store.read(pieces) }
+/// #     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
+/// #         self.store.read(pieces)
+/// #     }
 /// #     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
 /// #         self.store.write(pieces, fill)
 /// #     }
@@ -86,7 +90,7 @@ pub fn check_store<S: BucketStore>(mut make: impl FnMut(&[TreeShape]) -> S) {
 /// ```
 ///
 /// # Panics
-/// With what a store does wrong.
+/// When the store violates the contract. The message says how.
 pub fn check_durable_store<S: BucketStore>(
     mut make: impl FnMut(&[TreeShape]) -> S,
     mut reopen: impl FnMut(S) -> S,

@@ -1,6 +1,6 @@
-//! Lets a small volume die in more than ten thousand ways, and demands that nothing is lost.
+//! Crashes a small volume at more than ten thousand points, and checks that no data are lost.
 //!
-//! Exit status: 0 when nothing was lost, 1 when something was, 2 when the tool itself could not work.
+//! Exit status: 0 if nothing was lost, 1 if something was lost, 2 if the tool itself failed.
 
 mod plan;
 mod point;
@@ -26,36 +26,47 @@ use serde_json::{Value, json};
 use setups::setups;
 use tally::{Tally, replay};
 
-/// Losses that are described one by one.
+/// How many losses and panics the report describes.
 const DESCRIBED_MAX: usize = 10;
 
-/// Servers that compute with each other wait for one that is gone: meanwhile other points are tried.
+/// Points that run at once per core. Share servers often wait for a dead peer, so more threads than
+/// cores keep the cores busy.
 const POINTS_AT_ONCE_PER_CORE: usize = 6;
 
-/// Tries a small volume at thousands of points where a machine can die or an operation can fail.
+/// Tests a small volume at thousands of points where a machine can die or an operation can fail.
 #[derive(Parser)]
 struct Arguments {
-    /// How many points to try, over all setups and seeds
-    #[arg(long, value_name = "N", default_value_t = 24_000, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Points to test, over all setups and seeds
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 24_000,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     points: u64,
 
-    /// How many workloads each setup gets
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    /// Workloads per setup, each with its own seed
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u64).range(1..1 << 20)
+    )]
     seeds: u64,
 
-    /// A short look: one workload, a thousand points
+    /// Quick run: one workload and 1000 points
     #[arg(long, conflicts_with_all = ["points", "seeds"])]
     quick: bool,
 
-    /// Try the setups of this name alone, or whose names begin with it; can be given again for more
+    /// Test only the setups whose name begins with SETUP; may be repeated
     #[arg(long, value_name = "SETUP")]
     setup: Vec<String>,
 
-    /// Try this point alone, and say what came of it; can be given again for more
+    /// Test only this point, named as in the report; may be repeated
     #[arg(long, value_name = "POINT")]
     replay: Vec<String>,
 
-    /// Write the results to this file, as JSON
+    /// Write the results to this JSON file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -65,14 +76,14 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(message) => {
-            // Nothing is left to do when even this cannot be written.
+            // If stderr cannot be written either, there is nowhere left to report.
             let _ = writeln!(io::stderr(), "error: {message}");
             ExitCode::from(2)
         }
     }
 }
 
-/// Whether nothing was lost.
+/// Returns whether nothing was lost and nothing panicked.
 fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
     let panics = Panics::watch();
     let (points, parameters) = choose(arguments)?;
@@ -88,14 +99,14 @@ fn work(arguments: &Arguments, out: &mut impl Write) -> Result<bool, String> {
     if let Some(file) = &arguments.json {
         let text = serde_json::to_string_pretty(&results).map_err(|error| error.to_string())?;
         fs::write(file, text + "\n")
-            .map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
+            .map_err(|error| format!("cannot write the results to {}: {error}", file.display()))?;
     }
     out.write_all(describe(&tally, &panics).as_bytes())
-        .map_err(|error| format!("no output: {error}"))?;
+        .map_err(|error| format!("cannot write the report to stdout: {error}"))?;
     Ok(tally.losses().len() == 0 && panics.is_empty())
 }
 
-/// The points to try, and where they come from.
+/// The points to test, and the parameters that the results file records.
 fn choose(arguments: &Arguments) -> Result<(Vec<(Kind, Point)>, Value), String> {
     if !arguments.replay.is_empty() {
         let named = |name: &String| {
@@ -112,7 +123,7 @@ fn choose(arguments: &Arguments) -> Result<(Vec<(Kind, Point)>, Value), String> 
         |setup: &setups::Setup| arguments.setup.iter().any(|it| setup.name.starts_with(it));
     setups.retain(|setup| arguments.setup.is_empty() || is_chosen(setup));
     if setups.is_empty() {
-        return Err(format!("there is no setup {}", arguments.setup.join(" or ")));
+        return Err(format!("no setup's name begins with {}", arguments.setup.join(" or ")));
     }
     let described: serde_json::Map<_, _> =
         setups.iter().map(|setup| (setup.name.into(), describe_setup(setup))).collect();
@@ -142,7 +153,7 @@ fn describe_setup(setup: &setups::Setup) -> Value {
     })
 }
 
-/// Tries all points, on all cores. Every point is a world of its own.
+/// Tests all points on all cores. Each point gets its own simulated world.
 fn run(points: &[(Kind, Point)], bar: &ProgressBar) -> Tally {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
@@ -183,7 +194,7 @@ fn describe(tally: &Tally, panics: &[String]) -> String {
     text
 }
 
-/// On a terminal only.
+/// A progress bar; it shows only on a terminal.
 fn bar(points: u64) -> ProgressBar {
     let template = "{bar:40} {human_pos} of {human_len} points, {per_sec}, {eta} left";
     match ProgressStyle::with_template(template) {
@@ -192,8 +203,8 @@ fn bar(points: u64) -> ProgressBar {
     }
 }
 
-/// Notes every panic: one in the thread of a disk shows only as an answer that does not come, which a
-/// planned fault would excuse.
+/// Collects the messages of all panics. A panic in a disk's thread would otherwise show only as a
+/// missing answer, and the planned fault would explain that.
 struct Panics(Arc<Mutex<Vec<String>>>);
 
 impl Panics {

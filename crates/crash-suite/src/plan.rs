@@ -1,5 +1,5 @@
-//! Which points are tried: for each setup and seed, a share of all there are, drawn with coins that
-//! are always the same.
+//! Chooses the points to test. For each setup and seed, it draws a sample of all points with a
+//! fixed seed.
 
 use std::collections::BTreeMap;
 
@@ -11,41 +11,43 @@ use rand::{RngExt, SeedableRng};
 use crate::point::Point;
 use crate::setups::{Setup, Storage};
 
-/// A crash in the life after a crash comes within so many operations: most of them are recovery.
+/// In a life that follows a crash, the next crash comes within this many operations. Most of them
+/// are recovery.
 pub(crate) const RECOVERY_OPERATIONS_MAX: u64 = 120;
 
-/// The same, of steps of one server's disk, or messages on one link.
+/// The same bound for steps of one server's disk, and for messages on one link.
 const RECOVERY_STEPS_MAX: u64 = 40;
 
-/// What goes wrong at a point.
+/// The kind of fault at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Kind {
-    /// A crash, and client and store fare alike.
+    /// A crash in which client and store keep the same share of unsynced writes.
     Crash,
-    /// A crash, and they do not.
+    /// A crash in which client and store keep different shares of unsynced writes.
     CrashApart,
-    /// A crash, and another soon after opening again, and perhaps a third.
+    /// A crash, a second one soon after reopening, and sometimes a third.
     CrashInRecovery,
     /// One operation fails.
     Fail,
-    /// In three lives, every so many operations one fails.
+    /// Every n-th operation fails, in three lives.
     FailEvery,
-    /// One operation finds no room.
+    /// One operation finds the disk full.
     DiskFullAt,
-    /// From one on, none does.
+    /// From one operation on, the disk is full.
     DiskFullFrom,
-    /// In two lives the machine of the store dies, and the client lives on.
+    /// In two lives, the machine of the store dies and the client stays up.
     StoreDies,
-    /// One of several servers dies, and the client lives on.
+    /// One of several servers dies and the client stays up.
     ServerDies,
-    /// A link between two machines ends with a message.
+    /// A link between two machines ends at a message.
     LinkEnds,
-    /// The client, a server or a link fails, and another soon after opening again.
+    /// The client, a server or a link fails, and a server or a link fails again soon after
+    /// reopening.
     ServersInRecovery,
 }
 
 impl Kind {
-    /// All of them, and how many in a hundred points they get.
+    /// Percentage of points per kind, for a local volume.
     const SHARES: [(Self, u64); 7] = [
         (Self::Crash, 25),
         (Self::CrashApart, 20),
@@ -56,7 +58,7 @@ impl Kind {
         (Self::DiskFullFrom, 5),
     ];
 
-    /// The same, where the store is on a machine of its own.
+    /// Percentage of points per kind, for a store on another machine.
     const REMOTE_SHARES: [(Self, u64); 8] = [
         (Self::Crash, 15),
         (Self::CrashApart, 15),
@@ -68,7 +70,7 @@ impl Kind {
         (Self::StoreDies, 35),
     ];
 
-    /// The same, where the store has servers beside it.
+    /// Percentage of points per kind, for share servers.
     const SHARED_SHARES: [(Self, u64); 8] = [
         (Self::Crash, 12),
         (Self::CrashApart, 12),
@@ -80,7 +82,7 @@ impl Kind {
         (Self::ServersInRecovery, 20),
     ];
 
-    /// Of a point that is told by its name.
+    /// The kind of a point that was parsed from its name. It does not distinguish all kinds.
     pub(crate) fn of(lives: &[Life]) -> Self {
         let store_dies = |life: &Life| matches!(life.faults[..], [Fault::StoreDiesAt(..)]);
         let of_station = |life: &Life| match life.faults[..] {
@@ -124,7 +126,7 @@ impl Kind {
     }
 }
 
-/// About `count` points for each of `setups` and each of `seeds` seeds together.
+/// Draws about `count` points in total, spread evenly over `setups` and seeds 1 to `seeds`.
 pub(crate) fn points(
     setups: &[Setup],
     seeds: u64,
@@ -147,9 +149,9 @@ pub(crate) fn points(
 
 /// The points of one setup and seed.
 struct Group {
-    /// Operations of the first life, by the number of lives with faults less one.
+    /// Operations of the first life. Entry `i` is for a run of `i + 1` lives.
     operations: [u64; 3],
-    /// Steps at each station, likewise.
+    /// Steps at each station in the first life, indexed in the same way.
     steps: [BTreeMap<Station, u64>; 3],
     seed: u64,
 }
@@ -187,7 +189,7 @@ impl Group {
         all
     }
 
-    /// All points of a kind whose faults strike in one life, or in the same way in several.
+    /// All points of a kind that injects the same fault in each of its lives.
     fn all(&self, kind: Kind) -> Vec<Vec<Life>> {
         let modes = Survival::MODES.into_iter();
         let pairs = modes.flat_map(|store| Survival::MODES.map(|dir| (store, dir)));
@@ -199,7 +201,7 @@ impl Group {
             Kind::DiskFullAt => (Fault::DiskFullAt, 1),
             Kind::DiskFullFrom => (Fault::DiskFullFrom, 1),
             Kind::StoreDies => return self.store_dies(),
-            // They are drawn.
+            // These kinds are drawn instead of enumerated.
             Kind::CrashInRecovery | Kind::ServerDies | Kind::LinkEnds | Kind::ServersInRecovery => {
                 return Vec::new();
             }
@@ -211,7 +213,7 @@ impl Group {
         (0..self.operations[lives - 1]).flat_map(at).collect()
     }
 
-    /// The client dies afterwards, and loses what it may.
+    /// Both lives end with a crash of the client that loses all unsynced writes.
     fn store_dies(&self) -> Vec<Vec<Life>> {
         let at = |n| {
             Survival::MODES.map(|survival| {
@@ -229,7 +231,7 @@ impl Group {
         [first].into_iter().chain(later).collect()
     }
 
-    /// With so many lives after it.
+    /// A fault at a disk or a link in a life with `later` lives after it.
     fn at_disk_or_link(&self, later: usize, dies: bool, coins: &mut StdRng) -> Life {
         at_station(&self.steps[later], u64::MAX, dies, coins)
     }
@@ -245,7 +247,7 @@ impl Group {
 }
 
 fn mode(coins: &mut StdRng) -> Survival {
-    *Survival::MODES.choose(coins).expect("there are four")
+    *Survival::MODES.choose(coins).expect("MODES is not empty")
 }
 
 fn crash(operations: u64, coins: &mut StdRng) -> Life {
@@ -255,7 +257,8 @@ fn crash(operations: u64, coins: &mut StdRng) -> Life {
     Life { faults: vec![Fault::CrashAt(n)], store, dir }
 }
 
-/// A server dies or a link ends, in one of the first steps of a station. At the end of the life the client dies too.
+/// A server dies, or a link ends, within the first `steps_max` steps of a random station. The
+/// client crashes at the end of the life.
 fn at_station(
     steps: &BTreeMap<Station, u64>,
     steps_max: u64,
@@ -264,11 +267,12 @@ fn at_station(
 ) -> Life {
     let is_link = |station: &Station| matches!(station, Station::Link { .. });
     let stations: Vec<_> = steps.iter().filter(|(station, _)| dies || is_link(station)).collect();
-    let (&station, &steps) = *stations.choose(coins).expect("there are servers, and links to them");
+    let (&station, &steps) = *stations.choose(coins).expect("share servers have disks and links");
     let n = coins.random_range(0..steps.min(steps_max));
     let mishap = match station {
         _ if dies => Mishap::Dies(mode(coins)),
-        // Who has asked is answered, or not.
+        // On a link of the client a cut message counts as lost: either the request or its answer is
+        // missing.
         Station::Link { from: CLIENT, .. } | Station::Link { to: CLIENT, .. } => Mishap::Lost,
         _ if coins.random() => Mishap::Lost,
         _ => Mishap::Cut,
@@ -284,7 +288,7 @@ mod tests {
     use super::*;
     use crate::setups::setups;
 
-    /// A few points, as below, on share servers: each of them dies, and each link ends.
+    /// A small sample for share servers, in which servers die and links end.
     #[test]
     fn volumes_on_share_servers_lose_nothing_at_a_few_points() {
         let mut tried = setups();
@@ -296,7 +300,7 @@ mod tests {
         assert!(tally.distinct() > 35, "{}", tally.distinct());
     }
 
-    /// A few points, so that a change of client or server that loses something is noticed before the whole suite runs.
+    /// A small sample, so that an ordinary test run notices a loss before the full suite does.
     #[test]
     fn volumes_on_servers_lose_nothing_at_a_few_points() {
         let mut tried = setups();

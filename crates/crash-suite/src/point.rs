@@ -1,4 +1,4 @@
-//! A point at which something goes wrong, and its name: enough to meet it again.
+//! A point: the faults of one test run, and a name from which the run can be repeated.
 //!
 //! ```text
 //! SETUP/SEED/LIFE[/LIFE...]        LIFE = FAULT:STORE:DIRECTORY
@@ -7,7 +7,7 @@
 //! shares/1/link-1-3-cut@7:all:none
 //! ```
 //!
-//! Server 0 of a link is the client.
+//! In the name of a link, server 0 is the client.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::setups::{Setup, setups};
 pub(crate) struct Point {
     pub(crate) setup: Setup,
     pub(crate) seed: u64,
-    /// Each with one fault.
+    /// The lives of the volume, with one fault each.
     pub(crate) lives: Vec<Life>,
 }
 
@@ -28,20 +28,20 @@ impl Point {
         self.setup.run(self.seed, &self.lives)
     }
 
-    /// The point that `name` names.
+    /// Parses the name of a point.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
-        let wrong = |what: &str| format!("{name:?} names no point: {what}");
+        let wrong = |what: &str| format!("{name:?} is not the name of a point: {what}");
         let mut parts = name.split('/');
         let setup = parts.next().unwrap_or_default();
         let setup = setups().into_iter().find(|known| known.name == setup).ok_or_else(|| {
             let known: Vec<_> = setups().iter().map(|setup| setup.name).collect();
-            wrong(&format!("the setups are {}", known.join(", ")))
+            wrong(&format!("its setup is not one of {}", known.join(", ")))
         })?;
         let seed = parts.next().and_then(|seed| seed.parse().ok());
-        let seed = seed.ok_or_else(|| wrong("after the setup comes a seed"))?;
+        let seed = seed.ok_or_else(|| wrong("the part after the setup must be a seed"))?;
         let lives: Option<Vec<_>> = parts.map(parse_life).collect();
         let lives = lives.filter(|lives| !lives.is_empty());
-        let lives = lives.ok_or_else(|| wrong("a life is FAULT@N:STORE:DIRECTORY"))?;
+        let lives = lives.ok_or_else(|| wrong("each life must be FAULT@N:STORE:DIRECTORY"))?;
         Ok(Self { setup, seed, lives })
     }
 }

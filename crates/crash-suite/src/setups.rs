@@ -1,4 +1,4 @@
-//! The volumes that are tried.
+//! The volumes under test.
 
 mod range;
 mod raw;
@@ -11,7 +11,7 @@ use oblivio_testkit::crash::{Life, Loss, Ran};
 use crate::remote::Remote;
 use crate::shares::{OnSilence, Servers};
 
-/// A volume with a name.
+/// A named volume.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
@@ -19,19 +19,19 @@ pub(crate) struct Setup {
     pub(crate) storage: Storage,
 }
 
-/// Where the blocks of a volume are.
+/// Where the blocks of a volume are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
-    /// On the machine of the client.
+    /// On the client's machine.
     Local,
     /// On a bucket server.
     Remote,
-    /// On so many share servers.
+    /// On `servers` share servers.
     Shared { servers: u8, on_silence: OnSilence },
 }
 
 impl Setup {
-    /// With the coins of this seed, a volume lives through `lives`.
+    /// Runs the volume through `lives`, with `seed` for all randomness.
     pub(crate) fn run(&self, seed: u64, lives: &[Life]) -> Result<Ran, Loss> {
         let volume = SmallVolume { seed, ..self.volume };
         match self.storage {
@@ -50,12 +50,12 @@ impl Setup {
     }
 }
 
-/// A volume whose blocks are on the machine of the client.
+/// A volume stored on the client's machine.
 fn local(name: &'static str, volume: SmallVolume) -> Setup {
     Setup { name, volume, storage: Storage::Local }
 }
 
-/// A volume whose blocks are on a bucket server.
+/// A volume stored on a bucket server.
 fn remote(name: &'static str, volume: SmallVolume) -> Setup {
     Setup { name, volume, storage: Storage::Remote }
 }
@@ -64,7 +64,7 @@ fn scheduled(cache_blocks_max: u64, accesses: usize) -> Device {
     Device::Scheduled { cache_blocks_max, accesses }
 }
 
-/// What all setups have in common: each says how it differs.
+/// The base volume, from which each setup states its differences.
 fn common() -> SmallVolume {
     SmallVolume { steps: 60, ..SmallVolume::default() }
 }

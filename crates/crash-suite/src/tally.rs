@@ -1,4 +1,4 @@
-//! What was tried, and what came of it.
+//! Counts of the tested points, and the losses found.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -8,24 +8,24 @@ use serde_json::{Value, json};
 use crate::plan::Kind;
 use crate::point::{Point, fault_name, survival_name};
 
-/// What makes two points two.
-pub(crate) const DISTINCT: &str = "two points are distinct if they differ in the setup, the seed of \
-     the workload, the number of lives, or for any life in the sort of fault, which of several machines or \
-     links it strikes included, in the number or kind of the operation that it struck first, or in what \
-     survives on either side; a point counts only \
-     if a fault struck in each of its lives";
+/// The definition of distinct points, as the results file states it.
+pub(crate) const DISTINCT: &str = "two points are distinct if they differ in the setup, in the \
+     seed of the workload, in the number of lives, or in any life: in the kind of fault (with the \
+     machine or link that it strikes), in the number or kind of the first operation that it \
+     struck, or in what survives on either side; a point counts only if a fault struck in each of \
+     its lives";
 
 #[derive(Default)]
 pub(crate) struct Tally {
     kinds: BTreeMap<Kind, OfKind>,
     /// Distinct points by the operation that the first fault struck.
     operations: BTreeMap<String, u64>,
-    /// Distinct points by what survived of the store and of the directory after the first life.
+    /// Distinct points by what survived of store and directory after the first life.
     survivals: BTreeMap<String, u64>,
     seen: HashSet<Struck>,
     lives: u64,
     operations_run: u64,
-    /// By the number of the point.
+    /// By the index of the point.
     losses: BTreeMap<usize, (String, Loss)>,
 }
 
@@ -37,7 +37,7 @@ struct OfKind {
     lost: u64,
 }
 
-/// Where a point struck.
+/// Identifies a distinct point.
 #[derive(PartialEq, Eq, Hash)]
 struct Struck {
     setup: &'static str,
@@ -46,7 +46,7 @@ struct Struck {
 }
 
 impl Struck {
-    /// Nothing, unless a fault struck in each life.
+    /// `None` unless a fault struck in each life.
     fn new(point: &Point, ran: &Ran) -> Option<Self> {
         let lives = point.lives.iter().zip(&ran.strikes).map(|(life, strike)| {
             let (fault, _) = life.faults.first().map(fault_name)?;
@@ -96,7 +96,7 @@ impl Tally {
         self.losses.values().map(|(_, loss)| loss.bytes).sum()
     }
 
-    /// The name of each point at which something was lost, and what.
+    /// The name of each point that lost data, and the loss.
     pub(crate) fn losses(&self) -> impl ExactSizeIterator<Item = &(String, Loss)> {
         self.losses.values()
     }
@@ -133,13 +133,13 @@ impl Tally {
         })
     }
 
-    /// The setups in which a point struck.
+    /// The setups with at least one distinct point.
     pub(crate) fn setups(&self) -> BTreeSet<&'static str> {
         self.seen.iter().map(|struck| struck.setup).collect()
     }
 }
 
-/// How to meet a point again.
+/// The command that repeats a point.
 pub(crate) fn replay(point: &str) -> String {
     format!("cargo run --release --package oblivio-crash-suite -- --replay '{point}'")
 }

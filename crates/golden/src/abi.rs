@@ -1,8 +1,9 @@
 //! The C interface, which `hw/dv/golden.h` declares: the one module with `unsafe` code.
 //!
-//! A call returns 0, 1 for a mismatch, 2 for a misuse, or 3 after a panic, which ends the use of
-//! the model. [`golden_error`] has the text. Beats are 32 words of 32 bits on any bus, the
-//! least significant first: byte `i` of a beat is bits `8 i + 7` to `8 i`, as in the RTL.
+//! A call returns 0 on success, 1 for a mismatch, 2 for misuse, and 3 after a panic. After a panic
+//! the model can no longer be used. [`golden_error`] has the text. A beat is an array of 32 words
+//! of 32 bits on any bus, least significant word first: byte `i` of a beat is bits `8 i + 7` to
+//! `8 i`, as in the RTL.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -22,11 +23,12 @@ const MISMATCH: c_int = 1;
 const MISUSE: c_int = 2;
 const PANIC: c_int = 3;
 
-/// Words of a beat of the widest bus, and of its strobes.
+/// Words of a beat of the widest bus.
 const BEAT_WORDS: usize = 32;
+// Words of the strobes of that beat, one bit per byte.
 const STROBE_WORDS: usize = 4;
 
-/// A model, and what a caller has handed over for it.
+/// A model, and the data that its caller and it exchange over several calls.
 pub struct Handle {
     golden: Golden,
     /// The image that the caller fills.
@@ -70,7 +72,7 @@ unsafe fn call(handle: *mut Handle, f: impl FnOnce(&mut Handle) -> Result<(), Pr
         }
         Err(_) => {
             handle.is_dead = true;
-            handle.error = c_string("the golden model panicked and cannot go on");
+            handle.error = c_string("the golden model panicked and can no longer be used");
             PANIC
         }
     }
@@ -81,7 +83,7 @@ unsafe fn call(handle: *mut Handle, f: impl FnOnce(&mut Handle) -> Result<(), Pr
 /// # Safety
 /// `data` points to [`BEAT_WORDS`] words, or is null.
 unsafe fn beat_bytes(data: *const u32) -> Result<[u8; 4 * BEAT_WORDS], Problem> {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     let words = unsafe { data.cast::<[u32; BEAT_WORDS]>().as_ref() };
     let words = words.ok_or_else(|| misuse("data is null"))?;
     let mut bytes = [0; 4 * BEAT_WORDS];
@@ -91,12 +93,12 @@ unsafe fn beat_bytes(data: *const u32) -> Result<[u8; 4 * BEAT_WORDS], Problem> 
     Ok(bytes)
 }
 
-/// Copies a beat to the caller, and zeros past its end.
+/// Copies a beat to the caller, padded with zeros to the widest bus.
 ///
 /// # Safety
 /// `to` points to [`BEAT_WORDS`] words, or is null.
 unsafe fn put_beat(to: *mut u32, beat: &[u8]) -> Result<(), Problem> {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     let words = unsafe { to.cast::<[u32; BEAT_WORDS]>().as_mut() };
     let words = words.ok_or_else(|| misuse("data is null"))?;
     words.fill(0);
@@ -111,7 +113,7 @@ unsafe fn put_beat(to: *mut u32, beat: &[u8]) -> Result<(), Problem> {
 /// # Safety
 /// `to` points to a `T`, or is null.
 unsafe fn put<T>(to: *mut T, value: T) -> Result<(), Problem> {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     let to = unsafe { to.as_mut() };
     *to.ok_or_else(|| misuse("a result's pointer is null"))? = value;
     Ok(())
@@ -122,7 +124,7 @@ fn number<T: TryFrom<i64>>(name: &str, value: impl Into<i64>) -> Result<T, Probl
     T::try_from(value).map_err(|_| misuse(format!("{name} cannot be {value}")))
 }
 
-/// Creates a model, or returns null; `golden_error(NULL)` then has the text.
+/// Creates a model. On failure it returns null, and `golden_error(NULL)` has the text.
 #[unsafe(no_mangle)]
 pub extern "C" fn golden_create(
     scheme: c_int,
@@ -172,32 +174,33 @@ pub extern "C" fn golden_create(
     ptr::null_mut()
 }
 
-/// Ends the use of a model. Null does nothing.
+/// Frees a model. Null does nothing.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`] and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_destroy(handle: *mut Handle) {
     if !handle.is_null() {
-        // SAFETY: it was made by `Box::into_raw` and is used for the last time.
+        // SAFETY: the handle came from `Box::into_raw` and is not used again.
         drop(unsafe { Box::from_raw(handle) });
     }
 }
 
-/// Text of the model's last error, valid until its next call; of the last creation for null.
+/// Text of the model's last error, valid until the model's next call. For null: text of the last
+/// failed creation.
 ///
 /// # Safety
 /// `handle` comes from [`golden_create`], or is null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_error(handle: *mut Handle) -> *const c_char {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     match unsafe { handle.as_ref() } {
         Some(handle) => handle.error.as_ptr(),
         None => CREATION_ERROR.with_borrow(|error| error.as_ptr()),
     }
 }
 
-/// Sets the weights of random commands, and the percentage of crowded leaves.
+/// Sets the weights of random commands, and the percentage of commands that map to a crowded leaf.
 ///
 /// # Safety
 /// As [`golden_error`].
@@ -210,7 +213,7 @@ pub unsafe extern "C" fn golden_set_mix(
     appends: c_int,
     crowding: c_int,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let weight = |value| number("a weight", value);
@@ -229,7 +232,7 @@ pub unsafe extern "C" fn golden_set_mix(
 /// As [`golden_error`]; `key` points to four words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_tree_key(handle: *mut Handle, key: *mut u32) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let bits = u128::from_be_bytes(*it.golden.tree_key());
@@ -244,11 +247,11 @@ pub unsafe extern "C" fn golden_tree_key(handle: *mut Handle, key: *mut u32) -> 
 /// As [`golden_error`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_warm_up(handle: *mut Handle, commands: u64) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| it.golden.warm_up(commands)) }
 }
 
-/// Copies the counts of operations and EO accesses that the tree has had.
+/// Copies how many operations and EO accesses the tree has had.
 ///
 /// # Safety
 /// As [`golden_error`]; the other pointers point to numbers.
@@ -258,7 +261,7 @@ pub unsafe extern "C" fn golden_start_counts(
     operations: *mut u64,
     evictions: *mut u64,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let counts = it.golden.start_counts();
@@ -268,7 +271,7 @@ pub unsafe extern "C" fn golden_start_counts(
     }
 }
 
-/// Draws and runs the next command, and copies its fields.
+/// Draws and runs the next random command, and copies its fields.
 ///
 /// # Safety
 /// As [`golden_error`]; the other pointers point to their types.
@@ -280,7 +283,7 @@ pub unsafe extern "C" fn golden_next(
     old_leaf: *mut u64,
     new_leaf: *mut u64,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let command = it.golden.next_command()?;
@@ -292,8 +295,8 @@ pub unsafe extern "C" fn golden_next(
     }
 }
 
-/// Runs a given command, and copies the leaf that it reads. The model draws the data if `data` is
-/// null.
+/// Runs a given command, and copies the leaf that it reads. If `data` is null, the model draws the
+/// data.
 ///
 /// # Safety
 /// As [`golden_error`]; `data` points to the bytes of a block or is null, `old_leaf` to a number.
@@ -306,7 +309,7 @@ pub unsafe extern "C" fn golden_command(
     data: *const u8,
     old_leaf: *mut u64,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let operation = Operation::from_number(operation)
@@ -325,7 +328,7 @@ pub unsafe extern "C" fn golden_command(
 /// As [`golden_error`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_set_leaf(handle: *mut Handle, address: u64, leaf: u64) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| it.golden.set_leaf(address, leaf)) }
 }
 
@@ -339,12 +342,12 @@ pub unsafe extern "C" fn golden_data_beat(
     beat: c_int,
     data: *mut u32,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let beat_bytes = it.golden.params().beat_bytes();
             let Command { data: block, .. } =
-                it.golden.latest().ok_or_else(|| misuse("there was no command"))?;
+                it.golden.latest().ok_or_else(|| misuse("no command has run yet"))?;
             let beat: usize = number("beat", beat)?;
             let bytes = block.chunks(beat_bytes).nth(beat);
             put_beat(data, bytes.ok_or_else(|| misuse(format!("a block has no beat {beat}")))?)
@@ -362,7 +365,7 @@ pub unsafe extern "C" fn golden_check_memory_command(
     is_write: c_int,
     address: u64,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| it.golden.check_memory_command(is_write != 0, address)) }
 }
 
@@ -376,7 +379,7 @@ pub unsafe extern "C" fn golden_check_write_beat(
     data: *const u32,
     strobe: *const u32,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let words = strobe.cast::<[u32; STROBE_WORDS]>().as_ref();
@@ -393,7 +396,7 @@ pub unsafe extern "C" fn golden_check_write_beat(
 /// As [`golden_error`]; `data` points to 32 words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_read_beat(handle: *mut Handle, data: *const u32) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| it.golden.check_read_beat(&beat_bytes(data)?)) }
 }
 
@@ -409,7 +412,7 @@ pub unsafe extern "C" fn golden_check_response(
     status: c_int,
     is_found: c_int,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             it.golden.check_response(ResponseBeat {
@@ -428,7 +431,7 @@ pub unsafe extern "C" fn golden_check_response(
 /// As [`golden_error`]; `leaf` points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_next_entropy(handle: *mut Handle, leaf: *mut u64) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| put(leaf, it.golden.next_entropy())) }
 }
 
@@ -442,7 +445,7 @@ pub unsafe extern "C" fn golden_stash_blocks(
     command: u64,
     blocks: *mut c_int,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| put(blocks, it.golden.settled(command)?.stash.len() as c_int)) }
 }
 
@@ -458,7 +461,7 @@ pub unsafe extern "C" fn golden_check_stash(
     address: u64,
     leaf: u64,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| it.golden.check_stash(command, number("index", index)?, address, leaf))
     }
@@ -475,7 +478,7 @@ pub unsafe extern "C" fn golden_evictions(
     evictions: *mut u64,
     accesses_since: *mut c_int,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let state = it.golden.settled(command)?;
@@ -494,21 +497,21 @@ pub unsafe extern "C" fn golden_background_evictions(
     handle: *mut Handle,
     count: *mut u64,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| put(count, it.golden.background_evictions())) }
 }
 
-/// Returns 0 if the controller has done everything.
+/// Returns 0 if nothing that the engine did is still expected from the controller.
 ///
 /// # Safety
 /// As [`golden_error`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_all_done(handle: *mut Handle) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe { call(handle, |it| it.golden.check_is_done()) }
 }
 
-/// Hands over a beat of the controller's memory.
+/// Adds a beat of the controller's memory to the image to be checked.
 ///
 /// # Safety
 /// As [`golden_error`]; `data` points to 32 words.
@@ -518,7 +521,7 @@ pub unsafe extern "C" fn golden_image_put(
     address: u64,
     data: *const u32,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             if it.foreign.layout().beat_at(address).is_none() {
@@ -533,14 +536,14 @@ pub unsafe extern "C" fn golden_image_put(
     }
 }
 
-/// Compares the beats handed over with the model's memory, has a fresh engine read them, and
-/// forgets them.
+/// Compares the image from [`golden_image_put`] with the model's memory, has a fresh engine read
+/// it, and clears it.
 ///
 /// # Safety
 /// As [`golden_error`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_check_image(handle: *mut Handle) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let empty = it.golden.empty_image();
@@ -550,13 +553,13 @@ pub unsafe extern "C" fn golden_check_image(handle: *mut Handle) -> c_int {
     }
 }
 
-/// Takes a copy of the model's memory, and returns how many beats it has.
+/// Copies the model's memory for [`golden_image_beat`], and returns how many beats it has.
 ///
 /// # Safety
 /// As [`golden_error`]; `beats` points to a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn golden_image_begin(handle: *mut Handle, beats: *mut u64) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             it.own = it.golden.image();
@@ -566,7 +569,7 @@ pub unsafe extern "C" fn golden_image_begin(handle: *mut Handle, beats: *mut u64
     }
 }
 
-/// Copies a beat of that copy, in ascending order of addresses.
+/// Copies a beat of that copy. Beats are in ascending order of addresses.
 ///
 /// # Safety
 /// As [`golden_error`]; `address` points to a number, `data` to 32 words.
@@ -577,7 +580,7 @@ pub unsafe extern "C" fn golden_image_beat(
     address: *mut u64,
     data: *mut u32,
 ) -> c_int {
-    // SAFETY: as this function asks.
+    // SAFETY: the caller upholds this function's contract.
     unsafe {
         call(handle, |it| {
             let found = it.own_addresses.get(beat as usize).copied();

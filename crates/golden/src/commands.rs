@@ -47,13 +47,13 @@ pub struct Command {
     pub data: Box<[u8]>,
 }
 
-/// Which random commands come how often.
+/// The mix of random commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
     /// Weight of each operation, in the order of their numbers.
     pub weights: [u32; 4],
-    /// Percentage of commands whose new leaf is one that other blocks are mapped to as well: it
-    /// fills the stash.
+    /// Percentage of commands whose new leaf is one to which other blocks are mapped too. It fills
+    /// the stash.
     pub crowding: u32,
 }
 
@@ -63,20 +63,20 @@ impl Default for Mix {
     }
 }
 
-/// Addresses that are used most.
+/// Number of frequently used addresses.
 const HOT_ADDRESSES: usize = 16;
 
-/// Draws commands.
+/// Draws random commands.
 #[derive(Debug)]
 pub(crate) struct Generator {
     coins: StdRng,
     mix: Mix,
     params: Params,
     hot: Vec<u64>,
-    /// Every address that was drawn, once for each time it was drawn as a new one.
+    /// Every address drawn so far. An address occurs once for each time it was drawn as a new one.
     known: Vec<u64>,
     crowd_leaf: u64,
-    /// How many more blocks get that leaf.
+    /// How many more blocks are mapped to `crowd_leaf`.
     crowd_left: u32,
 }
 
@@ -100,7 +100,8 @@ impl Generator {
         self.mix = mix;
     }
 
-    /// The next command. `blocks` says which blocks there are; the old leaf is left to the caller.
+    /// Draws the next command. `blocks` says which blocks are present. The caller sets the old
+    /// leaf.
     pub(crate) fn draw(&mut self, blocks: &mut Blocks) -> Command {
         let mut operation = self.draw_operation();
         let mut address = self.draw_address();
@@ -113,7 +114,8 @@ impl Generator {
         let mut new_leaf = self.draw_leaf();
         let adds = matches!(operation, Operation::Write | Operation::Append);
         if operation != Operation::ReadRemove && (adds || blocks.is_present(address)) {
-            // Blocks that never leave the stash may take half of it: evictions must come to an end.
+            // Blocks that no eviction can place may fill half of the stash; otherwise background
+            // eviction would not end.
             let excess_max = (self.params.stash_blocks_max / 2) as u32;
             let mut tries = 0;
             while blocks.excess_with(address, new_leaf) > excess_max {
@@ -162,7 +164,7 @@ impl Generator {
         self.known[self.coins.random_range(0..self.known.len())]
     }
 
-    /// The address of an absent block: a removed one, if a few draws find it.
+    /// The address of an absent block. Prefers a removed block, if a few draws find one.
     fn draw_absent(&mut self, blocks: &Blocks) -> Option<u64> {
         for _ in 0..if self.known.is_empty() { 0 } else { 8 } {
             let address = self.draw_known();
@@ -191,7 +193,7 @@ impl Generator {
         self.coins.random_range(0..1 << self.params.leaf_level)
     }
 
-    /// Contents of a block: random bytes, and now and then all zeros or all ones.
+    /// Contents of a block: mostly random bytes, sometimes all zeros or all ones.
     pub(crate) fn draw_data(&mut self) -> Box<[u8]> {
         let mut data = vec![0; self.params.block_bytes].into_boxed_slice();
         match self.coins.random_range(0..32) {

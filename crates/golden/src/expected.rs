@@ -1,4 +1,4 @@
-//! What the controller must still do, in order.
+//! The output that the model still expects from the controller, in order.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::image::TracedBeat;
 use crate::layout::ImageLayout;
 use crate::{Problem, misuse};
 
-/// Where a beat belongs.
+/// The command, round trip and address of a beat.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     command: u64,
@@ -37,7 +37,7 @@ struct Response {
     beats_given: usize,
 }
 
-/// The controller's state once a command and its evictions are over.
+/// The controller's state after a command and its evictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettledState {
     /// The command, counted from 0.
@@ -46,7 +46,7 @@ pub struct SettledState {
     pub stash: Vec<(u64, u64)>,
     /// G: EO accesses so far. 0 in Path ORAM.
     pub evictions: u64,
-    /// AO accesses since the last EO access that was due. 0 in Path ORAM.
+    /// AO accesses since the last scheduled EO access. 0 in Path ORAM.
     pub accesses_since_eviction: u32,
 }
 
@@ -63,7 +63,7 @@ pub struct ResponseBeat<'a> {
     pub is_found: bool,
 }
 
-/// What the controller must still do. Each port has a queue of its own.
+/// The output that the model still expects. Each port has its own queue.
 #[derive(Debug)]
 pub(crate) struct Expected {
     layout: ImageLayout,
@@ -114,7 +114,7 @@ impl Expected {
         let verb = |is_write| if is_write { "write" } else { "read" };
         let Some(expected) = self.memory_commands.pop_front() else {
             return Err(Problem::Mismatch(format!(
-                "memory command that the engine does not give: {} {}",
+                "memory command that the engine does not issue: {} {}",
                 verb(is_write),
                 self.beat_name(address)
             )));
@@ -187,16 +187,16 @@ impl Expected {
         Ok(())
     }
 
-    /// The state after `command`. Forgets those of earlier commands.
+    /// The state after `command`. Drops the states of earlier commands.
     pub(crate) fn settled(&mut self, command: u64) -> Result<&SettledState, Problem> {
         while self.settled.front().is_some_and(|state| state.command < command) {
             self.settled.pop_front();
         }
         let state = self.settled.front().filter(|state| state.command == command);
-        state.ok_or_else(|| misuse(format!("the state after command {command} is not kept")))
+        state.ok_or_else(|| misuse(format!("the state after command {command} is not available")))
     }
 
-    /// Refuses if the controller still has to do something.
+    /// Fails if the model still expects output.
     pub(crate) fn check_is_done(&self) -> Result<(), Problem> {
         let of = |step: Option<Step>| step.map_or_else(String::new, |step| self.step_name(step));
         let left = [

@@ -1,4 +1,4 @@
-//! The model: the engine, run one command ahead of the controller.
+//! The model: runs the engine one command ahead of the controller.
 
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
@@ -19,10 +19,10 @@ use crate::params::{Params, SchemeKind, TreeKey, sealer};
 use crate::position::Blocks;
 use crate::{Problem, misuse};
 
-/// After this many background evictions in a row the controller closes.
+/// Background evictions in a row after which the controller shuts down.
 const EVICTIONS_IN_A_ROW_MAX: u64 = 1023;
 
-/// The deepest tree that [`Golden::check_image`] scans as a whole.
+/// The deepest tree that [`Golden::check_image`] scans completely.
 const SCANNED_LEAF_LEVEL_MAX: u8 = 12;
 
 /// The golden model of a controller.
@@ -33,11 +33,12 @@ pub struct Golden {
     memory: Rc<RefCell<Memory>>,
     blocks: Blocks,
     generator: Generator,
-    /// Random choices that commands do not fix, and those of commands before the start.
+    /// Random choices outside of commands, such as the first leaf of a block, and those of a
+    /// warm-up.
     coins: StdRng,
     tape: Tape,
     expected: Expected,
-    /// Commands so far, without those of a warm-up.
+    /// Commands run so far, without those of a warm-up.
     commands: u64,
     evictions: u64,
     accesses_since_eviction: u32,
@@ -46,12 +47,12 @@ pub struct Golden {
 }
 
 impl Golden {
-    /// A controller with an empty memory.
+    /// A model of a controller with an empty memory.
     ///
     /// # Errors
     /// [`Problem::Misuse`] if no controller has these parameters.
     pub fn new(params: &Params) -> Result<Self, Problem> {
-        // Nothing below can be computed from parameters that contradict each other.
+        // Check first: the rest assumes consistent parameters.
         params.tree_config()?;
         let bucket_beats = 1 + u64::from(params.slots) * params.block_beats() as u64;
         let layout = ImageLayout::new(params.leaf_level, params.subtree_levels, bucket_beats);
@@ -88,20 +89,20 @@ impl Golden {
         &self.key
     }
 
-    /// Changes which random commands come how often.
+    /// Changes the mix of random commands.
     ///
     /// # Errors
     /// [`Problem::Misuse`] if all weights are 0.
     pub fn set_mix(&mut self, mix: Mix) -> Result<(), Problem> {
         let sum: u64 = mix.weights.iter().map(|weight| u64::from(*weight)).sum();
         if sum == 0 || sum > u64::from(u32::MAX) {
-            return Err(misuse("the weights of a mix add up to 1 to 2^32 - 1"));
+            return Err(misuse("the weights of a mix must add up to 1 to 2^32 - 1"));
         }
         self.generator.set_mix(mix);
         Ok(())
     }
 
-    /// Draws the next command, runs it and queues what the controller must do for it.
+    /// Draws the next command, runs it, and queues the output expected for it.
     ///
     /// # Errors
     /// [`Problem::Misuse`] if the stash stays over its bound.
@@ -114,8 +115,8 @@ impl Golden {
     /// position map.
     ///
     /// # Errors
-    /// [`Problem::Misuse`] if the address or the leaf does not exist, `data` is no block, or the
-    /// block to append is present. Nothing was changed.
+    /// [`Problem::Misuse`] if the address or the leaf does not exist, `data` is not one block long,
+    /// or the block to append is present. The model is then unchanged.
     pub fn command(
         &mut self,
         operation: Operation,
@@ -137,23 +138,24 @@ impl Golden {
     pub fn set_leaf(&mut self, address: u64, leaf: u64) -> Result<(), Problem> {
         self.check_names(address, leaf)?;
         if self.blocks.is_present(address) {
-            return Err(misuse(format!("block {address} is in the ORAM, with a leaf of its own")));
+            return Err(misuse(format!("block {address} is present, so it has a leaf already")));
         }
         self.blocks.set(address, leaf, None);
         Ok(())
     }
 
-    /// The latest command.
+    /// The last command that ran.
     pub fn latest(&self) -> Option<&Command> {
         self.latest.as_ref()
     }
 
-    /// Commands so far, without those of a warm-up.
+    /// Commands run so far, without those of a warm-up.
     pub fn commands(&self) -> u64 {
         self.commands
     }
 
-    /// Background evictions so far: dummy accesses of Path ORAM, EO accesses before their time.
+    /// Background evictions so far: dummy accesses in Path ORAM, unscheduled EO accesses in RAW
+    /// ORAM.
     pub fn background_evictions(&self) -> u64 {
         self.background_evictions
     }
@@ -166,7 +168,7 @@ impl Golden {
     /// Checks a memory command of the controller.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] if another one is due.
+    /// [`Problem::Mismatch`] if the model expects another command.
     pub fn check_memory_command(&mut self, is_write: bool, address: u64) -> Result<(), Problem> {
         self.expected.check_memory_command(is_write, address)
     }
@@ -183,7 +185,7 @@ impl Golden {
     /// The next beat that memory returns, for a bench without a memory of its own.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] if no read is due.
+    /// [`Problem::Mismatch`] if no read is outstanding.
     pub fn take_read_beat(&mut self) -> Result<Box<[u8]>, Problem> {
         self.expected.take_read_beat()
     }
@@ -206,17 +208,17 @@ impl Golden {
         self.expected.check_response(beat)
     }
 
-    /// The next leaf for the entropy port. The tape has no end, and a controller
-    /// may take leaves before it uses them.
+    /// The next leaf for the entropy port. The tape is endless; a controller may take leaves ahead
+    /// of their use.
     pub fn next_entropy(&mut self) -> u64 {
         self.tape.next_for_controller()
     }
 
-    /// The controller's state after `command` and its evictions. States of earlier commands are
-    /// forgotten.
+    /// The controller's state after `command` and its evictions. Drops the states of earlier
+    /// commands.
     ///
     /// # Errors
-    /// [`Problem::Misuse`] if it is not kept.
+    /// [`Problem::Misuse`] if that state is not available.
     pub fn settled(&mut self, command: u64) -> Result<&SettledState, Problem> {
         self.expected.settled(command)
     }
@@ -247,16 +249,16 @@ impl Golden {
         )))
     }
 
-    /// Refuses if the controller still has to do something.
+    /// Fails if the model still expects output from the controller.
     ///
     /// # Errors
-    /// [`Problem::Mismatch`] that names the first thing that is missing.
+    /// [`Problem::Mismatch`] with the first missing output.
     pub fn check_is_done(&self) -> Result<(), Problem> {
         self.expected.check_is_done()?;
         self.tape.check_is_used_up()
     }
 
-    /// The memory as the engine left it.
+    /// The memory as the engine left it, with all commands so far.
     pub fn image(&self) -> Image {
         self.memory.borrow().image.clone()
     }
@@ -267,7 +269,8 @@ impl Golden {
     }
 
     /// Compares `image` with the engine's memory beat by beat. Then a fresh engine reads each block
-    /// of the tree from it. In trees of up to 13 levels it also checks that there are no others.
+    /// of the tree from `image`. In trees of up to 13 levels this also checks that the image holds
+    /// no other blocks.
     ///
     /// # Errors
     /// [`Problem::Mismatch`] if a beat, a block or its leaf differs.
@@ -294,13 +297,13 @@ impl Golden {
         self.read_back(image)
     }
 
-    /// Has a fresh engine with this key read all blocks that are not in the stash from `image`.
+    /// Has a fresh engine with this key read from `image` all blocks that are not in the stash.
     fn read_back(&self, image: &Image) -> Result<(), Problem> {
         let memory = Rc::new(RefCell::new(Memory::new(self.empty_image())));
         let mut engine = engine(&self.params, &self.key, &memory)?;
         let mut coins = StdRng::seed_from_u64(0);
-        // Bodies of RAW ORAM are sealed under counts of evictions: the fresh engine makes as many,
-        // on a memory of zeros, before it gets the image.
+        // RAW ORAM seals bodies under the eviction count. So the fresh engine first makes the same
+        // number of evictions, on a memory of zeros.
         for _ in 0..self.evictions {
             engine.evict(&mut coins).map_err(misuse)?;
         }
@@ -324,7 +327,7 @@ impl Golden {
             let found = engine.take(address, Leaf(leaf), &mut block).map_err(mismatch_in_image)?;
             if !found || self.blocks.contents(address) != Some(&block) {
                 return Err(Problem::Mismatch(format!(
-                    "a fresh engine finds no block {address}, or other contents, in the image"
+                    "a fresh engine finds block {address} of the image missing or different"
                 )));
             }
             settle(&mut *engine, &mut coins)?;
@@ -333,12 +336,12 @@ impl Golden {
     }
 
     /// Runs at least `commands` random commands before the controller starts, and moves all blocks
-    /// into the tree. RAW ORAM ends with an EO access. So a controller can take the tree over with
-    /// the counts of [`Golden::start_counts`].
+    /// into the tree. RAW ORAM ends with an EO access. The controller can then take over the tree
+    /// with the counts of [`Golden::start_counts`].
     ///
     /// # Errors
-    /// [`Problem::Misuse`] if the controller still has to do something, or if blocks stay in the
-    /// stash.
+    /// [`Problem::Misuse`] if the model still expects output from the controller, or if blocks stay
+    /// in the stash.
     pub fn warm_up(&mut self, commands: u64) -> Result<(), Problem> {
         self.check_is_done().map_err(misuse)?;
         let mut done = 0;
@@ -361,16 +364,16 @@ impl Golden {
         Ok(())
     }
 
-    /// How many operations and EO accesses the tree has had: what the start port takes.
+    /// Operations and EO accesses that the tree has had, as the start port takes them.
     ///
-    /// Each operation writes its number into the root.
+    /// The root holds the number of the last operation.
     pub fn start_counts(&self) -> (u64, u64) {
         let memory = self.memory.borrow();
         let root = memory.image.beat(0).and_then(|beat| beat.first_chunk());
         (root.map_or(0, |number| u64::from_be_bytes(*number)), self.evictions)
     }
 
-    /// Counts background evictions. Those of RAW ORAM are EO accesses.
+    /// Counts background evictions. In RAW ORAM they are EO accesses.
     fn count_evictions(&mut self, evictions: u64) {
         if self.params.scheme == SchemeKind::Raw {
             self.evictions += evictions;
@@ -381,14 +384,17 @@ impl Golden {
         self.check_names(command.address, command.new_leaf)?;
         if command.data.len() != self.params.block_bytes {
             return Err(misuse(format!(
-                "{} bytes of data are no block of {} bytes",
+                "data must be one block: {} bytes given, {} expected",
                 command.data.len(),
                 self.params.block_bytes
             )));
         }
         let is_append = command.operation == Operation::Append;
         if is_append && self.blocks.is_present(command.address) {
-            return Err(misuse(format!("block {} is in the ORAM already", command.address)));
+            return Err(misuse(format!(
+                "block {} is present already; append takes absent blocks",
+                command.address
+            )));
         }
         self.memory.borrow_mut().start_trace();
         let before = self.apply(&mut command)?;
@@ -412,14 +418,14 @@ impl Golden {
         Ok(self.latest.insert(command))
     }
 
-    /// Runs a command on the engine, without background evictions, and returns the block before it,
-    /// if it was present.
+    /// Runs a command on the engine, without background evictions. Returns the block before the
+    /// command, if it was present.
     fn apply(&mut self, command: &mut Command) -> Result<Option<Box<[u8]>>, Problem> {
         let Command { operation, address, new_leaf, ref data, .. } = *command;
         let before: Option<Box<[u8]>> = self.blocks.contents(address).map(Into::into);
         let mut block = vec![0; self.params.block_bytes];
         let old_leaf = match operation {
-            // The port carries a leaf that exists; the controller must ignore it.
+            // The port must carry some valid leaf, which the controller ignores.
             Operation::Append => self.generator.draw_uniform_leaf(),
             _ => self.blocks.leaf_or_draw(address, &mut self.coins),
         };
@@ -478,7 +484,7 @@ impl Golden {
 
     fn check_beat(&self, data: &[u8]) -> Result<(), Problem> {
         if data.len() < self.params.beat_bytes() {
-            return Err(misuse(format!("{} bytes are less than a beat", data.len())));
+            return Err(misuse(format!("a beat is longer than {} bytes", data.len())));
         }
         Ok(())
     }
@@ -488,7 +494,7 @@ fn mismatch_in_image(error: oblivio_core::Error) -> Problem {
     Problem::Mismatch(format!("a fresh engine refuses the image: {error}"))
 }
 
-/// An engine with this key, an empty stash and counters of 0, over `memory`.
+/// An engine over `memory` with this key, an empty stash and zero counters.
 fn engine(
     params: &Params,
     key: &TreeKey,
@@ -526,12 +532,13 @@ fn settle(engine: &mut dyn Scheme, coins: &mut dyn rand::CryptoRng) -> Result<u6
     }
 }
 
-/// The leaves of the entropy port. The engine draws its dummy accesses from the same tape.
+/// The leaves of the entropy port. The engine draws the leaves of its dummy accesses from the same
+/// tape.
 #[derive(Debug)]
 struct Tape {
     coins: StdRng,
     leaf_level: u8,
-    /// Leaves that the engine or the controller has not taken yet, from `first` on.
+    /// Leaves from `first` on, which the engine or the controller has not taken yet.
     leaves: VecDeque<u64>,
     first: u64,
     engine_at: u64,
@@ -583,7 +590,7 @@ impl Tape {
     }
 }
 
-/// The engine draws one word for each dummy access, and takes its low bits as the leaf.
+/// The engine draws one word per dummy access and uses its low bits as the leaf.
 impl TryRng for Tape {
     type Error = Infallible;
 

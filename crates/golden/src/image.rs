@@ -1,4 +1,4 @@
-//! Contents of the controller's memory, and the engine's storage over them.
+//! The controller's memory, and the engine's store over it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::layout::ImageLayout;
 
-/// Contents of a memory. Buckets that were never written are zeros and take no room.
+/// Contents of the memory. Buckets that were never written read as zeros and take no space.
 #[derive(Clone, Debug)]
 pub struct Image {
     layout: ImageLayout,
@@ -31,7 +31,7 @@ impl Image {
         &self.layout
     }
 
-    /// Addresses of all beats of the buckets that were written, in ascending order.
+    /// Addresses of all beats of written buckets, in ascending order.
     pub fn addresses(&self) -> Vec<u64> {
         let mut places: Vec<_> = self.buckets.keys().copied().collect();
         places.sort_unstable();
@@ -39,13 +39,13 @@ impl Image {
         places.into_iter().flat_map(|place| place * beats..(place + 1) * beats).collect()
     }
 
-    /// The beat at `address`, `None` if its bucket was never written.
+    /// The beat at `address`; `None` if its bucket was never written.
     pub fn beat(&self, address: u64) -> Option<&[u8]> {
         let bucket = self.buckets.get(&(address / self.layout.bucket_beats()))?;
         Some(&bucket[self.beat_range(address)])
     }
 
-    /// Replaces the beat at `address`, which lies in the tree.
+    /// Replaces the beat at `address`, which must lie in the tree.
     pub fn put_beat(&mut self, address: u64, data: &[u8]) {
         let range = self.beat_range(address);
         self.bucket_mut(address / self.layout.bucket_beats())[range].copy_from_slice(data);
@@ -66,7 +66,7 @@ impl Image {
     }
 }
 
-/// A beat that the engine moved.
+/// A beat that the engine read or wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TracedBeat {
     /// The round trip to memory, counted from 0 within a command.
@@ -77,11 +77,11 @@ pub struct TracedBeat {
     pub address: u64,
     /// All bytes of the beat.
     pub data: Box<[u8]>,
-    /// How many of them are written, from the first on: the strobes that are set.
+    /// Number of leading bytes that are written: those with a strobe.
     pub strobed_bytes: usize,
 }
 
-/// A memory, and the beats that the engine moved since they were last taken.
+/// The memory, and a trace of the beats that the engine moved.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) image: Image,
@@ -95,19 +95,19 @@ impl Memory {
         Self { image, is_traced: false, beats: Vec::new(), trips: 0 }
     }
 
-    /// Starts to record beats, from trip 0 on.
+    /// Starts a trace at trip 0.
     pub(crate) fn start_trace(&mut self) {
         self.is_traced = true;
         self.trips = 0;
     }
 
-    /// Ends the recording and takes the beats.
+    /// Ends the trace and returns its beats.
     pub(crate) fn take_trace(&mut self) -> Vec<TracedBeat> {
         self.is_traced = false;
         std::mem::take(&mut self.beats)
     }
 
-    /// Records the beats of a bucket up to byte `bytes_end` of its place.
+    /// Records the beats of the bucket at `place`, up to byte `bytes_end` of the bucket.
     fn trace(&mut self, is_write: bool, place: u64, bytes_end: usize) {
         if !self.is_traced {
             return;
@@ -132,7 +132,7 @@ impl Memory {
     }
 }
 
-/// The engine's storage in a [`Memory`].
+/// The engine's [`BucketStore`] over a [`Memory`].
 ///
 /// The engine's bucket has no gaps. In memory, its counter and tables are padded to one beat.
 pub(crate) struct MemoryImageStore {
@@ -147,14 +147,17 @@ impl MemoryImageStore {
         Self { shape, memory, buffer: Vec::new(), spans: Vec::new() }
     }
 
-    /// Lays `pieces` out in the buffer, one after the other. Refuses any part but those of `parts`.
+    /// Assigns a buffer range to each of `pieces`. Refuses parts outside of `parts`.
     fn lay_out(&mut self, pieces: &[Piece], parts: &[Part]) -> Result<(), StoreError> {
         self.spans.clear();
         let mut end = 0;
         for piece in pieces {
             let is_known = piece.tree == TreeId(0) && parts.contains(&piece.part);
             let span = self.shape.span(piece).filter(|_| is_known).ok_or_else(|| {
-                let text = format!("the controller moves no {:?} of {}", piece.part, piece.bucket);
+                let text = format!(
+                    "the controller never moves {:?} of bucket {} alone",
+                    piece.part, piece.bucket
+                );
                 StoreError::new(StoreErrorKind::Refused, text)
             })?;
             self.spans.push(Span { start: end, bytes: span.bytes });
@@ -165,7 +168,7 @@ impl MemoryImageStore {
     }
 }
 
-/// Bytes of the counter and the tables of a bucket, which share beat 0.
+/// Bytes of a bucket's counter and tables, which share beat 0.
 fn tables_bytes(shape: &TreeShape) -> usize {
     shape.levels()[0].slots_offset as usize
 }

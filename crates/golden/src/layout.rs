@@ -1,7 +1,7 @@
-//! Where a bucket lies in the memory of the controller.
+//! The memory layout of the controller's tree.
 //!
-//! The tree is cut into subtrees of `k` levels. The buckets of a subtree lie next to each other, so
-//! that a path touches few rows of a DRAM.
+//! The tree is divided into subtrees of `k` levels. The buckets of a subtree are contiguous, so a
+//! path touches few DRAM rows.
 
 /// The memory layout of a tree.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub struct BeatOfBucket {
 }
 
 impl ImageLayout {
-    /// The layout of a tree with levels 0 to `leaf_level`, cut every `subtree_levels` levels. A
+    /// The layout of a tree with levels 0 to `leaf_level`, divided every `subtree_levels` levels. A
     /// bucket takes `bucket_beats` beats.
     pub fn new(leaf_level: u8, subtree_levels: u8, bucket_beats: u64) -> Self {
         Self { leaf_level, subtree_levels, bucket_beats }
@@ -39,7 +39,7 @@ impl ImageLayout {
         (1 << (self.leaf_level + 1)) - 1
     }
 
-    /// The number of a bucket in the order of memory. The bucket with `index` on `level` exists.
+    /// The index of a bucket in memory order. The bucket with `index` on `level` must exist.
     pub fn place(&self, level: u8, index: u64) -> u64 {
         let (root_level, depth) = self.split(level);
         let (root, below) = (index & ones(root_level), index >> root_level);
@@ -57,7 +57,7 @@ impl ImageLayout {
         if place >= self.buckets() {
             return None;
         }
-        // The last row of subtrees that begins at or before this place.
+        // The last row of subtrees that starts at or before this place.
         let (root_level, _) = self.split((place + 1).ilog2() as u8);
         let in_row = place - ones(root_level);
         let size = self.subtree_buckets(root_level);
@@ -70,7 +70,8 @@ impl ImageLayout {
         })
     }
 
-    /// The level of the root of the subtree that has `level`, and the level within that subtree.
+    /// The level of the root of the subtree that contains `level`, and the depth of `level` within
+    /// it.
     fn split(&self, level: u8) -> (u8, u8) {
         let depth = level % self.subtree_levels;
         (level - depth, depth)

@@ -1,16 +1,16 @@
 //! Golden model of the ORAM controller in hardware.
 //!
 //! [`Golden`] runs each command of a test bench on the engine, over an image of the controller's
-//! memory, and queues what the controller must do for it: memory commands, beats, the response, and
-//! the stash that remains. The bench hands over what the controller did. The first difference is an
+//! memory. It queues the output expected from the controller: memory commands, beats, the response,
+//! and the remaining stash. The bench passes in what the controller did. The first difference is an
 //! error that names the command and the beat.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`params`] | parameters of a controller, and which of them cannot be built |
+//! | [`params`] | parameters of a controller, and the checks on them |
 //! | [`layout`] | where a bucket lies in the memory of the controller |
-//! | [`image`](mod@image) | memory contents, and the engine's storage over them |
-//! | [`expected`] | what the controller must still do |
+//! | [`image`](mod@image) | the controller's memory, and the engine's store over it |
+//! | [`expected`] | the output still expected from the controller |
 //! | [`commands`] | random commands |
 //! | [`position`] | leaf and contents of each block, and how full the tree is |
 //! | [`golden`] | the model |
@@ -34,15 +34,15 @@ use std::fmt;
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The controller did something else than the engine.
+    /// The controller did something different from the engine.
     #[error("mismatch: {0}")]
     Mismatch(String),
-    /// The bench asked for something the model cannot do. Nothing was changed.
+    /// The bench called the model wrongly. The model is unchanged.
     #[error("misuse: {0}")]
     Misuse(String),
 }
 
-/// A [`Problem::Misuse`] for anything that can be printed.
+/// A [`Problem::Misuse`] with this text.
 pub(crate) fn misuse(text: impl fmt::Display) -> Problem {
     Problem::Misuse(text.to_string())
 }

@@ -22,8 +22,8 @@ pub enum SchemeKind {
     Raw,
 }
 
-/// Parameters of a controller, and the seed of everything random in a run. The names of the RTL's
-/// parameters are in brackets.
+/// Parameters of a controller, and the seed of all randomness in a run. The RTL's parameter names
+/// are in parentheses.
 #[derive(Clone, Debug)]
 pub struct Params {
     /// Which scheme.
@@ -34,7 +34,7 @@ pub struct Params {
     pub slots: u16,
     /// C (`StashBlocksMax`).
     pub stash_blocks_max: usize,
-    /// A of RAW ORAM, which the controller gets at its start port. Path ORAM ignores it.
+    /// A of RAW ORAM. The controller receives it at its start port. Path ORAM ignores it.
     pub evict_period: u32,
     /// N (`Capacity`).
     pub capacity: u64,
@@ -59,23 +59,27 @@ impl Params {
         self.block_bytes / self.beat_bytes()
     }
 
-    /// The tree, if the controller can have these parameters.
+    /// The configuration of the tree, if a controller can have these parameters.
     pub(crate) fn tree_config(&self) -> Result<TreeConfig, Problem> {
         let Self { leaf_level, slots, capacity, block_bytes, bus_bits, subtree_levels, .. } = self;
         if ![512, BUS_BITS_MAX].contains(bus_bits) {
-            return Err(misuse(format!("a bus has 512 or {BUS_BITS_MAX} bits, not {bus_bits}")));
+            return Err(misuse(format!(
+                "a bus must have 512 or {BUS_BITS_MAX} bits, not {bus_bits}"
+            )));
         }
         if *leaf_level > LEAF_LEVEL_MAX {
             return Err(misuse(format!("leaf level {leaf_level} exceeds {LEAF_LEVEL_MAX}")));
         }
         if !(1..=16).contains(subtree_levels) {
-            return Err(misuse(format!("a subtree has 1 to 16 levels, not {subtree_levels}")));
+            return Err(misuse(format!(
+                "a subtree must have 1 to 16 levels, not {subtree_levels}"
+            )));
         }
         let is_whole = block_bytes % self.beat_bytes() == 0;
         if !(self.beat_bytes()..=BLOCK_BYTES_MAX).contains(block_bytes) || !is_whole {
             let beat = self.beat_bytes();
             return Err(misuse(format!(
-                "a block of {block_bytes} bytes is no multiple of the beat's {beat} bytes, or \
+                "a block of {block_bytes} bytes is not a multiple of the beat's {beat} bytes, or \
                  exceeds {BLOCK_BYTES_MAX} bytes"
             )));
         }
@@ -91,13 +95,13 @@ impl Params {
         Ok(tree)
     }
 
-    /// RAW ORAM on `tree`.
+    /// The RAW ORAM configuration for `tree`.
     pub(crate) fn raw_config(&self, tree: TreeConfig) -> RawConfig {
         RawConfig::of_tree(tree, self.evict_period)
     }
 }
 
-/// The key of the tree, as the controller gets it at its start port: byte 0 is the first one.
+/// The key of the tree. Byte 0 comes first at the controller's start port.
 pub(crate) type TreeKey = [u8; 16];
 
 /// A sealer with this key.

@@ -1,4 +1,4 @@
-//! Leaf and contents of each block, and how full the tree is.
+//! Leaf and contents of each block, and the load of the tree.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use oblivio_core::{BucketId, Leaf};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-/// A block, or the address of an absent one.
+/// An address with its leaf. The block may be absent.
 #[derive(Clone, Debug)]
 struct Block {
     leaf: u64,
@@ -20,8 +20,8 @@ pub struct Blocks {
     leaf_level: u8,
     slots: u32,
     blocks: HashMap<u64, Block>,
-    /// How many blocks cannot go below a bucket: those of the leaf, or those that do not fit into
-    /// its two subtrees. Absent: 0.
+    /// Number of blocks that cannot go below a bucket: in a leaf all blocks mapped to it, elsewhere
+    /// those that its two subtrees cannot hold. A missing entry means 0.
     load: HashMap<BucketId, u32>,
 }
 
@@ -41,12 +41,12 @@ impl Blocks {
         self.blocks.get(&address)?.data.as_deref()
     }
 
-    /// The leaf that an access to `address` reads, if one was ever chosen.
+    /// The leaf that an access to `address` reads, if it has one already.
     pub fn leaf(&self, address: u64) -> Option<u64> {
         self.blocks.get(&address).map(|block| block.leaf)
     }
 
-    /// The same, drawn on first use.
+    /// The leaf that an access to `address` reads. Draws it on first use.
     pub(crate) fn leaf_or_draw(&mut self, address: u64, coins: &mut StdRng) -> u64 {
         let leaves = 1 << self.leaf_level;
         let draw = || Block { leaf: coins.random_range(0..leaves), data: None };
@@ -63,7 +63,7 @@ impl Blocks {
         present
     }
 
-    /// Maps `address` to `leaf`, with new contents; `None`: the block is absent.
+    /// Maps `address` to `leaf` and sets its contents. `None` means that the block is absent.
     pub(crate) fn set(&mut self, address: u64, leaf: u64, data: Option<Box<[u8]>>) {
         self.unload(address);
         if data.is_some() {
@@ -72,18 +72,18 @@ impl Blocks {
         self.blocks.insert(address, Block { leaf, data });
     }
 
-    /// Forgets the leaf of an absent block.
+    /// Removes the leaf of an absent block.
     pub(crate) fn forget(&mut self, address: u64) {
         self.unload(address);
         self.blocks.remove(&address);
     }
 
-    /// How many blocks no eviction can move into the tree.
+    /// Number of blocks that no eviction can move into the tree.
     pub fn excess(&self) -> u32 {
         self.load_of(BucketId::ROOT).saturating_sub(self.slots)
     }
 
-    /// The same, if `address` were present and mapped to `leaf`.
+    /// [`Self::excess`], if `address` were present and mapped to `leaf`.
     pub(crate) fn excess_with(&mut self, address: u64, leaf: u64) -> u32 {
         let present = self.blocks.get(&address).filter(|block| block.data.is_some());
         let old_leaf = present.map(|block| block.leaf);
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use rand::SeedableRng;
 
-    /// Counts from the leaves up.
+    /// Computes the excess from scratch, from the leaves upwards.
     fn excess(blocks: &Blocks) -> u32 {
         let mut overflow: HashMap<u64, u32> = HashMap::new();
         for (_, leaf) in blocks.present() {

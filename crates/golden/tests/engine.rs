@@ -1,4 +1,4 @@
-//! The model against the plain engine, and against a controller that does what the model says.
+//! Compares the model with the plain engine, and checks a controller that follows the model.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -49,10 +49,11 @@ fn shapes() -> Vec<Params> {
     all
 }
 
-/// Operation, piece and bytes of each event.
+/// Operation, piece and bytes of each event of the engine.
 type View = Rc<RefCell<Vec<(view::Operation, Piece, Vec<u8>)>>>;
 
-/// A controller made of the plain engine, whose bytes are laid out by the formula of the interface.
+/// A controller made of the plain engine. It computes addresses by the formula of the interface
+/// document.
 struct Controller {
     params: Params,
     engine: Box<dyn Scheme>,
@@ -61,7 +62,7 @@ struct Controller {
     leaves: HashMap<u64, u64>,
 }
 
-/// A generator that draws one number.
+/// A generator that yields one fixed number.
 struct Fixed(u64);
 
 impl TryRng for Fixed {
@@ -108,7 +109,7 @@ impl Controller {
         Self { engine, view, image: golden.empty_image(), leaves: HashMap::new(), params }
     }
 
-    /// Does `command`, and hands everything that a port shows to the model.
+    /// Runs `command`, and passes everything visible at a port to the model.
     fn run(&mut self, command: &Command, golden: &mut Golden) -> Result<(), Problem> {
         let Command { operation, address, old_leaf, new_leaf, data } = command;
         let (from, to) = (Leaf(*old_leaf), Leaf(*new_leaf));
@@ -140,7 +141,7 @@ impl Controller {
         self.finish(&block, is_found, golden)
     }
 
-    /// Evicts while the stash is over its bound, and has the model check the command.
+    /// Evicts while the stash is over its bound, then has the model check the command.
     fn finish(&mut self, block: &[u8], is_found: bool, golden: &mut Golden) -> Result<(), Problem> {
         while let Err(error) = self.engine.check_ready() {
             assert_eq!(error.kind(), ErrorKind::StashFull);
@@ -195,7 +196,7 @@ impl Controller {
             _ => (bytes, &[][..]),
         };
         let mut first = tables.to_vec();
-        // Bytes of beat 0 behind the tables are zeros, or have no strobe.
+        // The bytes of beat 0 after the tables are zeros, or have no strobe.
         let is_whole = piece.part == Part::Whole;
         first.resize(beat_bytes, if is_whole { 0 } else { 0xEE });
         let strobed = if is_whole { beat_bytes } else { tables.len() };
@@ -214,7 +215,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Addresses of the beats of a bucket, by the formula of the interface.
+    /// Addresses of the beats of a bucket, by the formula of the interface document.
     fn addresses(&self, piece: Piece) -> std::ops::Range<u64> {
         let (d, index) = (u64::from(piece.bucket.level()), piece.bucket.index());
         let (k, l) = (u64::from(self.params.subtree_levels), u64::from(self.params.leaf_level));
@@ -278,7 +279,7 @@ fn every_operation_is_drawn_on_present_and_absent_blocks() {
         *seen.entry((command.operation as u8, is_present)).or_insert(0) += 1;
         controller.run(&command, &mut golden).unwrap();
     }
-    assert_eq!(seen.len(), 7, "append is for absent blocks alone: {seen:?}");
+    assert_eq!(seen.len(), 7, "only absent blocks are appended: {seen:?}");
     assert!(seen.values().all(|count| *count > 20), "{seen:?}");
 }
 

@@ -1,18 +1,18 @@
-//! What can go wrong in a model.
+//! Errors of models.
 
-/// A model or a search that gave no result.
+/// Why a model or a search gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The plan asks for something that cannot be measured. The message says what to change.
+    /// The plan is invalid. The message says what to change.
     #[error("{0}")]
     Plan(String),
-    /// A results file holds no profile that this volume can have. The message says why.
+    /// A results file holds no profile that fits this volume. The message says why.
     #[error("{0}")]
     Allocation(String),
     /// The engine refused.
     #[error("the engine refused: {0}")]
     Engine(#[from] oblivio_core::Error),
-    /// A results file is not one.
-    #[error("this is no results file of this lab: {0}")]
+    /// A file is not a results file.
+    #[error("not a results file of this search: {0}")]
     Results(#[from] serde_json::Error),
 }

@@ -1,7 +1,7 @@
-//! What a volume would cost before it exists.
+//! Models of a volume's cost before it is created.
 //!
-//! `oblivio plan` and the experiments of the lab share these models. They need the parameters of a
-//! volume and no storage.
+//! `oblivio plan` and the experiments of the lab share these models. They need only the parameters
+//! of a volume, and no storage.
 
 pub mod alloc_search;
 mod error;

@@ -1,11 +1,12 @@
-//! Runs that do not depend on each other, on all processors.
+//! Runs independent tasks on several threads.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What `run` makes of each of `tasks`, in their order, whichever thread made it. The first failure
-/// keeps further tasks from being begun.
+/// Runs `run` on each of `tasks`, and returns the results in the order of the tasks. After the
+/// first failure no further task starts.
+///
 /// # Errors
 /// The error of a task that failed.
 ///

@@ -1,4 +1,4 @@
-//! Which addresses are asked for: what experiments and synthetic traces share.
+//! Workloads: the address sequences of experiments and synthetic traces.
 
 use std::fmt;
 
@@ -6,17 +6,16 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
-/// Which addresses are asked for.
+/// The addresses that a workload accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
-    /// All addresses in turn, again and again: the worst case for the stash (Path ORAM, CCS'13,
-    /// section 7). Between two accesses to a block all others have moved, so that as many blocks as
-    /// possible have been remapped and not yet found a deep slot.
+    /// All addresses in turn, repeatedly: the worst case for the stash (Path ORAM, CCS'13, section
+    /// 7). Between two accesses to a block all others have moved. So the number of remapped blocks
+    /// without a deep slot is at its highest.
     Scan,
     /// Uniformly random addresses.
     Uniform,
-    /// Few addresses often and most of them seldom: each with a probability that falls with one over
-    /// its rank, as Zipf's law has it.
+    /// Zipf's law: the probability of an address falls with one over its rank.
     Zipf,
 }
 
@@ -30,7 +29,7 @@ impl fmt::Display for Workload {
     }
 }
 
-/// The addresses of a workload, without end.
+/// The endless address sequence of a workload.
 pub struct Addresses {
     capacity: u64,
     source: Source,
@@ -43,7 +42,7 @@ enum Source {
 }
 
 impl Addresses {
-    /// The addresses of `workload`, from 0 to `capacity` - 1. A scan needs no coins.
+    /// The addresses of `workload`, from 0 to `capacity` - 1. A scan does not use `coins`.
     pub fn new(workload: Workload, capacity: u64, coins: StdRng) -> Self {
         let source = match workload {
             Workload::Scan => Source::Scan { next: 0 },
@@ -58,7 +57,7 @@ impl Addresses {
         Self { capacity, source: Source::Scan { next: 0 } }
     }
 
-    /// The next one.
+    /// The next address.
     #[inline]
     pub fn next_address(&mut self) -> u64 {
         match &mut self.source {
@@ -69,7 +68,8 @@ impl Addresses {
             }
             Source::Uniform(coins) => coins.random_range(0..self.capacity),
             Source::Zipf(coins) => {
-                // Ranks are spread evenly over the logarithm; rounding may reach one too far.
+                // Ranks are spread evenly over the logarithm. Rounding may exceed the last rank by
+                // one.
                 let rank = ((self.capacity + 1) as f64).powf(coins.random());
                 (rank as u64 - 1).min(self.capacity - 1)
             }
@@ -101,7 +101,8 @@ mod tests {
     #[test]
     fn zipf_asks_for_the_first_most_and_for_all_sometimes() {
         let counts = counts(Workload::Zipf);
-        // log 2 / log 65 of all, and log (65/64) / log 65.
+        // Expected shares: log 2 / log 65 for the first address, and log (65/64) / log 65 for the
+        // last.
         assert!((10_000..11_300).contains(&counts[0]), "{}", counts[0]);
         assert!((170..310).contains(&counts[63]), "{}", counts[63]);
     }

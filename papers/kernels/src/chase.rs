@@ -1,21 +1,22 @@
-//! Pointers to pointers.
+//! Pointer chasing.
 
 use crate::work::{WORDS_PER_LINE, array, mix, work};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Lines of memory to go through, in one cycle.
+    /// Lines of memory in the cycle
     #[arg(long, default_value_t = 1 << 19)]
     lines: usize,
-    /// Pointers to follow.
+    /// Pointers to follow
     #[arg(long, default_value_t = 10_000_000)]
     steps: u64,
-    /// Work at each of them.
+    /// Work per pointer
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
 
-/// Each line names the next. One cycle goes through all (Sattolo's shuffle).
+/// Follows a linked list through all lines in random order. The order is a single cycle (Sattolo's
+/// shuffle).
 pub(crate) fn run(args: &Args) -> u64 {
     let mut order: Vec<usize> = (0..args.lines).collect();
     for last in (1..args.lines).rev() {

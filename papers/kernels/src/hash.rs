@@ -1,21 +1,22 @@
-//! A table at places that keys give.
+//! Random stores into a table.
 
 use crate::work::{array, mix, words, work};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// KiB of the table.
+    /// Size of the table in KiB
     #[arg(long, default_value_t = 64 << 10)]
     kib: usize,
-    /// Entries to put in.
+    /// Entries to insert
     #[arg(long, default_value_t = 10_000_000)]
     steps: u64,
-    /// Work for each of them.
+    /// Work per entry
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
 
-/// A new entry replaces an old one unseen, as in a transposition table that always replaces.
+/// Stores each key at a hashed index, and overwrites the old entry without reading it. A
+/// transposition table that always replaces does the same.
 pub(crate) fn run(args: &Args) -> u64 {
     let mut table = array(words(args.kib));
     let places = table.len() as u64;

@@ -1,8 +1,8 @@
-//! Small programs that use memory as those of Table II of IR-ORAM do.
+//! Small programs whose memory accesses resemble those of the programs in Table II of IR-ORAM.
 //!
-//! Each kernel is one habit: chasing pointers, sorting in place, storing without reading. Sizes and the
-//! work between accesses are arguments, and there is no chance: the same arguments make the same
-//! accesses. `oblivio-lab trace record` makes traces of them.
+//! Each kernel has one access pattern, such as pointer chasing, sorting in place, or storing
+//! without reading. Arguments set the sizes and the work between accesses. Nothing is random: the
+//! same arguments give the same accesses. `oblivio-lab trace record` records traces of them.
 
 mod chase;
 mod hash;
@@ -17,23 +17,23 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Small programs that use memory as those of Table II of IR-ORAM do.
+/// Small programs whose memory accesses resemble those of the programs in Table II of IR-ORAM.
 #[derive(Parser)]
 #[command(name = "oblivio-kernels", version)]
 enum Kernel {
-    /// Follow pointers through memory in an order nobody can foresee (mcf). Reads only.
+    /// Follow pointers through memory in an unpredictable order (mcf). Reads only.
     Chase(chase::Args),
-    /// Put counters into a table, at places that keys give (deepsjeng). Stores only.
+    /// Store counters into a table at hashed indices (deepsjeng). Stores only.
     Hash(hash::Args),
     /// Read an array in order and write a few results (blackscholes, streamcluster, freqmine).
     Scan(scan::Args),
-    /// Sort an array in place, then fill it with other keys (xz).
+    /// Sort an array in place, then refill it with other keys (xz).
     Sort(sort::Args),
-    /// Print a program in C, for a compiler to work on (gcc).
+    /// Print a C program to be compiled (gcc).
     Source(source::Args),
-    /// Compute a large field from the neighbours in a small one (cam4, imagick).
+    /// Compute a large field from neighbours in a small one (cam4, imagick).
     Stencil(stencil::Args),
-    /// Store to arrays in order, and read none (lbm, bwaves, roms).
+    /// Store to arrays in order, without reading (lbm, bwaves, roms).
     Stream(stream::Args),
 }
 

@@ -1,4 +1,4 @@
-//! Much read in order, little written.
+//! Sequential reads with few writes.
 
 use std::hint::black_box;
 
@@ -6,21 +6,21 @@ use crate::work::{array, words, work};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// KiB of the array.
+    /// Size of the array in KiB
     #[arg(long, default_value_t = 64 << 10)]
     kib: usize,
-    /// Words read for each word that is written; 0 writes none.
+    /// Words read per word written; 0 writes none
     #[arg(long, default_value_t = 0)]
     per_result: usize,
-    /// Times that the array is read.
+    /// Times that the array is read
     #[arg(long, default_value_t = 10)]
     rounds: u32,
-    /// Work for each word.
+    /// Work per word
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
 
-/// Reads all words; after every `per_result` of them stores what came out.
+/// Reads all words, and stores an intermediate sum after every `per_result` words.
 pub(crate) fn run(args: &Args) -> u64 {
     let input = array(words(args.kib));
     let per_result = if args.per_result == 0 { input.len() } else { args.per_result };

@@ -4,16 +4,17 @@ use crate::work::{array, words};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// KiB of the array; an entry has a key and a value of 8 bytes each.
+    /// Size of the array in KiB; an entry has a key and a value of 8 bytes each
     #[arg(long, default_value_t = 32 << 10)]
     kib: usize,
-    /// Times that it is filled and sorted.
+    /// Times that the array is filled and sorted
     #[arg(long, default_value_t = 10)]
     rounds: u64,
 }
 
-/// Fills the array and sorts it by one bit of its keys after the other, the highest first. A pass reads
-/// and writes every line. What fits the caches is left as it is: it would ask memory for nothing.
+/// Fills the array and sorts it with an MSD radix sort, one bit per pass. A pass reads and writes
+/// every line. It does not sort parts that fit the caches, since that would cause no memory
+/// traffic.
 pub(crate) fn run(args: &Args) -> u64 {
     let mut words = array(words(args.kib));
     let (entries, _) = words.as_chunks_mut();
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &Args) -> u64 {
     entries[entries.len() / 2][0]
 }
 
-/// A key, and what it is the key of.
+/// A key and a value.
 type Entry = [u64; 2];
 
 /// Entries that fit a last-level cache of 2 MiB.
@@ -44,7 +45,7 @@ fn sort(entries: &mut [Entry], bit: u32) {
     }
 }
 
-/// Puts the entries whose keys are without `bit` first. Answers how many they are.
+/// Moves the entries whose keys lack `bit` to the front, and returns their number.
 fn part(entries: &mut [Entry], bit: u64) -> usize {
     let mut zeros = 0;
     let mut rest = entries.iter_mut();

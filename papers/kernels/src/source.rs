@@ -1,4 +1,4 @@
-//! Something for a compiler.
+//! A generated C program as input for a compiler.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -8,12 +8,12 @@ use crate::work::mix;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Functions of the program.
+    /// Functions in the program
     #[arg(long, default_value_t = 2000)]
     functions: u64,
 }
 
-/// Prints functions that loop, branch and call those before them.
+/// Prints functions that loop, branch, and call the functions before them.
 pub(crate) fn run(args: &Args) -> ExitCode {
     let mut program =
         String::from("static long cells[4096];\nlong f0(long a, long b) { return a - b; }\n");

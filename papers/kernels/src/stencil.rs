@@ -1,29 +1,29 @@
-//! A field from another.
+//! Stencil computation from one field to another.
 
 use std::hint::black_box;
 
 use crate::work::{array, words, work};
 
-/// Words of a tile: it stays in a first-level cache while it is used.
+/// Words per tile. A tile stays in the first-level cache while it is used.
 const TILE_WORDS: usize = 2048;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// KiB of the field that is written.
+    /// Size of the written field in KiB
     #[arg(long, default_value_t = 64 << 10)]
     kib: usize,
-    /// Tiles that are written from one tile that is read.
+    /// Tiles written per tile read
     #[arg(long, default_value_t = 10)]
     reuse: usize,
-    /// Times that the field is written.
+    /// Times that the field is written
     #[arg(long, default_value_t = 10)]
     rounds: u32,
-    /// Work for each word.
+    /// Work per word
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
 
-/// Each word of a tile comes from three neighbours in a tile of the small field.
+/// Computes each word of a tile from three neighbours in a tile of the small field.
 pub(crate) fn run(args: &Args) -> u64 {
     let mut output = array(words(args.kib));
     let region = TILE_WORDS * args.reuse.max(1);

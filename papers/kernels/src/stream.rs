@@ -1,29 +1,29 @@
-//! Stores in order.
+//! Sequential stores.
 
 use std::hint::black_box;
 
 use crate::work::{WORDS_PER_LINE, array, words, work};
 
-/// Words that go to one array before those to the next: four lines.
+/// Words stored to one array before the next array's turn: four lines.
 const PIECE_WORDS: usize = 4 * WORDS_PER_LINE;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Arrays that are written side by side.
+    /// Arrays written in parallel
     #[arg(long, default_value_t = 1)]
     arrays: usize,
-    /// KiB of each of them.
+    /// Size of each array in KiB
     #[arg(long, default_value_t = 64 << 10)]
     kib: usize,
-    /// Times that all are written.
+    /// Times that the arrays are written
     #[arg(long, default_value_t = 10)]
     rounds: u64,
-    /// Work for each piece.
+    /// Work per piece
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
 
-/// Stores to the first piece of each array, then to the second of each.
+/// Stores to the first piece of each array, then to the second of each, and so on.
 pub(crate) fn run(args: &Args) -> u64 {
     let mut arrays: Vec<_> = (0..args.arrays).map(|_| array(words(args.kib))).collect();
     let mut value = 0;

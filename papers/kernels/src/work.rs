@@ -1,23 +1,23 @@
-//! What all kernels do between their accesses.
+//! Helpers that all kernels share.
 
 use std::hint::black_box;
 
 /// 64-bit words of a line of memory.
 pub(crate) const WORDS_PER_LINE: usize = 8;
 
-/// 64-bit words of so many KiB.
+/// 64-bit words in `kib` KiB.
 pub(crate) fn words(kib: usize) -> usize {
     kib * 1024 / size_of::<u64>()
 }
 
-/// Mixes a number so that the next cannot be foreseen (the finaliser of `SplitMix64`).
+/// Mixes a number unpredictably (the finaliser of `SplitMix64`).
 pub(crate) fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
 }
 
-/// Computes in registers: a handful of instructions for each of `steps`.
+/// Computes in registers: a handful of instructions per step.
 #[inline]
 pub(crate) fn work(steps: u32, mut value: u64) -> u64 {
     for step in 0..steps {
@@ -26,7 +26,7 @@ pub(crate) fn work(steps: u32, mut value: u64) -> u64 {
     value
 }
 
-/// An array of zeros that is really there: the compiler must not see through it.
+/// An array of zeros that the compiler cannot optimize away.
 pub(crate) fn array(words: usize) -> Vec<u64> {
     black_box(vec![0; words])
 }

@@ -1,4 +1,4 @@
-//! Faults of stores that show once they are opened again.
+//! Faults that show only when a store is reopened.
 
 use oblivio_conformance::{check_durable_store, check_store};
 use oblivio_core::layout::LayoutKind;
@@ -12,25 +12,25 @@ use crate::memory;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Nothing of what a flush does.
+    /// A flush does nothing.
     FlushDoesNothing,
-    /// As if there were nothing to do any more.
+    /// Only the first flush takes effect.
     OnlyTheFirstFlushCounts,
     /// Writes of parts do not count as writes.
     PartsAreNotFlushed,
-    /// The last bucket stays behind.
+    /// A flush leaves out the last bucket.
     FlushIsCutShort,
-    /// What was written and not flushed takes its neighbours along.
+    /// Reopening with unflushed writes also loses flushed buckets.
     LossIsContagious,
-    /// An opening makes a new store.
+    /// Reopening makes a new store.
     OpeningBeginsAnew,
-    /// An opening finds fewer trees.
+    /// Reopening loses a tree.
     OpeningLosesATree,
-    /// An opening goes back to the flush before.
+    /// Reopening rolls back to the flush before the last.
     OpeningTakesTheFlushBefore,
 }
 
-/// A store whose medium is a copy in memory.
+/// A store whose medium is a second buffer in memory.
 type Volatile = Faulty<MemoryStore, Medium>;
 
 struct Medium {
@@ -123,7 +123,7 @@ fn stores_that_lose_what_was_flushed_do_not() {
         Fault::OpeningTakesTheFlushBefore,
     ] {
         let make = |shapes: &[TreeShape]| create(shapes, fault);
-        // Nobody notices as long as it is open.
+        // The fault does not show while the store stays open.
         check_store(make);
         let outcome = std::panic::catch_unwind(|| check_durable_store(make, reopen));
         assert!(outcome.is_err(), "{fault:?} passed");

@@ -1,4 +1,4 @@
-//! Sound stores pass, and faulty ones do not.
+//! Sound stores pass the suite, and faulty ones fail it.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 

@@ -1,4 +1,4 @@
-//! Faults of stores that show while they are open.
+//! Faults that show while a store is open.
 
 use oblivio_conformance::check_store;
 use oblivio_core::geometry::BucketId;
@@ -10,7 +10,7 @@ use oblivio_testkit::{Call, Faulty, Rule};
 
 use crate::memory;
 
-/// What a faulty store does with the pieces it is asked for.
+/// A fault in how a store handles the pieces of a call.
 #[derive(Clone, Copy)]
 enum Fault {
     HeaderIsWhole,

@@ -1,4 +1,4 @@
-//! The lines of the world, as client and server know links.
+//! Adapts the simulated lines of the world to the link traits of client and server.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;

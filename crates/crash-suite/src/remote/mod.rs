@@ -1,8 +1,8 @@
-//! A volume on a bucket server, in the world: the client and the server that are delivered, on two machines with a line between
-//! them.
+//! A volume on a bucket server, in the simulated world. It runs the real client and server, on two
+//! machines with a line between them.
 //!
-//! The machine of the server dies alone, or with that of the client; the line is cut at any byte. Client and server act in one order,
-//! which follows from the seed.
+//! The server's machine dies alone or together with the client's, and the line is cut after a
+//! random byte. Client and server act in one fixed order, which depends only on the seed.
 
 mod link;
 mod place;
@@ -29,34 +29,36 @@ use self::place::{Lines, OnDisk, OnePlace, lock};
 
 const NAME: &str = "volume";
 
-/// So many lines in a hundred are cut.
+/// Percentage of lines that are cut.
 const CUT_LINES: u32 = 30;
 
-/// After so many bytes at most, in either direction.
+/// A line is cut within this many bytes, in either direction.
 const CUT_BYTES_MAX: usize = 60_000;
 
-/// Whoever opens a volume has no patience of a session.
+/// How often opening a volume is retried; an opening has no session that would retry for it.
 const TRIES_MAX: usize = 50;
 
-/// Longer than all attempts take if no line carries enough to win anything.
+/// Retry limit of a session: longer than all attempts take, even if no line carries enough to make
+/// progress.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// How little is kept before a flush comes unasked: with so small volumes, it would never come.
+/// Bytes of unflushed writes that trigger a flush. These volumes are so small that the default
+/// would never be reached.
 const UNFLUSHED_BYTES_MAX: usize = 40_000;
 
-/// A server of one volume. Clones are the same server.
+/// A server of one volume. Clones refer to the same server.
 #[derive(Clone)]
 pub(crate) struct Remote(Arc<Mutex<Machine>>);
 
 struct Machine {
-    /// Which lines are cut, and where.
+    /// Decides which lines are cut, and where.
     coins: StdRng,
-    /// What it knows of its volume that outlives it.
+    /// What survives a death of the machine.
     disk: Arc<Mutex<OnDisk>>,
     running: Option<Running>,
 }
 
-/// The program, from one death of its machine to the next.
+/// The server program, from one death of its machine to the next.
 struct Running {
     server: Arc<LinkServer>,
     store_run: u64,
@@ -74,7 +76,7 @@ impl Remote {
         lock(&self.0)
     }
 
-    /// The store of the world, through the server.
+    /// Connects to the store of the world through the server.
     pub(crate) fn reach(
         &self,
         store: &CrashStore,
@@ -85,7 +87,7 @@ impl Remote {
         let mut options = RemoteOptions::new(NAME)
             .with_retry_for(RETRY_FOR)
             .with_unflushed_bytes_max(UNFLUSHED_BYTES_MAX);
-        // Openings are tried again here: a world that is off ends every link.
+        // Openings are retried below instead, because a world that is off ends every link.
         options.retry_opening_for = Duration::ZERO;
         let try_to = || {
             let (is_made, options) = (lock(&self.machine().disk).shapes.is_some(), options.clone());
@@ -96,7 +98,7 @@ impl Remote {
                 false => RemoteStore::create(dial(), shapes, options),
             }
         };
-        // Whose line is cut before anything was opened tries again; but for that, nobody is turned away.
+        // Retry only if the line was cut before the volume was open. Any other error is a result.
         let is_cut_off = |opened: &Result<_, OpenError>| {
             let error = opened.as_ref().err().map(OpenError::kind);
             error == Some(OpenErrorKind::Unreachable) && !world.is_off()
@@ -107,7 +109,8 @@ impl Remote {
     }
 }
 
-/// The client of one run of the world: once that is over, it is dead.
+/// The connector of one client. It works for one run of the world; after that run the client counts
+/// as dead.
 struct Dialling {
     remote: Remote,
     world: World,
@@ -120,7 +123,7 @@ impl Dial for Dialling {
         let cut = machine.draw_cut();
         let (near, far) = line(cut);
         if self.world.is_off() || self.world.run() != self.run {
-            // There is nothing to wait for.
+            // The world is off or the client is dead: refuse at once.
             serve_nobody(far)?;
         } else {
             machine.serve(&self.world, far)?;
@@ -169,11 +172,11 @@ impl Machine {
     }
 }
 
-/// Tells whoever calls that there is nothing any more.
+/// Answers the first request with a failure, and closes the line.
 fn serve_nobody(end: LineEnd) -> io::Result<()> {
     let refuse = move || {
         let mut link = link(end.clone(), Role::IsCalled);
-        // The client is dead as well.
+        // Errors do not matter here, since the client is dead as well.
         let _ = frame::receive(&mut link.reader, MESSAGE_BYTES_MAX);
         let message = "the machine is off".into();
         let failure = Failure { number: 0, kind: FailureKind::Failed, message };

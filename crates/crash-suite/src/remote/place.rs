@@ -1,4 +1,4 @@
-//! Where the volume lies on the machine of the server, and what its program does when that dies.
+//! The server's storage of the volume, and how the program dies with its machine.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use oblivio_store::{Condition, OpenError, OpenedStore, StoreOptions};
 use oblivio_testkit::crash::{CrashStore, LineEnd, World};
 use oblivio_testkit::{Call, Faulty};
 
-/// What the machine knows of the volume that outlives the program.
+/// What the machine keeps about the volume when its program dies.
 #[derive(Default)]
 pub(super) struct OnDisk {
     pub(super) shapes: Option<Vec<TreeShape>>,
     session: Option<u64>,
 }
 
-/// The ends of the program of the lines to it.
+/// The program's ends of its lines to clients.
 #[derive(Default)]
 pub(super) struct Lines(Mutex<Vec<LineEnd>>);
 
@@ -34,7 +34,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The only one.
+/// The storage of the server's only volume.
 #[derive(Clone)]
 pub(super) struct OnePlace {
     pub(super) world: World,
@@ -61,7 +61,7 @@ impl Place for OnePlace {
         Ok(())
     }
 
-    /// The world has room for it from the beginning.
+    /// The world has allocated the store already.
     fn create(&self, shapes: &[TreeShape]) -> Result<(), OpenError> {
         lock(&self.disk).shapes = Some(shapes.to_vec());
         Ok(())
@@ -88,7 +88,7 @@ impl Place for OnePlace {
     }
 }
 
-/// The store of a server whose program dies with its machine: an error cuts all lines then.
+/// The store of a server. After the machine has died, the next error also cuts all of its lines.
 fn mortal(store: CrashStore, lines: Arc<Lines>) -> impl BucketStore + Send {
     Faulty::new(store, move |store: &mut CrashStore, call: &mut Call<'_>| {
         call.forward(store).inspect_err(|_| {

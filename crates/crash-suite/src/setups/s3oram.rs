@@ -5,14 +5,14 @@ use oblivio_testkit::crash::small_volume::{Device, SmallScheme, SmallVolume};
 use super::{Setup, Storage, scheduled};
 use crate::shares::OnSilence;
 
-/// A volume on share servers. It makes fewer accesses, because each takes longer.
+/// A volume on share servers, with fewer accesses because each takes longer.
 fn shared(name: &'static str, servers: u8, on_silence: OnSilence, volume: SmallVolume) -> Setup {
     let scheme = SmallScheme::Shares { servers, has_map_in_trees: false };
     let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..volume };
     Setup { name, volume, storage: Storage::Shared { servers, on_silence } }
 }
 
-/// A volume on three share servers whose position map is in a tree of its own.
+/// A volume on three share servers, with its position map in a tree.
 fn recursive(name: &'static str, on_silence: OnSilence, volume: SmallVolume) -> Setup {
     let setup = shared(name, 3, on_silence, volume);
     let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: true };

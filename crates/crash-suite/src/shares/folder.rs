@@ -1,4 +1,4 @@
-//! The disk of a server in the world, as its program knows folders.
+//! Adapts a server's simulated disk to the `Folder` that its program uses.
 
 use std::io;
 

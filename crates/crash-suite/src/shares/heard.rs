@@ -1,8 +1,9 @@
-//! All that is shared in the lives of a volume, and whether chance was used twice for it.
+//! Records everything that is shared during the lives of a volume, and checks that no randomness
+//! was reused.
 //!
-//! Some servers get a seed in the place of a share. What is drawn from it hides the secret from all
-//! others. So a seed belongs to one sharing: it may be sent again with the same shares, and with no
-//! others.
+//! Some servers get a seed instead of a share, and the randomness drawn from it hides the secret
+//! from the others. So a seed belongs to one sharing. It may be sent again with the same shares,
+//! but never with different ones.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -12,24 +13,25 @@ use oblivio_core::Leaf;
 use oblivio_shares::message::{Dealt, Point, Request};
 use oblivio_shares::sharing::{Seed, Share};
 
-/// What all servers were sent. It may be told from several threads.
+/// Everything that servers received. Several threads may add to it.
 #[derive(Default)]
 pub(super) struct Heard {
     sharings: Vec<Sharing>,
-    /// Which of them a dealer is in the middle of: it tells one server after the other.
+    /// Index into `sharings` of each bucket that a dealer has dealt, since it sends to one server
+    /// after the other.
     dealt: HashMap<Deal, usize>,
-    /// Each query that came to servers, of each of the trees.
+    /// The queries that servers received, in order, by tree.
     queries: BTreeMap<u8, Vec<(Point, Leaf)>>,
 }
 
-/// One secret, as it is shared.
+/// The shares of one secret.
 struct Sharing {
     of: What,
-    /// By the number of the server that gets it.
+    /// By server number.
     shares: BTreeMap<u8, Print>,
 }
 
-/// What was shared.
+/// The secret that was shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum What {
     Query { tree: u8, at: Point },
@@ -38,7 +40,7 @@ enum What {
     Deal(Deal),
 }
 
-/// What a server deals for one bucket.
+/// The shares that one server deals for one bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Deal {
     dealer: Dealer,
@@ -49,14 +51,14 @@ struct Deal {
     child: usize,
 }
 
-/// The program of a server, from one start to the next.
+/// A server's program, from one start to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Dealer {
     pub(super) server: u8,
     pub(super) start: u64,
 }
 
-/// By what one share is told from another.
+/// Identifies a share.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Print {
     Seed(Seed),
@@ -76,7 +78,7 @@ impl Print {
     }
 }
 
-/// Chance that was used twice, or an access that was shown twice.
+/// The error of [`Heard::check`]: randomness was reused, or an access was repeated wrongly.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Twice(String);
 
@@ -87,13 +89,13 @@ impl fmt::Display for Twice {
 }
 
 impl Heard {
-    /// The client asks each server one thing.
+    /// Records a request of the client to each server.
     pub(super) fn asked(&mut self, requests: &[Option<(u8, Request)>]) {
         let first = requests.iter().flatten().next();
         if let Some((tree, Request::Select { at, select })) = first {
             self.queries.entry(*tree).or_default().push((*at, select.leaf));
         }
-        // As many as each of the messages has shares.
+        // One sharing for each share in a message; all messages hold the same number.
         let mut sharings: Vec<Sharing> = Vec::new();
         for (server, request) in (1..).zip(requests) {
             for (i, (of, share)) in request.iter().flat_map(shares).enumerate() {
@@ -106,7 +108,7 @@ impl Heard {
         self.sharings.append(&mut sharings);
     }
 
-    /// A server deals to another.
+    /// Records that a server dealt to another.
     pub(super) fn dealt(&mut self, dealer: Dealer, to: u8, dealt: &Dealt<u8>) {
         let Dealt { number: eviction, attempt, tile, level, shares } = dealt;
         let (eviction, attempt, tile, level) = (*eviction, *attempt, *tile, *level);
@@ -120,13 +122,15 @@ impl Heard {
         }
     }
 
-    /// How many seeds servers got, if none of them came twice but with what it came before, and no access was shown twice but the one that was under way.
+    /// Checks that no seed was used for two different sharings. Accesses must also come in order,
+    /// and only the latest may be repeated, on its path. Returns the number of distinct seeds.
     pub(super) fn check(&self) -> Result<usize, Twice> {
         let pairs = self.queries.values().flat_map(|queries| queries.windows(2));
         for (before, after) in pairs.map(|pair| (pair[0], pair[1])) {
             if after.0 < before.0 || after.0 == before.0 && after.1 != before.1 {
                 return Err(Twice(format!(
-                    "servers saw {after:?} after {before:?}: accesses go back, or change"
+                    "servers saw access {after:?} after {before:?}: out of order, or repeated \
+                     on another path"
                 )));
             }
         }
@@ -141,7 +145,7 @@ impl Heard {
                 if sharing.shares.iter().any(differ) {
                     let Sharing { of, .. } = sharing;
                     return Err(Twice(format!(
-                        "a seed is of {:?} and of another {of:?}",
+                        "one seed was used both for {:?} and for a different {of:?}",
                         first.of
                     )));
                 }
@@ -151,7 +155,7 @@ impl Heard {
     }
 }
 
-/// The shares in what is asked.
+/// The shares in a request.
 fn shares((tree, request): &(u8, Request)) -> Vec<(What, &Share<u8>)> {
     let tree = *tree;
     match request {

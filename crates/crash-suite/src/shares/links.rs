@@ -1,4 +1,4 @@
-//! What servers deal to each other, on links that the world cuts.
+//! The links on which servers deal shares to each other. The world can cut them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use super::heard::{Dealer, Heard};
 pub(super) struct Links {
     world: World,
     heard: Arc<Mutex<Heard>>,
-    /// Of the programs that run, by the numbers of their servers.
+    /// Run and mailbox of each running program, by server number.
     mailboxes: Mutex<BTreeMap<u8, (u64, Arc<Mailbox>)>>,
 }
 
@@ -28,14 +28,14 @@ impl Links {
         lock(&self.mailboxes)
     }
 
-    /// A program has started, in this run of its machine.
+    /// Registers a program that has started in run `run` of its machine.
     pub(super) fn start(&self, server: u8, run: u64, mailbox: Arc<Mailbox>) {
-        // Links come with what is sent.
+        // A link is set up by the first message on it.
         (1..=SERVERS_MAX).for_each(|other| mailbox.is_lost(other));
         self.mailboxes().insert(server, (run, mailbox));
     }
 
-    /// All links of a server end: those from it, and if it has died, those to it.
+    /// Ends the links from a server, and also those to it if it has died.
     pub(super) fn end(&self, server: u8) {
         let mailboxes = self.mailboxes();
         let is_dead = |run| self.world.server_run(server) != run;
@@ -52,15 +52,17 @@ impl Links {
         let mailbox = self.mailboxes().get(&to).cloned();
         let mailbox = mailbox.filter(|(run, _)| *run == self.world.server_run(to));
         let (_, mailbox) = mailbox.ok_or(io::ErrorKind::ConnectionRefused)?;
-        mailbox.take(from, dealt).map_err(|_| io::Error::other("what was dealt is not wanted"))
+        mailbox
+            .take(from, dealt)
+            .map_err(|_| io::Error::other("the mailbox refused the dealt shares"))
     }
 }
 
-/// The other servers, for the program of one.
+/// The peers of one server.
 pub(super) struct Others<'l> {
     pub(super) links: &'l Links,
     pub(super) dealer: Dealer,
-    /// Of its machine.
+    /// The run of its machine.
     pub(super) run: u64,
 }
 

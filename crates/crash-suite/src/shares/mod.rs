@@ -1,11 +1,14 @@
-//! A volume on share servers, in the world: the servers that are delivered, each on a machine of its own, with links between any two.
+//! A volume on share servers, in the simulated world. It runs the real servers, each on its own
+//! machine, with a link between any two.
 //!
-//! The client and each server die by themselves, and each link ends, at any message; servers also at any step of their disk. A server that has died is
-//! started again when somebody asks it. Records of the volume beside its blocks are on the store of the world.
+//! The client and each server die independently. Any link ends at any message, and a server can
+//! also die at any step of its disk. A dead server restarts when the client sends it a request. The
+//! volume's records besides its blocks are on the store of the world.
 //!
-//! Steps are counted at each disk and on each way of each link, so that what other threads do meanwhile does not change the number of a step. As long as
-//! nothing has gone wrong, all of it follows from the seed. After that, how far other servers came with an eviction that one has left does not: they
-//! work at the same time, and how often the eviction is begun again follows from that.
+//! Steps are counted per disk and per direction of a link, so the number of a step does not depend
+//! on other threads. Until the first fault, everything follows from the seed. After it, the
+//! progress of the remaining servers in an interrupted eviction depends on thread scheduling. So
+//! does the number of times the eviction restarts.
 
 mod folder;
 mod heard;
@@ -28,19 +31,19 @@ use self::folder::OnDisk;
 use self::heard::{Dealer, Heard};
 use self::links::{Links, Others, lock};
 
-/// A client that asks again does so as often.
+/// How often a client sends a request, if it retries.
 const TRIES_MAX: usize = 10;
 
-/// What a client does when a server does not answer.
+/// How a client reacts to a missing answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnSilence {
     /// It gives up.
     GivesUp,
-    /// It asks the same again, so that nobody notices.
+    /// It repeats the request, and the volume does not notice.
     AsksAgain,
 }
 
-/// All servers of a volume. Clones are the same servers.
+/// All servers of a volume. Clones refer to the same servers.
 #[derive(Clone)]
 pub(crate) struct Servers(Arc<Mutex<Machines>>);
 
@@ -48,23 +51,23 @@ struct Machines {
     servers: Vec<Server>,
     on_silence: OnSilence,
     heard: Arc<Mutex<Heard>>,
-    /// Since the first client came.
+    /// `None` until the first client connects.
     links: Option<Arc<Links>>,
     asked: usize,
-    /// Servers have waited for what did not come.
+    /// Whether a server timed out waiting for another.
     is_stuck: bool,
 }
 
-/// One machine.
+/// A server's machine.
 struct Server {
     number: u8,
-    /// For each start of its program.
+    /// Draws the seed for each start of the program.
     draw_seed: Box<dyn FnMut() -> Seed + Send>,
     running: Option<Running>,
     starts: u64,
 }
 
-/// Its program, from one death of the machine to the next.
+/// The server's program, from one death of the machine to the next.
 struct Running {
     host: Host,
     run: u64,
@@ -74,12 +77,12 @@ struct Running {
 enum Silence {
     /// Its machine has died.
     Died,
-    /// It cannot work, though nothing has happened to it now.
+    /// Its program fails without an injected fault.
     Broken(String),
 }
 
 impl Server {
-    /// What it answers, after it was started if it has to be.
+    /// Starts the program if necessary, and returns its answer to `message`.
     fn answer(&mut self, world: &World, links: &Links, message: &[u8]) -> Result<Vec<u8>, Silence> {
         let disk = world.server_disk(self.number);
         let run = disk.run();
@@ -104,7 +107,7 @@ impl Server {
         Ok(answer)
     }
 
-    /// The same as part of an eviction: who fails has no links any more.
+    /// Answers an eviction. On any other answer than `Done`, the server's links end.
     fn answer_in_eviction(
         &mut self,
         world: &World,
@@ -141,26 +144,27 @@ impl Servers {
         Self(Arc::new(Mutex::new(machines)))
     }
 
-    /// The store of the world, with the servers beside it.
+    /// Combines the store of the world, which holds the records, with the servers.
     pub(crate) fn reach(&self, records: CrashStore) -> AnyServers {
         let world = records.world().clone();
         let servers = OnServers { run: world.run(), world, servers: self.clone() };
         Box::new(ServersWithRecords { records, servers })
     }
 
-    /// Whether all that was shared in all lives had chance of its own, and nobody has waited in vain.
+    /// Checks that no randomness was reused in any life, and that no server timed out waiting for
+    /// another.
     pub(crate) fn check(&self) -> Result<(), Loss> {
         let machines = lock(&self.0);
         let loss = |message| Loss { bytes: 0, message };
         if machines.is_stuck {
-            return Err(loss("servers waited for each other in an eviction".into()));
+            return Err(loss("a server timed out waiting for another in an eviction".into()));
         }
         let heard = lock(&machines.heard).check();
         heard.map(drop).map_err(|twice| loss(twice.to_string()))
     }
 }
 
-/// The client of one run of the world, and what it knows of the servers.
+/// The client in one run of the world.
 struct Client<'w> {
     world: &'w World,
     run: u64,
@@ -176,7 +180,7 @@ impl Client<'_> {
         self.on_silence == OnSilence::AsksAgain && !self.is_off()
     }
 
-    /// Sends to a server. Answers whether it has arrived, and if the answer can come back.
+    /// Sends a request to a server. Returns its fate, or `None` if it did not arrive.
     fn send(&self, to: u8, links: &Links) -> Option<Fate> {
         for _ in 0..TRIES_MAX {
             match self.world.message_of_client(self.run, CLIENT, to) {
@@ -191,7 +195,7 @@ impl Client<'_> {
         None
     }
 
-    /// Takes an answer, if it comes.
+    /// Receives an answer. Returns whether it arrived.
     fn take(&self, from: u8, links: &Links) -> bool {
         match self.world.message_of_client(self.run, from, CLIENT) {
             Fate::Arrives | Fate::ArrivesLast => true,
@@ -203,10 +207,10 @@ impl Client<'_> {
         }
     }
 
-    /// A server does not answer, and that is told.
+    /// Notes a missing answer in the world, and returns the error for it.
     fn unanswered(&self) -> ServerAnswer {
         self.world.notice();
-        Err(StoreError::new(StoreErrorKind::Unreachable, "it does not answer"))
+        Err(StoreError::new(StoreErrorKind::Unreachable, "the server does not answer"))
     }
 }
 
@@ -232,7 +236,8 @@ impl Machines {
         if !client.is_off() {
             lock(&self.heard).asked(&requests);
         }
-        // Whoever dies in the middle has told some of them: another part each time.
+        // A client that dies in the middle of a batch has reached some servers only. Vary which
+        // ones.
         self.asked += 1;
         let count = messages.len();
         let order = (0..count).map(|i| (i + self.asked) % count);
@@ -253,7 +258,7 @@ impl Machines {
         answers
     }
 
-    /// Asks one server, and waits for its answer.
+    /// Sends a request to one server and waits for the answer.
     fn exchange(
         &mut self,
         client: &Client<'_>,
@@ -280,7 +285,8 @@ impl Machines {
         client.unanswered()
     }
 
-    /// All are told first, and then work at the same time. Answers what has come back.
+    /// Sends an eviction to all servers, which then work at the same time. Returns the answers that
+    /// arrived.
     fn evict(
         &mut self,
         client: &Client<'_>,
@@ -292,7 +298,8 @@ impl Machines {
         for i in order {
             arrived[*i] = client.send(self.servers[*i].number, links);
         }
-        // Who was not told deals nothing: the others do not wait here as long as they would.
+        // A server that the request did not reach deals nothing. End its links, so that the others
+        // do not wait for it.
         let untold = self.servers.iter().zip(&arrived).filter(|(_, arrived)| arrived.is_none());
         untold.for_each(|(server, _)| links.end(server.number));
         let (world, on_silence) = (client.world, client.on_silence);
@@ -328,13 +335,13 @@ impl Machines {
     }
 }
 
-/// Whether a server has waited for another until it gave up: in this world no link is slow.
+/// Whether a server timed out waiting for another. No link is slow here, so this is a defect.
 fn has_waited(answer: &[u8]) -> bool {
     let answer = Answer::decode(answer);
     answer.is_ok_and(|it| matches!(it, Answer::Refused(it) if it.why.contains("has dealt nothing")))
 }
 
-/// Servers in the world: for one run.
+/// Connects one run of the client to the servers.
 struct OnServers {
     world: World,
     run: u64,
@@ -346,7 +353,7 @@ impl ShareServers for OnServers {
         lock(&self.servers.0).servers.len()
     }
 
-    /// In this world no server says that it works.
+    /// Ignores the patience, because a server never answers `Working` here.
     fn ask(
         &mut self,
         tree: u8,
@@ -356,7 +363,7 @@ impl ShareServers for OnServers {
         lock(&self.servers.0).ask(&self.world, self.run, tree, requests)
     }
 
-    /// In this world it is known at once who is dead.
+    /// The client knows at once which servers are dead, so it never waits.
     fn begin_retries(&mut self) {}
 
     fn wait_for_missing(&mut self) {}
@@ -381,8 +388,8 @@ mod tests {
 
     use super::*;
 
-    /// Lives through the death of a server. With `are_same`, systems give the same seed at each
-    /// start.
+    /// Runs a volume through the death of a server. With `are_same`, each start of a server draws
+    /// the same seed.
     fn check(are_same: bool) -> Result<(), Loss> {
         let scheme = SmallScheme::Shares { servers: 3, has_map_in_trees: false };
         let volume = SmallVolume { scheme, steps: 20, blocks: 24, ..SmallVolume::default() };

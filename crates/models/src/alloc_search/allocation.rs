@@ -1,4 +1,5 @@
-//! What a search found, as a volume takes it: read from a file that nothing vouches for.
+//! The result of a search, in the form that a volume uses. Reads it from a results file, which is
+//! untrusted.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -6,19 +7,19 @@ use serde_json::Value;
 use super::{BySlots, FORMAT_VERSION, Judge, NAME, Plan, Profile, Run, Search, VolumeTree};
 use crate::Error;
 
-/// A profile for volumes, and what was measured of it.
+/// A profile for volumes, with its measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allocation<J = BySlots> {
-    /// What was searched.
+    /// The parameters of the search.
     pub plan: Plan<J>,
-    /// What was found, for the searched tree.
+    /// The profile found for the searched tree.
     pub profile: Profile,
-    /// Its run on the last tree.
+    /// The profile's run on the last tree.
     pub endurance: Run,
 }
 
 impl<J: Judge> Allocation<J> {
-    /// What a search found.
+    /// Takes the result of `search`.
     pub fn of(search: &Search<J>) -> Self {
         Self {
             plan: search.plan.clone(),
@@ -27,20 +28,21 @@ impl<J: Judge> Allocation<J> {
         }
     }
 
-    /// What the results file of a search says it found.
+    /// Parses the results file of a search.
     ///
     /// # Errors
-    /// [`Error::Allocation`] with the field that cannot be.
+    /// [`Error::Allocation`] that names the invalid field.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         let file: Value = serde_json::from_str(text)
-            .map_err(|error| Error::Allocation(format!("it is not JSON: {error}")))?;
+            .map_err(|error| Error::Allocation(format!("the file is not JSON: {error}")))?;
         let experiment: String = field(&file, "experiment")?;
         if experiment != NAME {
-            return refuse("experiment", &format!("it is {experiment:?}, not {NAME:?}"));
+            return refuse("experiment", &format!("expected {NAME:?}, found {experiment:?}"));
         }
         let version: u64 = field(&file, "version")?;
         if version != FORMAT_VERSION {
-            let message = format!("it is {version}, and this program knows {FORMAT_VERSION} alone");
+            let message =
+                format!("version {version} is unknown; this program reads {FORMAT_VERSION}");
             return refuse("version", &message);
         }
         let found = Self {
@@ -57,42 +59,43 @@ impl<J: Judge> Allocation<J> {
         plan.check().or_else(|error| refuse("plan", &error.to_string()))?;
         let (levels, slots) = (usize::from(plan.leaf_level) + 1, profile.slots());
         if slots.len() != levels {
-            let message = format!("it has {} levels, the plan's tree {levels}", slots.len());
+            let message =
+                format!("it has {} levels, but the plan's tree has {levels}", slots.len());
             return refuse("profile", &message);
         }
         if let Some(level) = slots.iter().position(|z| !(1..=plan.slots).contains(z)) {
             let message = format!(
-                "level {level} has {} slots, which are 1 to the {} of the uniform tree",
+                "level {level} has {} slots, not 1 to the {} of the uniform tree",
                 slots[level], plan.slots
             );
             return refuse("profile", &message);
         }
         if !endurance.ran_away && endurance.evictions_per_access().is_none() {
-            return refuse("endurance.accesses", "a run makes at least one");
+            return refuse("endurance.accesses", "a run must make at least one access");
         }
         Ok(())
     }
 
-    /// Background evictions for each access, measured on the last tree. `None` when there were too many
-    /// to go on.
+    /// Background evictions per access, measured on the last tree. `None` if the run stopped
+    /// because of too many.
     pub fn evictions_per_access(&self) -> Option<f64> {
         self.endurance.evictions_per_access()
     }
 
-    /// The profile of a volume.
+    /// The profile for a volume with tree `tree`.
     ///
     /// # Errors
-    /// [`Error::Allocation`] when the search was for other volumes than this, and what to do.
+    /// [`Error::Allocation`] if the search was for a different kind of volume. The message says
+    /// what to do.
     pub fn profile_for(&self, tree: &VolumeTree) -> Result<Profile, Error> {
         let Self { plan, .. } = self;
-        let differs = |what: &str,
-                       searched: &dyn std::fmt::Display,
-                       here: &dyn std::fmt::Display| {
-            Err(Error::Allocation(format!(
-                "it was searched for {what} {searched}, and this volume has {here}: search for this \
-                 volume with oblivio plan --alloc --alloc-output, or give the volume the same"
-            )))
-        };
+        let differs =
+            |what: &str, searched: &dyn std::fmt::Display, here: &dyn std::fmt::Display| {
+                Err(Error::Allocation(format!(
+                    "the search was for {what} {searched}, but this volume has {here}: run oblivio \
+                 plan --alloc --alloc-output for this volume, or change the volume to match"
+                )))
+            };
         if plan.scheme != tree.scheme() {
             return differs("the scheme", &plan.scheme, &tree.scheme());
         }
@@ -104,25 +107,25 @@ impl<J: Judge> Allocation<J> {
         }
         if plan.blocks_per_leaf() < tree.blocks_per_leaf_max() {
             let (searched, here) = (plan.blocks_per_leaf(), tree.blocks_per_leaf_max());
-            return differs("blocks a leaf:", &searched, &format!("up to {here}"));
+            return differs("blocks per leaf:", &searched, &format!("up to {here}"));
         }
         if self.evictions_per_access().is_none() {
-            let message = "its last run had too many background evictions to go on: search again \
-                           with a larger Z or stash";
+            let message = "the last run stopped because of too many background evictions: search \
+                           again with a larger Z or stash";
             return refuse("endurance", message);
         }
         Ok(tree.carry(&self.profile, plan))
     }
 }
 
-/// A field of the file.
+/// Reads a field of the file.
 fn field<T: DeserializeOwned>(file: &Value, name: &str) -> Result<T, Error> {
     let Some(value) = file.get(name) else { return refuse(name, "it is missing") };
     T::deserialize(value).or_else(|error| refuse(name, &error.to_string()))
 }
 
 fn refuse<T>(field: &str, message: &str) -> Result<T, Error> {
-    Err(Error::Allocation(format!("its field {field:?} cannot be: {message}")))
+    Err(Error::Allocation(format!("field {field:?} is invalid: {message}")))
 }
 
 #[cfg(test)]
@@ -179,19 +182,19 @@ mod tests {
             (with("/experiment", json!("stash-study")), "stash-study"),
             (with("/version", json!(2)), "\"version\""),
             (with("/version", json!(-1)), "\"version\""),
-            (without("plan"), "\"plan\" cannot be: it is missing"),
+            (without("plan"), "\"plan\" is invalid: it is missing"),
             (with("/plan/slots", json!("five")), "\"plan\""),
             (with("/plan/slots", json!(1)), "2 to 16"),
             (with("/plan/slots", json!(70_000)), "\"plan\""),
-            (with("/plan/leaf_level", json!(255)), "level 1 to 24"),
-            (with("/plan/leaf_level", json!(7)), "it has 9 levels, the plan's tree 8"),
+            (with("/plan/leaf_level", json!(255)), "must be 1 to 24"),
+            (with("/plan/leaf_level", json!(7)), "it has 9 levels, but the plan's tree has 8"),
             (with("/plan/capacity", json!(u64::MAX)), "\"plan\""),
             (with("/plan/scheme", json!("Ring")), "\"plan\""),
-            (with("/plan/scheme", json!({"Raw": {"evict_period": 0}})), "an eviction comes after"),
+            (with("/plan/scheme", json!({"Raw": {"evict_period": 0}})), "the eviction period"),
             (with("/plan/tree_top_levels", json!(200)), "the client can keep"),
             (with("/plan/endurance_leaf_level", json!(200)), "the last tree"),
             (without("profile"), "\"profile\""),
-            (with("/profile", json!([])), "it has 0 levels, the plan's tree 9"),
+            (with("/profile", json!([])), "it has 0 levels, but the plan's tree has 9"),
             (with("/profile", json!(vec![5; 42])), "it has 42 levels"),
             (with("/profile/3", json!(0)), "level 3 has 0 slots"),
             (with("/profile/3", json!(6)), "level 3 has 6 slots"),
@@ -210,12 +213,12 @@ mod tests {
     }
 
     #[test]
-    fn a_search_for_other_volumes_is_refused_and_what_to_do_is_said() {
+    fn a_search_for_other_volumes_is_refused_with_the_next_step() {
         let found = read(&file()).unwrap();
         let cases = [
-            (VolumeTree { slots: 4, ..TREE }, "Z = 5, and this volume has 4"),
-            (VolumeTree { evict_period: 4, ..TREE }, "A = 5, and this volume has RAW ORAM, A = 4"),
-            (VolumeTree { stash_blocks_max: 63, ..TREE }, "C = 64, and this volume has 63"),
+            (VolumeTree { slots: 4, ..TREE }, "Z = 5, but this volume has 4"),
+            (VolumeTree { evict_period: 4, ..TREE }, "A = 5, but this volume has RAW ORAM, A = 4"),
+            (VolumeTree { stash_blocks_max: 63, ..TREE }, "C = 64, but this volume has 63"),
         ];
         for (tree, reason) in cases {
             let error = found.profile_for(&tree).unwrap_err().to_string();
@@ -225,7 +228,7 @@ mod tests {
         let mut lighter = found.clone();
         lighter.plan = lighter.plan.with_load(2.0);
         let error = lighter.profile_for(&TREE).unwrap_err().to_string();
-        assert!(error.contains("blocks a leaf: 2, and this volume has up to 2.5"), "{error}");
+        assert!(error.contains("blocks per leaf: 2, but this volume has up to 2.5"), "{error}");
         let mut run_away = found;
         run_away.endurance.ran_away = true;
         assert!(run_away.profile_for(&TREE).unwrap_err().to_string().contains("\"endurance\""));

@@ -1,67 +1,67 @@
-//! A profile that was tried, and what became of it.
+//! A profile that the search tried, with its runs and verdict.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Judge, Plan, Profile, Run};
 
-/// Why a profile was taken, or was not.
+/// Why the search took or rejected a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// It was not in the search: it is there to compare with.
+    /// It was measured for comparison only.
     Compared,
-    /// The search went on from here.
+    /// It was the best of its round, and the search continued from it.
     Taken,
-    /// Another of the same round is better.
+    /// Another profile of the same round was better.
     Passed,
-    /// It is no better than what the round began with.
+    /// It is no better than the profile at the start of the round.
     NoGain,
     /// It needs too many background evictions.
     TooManyEvictions,
-    /// It loses too much space, and was not run.
+    /// It loses too much space. It was not run.
     TooMuchSpace,
-    /// It was taken, and on the last tree one before it does better.
+    /// It was taken, but on the last tree an earlier profile was better.
     NotOnLastTree,
 }
 
-/// A profile that was tried.
+/// A profile that the search tried.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Candidate {
-    /// What it is called.
+    /// Its name in reports.
     pub name: String,
     /// The profile.
     pub profile: Profile,
-    /// Why it was taken, or was not.
+    /// The verdict of the search.
     pub verdict: Verdict,
-    /// Its runs: none if it was not run.
+    /// Its runs; empty if it was not run.
     pub runs: Vec<Run>,
 }
 
 impl Candidate {
-    /// Background evictions for each access, over all runs. `None` when it was not run, or a run
-    /// had too many to go on.
+    /// Background evictions per access, over all runs. `None` if the profile was not run, or a run
+    /// stopped because of too many evictions.
     pub fn evictions_per_access(&self) -> Option<f64> {
         let accesses: u64 = self.runs.iter().map(|run| run.accesses).sum();
         let evictions: u64 = self.runs.iter().map(|run| run.evictions).sum();
         (accesses > 0 && !self.ran_away()).then(|| evictions as f64 / accesses as f64)
     }
 
-    /// Whether any run had too many background evictions to go on.
+    /// Whether any run stopped because of too many background evictions.
     pub fn ran_away(&self) -> bool {
         self.runs.iter().any(|run| run.ran_away)
     }
 
-    /// The most blocks that were left in the stash of any run.
+    /// The largest number of blocks left in the stash, over all runs.
     pub fn stash_blocks_peak(&self) -> Option<usize> {
         self.runs.iter().map(|run| run.stash_blocks_peak).max()
     }
 
-    /// What a search by slots makes small: the slots in storage that an access moves, read and written, its
-    /// share of all evictions included.
+    /// The cost in a search by slots: slots in storage read and written per access, including the
+    /// access's share of all evictions.
     pub fn slots_per_access<J: Judge>(&self, plan: &Plan<J>) -> Option<f64> {
         self.evictions_per_access().map(|evictions| plan.slots_moved(&self.profile, evictions))
     }
 
-    /// Cycles for each record, over all runs. `None` when no time was taken.
+    /// Cycles per record, over all runs. `None` if no run measured time.
     pub fn cycles_per_record(&self) -> Option<f64> {
         let times = || self.runs.iter().filter_map(|run| run.time);
         let records: u64 = times().map(|time| time.records).sum();
@@ -69,7 +69,7 @@ impl Candidate {
         (records > 0).then(|| cycles as f64 / records as f64)
     }
 
-    /// What the search of `plan` makes small.
+    /// The cost that the search of `plan` minimizes.
     pub fn cost<J: Judge>(&self, plan: &Plan<J>) -> Option<f64> {
         match plan.judge.channels() {
             None => self.slots_per_access(plan),
@@ -77,8 +77,8 @@ impl Candidate {
         }
     }
 
-    /// The part of the slots of each level that hold a block, over all runs. Empty when there were
-    /// none, or they did not look.
+    /// The fraction of slots that hold a block, by level, over all runs. Empty if no run counted
+    /// blocks by level.
     pub fn utilisation(&self) -> Vec<f64> {
         if self.runs.iter().all(|run| run.blocks_on_levels.is_empty()) {
             return Vec::new();

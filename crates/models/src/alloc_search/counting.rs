@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Bench, BySlots, Plan, Profile, Run, Search, measure, run};
 use crate::Error;
 
-/// Steps that were announced, and steps that were made.
+/// Steps announced, and steps run.
 #[derive(Default)]
 pub(super) struct Counting {
     pub(super) planned: AtomicU64,
@@ -14,7 +14,7 @@ pub(super) struct Counting {
 }
 
 impl Counting {
-    /// Searches on `threads` threads.
+    /// Runs a search on `threads` threads.
     pub(super) fn search(&self, plan: &Plan, threads: usize) -> Result<Search, Error> {
         run(plan, Vec::new(), NonZeroUsize::new(threads).unwrap(), self)
     }

@@ -1,19 +1,20 @@
-//! What judges a profile.
+//! The measure by which a search compares profiles.
 
 use std::fmt::Debug;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What judges a profile. The default judges by slots.
+/// The measure by which a search compares profiles. The default is slots moved.
 pub trait Judge:
     Clone + Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync
 {
-    /// Memory channels per path for a judge by time; `None` for a judge by slots moved.
+    /// For a judge by time, the memory channels that a path uses; `None` for a judge by slots
+    /// moved.
     fn channels(&self) -> Option<u32>;
 }
 
-/// Judges by slots alone.
+/// Judges by slots moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BySlots;
 

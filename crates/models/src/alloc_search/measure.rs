@@ -1,4 +1,4 @@
-//! One run: a profile in the engine, under a workload, with background evictions.
+//! One run of a profile on the engine, under a workload, with background evictions.
 
 use oblivio_core::scheme;
 use oblivio_core::{
@@ -13,55 +13,55 @@ use super::{Judge, Plan, Profile, Scheme};
 use crate::Error;
 use crate::workload::Addresses;
 
-/// Bytes of a block. The stash counts blocks: their size changes nothing but the time it takes.
+/// Bytes of a block. The stash counts blocks, so their size affects only the running time.
 const BLOCK_BYTES: usize = 16;
 
-/// A tree that needs so many background evictions for each access is too full to be used.
+/// Background evictions per access above which a tree counts as too full.
 const EVICTIONS_PER_ACCESS_MAX: u64 = 8;
 
-/// Accesses whose background evictions are compared with that.
+/// Accesses over which that limit is checked.
 const ACCESSES_AT_ONCE: u64 = 1 << 12;
 
-/// How long a processor took.
+/// The simulated time of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Time {
     /// Cycles of the processor.
     pub cycles: u64,
-    /// The number of records.
+    /// Records of the trace.
     pub records: u64,
 }
 
-/// What one run saw.
+/// The measurements of one run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// All of its randomness.
+    /// The seed of all its randomness.
     pub seed: u64,
-    /// The accesses that were counted; where time was, the paths of requests.
+    /// Accesses counted; in a run by time, paths of requests.
     pub accesses: u64,
-    /// The background evictions that came with them.
+    /// Background evictions during those accesses.
     pub evictions: u64,
-    /// The most background evictions that came before one access; 0 where time was taken.
+    /// The most background evictions before a single access; 0 in a run by time.
     pub evictions_at_once_max: u64,
-    /// The most blocks that were left in the stash after an eviction.
+    /// The most blocks left in the stash after an eviction.
     pub stash_blocks_peak: usize,
-    /// Blocks of each level at the end, from the root to the leaves; empty for a judge by time.
+    /// Blocks on each level at the end, from the root to the leaves; empty in a run by time.
     pub blocks_on_levels: Vec<u64>,
-    /// There were more background evictions than make sense, and the run stopped.
+    /// Whether the run stopped because of too many background evictions.
     pub ran_away: bool,
-    /// How long it took, if time was taken.
+    /// The simulated time, in a run by time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
 }
 
 impl Run {
-    /// Background evictions for each access. `None` when there were too many to go on.
+    /// Background evictions per access. `None` if the run stopped because of too many.
     pub fn evictions_per_access(&self) -> Option<f64> {
         (self.accesses > 0 && !self.ran_away).then(|| self.evictions as f64 / self.accesses as f64)
     }
 }
 
-/// Runs `accesses` accesses on `profile`. In the end every block must be where it belongs.
+/// Runs `accesses` accesses on `profile`, and checks the invariants of the ORAM at the end.
 ///
 /// # Errors
 /// [`Error::Engine`] if the engine refuses the plan or fails.
@@ -89,7 +89,7 @@ pub fn measure<J: Judge>(
     }
 }
 
-/// What is asked of an ORAM.
+/// The parameters of a run.
 struct Asked<'a, J> {
     plan: &'a Plan<J>,
     addresses: Addresses,
@@ -111,7 +111,7 @@ fn count<B: scheme::Scheme, J: Judge>(
         evictions_at_once_max: 0,
         ran_away: false,
     };
-    // The first pass is a scan for every workload, so that all blocks exist.
+    // The first pass is a scan for any workload, so that all blocks exist.
     client.access_all(&mut Addresses::scan(plan.capacity), plan.capacity, progress)?;
     client.access_all(&mut addresses, plan.warm_up_accesses() - plan.capacity, progress)?;
     client.start_counting();
@@ -129,7 +129,7 @@ fn count<B: scheme::Scheme, J: Judge>(
     })
 }
 
-/// An ORAM, and who makes room in its stash.
+/// An ORAM, with counters for the evictions that keep its stash within bounds.
 struct Client<B> {
     oram: FlatOram<B, StdRng>,
     scheme: Scheme,
@@ -145,8 +145,8 @@ impl<B: scheme::Scheme> Client<B> {
         self.evictions_at_once_max = 0;
     }
 
-    /// Asks for `count` addresses, until the tree turns out to be too full. Reads and writes leave
-    /// the same stash behind, once all blocks exist.
+    /// Accesses `count` addresses, and stops if the tree turns out too full. It only writes: once
+    /// all blocks exist, reads and writes leave the same stash behind.
     fn access_all(
         &mut self,
         addresses: &mut Addresses,
@@ -174,8 +174,8 @@ impl<B: scheme::Scheme> Client<B> {
         Ok(())
     }
 
-    /// Background evictions until the stash is within its bound, or there have been
-    /// `evictions_max`.
+    /// Makes background evictions until the stash is within its bound, or `self.evictions` has
+    /// reached `evictions_max`.
     fn make_room(&mut self, evictions_max: u64) -> Result<(), Error> {
         let before = self.evictions;
         let allowance = self.scheme.stash_allowance(self.accesses);

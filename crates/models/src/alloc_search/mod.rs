@@ -1,9 +1,10 @@
-//! The search of bucket sizes: how small may the buckets of the middle levels be?
+//! The search for bucket sizes: how small can the buckets of the middle levels be?
 //!
-//! Most slots of the middle levels of a tree hold no block, and yet every access moves them. IR-ORAM
-//! (section IV-B, IR-Alloc) makes those buckets smaller: an access moves fewer slots and little space
-//! is lost, because most of it is at the leaves. Blocks that no longer fit stay in the stash, so
-//! background evictions become more frequent. A greedy search weighs one against the other.
+//! Most slots of the middle levels of a tree hold no block, yet every access moves them. IR-ORAM
+//! (section IV-B, IR-Alloc) makes those buckets smaller. An access then moves fewer slots, and
+//! little space is lost, because most slots are near the leaves. Blocks that no longer fit stay in
+//! the stash, so background evictions become more frequent. A greedy search weighs the two against
+//! each other.
 
 mod allocation;
 mod candidate;
@@ -42,7 +43,7 @@ mod tests {
     use crate::Error;
     use crate::workload::Workload;
 
-    /// A tree of 256 leaves, loaded so far and with a stash so small that smaller buckets cost
+    /// A tree of 256 leaves, with enough load and a small enough stash that smaller buckets cause
     /// background evictions.
     fn small_plan() -> Plan {
         Plan {
@@ -71,7 +72,7 @@ mod tests {
         assert!(evictions > 0.0, "the test is too easy");
         let slots = |candidate: &Candidate| candidate.slots_per_access(&plan).unwrap();
         assert!(slots(found) < 0.9 * slots(baseline));
-        // It is a local best: every further step was tried, and refused.
+        // It is a local optimum: every further step was tried and rejected.
         let steps = found.profile.steps_down(plan.tree_top_levels, &[1]);
         for step in steps {
             let tried = search.tried.iter().rfind(|tried| tried.profile == step).unwrap();
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_is_too_full_is_told_and_not_made_fuller() {
+    fn a_tree_that_is_too_full_keeps_its_uniform_profile() {
         let plan = Plan { stash_blocks_max: 1, ..small_plan() }.with_load(7.5);
         let search = search(&plan, 2);
         assert!(search.baseline.ran_away());
@@ -136,7 +137,8 @@ mod tests {
         }
     }
 
-    /// A volume of 512 leaves, searched on 128, with a stash that small buckets soon fill.
+    /// A volume with 512 leaves, searched on a tree of 128, whose stash fills soon when buckets are
+    /// small.
     fn volume() -> VolumeTree {
         VolumeTree {
             slots: 5,
@@ -191,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_hold_on_the_last_tree_gives_way_to_what_was_taken_before() {
-        // On a tree of 16 leaves, the stash has room for whatever small buckets leave over.
+    fn a_profile_that_fails_on_the_last_tree_gives_way_to_an_earlier_one() {
+        // On a tree of 16 leaves the stash can hold all blocks that small buckets leave over.
         let shallow = Plan { leaf_level: 4, stash_blocks_max: 20, ..volume_plan() }.with_load(2.5);
         let plan = Plan { space_loss_max: 0.4, extra_evictions_max: 0.0, ..shallow };
         let search = search(&plan, 2);
@@ -209,7 +211,7 @@ mod tests {
             let tree = VolumeTree { leaf_level, tree_top_levels, ..volume() };
             let plan = Plan { accesses: 2000, endurance_accesses: 1000, ..tree.search(17) };
             let search = search(&plan, 1);
-            assert_eq!(search.found(), &search.baseline, "one percent of space is no slot here");
+            assert_eq!(search.found(), &search.baseline, "one percent is less than a slot here");
         }
     }
 }

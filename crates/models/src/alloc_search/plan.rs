@@ -10,83 +10,84 @@ use crate::Error;
 use crate::paper::{PAPER_SLOTS, PAPER_TREE_TOP_LEVELS, paper_tree_top_levels};
 use crate::workload::Workload;
 
-/// What to search. It determines the results to the last bit.
+/// The parameters of a search. They determine the results to the last bit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "J: Judge")]
 pub struct Plan<J = BySlots> {
-    /// Who judges.
+    /// How profiles are compared.
     #[serde(default, skip_serializing_if = "is_by_slots")]
     pub judge: J,
-    /// The ORAM that judges.
+    /// The ORAM that the profiles are run on.
     pub scheme: Scheme,
     /// The level of the leaves (L).
     pub leaf_level: u8,
     /// Slots of a bucket of the uniform tree (Z).
     pub slots: u16,
-    /// Levels from the root on that the client keeps. Their buckets stay as they are.
+    /// Levels from the root on that the client keeps. Their buckets are not changed.
     pub tree_top_levels: u8,
-    /// Slots of a path in storage on levels that are not searched. An access moves them too.
+    /// Slots of a path on the levels in storage that are not searched. An access moves them too.
     pub path_slots_beside: u64,
-    /// How many blocks (N).
+    /// Number of blocks (N).
     pub capacity: u64,
-    /// Past so many blocks in the stash, background evictions come before the next access.
+    /// Stash bound: with more blocks in the stash, background evictions precede the next access.
     pub stash_blocks_max: usize,
-    /// Which addresses are asked for.
+    /// The addresses that are accessed.
     pub workload: Workload,
-    /// The part of all slots that a profile may do without.
+    /// The largest fraction of all slots that a profile may give up.
     pub space_loss_max: f64,
-    /// What background evictions may add beyond those of the uniform tree, as a part of the paths that
-    /// accesses read and write anyway: see [`Scheme::extra_paths`].
+    /// The largest cost of background evictions beyond those of the uniform tree, as a fraction of
+    /// the paths that accesses move anyway: see [`Scheme::extra_paths`].
     pub extra_evictions_max: f64,
-    /// Passes over all addresses before counting starts. The first fills the tree. A judge by time
-    /// fills it otherwise.
+    /// Passes over all addresses before counting starts. The first one fills the tree. A search by
+    /// time ignores this.
     pub warm_up_passes: u64,
-    /// Accesses counted for each profile, over all of its runs; where time is taken, records of a trace.
+    /// Accesses counted per profile, over all of its runs. In a search by time: records of a trace.
     pub accesses: u64,
-    /// Independent runs of each profile.
+    /// Independent runs per profile.
     pub runs: u32,
-    /// The level of the leaves of the last tree, which the profile found must endure. It has as many
-    /// levels more on the client as it has levels more.
+    /// Leaf level of the last tree, on which the found profile must hold up. The client keeps as
+    /// many additional levels as the tree has.
     pub endurance_leaf_level: u8,
-    /// Accesses of the last run.
+    /// Accesses of the run on the last tree.
     pub endurance_accesses: u64,
-    /// Where all randomness comes from.
+    /// The seed of all randomness.
     pub seed: u64,
 }
 
-/// The deepest tree that a search builds in memory, with some gigabytes.
+/// The deepest tree that a search builds in memory. It takes some gigabytes.
 const LEAF_LEVEL_MAX: u8 = 24;
 
-/// The same, of trees without contents: one level more than the paper's.
+/// Leaf levels for a search by time, whose trees have no contents: up to one level more than the
+/// paper's.
 const TIMED_LEAF_LEVELS: std::ops::RangeInclusive<u8> = 8..=25;
 
-/// With fewer levels on the client, IR-Stash has nothing to do.
+/// With fewer levels on the client, IR-Stash has no effect.
 const TREE_TOP_LEVELS_MIN: u8 = 4;
 
-/// A search with more slots takes too long.
+/// A search over more slots takes too long.
 const SLOTS_MAX: u16 = 16;
 
-/// Below this, a run says nothing.
+/// A shorter run measures nothing useful.
 const ACCESSES_PER_RUN_MIN: u64 = 1000;
 
-/// What the profiles of the paper lose at most, by its own words and by the test of them.
+/// Upper bound on the space lost by the paper's profiles. The paper says so, and a test checks it.
 const PAPER_SPACE_LOSS_MAX: f64 = 0.01;
 
-/// Enough runs for any error.
+/// More runs would not reduce any error that matters.
 const RUNS_MAX: u32 = 10_000;
 
 fn is_by_slots<J: Judge>(judge: &J) -> bool {
     judge.channels().is_none()
 }
 
-/// The number of records of a run by time that counts `records`, with those before them.
+/// Records of a run by time that counts `records`, including the warm-up.
 pub fn all_records(records: u64) -> u64 {
     records + records / 4
 }
 
 impl<J: Judge> Plan<J> {
     /// A search like the paper's on a tree with leaves on `leaf_level`: Z = 4, half of all slots in
-    /// use, and a stash of 200 entries, of which 100 are for a path in flight.
+    /// use, and a stash of 200 entries, 100 of which are reserved for a path in flight.
     pub fn like_the_paper(leaf_level: u8) -> Self {
         let plan = Self {
             judge: J::default(),
@@ -110,15 +111,15 @@ impl<J: Judge> Plan<J> {
         plan.on_tree(leaf_level)
     }
 
-    /// The same search on another tree, half of whose slots are in use.
+    /// The same search on another tree, with half of its slots in use.
     pub fn on_tree(self, leaf_level: u8) -> Self {
         let tree_top_levels = paper_tree_top_levels(leaf_level);
         let endurance_leaf_level = leaf_level;
         Self { leaf_level, tree_top_levels, endurance_leaf_level, ..self }.with_load(4.0)
     }
 
-    /// The same search by the time that a simulated processor takes for so many records, in one run of a profile. The client keeps
-    /// as many levels as the machines of an evaluation do.
+    /// The same search by simulated time, with one run of `records` records per profile. The client
+    /// keeps as many levels as in the machines of the evaluation.
     pub fn by_time(self, judge: J, records: u64) -> Self {
         let most = PAPER_TREE_TOP_LEVELS.min(self.leaf_level / 2);
         Self {
@@ -131,14 +132,14 @@ impl<J: Judge> Plan<J> {
         }
     }
 
-    /// The same search with so many blocks for each leaf.
+    /// The same search with `blocks_per_leaf` blocks per leaf.
     pub fn with_load(self, blocks_per_leaf: f64) -> Self {
-        // A float that is no such number becomes 0 or the largest integer, and is refused later.
+        // NaN and out-of-range values become 0 or the largest integer, and `check` refuses them.
         let capacity = (blocks_per_leaf * 2f64.powi(self.leaf_level.into())).round() as u64;
         Self { capacity, ..self }
     }
 
-    /// The same search on the last tree, which has as many blocks a leaf.
+    /// The same search on the last tree, with the same number of blocks per leaf.
     pub(super) fn on_last_tree(&self) -> Self {
         let deeper = self.endurance_leaf_level - self.leaf_level;
         Self {
@@ -154,8 +155,8 @@ impl<J: Judge> Plan<J> {
         Profile::uniform(self.leaf_level, self.slots)
     }
 
-    /// The slots in storage that an access reads and writes on `profile`, when there are so many
-    /// background evictions for each.
+    /// Slots in storage that an access reads and writes on `profile`, given the background
+    /// evictions per access.
     pub(super) fn slots_moved(&self, profile: &Profile, evictions_per_access: f64) -> f64 {
         let path_slots = (profile
             .path_slots(self.tree_top_levels)
@@ -164,12 +165,13 @@ impl<J: Judge> Plan<J> {
         path_slots * self.scheme.paths_per_access() * (1.0 + extra)
     }
 
-    /// Accesses for each profile, those before counting starts included.
+    /// Accesses per profile, including the warm-up.
     pub(super) fn accesses_per_profile(&self) -> u64 {
         self.steps_of_run(self.accesses_per_run()) * u64::from(self.runs)
     }
 
-    /// Accesses of a run that counts `accesses`, warm-up included; records for a judge by time.
+    /// Steps of a run that counts `accesses`, including the warm-up: accesses, or records in a
+    /// search by time.
     pub(super) fn steps_of_run(&self, accesses: u64) -> u64 {
         match self.judge.channels() {
             None => accesses + self.warm_up_accesses(),
@@ -186,34 +188,35 @@ impl<J: Judge> Plan<J> {
         self.accesses.div_ceil(u64::from(self.runs.max(1)))
     }
 
-    /// The part of all slots that any profile that is run does without.
+    /// The largest fraction of slots that any profile to be run gives up.
     fn space_loss_most(&self) -> f64 {
         self.space_loss_max.max(PAPER_SPACE_LOSS_MAX)
     }
 
-    /// `N / 2^L`: how full the tree is.
+    /// `N / 2^L`: the load of the tree.
     pub fn blocks_per_leaf(&self) -> f64 {
         self.capacity as f64 / 2f64.powi(self.leaf_level.into())
     }
 
-    /// A seed for each run of a profile, the same for all profiles; and one for the last run.
+    /// A seed for each run of a profile (the same for all profiles), and one for the run on the
+    /// last tree.
     pub(super) fn seeds(&self) -> (Vec<u64>, u64) {
         let mut seeds = StdRng::seed_from_u64(self.seed);
         let last = seeds.next_u64();
         ((0..self.runs).map(|_| seeds.next_u64()).collect(), last)
     }
 
-    /// What a search by time leaves no choice of.
+    /// Checks the parameters that a search by time fixes.
     fn check_by_time(&self) -> Result<(), Error> {
         let refuse = |message: &str| Err(Error::Plan(message.to_owned()));
         if (self.scheme, self.workload) != (Scheme::Path, Workload::Uniform) {
             return refuse(
-                "a search by time is of Path ORAM under uniformly random requests: leave --workload out, or judge by \
-                 slots",
+                "a search by time needs Path ORAM and uniformly random requests: omit --workload, \
+                 or judge by slots",
             );
         }
         if self.endurance_leaf_level != self.leaf_level || self.path_slots_beside > 0 {
-            return refuse("a search by time is of a whole tree, and ends on it");
+            return refuse("a search by time must search a whole tree and end on the same tree");
         }
         Ok(())
     }
@@ -224,51 +227,52 @@ impl<J: Judge> Plan<J> {
         let levels = if is_by_time { TIMED_LEAF_LEVELS } else { 1..=LEAF_LEVEL_MAX };
         if !levels.contains(&self.leaf_level) {
             let (least, most) = (levels.start(), levels.end());
-            return refuse(format!("a tree to search has its leaves on level {least} to {most}"));
+            return refuse(format!("the leaf level of a searched tree must be {least} to {most}"));
         }
         if is_by_time {
             self.check_by_time()?;
         } else if !(self.leaf_level..=LEAF_LEVEL_MAX).contains(&self.endurance_leaf_level) {
             return refuse(format!(
-                "the last tree has its leaves where the searched one has them or deeper, and on \
-                 level {LEAF_LEVEL_MAX} at most"
+                "the last tree must be at least as deep as the searched one, with leaves on level \
+                 {LEAF_LEVEL_MAX} at most"
             ));
         }
         if let Scheme::Raw { evict_period } = self.scheme
             && !(1..=EVICT_PERIOD_MAX).contains(&evict_period)
         {
-            return refuse(format!("an eviction comes after 1 to {EVICT_PERIOD_MAX} accesses"));
+            return refuse(format!("the eviction period must be 1 to {EVICT_PERIOD_MAX} accesses"));
         }
         let deeper = self.endurance_leaf_level - self.leaf_level;
         let top_max = (TREE_TOP_LEVELS_MAX - deeper.min(TREE_TOP_LEVELS_MAX)).min(self.leaf_level);
         if self.tree_top_levels > top_max {
-            return refuse(format!("the client can keep {top_max} levels of this tree at most"));
+            return refuse(format!("the client can keep at most {top_max} levels of this tree"));
         }
         if !(2..=SLOTS_MAX).contains(&self.slots) {
-            return refuse(format!("buckets to make smaller have 2 to {SLOTS_MAX} slots"));
+            return refuse(format!("a searched tree must have 2 to {SLOTS_MAX} slots per bucket"));
         }
         if self.warm_up_passes == 0 || self.warm_up_passes > 1000 {
-            return refuse("1 pass to 1000 passes fill the tree before counting starts".into());
+            return refuse("the warm-up must be 1 to 1000 passes".into());
         }
         if !(1..=RUNS_MAX).contains(&self.runs) {
             return refuse(format!("a profile needs 1 to {RUNS_MAX} runs"));
         }
         if self.accesses_per_run() < ACCESSES_PER_RUN_MIN {
-            return refuse(format!("a run needs {ACCESSES_PER_RUN_MIN} accesses or more"));
+            return refuse(format!("a run needs at least {ACCESSES_PER_RUN_MIN} accesses"));
         }
         if !(0.0..1.0).contains(&self.space_loss_max) {
-            return refuse("the space that may be lost is a part of 1, such as 0.01".into());
+            return refuse("the space limit must be a fraction below 1, such as 0.01".into());
         }
         let slots_least = self.uniform().tree_slots() * (1.0 - self.space_loss_most());
         if self.capacity == 0 || self.capacity as f64 > slots_least {
             return refuse(format!(
-                "a load is more than 0 blocks a leaf, and fits the {slots_least:.0} slots that are \
-                 left when space is lost"
+                "the load must be above 0 blocks per leaf, and fit the {slots_least:.0} slots that \
+                 remain after the space loss"
             ));
         }
         if !(0.0..=100.0).contains(&self.extra_evictions_max) {
             return refuse(
-                "extra evictions are a part of the paths of accesses, such as 0.15".into(),
+                "the eviction limit must be 0 to 100 paths per path of accesses, such as 0.15"
+                    .into(),
             );
         }
         Ok(())

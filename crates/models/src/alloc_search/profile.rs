@@ -1,4 +1,4 @@
-//! Slots per level.
+//! Slots per bucket, by level.
 
 use std::fmt;
 
@@ -7,41 +7,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Slots in each bucket of a level, from the root to the leaves.
+/// Slots of a bucket on each level, from the root to the leaves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Profile(Vec<u16>);
 
 impl Profile {
-    /// These slots, from the root to the leaves.
+    /// A profile with the given slots, from the root to the leaves.
     pub fn from_slots(slots: Vec<u16>) -> Self {
         Self(slots)
     }
 
-    /// `z` slots everywhere, in a tree whose leaves are on `leaf_level`.
+    /// `z` slots on all levels of a tree whose leaves are on `leaf_level`.
     pub fn uniform(leaf_level: u8, z: u16) -> Self {
         Self(vec![z; usize::from(leaf_level) + 1])
     }
 
-    /// The tree of the engine.
+    /// The engine's geometry for this profile.
     ///
     /// # Errors
-    /// [`Error::Engine`] when there is no such tree, as a results file may claim.
+    /// [`Error::Engine`] if the engine has no such tree. A results file may hold any numbers.
     pub fn geometry(&self) -> Result<Geometry, Error> {
         Ok(Geometry::profile(&self.0)?)
     }
 
-    /// Slots for each level.
+    /// Slots of a bucket on each level.
     pub fn slots(&self) -> &[u16] {
         &self.0
     }
 
-    /// Slots of a path in storage, below the levels that the client keeps: the paper's PL.
+    /// Slots of a path on the levels in storage: the paper's PL.
     pub fn path_slots(&self, tree_top_levels: u8) -> u64 {
         self.0.iter().skip(tree_top_levels.into()).map(|z| u64::from(*z)).sum()
     }
 
-    /// The part of the slots of `whole` that this profile does without.
+    /// The fraction of the slots of `whole` that this profile gives up.
     pub fn space_loss(&self, whole: &Self) -> f64 {
         1.0 - self.tree_slots() / whole.tree_slots()
     }
@@ -50,13 +50,14 @@ impl Profile {
         (0..).zip(&self.0).map(|(level, z)| f64::from(*z) * 2f64.powi(level)).sum()
     }
 
-    /// The same buckets at the same distance from the leaves of another tree, whose leaves are on
-    /// `leaf_level`. Levels that the client keeps of either tree, and those that this tree does not
-    /// have, are as `uniform` says: a level that was not searched keeps its slots.
+    /// This profile applied to another tree with leaves on `leaf_level`, at the same distance from
+    /// the leaves. Levels that the client keeps in either tree, and levels that this tree lacks,
+    /// get `z` slots.
     ///
-    /// Space is lost near the leaves alone, and a block gets past a level or not whatever lies far
-    /// below: so loss and path stay what they were. Above, the other tree has more room where it is
-    /// deeper, and more subtrees that share it and the stash.
+    /// Space is lost near the leaves only, and whether a block passes a level does not depend on
+    /// levels far below it. So space loss and path length stay the same. If the other tree is
+    /// deeper, it has more slots above the searched levels, and more subtrees that share them and
+    /// the stash.
     pub fn carried(&self, tree_top_levels: u8, z: u16, leaf_level: u8, top_there: u8) -> Self {
         let slots = (0..=leaf_level).map(|level| {
             let here = (level + self.leaf_level()).checked_sub(leaf_level);
@@ -81,8 +82,9 @@ impl Profile {
         less
     }
 
-    /// Steps down that leave no bucket larger than one nearer the leaves: of each stretch of levels with equal slots, those
-    /// nearest the root lose a slot, as many levels of them as each of `at_once` says.
+    /// All single steps that leave no bucket larger than a bucket nearer to the leaves. A step
+    /// takes one slot from the topmost levels of a stretch of levels with equal slots; `at_once`
+    /// lists the numbers of levels to try.
     pub fn steps_down(&self, tree_top_levels: u8, at_once: &[usize]) -> Vec<Self> {
         let top = usize::from(tree_top_levels).min(self.0.len());
         let mut steps = Vec::new();
@@ -91,7 +93,8 @@ impl Profile {
             let sizes = at_once.iter().map(|levels| stretch.len().min(*levels));
             for levels in sizes.filter(|_| stretch[0] > 1) {
                 let step = self.with_one_less(first..first + levels);
-                // Two sizes may both be the whole stretch. Where slots grow towards the root, nothing nearer the root is smaller.
+                // Two entries of `at_once` may both cover the whole stretch. A step is allowed only
+                // if the level above the stretch has fewer slots.
                 if !steps.contains(&step) && (first == top || self.0[first - 1] < stretch[0]) {
                     steps.push(step);
                 }
@@ -102,7 +105,7 @@ impl Profile {
     }
 }
 
-/// Stretches of levels with equal slots: `0–9: 4, 10–16: 2, 17–24: 4`.
+/// Lists stretches of levels with equal slots: `0–9: 4, 10–16: 2, 17–24: 4`.
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = 0;

@@ -1,37 +1,37 @@
-//! What a search found, and the file that keeps it.
+//! The results of a search, and their file format.
 
 use serde::{Deserialize, Serialize};
 
 use super::{BySlots, Candidate, FORMAT_VERSION, Judge, NAME, Plan, Run, Verdict};
 use crate::Error;
 
-/// What a search found.
+/// The results of a search.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(bound = "J: Judge")]
 pub struct Search<J = BySlots> {
-    /// What was asked for.
+    /// The parameters of the search.
     pub plan: Plan<J>,
     /// The uniform tree.
     pub baseline: Candidate,
-    /// Every profile of the search, in order.
+    /// All profiles tried by the search, in order.
     pub tried: Vec<Candidate>,
-    /// Profiles to compare with.
+    /// Profiles run for comparison.
     pub paper: Vec<Candidate>,
-    /// The run that the profile found had to endure.
+    /// The final run of the found profile.
     pub endurance: Run,
 }
 
 impl<J: Judge> Search<J> {
-    /// What the search ended with: the uniform tree if nothing was better.
+    /// The profile that the search found: the uniform tree if nothing was better.
     pub fn found(&self) -> &Candidate {
         let taken = self.tried.iter().rev().find(|tried| tried.verdict == Verdict::Taken);
         taken.unwrap_or(&self.baseline)
     }
 
-    /// The results file: JSON, one line for each profile that was tried.
+    /// The results file: JSON, with one line per profile.
     ///
     /// # Errors
-    /// [`Error::Results`] when a figure is not a number.
+    /// [`Error::Results`] if a figure is not a number.
     pub fn to_json(&self) -> Result<String, Error> {
         let record = |candidate: &Candidate| serde_json::to_string(&Record::new(candidate, self));
         let records = |candidates: &[Candidate]| {
@@ -39,8 +39,9 @@ impl<J: Judge> Search<J> {
             lines.map(|lines| lines.join(",\n"))
         };
         Ok(format!(
-            "{{\n\"experiment\": \"{NAME}\",\n\"version\": {FORMAT_VERSION},\n\"plan\": {},\n\"profile\": {},\n\"baseline\": {},\n\
-             \"tried\": [\n{}\n],\n\"paper\": [\n{}\n],\n\"endurance\": {}\n}}\n",
+            "{{\n\"experiment\": \"{NAME}\",\n\"version\": {FORMAT_VERSION},\n\"plan\": {},\n\
+             \"profile\": {},\n\"baseline\": {},\n\"tried\": [\n{}\n],\n\"paper\": [\n{}\n],\n\
+             \"endurance\": {}\n}}\n",
             serde_json::to_string(&self.plan)?,
             serde_json::to_string(&self.found().profile)?,
             record(&self.baseline)?,
@@ -50,17 +51,16 @@ impl<J: Judge> Search<J> {
         ))
     }
 
-    /// What a results file says.
+    /// Parses a results file.
     ///
     /// # Errors
-    /// [`Error::Results`] when it is none.
+    /// [`Error::Results`] if `text` is not a results file.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         Ok(serde_json::from_str(text)?)
     }
 }
 
-/// A candidate in the file: what was measured, and for readers without this program what follows
-/// from it.
+/// A candidate in the file: its measurements, and derived figures for readers without this program.
 #[derive(Serialize)]
 struct Record<'a> {
     #[serde(flatten)]

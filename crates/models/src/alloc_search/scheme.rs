@@ -1,4 +1,4 @@
-//! Which ORAM judges a profile, and what its background evictions weigh.
+//! The ORAM schemes of a search, and the relative cost of their background evictions.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum Scheme {
     /// Path ORAM: an access reads a path and writes it back, and so does a background eviction.
     Path,
-    /// RAW ORAM, and the rotating RAW ORAM of volumes, whose stash is the same: an access reads a path,
-    /// an eviction reads one and writes it back.
+    /// RAW ORAM: an access reads a path; an eviction reads a path and writes it back. The durable
+    /// RAW ORAM of volumes has the same stash.
     Raw {
         /// Accesses between evictions (A).
         evict_period: u32,
@@ -18,8 +18,8 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    /// How many paths an access reads and writes, its share of the scheduled evictions included: 2,
-    /// and 1 + 2/A in RAW ORAM.
+    /// Paths read and written per access, including its share of scheduled evictions: 2 in Path
+    /// ORAM, 1 + 2/A in RAW ORAM.
     pub fn paths_per_access(self) -> f64 {
         match self {
             Self::Path => 2.0,
@@ -27,17 +27,17 @@ impl Scheme {
         }
     }
 
-    /// What background evictions add, as a part of the paths that are read and written anyway. Each
-    /// reads one and writes one.
+    /// The cost of background evictions, as a fraction of the paths that are read and written
+    /// anyway. Each background eviction reads and writes one path.
     ///
-    /// In Path ORAM that is their number for each access. RAW ORAM has so few paths an access that
-    /// the same number weighs more.
+    /// In Path ORAM this is the number of evictions per access. RAW ORAM moves fewer paths per
+    /// access, so the same number weighs more.
     pub fn extra_paths(self, evictions_per_access: f64) -> f64 {
         2.0 * evictions_per_access / self.paths_per_access()
     }
 
-    /// How many blocks beyond the bound may be in the stash when an access begins that comes after
-    /// `accesses` others. The engine allows for those that wait for the scheduled eviction.
+    /// Blocks beyond the bound that the stash may hold when an access begins after `accesses`
+    /// others. The engine allows for the blocks that wait for the next scheduled eviction.
     pub(super) fn stash_allowance(self, accesses: u64) -> usize {
         match self {
             Self::Path => 0,
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_background_eviction_weighs_as_much_as_an_access_of_path_oram() {
         assert_eq!(Scheme::Path.extra_paths(0.15), 0.15);
-        // 1.4 paths an access, and two for an eviction.
+        // 1.4 paths per access, and two per eviction.
         let raw = Scheme::Raw { evict_period: 5 };
         assert!((raw.extra_paths(0.105) - 0.15).abs() < 1e-12);
     }

@@ -5,9 +5,10 @@ use std::num::NonZeroUsize;
 use super::{Candidate, Judge, Plan, Profile, Run, Search, Verdict};
 use crate::{Error, workers};
 
-/// Runs the profiles of a search. Steps are accesses, or records if time is taken.
+/// Runs the profiles of a search. Progress is counted in accesses, or in records in a search by
+/// time.
 pub trait Bench<J>: Sync {
-    /// What a run fails with.
+    /// The error of a failed run.
     type Error: From<Error> + Send;
 
     /// Announces `steps` more steps.
@@ -16,7 +17,7 @@ pub trait Bench<J>: Sync {
     /// Runs `accesses` accesses on `profile`, with all randomness from `seed`.
     ///
     /// # Errors
-    /// What the run failed with.
+    /// The error of the failed run.
     fn run(
         &self,
         plan: &Plan<J>,
@@ -25,16 +26,16 @@ pub trait Bench<J>: Sync {
         seed: u64,
     ) -> Result<Run, Self::Error>;
 
-    /// Called after the first `profiles` profiles, the baselines, have run.
+    /// Called after the baselines, the first `profiles` profiles, have run.
     fn has_compared(&self, profiles: usize) {
         let _ = profiles;
     }
 }
 
-/// Searches as `plan` asks, on `threads` threads, and also runs the named profiles of `compared`.
+/// Runs the search of `plan` on `threads` threads, and also the named profiles of `compared`.
 ///
 /// # Errors
-/// [`Error::Plan`] if the plan cannot be followed, and what a run fails with.
+/// [`Error::Plan`] if the plan is invalid, or the error of a failed run.
 pub fn run<J: Judge, B: Bench<J>>(
     plan: &Plan<J>,
     compared: Vec<(String, Profile)>,
@@ -48,7 +49,7 @@ pub fn run<J: Judge, B: Bench<J>>(
     let compared = std::iter::once(("uniform".to_owned(), uniform.clone())).chain(compared);
     let mut compared = runner.run(compared.collect())?.into_iter();
     bench.has_compared(compared.len());
-    let baseline = compared.next().expect("the first is the uniform tree");
+    let baseline = compared.next().expect("the first profile is the uniform tree");
     let paper = compared.collect();
 
     let mut tried = Vec::new();
@@ -63,7 +64,7 @@ pub fn run<J: Judge, B: Bench<J>>(
                 best = taken;
                 steps_down(plan, &best.profile)
             }
-            // The paper's start was too bold for this tree: take smaller steps.
+            // The paper's first step was too large for this tree: try single steps.
             None if round == 0 => steps_down(plan, &uniform),
             None => break,
         };
@@ -73,8 +74,9 @@ pub fn run<J: Judge, B: Bench<J>>(
     Ok(Search { plan: plan.clone(), baseline, tried, paper, endurance })
 }
 
-/// The next steps. A path takes as long as the channel that has most of it, so that one slot less saves no time on several
-/// channels, and one on as many levels does.
+/// The next steps to try. A path takes as long as its busiest channel. So on several channels, one
+/// slot less on one level may save no time, while one slot less on as many levels as there are
+/// channels does.
 pub fn steps_down<J: Judge>(plan: &Plan<J>, profile: &Profile) -> Vec<Profile> {
     let at_once = match plan.judge.channels() {
         None => vec![1],
@@ -83,8 +85,9 @@ pub fn steps_down<J: Judge>(plan: &Plan<J>, profile: &Profile) -> Vec<Profile> {
     profile.steps_down(plan.tree_top_levels, &at_once)
 }
 
-/// Where the paper starts: a slot less on all levels in storage from the deepest on that the space
-/// allows. (Its text names that level alone; those above it are the first to follow.)
+/// The paper's first step: one slot less on all levels in storage, down to the deepest level that
+/// the space limit allows. (The paper names only that level. The levels above it would be the first
+/// to follow.)
 fn start<J: Judge>(plan: &Plan<J>) -> Profile {
     let uniform = plan.uniform();
     let top = usize::from(plan.tree_top_levels);
@@ -107,7 +110,7 @@ fn take_best<J: Judge>(candidates: &mut [Candidate], plan: &Plan<J>) -> Option<C
     Some(best.clone())
 }
 
-/// Runs profiles, and judges them.
+/// Runs and judges profiles.
 struct Runner<'a, J, B> {
     plan: &'a Plan<J>,
     threads: NonZeroUsize,
@@ -115,7 +118,7 @@ struct Runner<'a, J, B> {
 }
 
 impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
-    /// Runs the proposals that do not lose too much space, and judges all.
+    /// Runs the proposals that keep to the space limit, and judges all proposals.
     fn round(
         &self,
         round: u32,
@@ -152,16 +155,17 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         }
     }
 
-    /// Whether so many background evictions are within the limit. A uniform tree that is itself too
-    /// full allows for none.
+    /// Whether this number of background evictions is within the limit. If the uniform tree itself
+    /// is too full, none is.
     fn allows(&self, evictions_per_access: f64, baseline: &Candidate) -> bool {
         let Some(least) = baseline.evictions_per_access() else { return false };
         let extra = |evictions| self.plan.scheme.extra_paths(evictions);
         extra(evictions_per_access) <= extra(least) + self.plan.extra_evictions_max
     }
 
-    /// The last run: what was taken last, on the last tree, or what was taken before it where that
-    /// does better there. Where time is taken there is no other tree, but other coins.
+    /// Makes the final run on the last tree. It starts with the profile taken last, and falls back
+    /// to an earlier one that is better there. A search by time has no other tree, only another
+    /// seed.
     fn endure(&self, baseline: &Candidate, tried: &mut [Candidate]) -> Result<Run, B::Error> {
         if self.plan.judge.channels().is_some() {
             let taken = tried.iter().rev().find(|tried| tried.verdict == Verdict::Taken);
@@ -170,7 +174,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         let mut held: Option<(usize, Run, f64)> = None;
         for at in (0..tried.len()).rev() {
             let Candidate { profile, verdict: Verdict::Taken, .. } = &tried[at] else { continue };
-            // It can do no better there than without a background eviction.
+            // At best it has no background evictions there.
             let at_best = self.plan.slots_moved(profile, 0.0);
             if held.as_ref().is_some_and(|(_, _, slots)| *slots <= at_best) {
                 break;
@@ -191,7 +195,8 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         held.map_or_else(|| self.last_run(&baseline.profile), |(_, run, _)| Ok(run))
     }
 
-    /// The slots that an access moves by its last run, when that keeps to the limit and gains.
+    /// The slots moved per access in the final run; `None` if the run exceeds the limit or gains
+    /// nothing.
     fn slots_if_held(&self, profile: &Profile, run: &Run, baseline: &Candidate) -> Option<f64> {
         let evictions =
             run.evictions_per_access().filter(|evictions| self.allows(*evictions, baseline))?;
@@ -200,7 +205,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         (slots < uniform).then_some(slots)
     }
 
-    /// A run of `profile` on the last tree.
+    /// Runs `profile` on the last tree.
     fn last_run(&self, profile: &Profile) -> Result<Run, B::Error> {
         let Self { plan, bench, .. } = self;
         let there = plan.on_last_tree();
@@ -216,7 +221,7 @@ impl<J: Judge, B: Bench<J>> Runner<'_, J, B> {
         bench.run(&there, &profile, accesses, seed)
     }
 
-    /// All runs of all profiles.
+    /// Makes all runs of all profiles.
     fn run(&self, profiles: Vec<(String, Profile)>) -> Result<Vec<Candidate>, B::Error> {
         let Self { plan, threads, bench } = self;
         bench.planned(plan.accesses_per_profile() * profiles.len() as u64);

@@ -1,15 +1,15 @@
-//! From a volume to a search, and from what it found back to the volume.
+//! Converts a volume's parameters to a search, and the found profile back to the volume.
 
 use super::{Plan, Profile, Scheme};
 
-/// The tree of a volume, as far as a search must know it. Public.
+/// The public parameters of a volume's tree that a search needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeTree {
     /// Slots of a bucket (Z).
     pub slots: u16,
     /// Accesses between evictions (A).
     pub evict_period: u32,
-    /// Blocks that may be left in the stash (C).
+    /// Stash bound (C).
     pub stash_blocks_max: usize,
     /// The level of the leaves (L).
     pub leaf_level: u8,
@@ -17,38 +17,39 @@ pub struct VolumeTree {
     pub tree_top_levels: u8,
 }
 
-/// The level of the leaves of the deepest tree that is searched unless more is wished: minutes.
+/// Default limit on the leaf level of the searched tree. The search takes minutes.
 pub const SEARCHED_LEAF_LEVEL: u8 = 17;
 
-/// How much deeper the last tree is than the searched one, where the volume is that deep.
+/// Levels that the last tree has more than the searched one, if the volume is that deep.
 const DEEPER: u8 = 2;
 
-/// Levels above those searched, when the volume's tree is cut at the root. Where they are fewer, the
-/// stash has room for more blocks of each subtree than it has in the volume.
+/// Levels kept above the searched ones when the volume's tree is cut at the root. With fewer
+/// levels, the stash could hold more blocks per subtree than in the volume.
 const LEVELS_ABOVE: u8 = 8;
 
 impl VolumeTree {
-    /// How its blocks are hidden.
+    /// The ORAM scheme of the volume.
     pub fn scheme(&self) -> Scheme {
         Scheme::Raw { evict_period: self.evict_period }
     }
 
-    /// As many blocks a leaf as a volume has at most, A/2.
+    /// The highest load of a volume in blocks per leaf: A/2.
     pub fn blocks_per_leaf_max(&self) -> f64 {
         f64::from(self.evict_period) / 2.0
     }
 
-    /// A search for this volume, as full as one can be, on a tree whose leaves are on
-    /// `leaf_level_max` at the deepest.
+    /// A search for this volume at its highest load, on a tree with leaves on `leaf_level_max` at
+    /// most.
     ///
-    /// A deeper volume is cut at the root: its searched levels are those nearest the leaves, below
-    /// some that stay as they are. What is found must hold on a tree two levels deeper.
+    /// A deeper volume is cut at the root. The searched levels are then those nearest to the
+    /// leaves, below some unchanged levels. The found profile must also hold up on a tree two
+    /// levels deeper.
     pub fn search(&self, leaf_level_max: u8) -> Plan {
         let leaf_level = self.leaf_level.min(leaf_level_max);
         let cut = self.leaf_level - leaf_level;
         let least = if cut == 0 { 0 } else { LEVELS_ABOVE.min(leaf_level / 2) };
         let tree_top_levels = self.tree_top_levels.saturating_sub(cut).max(least);
-        // Where the searched levels begin in the volume.
+        // The first searched level, counted in the volume.
         let first = tree_top_levels + cut;
         let beside = u64::from(first.saturating_sub(self.tree_top_levels));
         let plan = Plan {
@@ -65,7 +66,7 @@ impl VolumeTree {
         plan.with_load(self.blocks_per_leaf_max())
     }
 
-    /// `profile`, which a search as `plan` found, on this volume.
+    /// Applies `profile`, found by a search with `plan`, to this volume.
     pub(super) fn carry<J>(&self, profile: &Profile, plan: &Plan<J>) -> Profile {
         profile.carried(plan.tree_top_levels, self.slots, self.leaf_level, self.tree_top_levels)
     }
@@ -85,7 +86,7 @@ mod tests {
             let plan = tree(leaf_level, top).search(max);
             plan.check().unwrap();
             assert_eq!(plan.capacity, 5 << (plan.leaf_level - 1));
-            // All levels of the volume in storage, searched or not.
+            // All levels of the volume that are in storage, searched or not.
             let searched = plan.uniform().path_slots(plan.tree_top_levels);
             let in_storage = u64::from(leaf_level + 1 - top) * 5;
             assert_eq!(searched + plan.path_slots_beside, in_storage);

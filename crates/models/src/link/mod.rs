@@ -1,5 +1,4 @@
-//! A link between a client and storage, and a model of the time that accesses take on it: bytes and
-//! round trips.
+//! A link between a client and storage, and a model of the time that accesses take on it.
 
 mod profile;
 mod traffic;

@@ -1,4 +1,4 @@
-//! What a link is: a rate each way, and a delay.
+//! The parameters of a link: a rate in each direction, and a round-trip time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A link. Both ways carry bytes at the same time.
+/// A full-duplex link.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// From the server to the client, in Mbit/s (of 10^6 bits).
+    /// Rate from the server to the client, in Mbit/s (10^6 bits).
     pub down_megabits: f64,
-    /// From the client to the server, in Mbit/s.
+    /// Rate from the client to the server, in Mbit/s.
     pub up_megabits: f64,
-    /// There and back, without what bytes take at the rates, in milliseconds.
+    /// Round-trip time without the transfer of bytes, in milliseconds.
     pub round_trip_millis: f64,
 }
 
-/// A link that has a name.
+/// A predefined link.
 pub struct NamedLink {
-    /// How it is asked for.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Its rates and its delay.
+    /// Its rates and round-trip time.
     pub link: Link,
-    /// Whose it is, in a line.
+    /// A one-line description.
     pub about: &'static str,
 }
 
-/// The links with names. Those of homes, phones and servers are from section 5.1 of S³ORAM.
+/// The predefined links. The home, LTE and cloud rates are from section 5.1 of S³ORAM.
 pub const LINKS: [NamedLink; 4] = [
     NamedLink {
         name: "home",
@@ -39,61 +39,61 @@ pub const LINKS: [NamedLink; 4] = [
     NamedLink {
         name: "cloud",
         link: Link::new(250.0, 250.0, 10.0),
-        about: "between servers of a data centre: the rate is that of S³ORAM, the delay a choice",
+        about: "servers in a data centre: the rate is from S³ORAM, the delay is a choice",
     },
 ];
 
-/// Mbit/s.
+/// Allowed rates, in Mbit/s.
 const RATES: std::ops::RangeInclusive<f64> = 0.01..=100_000.0;
 
-/// Milliseconds, there and back.
+/// Allowed round-trip times, in milliseconds.
 const DELAYS: std::ops::RangeInclusive<f64> = 0.0..=10_000.0;
 
 impl Link {
-    /// Of Mbit/s down and up, and milliseconds there and back.
+    /// A link with rates down and up in Mbit/s, and a round-trip time in milliseconds.
     pub const fn new(down_megabits: f64, up_megabits: f64, round_trip_millis: f64) -> Self {
         Self { down_megabits, up_megabits, round_trip_millis }
     }
 
-    /// From the server to the client, in bytes a second.
+    /// Rate from the server to the client, in bytes per second.
     pub fn down_bytes_per_second(self) -> f64 {
         self.down_megabits * 1e6 / 8.0
     }
 
-    /// From the client to the server, in bytes a second.
+    /// Rate from the client to the server, in bytes per second.
     pub fn up_bytes_per_second(self) -> f64 {
         self.up_megabits * 1e6 / 8.0
     }
 
-    /// There and back, in seconds.
+    /// Round-trip time, in seconds.
     pub fn round_trip_seconds(self) -> f64 {
         self.round_trip_millis / 1e3
     }
 
-    /// One way: half of the round trip.
+    /// One-way delay: half of the round trip.
     pub fn one_way(self) -> Duration {
         Duration::from_secs_f64(self.round_trip_seconds() / 2.0)
     }
 
-    /// What it is called, if it is one with a name.
+    /// Its name, if it is a predefined link.
     pub fn name(self) -> Option<&'static str> {
         LINKS.iter().find(|named| named.link == self).map(|named| named.name)
     }
 }
 
-/// Its name if it has one, and its numbers.
+/// The name, if it has one, and the numbers.
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { down_megabits, up_megabits, round_trip_millis } = self;
         let name = self.name().map(|name| format!("{name}, ")).unwrap_or_default();
         write!(
             f,
-            "{name}{down_megabits}/{up_megabits} Mbit/s down/up, {round_trip_millis} ms there and back"
+            "{name}{down_megabits}/{up_megabits} Mbit/s down/up, {round_trip_millis} ms round trip"
         )
     }
 }
 
-/// A name of [`LINKS`], or `DOWN/UP/DELAY`.
+/// Parses a name from [`LINKS`], or `DOWN/UP/DELAY`.
 impl FromStr for Link {
     type Err = String;
 
@@ -105,14 +105,14 @@ impl FromStr for Link {
         let Some([down, up, delay]) = numbers.as_deref() else {
             let names: Vec<_> = LINKS.iter().map(|named| named.name).collect();
             return Err(format!(
-                "it is {}, or DOWN/UP/DELAY in Mbit/s, Mbit/s and milliseconds there and back, such as 29/5/15",
+                "expected {}, or DOWN/UP/DELAY (Mbit/s, Mbit/s, round trip in ms), such as 29/5/15",
                 names.join(", ")
             ));
         };
         let is_possible = RATES.contains(down) && RATES.contains(up) && DELAYS.contains(delay);
         if !is_possible {
             return Err(format!(
-                "a link moves {} to {} Mbit/s each way, and takes {} to {} ms there and back",
+                "a link must have {} to {} Mbit/s each way and a round trip of {} to {} ms",
                 RATES.start(),
                 RATES.end(),
                 DELAYS.start(),
@@ -131,9 +131,9 @@ mod tests {
     fn a_link_has_a_name_or_three_numbers() {
         let home: Link = "home".parse().unwrap();
         assert_eq!(home, "29/5/15".parse().unwrap());
-        assert_eq!(home.to_string(), "home, 29/5 Mbit/s down/up, 15 ms there and back");
+        assert_eq!(home.to_string(), "home, 29/5 Mbit/s down/up, 15 ms round trip");
         let other: Link = "27.5/6/0".parse().unwrap();
-        assert_eq!(other.to_string(), "27.5/6 Mbit/s down/up, 0 ms there and back");
+        assert_eq!(other.to_string(), "27.5/6 Mbit/s down/up, 0 ms round trip");
         assert!((other.down_bytes_per_second() - 3_437_500.0).abs() < 1e-6);
         assert!((other.up_bytes_per_second() - 750_000.0).abs() < 1e-6);
         assert_eq!(home.one_way(), Duration::from_micros(7500));

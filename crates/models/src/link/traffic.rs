@@ -1,39 +1,39 @@
-//! What requests move over a link, and what they take there.
+//! The traffic of requests on a link, and the time it takes.
 
 use super::Link;
 
-/// That a client sends for each piece of storage that it reads or writes: which it is.
+/// Bytes that a client sends to name one piece of storage.
 pub const REQUEST_BYTES: f64 = 16.0;
 
-/// Around each message: its kind, its length and what vouches for it.
+/// Bytes of framing per message: type, length and authentication.
 pub const FRAME_BYTES: f64 = 32.0;
 
-/// What an access to an ORAM moves, on average. Bytes are those of buckets, as they are in storage.
+/// Average traffic of one ORAM access. Bytes are bytes of buckets as stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Traffic {
-    /// Bytes that have to come before the block is there: a path.
+    /// Bytes that must arrive before the block is available: a path.
     pub answer_bytes: f64,
-    /// Pieces of these.
+    /// Pieces of storage that hold `answer_bytes`.
     pub answer_pieces: f64,
-    /// Bytes that are read, those included, with the access's share of evictions.
+    /// Bytes read, including `answer_bytes` and the access's share of evictions.
     pub read_bytes: f64,
-    /// Bytes that are written.
+    /// Bytes written.
     pub written_bytes: f64,
-    /// Pieces that are read or written.
+    /// Pieces read or written.
     pub pieces: f64,
-    /// Trips, if they are made one after the other.
+    /// Sequential round trips.
     pub trips: f64,
     /// Accesses per request for a block: more than one if the position map lies in the tree.
     pub accesses: f64,
 }
 
 impl Traffic {
-    /// Bytes from the server to the client, an access.
+    /// Bytes from the server to the client per access.
     pub fn down_bytes(&self) -> f64 {
         self.read_bytes + self.trips * FRAME_BYTES
     }
 
-    /// Bytes from the client to the server, an access.
+    /// Bytes from the client to the server per access.
     pub fn up_bytes(&self) -> f64 {
         self.written_bytes + self.pieces * REQUEST_BYTES + self.trips * FRAME_BYTES
     }
@@ -56,20 +56,20 @@ impl Traffic {
         self.accesses * seconds
     }
 
-    /// What a request takes with its share of evictions, if nothing is done at the same time: all trips, all bytes down and all
-    /// bytes up, one after the other.
+    /// Time of a request with its share of evictions when nothing overlaps: all trips, all bytes
+    /// down and all bytes up, one after the other.
     pub fn serial_seconds(&self, link: Link) -> f64 {
         let trips = self.trips * link.round_trip_seconds();
         self.accesses * (trips + self.down_seconds(link) + self.up_seconds(link))
     }
 
-    /// Between two requests, if enough are under way that no trip is waited for and both directions are used at once: the slower
-    /// one is the bound.
+    /// Time between two requests when enough are in flight to hide round trips and to use both
+    /// directions at once. The slower direction is the bound.
     pub fn pipelined_seconds(&self, link: Link) -> f64 {
         self.accesses * self.down_seconds(link).max(self.up_seconds(link))
     }
 
-    /// Whether what is written takes longer than what is read.
+    /// Whether writing takes longer than reading.
     pub fn is_bound_by_up(&self, link: Link) -> bool {
         self.up_seconds(link) > self.down_seconds(link)
     }
@@ -79,7 +79,7 @@ impl Traffic {
 mod tests {
     use super::*;
 
-    /// A path of ten pieces of 1,000 bytes, written back.
+    /// A path of ten pieces of 1,000 bytes each, read and written back.
     const PATH: Traffic = Traffic {
         answer_bytes: 10_000.0,
         answer_pieces: 10.0,
@@ -91,8 +91,8 @@ mod tests {
     };
 
     #[test]
-    fn seconds_are_those_of_bytes_and_trips() {
-        // A byte a microsecond down, and one in two up.
+    fn seconds_follow_from_bytes_and_trips() {
+        // One byte per microsecond down, and one byte per two microseconds up.
         let link = Link::new(8.0, 4.0, 10.0);
         let micros = |seconds: f64| (seconds * 1e6).round() as u64;
         assert_eq!(micros(PATH.answer_seconds(link)), 10_000 + 2 * (160 + 32) + 10_032);

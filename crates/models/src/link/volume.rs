@@ -1,36 +1,36 @@
-//! What a volume of this project takes on a link, from its parameters alone.
+//! The performance of a volume on a link, computed from its parameters alone.
 
 use oblivio_core::Error;
 use oblivio_core::durable::{DurableConfig, Fact, FactValue, number_of};
 
 use super::{Link, Traffic};
 
-/// Bytes of a small request, as databases and file systems make them.
+/// Bytes of a small request, typical for databases and file systems.
 const SMALL_BYTES: u64 = 4096;
 
-/// A long request.
+/// Bytes of a long request.
 const LONG_BYTES: u64 = 1 << 20;
 
-/// A volume, and what its accesses move.
+/// A volume, with the traffic of its accesses.
 #[derive(Clone, Debug)]
 pub struct VolumeOnLink {
     disk_bytes: u64,
     unit_bytes: u64,
     unit: Traffic,
-    /// The longest ranges that are no longer than a long request, if there are any.
+    /// The largest range class within a long request, with its traffic; `None` without ranges.
     range: Option<(u64, Traffic)>,
 }
 
 impl VolumeOnLink {
-    /// Of a volume with these parameters.
+    /// The traffic of a volume with these parameters.
     ///
     /// # Errors
-    /// What the parameters say of themselves.
+    /// Any error of the parameters.
     pub fn of(config: &dyn DurableConfig) -> Result<Self, Error> {
         let cost = config.cost()?;
         let block_bytes = u64::from(config.block_bytes());
         let facts = config.facts();
-        // Each share server is sent a message, and answers with one.
+        // Each share server receives one message and sends one.
         let servers = number_of(&facts, "servers").map(|servers| servers as f64);
         let piece_bytes = match servers {
             Some(servers) => cost.read_bytes_per_access / servers,
@@ -39,7 +39,8 @@ impl VolumeOnLink {
         let has_evictions = servers.is_none()
             && facts.iter().any(|fact| matches!(fact, Fact::Value("evict_period", _)));
         let traffic = |read_bytes: f64, written_bytes: f64, trips: f64| {
-            // Evictions write what they read: what is left over is what the access is for.
+            // Evictions write back as many bytes as they read. The other bytes read belong to the
+            // access.
             let answer_bytes = if has_evictions { read_bytes - written_bytes } else { read_bytes };
             Traffic {
                 answer_bytes,
@@ -70,57 +71,57 @@ impl VolumeOnLink {
         })
     }
 
-    /// What an access to a block moves, or one to a range where all are.
+    /// Traffic of an access to one block, or to one range if all accesses are to ranges.
     pub fn traffic(&self) -> &Traffic {
         &self.unit
     }
 
-    /// Bytes that an access is to.
+    /// Bytes that one access covers.
     pub fn unit_bytes(&self) -> u64 {
         self.unit_bytes
     }
 
-    /// Until 4 KiB are read, with nothing else under way, if no eviction is due; seconds.
+    /// Latency of a 4 KiB read in seconds, if nothing else is in flight and no eviction is due.
     pub fn read_seconds(&self, link: Link) -> f64 {
         let units = SMALL_BYTES.div_ceil(self.unit_bytes);
-        // Those of one request are announced together.
+        // The accesses of one request are announced together.
         let more = (units - 1) as f64 * self.unit.pipelined_seconds(link);
         self.unit.answer_seconds(link) + more
     }
 
-    /// The same with the read's share of evictions, and nothing done at the same time; seconds.
+    /// Latency of a 4 KiB read in seconds, including its share of evictions, if nothing overlaps.
     pub fn read_with_evictions_seconds(&self, link: Link) -> f64 {
         SMALL_BYTES.div_ceil(self.unit_bytes) as f64 * self.unit.serial_seconds(link)
     }
 
-    /// Reads of 4 KiB at places anywhere, a second.
+    /// Random reads of 4 KiB per second.
     pub fn reads_per_second(&self, link: Link) -> f64 {
         let units = SMALL_BYTES.div_ceil(self.unit_bytes) as f64;
         1.0 / (units * self.unit.pipelined_seconds(link))
     }
 
-    /// Random writes of 4 KiB per second. A block of which a part is written is read first.
+    /// Random writes of 4 KiB per second. A partly written block is read first.
     pub fn writes_per_second(&self, link: Link) -> f64 {
         let accesses = if SMALL_BYTES < self.unit_bytes { 2.0 } else { 1.0 };
         self.reads_per_second(link) / accesses
     }
 
-    /// Until 1 MiB is read, at a place that begins a block and a range; seconds.
+    /// Latency of an aligned 1 MiB read in seconds.
     pub fn long_read_seconds(&self, link: Link) -> f64 {
         link.round_trip_seconds() + self.moving_seconds(link, LONG_BYTES)
     }
 
-    /// Bytes a second of reads of 1 MiB that follow each other.
+    /// Throughput of consecutive 1 MiB reads, in bytes per second.
     pub fn long_reads_bytes_per_second(&self, link: Link) -> f64 {
         LONG_BYTES as f64 / self.moving_seconds(link, LONG_BYTES)
     }
 
-    /// Until all of the disk has been written once; seconds.
+    /// Seconds to write the whole disk once.
     pub fn fill_seconds(&self, link: Link) -> f64 {
         self.moving_seconds(link, self.disk_bytes)
     }
 
-    /// Requests for neighbours, with as many under way as there are.
+    /// Seconds to transfer `bytes` of consecutive blocks, fully pipelined.
     fn moving_seconds(&self, link: Link, bytes: u64) -> f64 {
         let (each, traffic) = self
             .range
@@ -138,7 +139,7 @@ fn numbers<'a>(facts: &'a [Fact], name: &str) -> &'a [u64] {
     numbers.unwrap_or_default()
 }
 
-/// Bytes of a piece of storage, on average over a path.
+/// Average bytes of a bucket on a path.
 fn piece_bytes(config: &dyn DurableConfig) -> Result<f64, Error> {
     let shapes = config.shapes()?;
     let levels = shapes.iter().flat_map(|shape| shape.levels()).filter(|level| level.buckets > 0);
@@ -170,9 +171,9 @@ mod tests {
         assert!((ours - theirs).abs() <= part * theirs, "{ours}, not {theirs}");
     }
 
-    /// A thousand accesses, piece by piece.
+    /// Compares with a thousand accesses, piece by piece.
     #[test]
-    fn bytes_and_pieces_are_those_of_the_requests_that_a_volume_makes() {
+    fn bytes_and_pieces_match_the_requests_of_a_volume() {
         let schemes: [&dyn DurableScheme; 2] = [&DurableRaw, &DurableRange];
         for scheme in schemes {
             let config = scheme.plan(&requirements(scheme, 1 << 30)).unwrap();
@@ -199,15 +200,15 @@ mod tests {
             VolumeOnLink::of(&*scheme.plan(&requirements).unwrap()).unwrap()
         };
         let (raw, range) = (of(&DurableRaw, None), of(&DurableRange, None));
-        // 256 blocks, and the first of them comes after a round trip.
+        // 256 blocks, the first of which arrives after a round trip.
         let blocks = 256.0 * raw.unit.pipelined_seconds(link);
         near(raw.long_read_seconds(link), 0.02 + blocks, 1e-9);
         near(raw.fill_seconds(link), 1024.0 * blocks, 1e-9);
-        // A range saves seeks, and no bytes: each of its evictions is one of every tree.
+        // A range saves seeks but no bytes: each of its evictions evicts in every tree.
         assert!(range.long_read_seconds(link) > raw.long_read_seconds(link));
         assert!(range.read_with_evictions_seconds(link) > raw.read_with_evictions_seconds(link));
         near(raw.read_seconds(link), 0.02 + raw.unit.answer_bytes / 12.5e6, 0.02);
-        // Where every access is to 64 KiB, 4 KiB cost as much, and a write reads first.
+        // If every access is to 64 KiB, 4 KiB cost the same, and a write reads first.
         let fixed = of(&DurableRange, Some(RangePolicy::Fixed(64 << 10)));
         near(fixed.long_reads_bytes_per_second(link), fixed.reads_per_second(link) * 65536.0, 0.01);
         near(fixed.writes_per_second(link), fixed.reads_per_second(link) / 2.0, 1e-9);
@@ -218,9 +219,9 @@ mod tests {
     fn a_scan_reads_the_whole_disk() {
         let config = DurableScan.plan(&requirements(&DurableScan, 1 << 20)).unwrap();
         let scan = VolumeOnLink::of(&*config).unwrap();
-        // 256 buckets of two blocks, at a byte a microsecond.
+        // 256 buckets of two blocks each, at one byte per microsecond.
         near(scan.read_seconds(Link::new(8.0, 8.0, 0.0)), 2.1, 0.02);
-        // And one of one block.
+        // The same with one bucket of one block.
         let requirements =
             ArrayRequirements { block_bytes: 1 << 20, ..requirements(&DurableScan, 1 << 20) };
         let scan = VolumeOnLink::of(&*DurableScan.plan(&requirements).unwrap()).unwrap();

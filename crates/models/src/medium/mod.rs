@@ -1,4 +1,4 @@
-//! Models of what storage lies on: how long a request takes, and which requests a volume makes.
+//! Models of storage media: the time of a request, and the requests that a volume makes.
 
 mod volume;
 
@@ -9,54 +9,54 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A request to a medium. The next one is made when it is over.
+/// A request to a medium. Requests are sequential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The first byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Of the tree. A run of paths is asked for from the root on.
+    /// Level of the tree. Paths are requested from the root down.
     pub level: u8,
 }
 
-/// What storage lies on.
+/// A storage medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Medium {
-    /// A hard disk of 2 TB with 7,200 turns a minute: 8.5 ms for a seek between places anywhere, less for a short way, half a
-    /// turn, 150 MB/s.
+    /// A hard disk of 2 TB at 7,200 rpm: 8.5 ms average seek, less over short distances, half a
+    /// turn of rotational delay, 150 MB/s.
     Disk,
-    /// The same, but that every seek takes the mean.
+    /// The same disk, but every seek takes the average.
     MeanDisk,
-    /// An SSD: 100 µs a request, 500 MB/s.
+    /// An SSD: 100 µs per request, 500 MB/s.
     Ssd,
-    /// A link: 1 ms there and back, 1 Gbit/s.
+    /// A link: 1 ms round trip, 1 Gbit/s.
     Link,
-    /// Another link.
+    /// A link with other parameters.
     OtherLink {
-        /// There and back.
+        /// Round-trip time in microseconds.
         micros: u32,
-        /// A second.
+        /// Rate in Mbit/s.
         megabits: u32,
     },
 }
 
-/// Bytes between the ends of the disk.
+/// Capacity of the disk, over which seeks range.
 const DISK_SPAN_BYTES: f64 = 2e12;
 
-/// A seek to the next track, and the mean over all pairs of places.
+/// Seek time to the next track, and average seek time over random pairs of positions.
 const SEEK_SECONDS_MIN: f64 = 0.8e-3;
 const SEEK_SECONDS_MEAN: f64 = 8.5e-3;
 
-/// Half a turn.
+/// Average rotational delay: half a turn.
 const ROTATION_SECONDS: f64 = 60.0 / 7200.0 / 2.0;
 
 impl Medium {
-    /// Those of the paper.
+    /// The media of the paper.
     pub const ALL: [Self; 4] = [Self::Disk, Self::MeanDisk, Self::Ssd, Self::Link];
 
-    /// What it is called in files.
+    /// Identifier in files.
     pub fn id(self) -> &'static str {
         match self {
             Self::Disk => "disk",
@@ -76,13 +76,15 @@ impl Medium {
         }
     }
 
-    /// Before the first byte of a request that begins so far from where the last has ended.
+    /// Seconds before the first byte of a request that starts `distance` bytes from the end of the
+    /// previous one.
     fn seconds_before(self, distance: u64) -> f64 {
         match (self, distance) {
             (Self::Disk | Self::MeanDisk, 0) => 0.0,
             (Self::MeanDisk, _) => SEEK_SECONDS_MEAN + ROTATION_SECONDS,
             (Self::Disk, distance) => {
-                // The square root of a distance between two places anywhere is 8/15 on average.
+                // For two uniformly random positions, the square root of their relative distance is
+                // 8/15 on average.
                 let part = (distance as f64 / DISK_SPAN_BYTES).min(1.0).sqrt() * 15.0 / 8.0;
                 SEEK_SECONDS_MIN + (SEEK_SECONDS_MEAN - SEEK_SECONDS_MIN) * part + ROTATION_SECONDS
             }
@@ -99,7 +101,7 @@ impl fmt::Display for Medium {
             Self::OtherLink { micros, megabits } => {
                 return write!(f, "a link ({} ms, {megabits} Mbit/s)", f64::from(*micros) / 1e3);
             }
-            Self::Disk => "a hard disk (150 MB/s, seeks by their way)",
+            Self::Disk => "a hard disk (150 MB/s, seek time by distance)",
             Self::MeanDisk => "a hard disk (150 MB/s, 12.7 ms for any seek)",
             Self::Ssd => "an SSD (100 µs, 500 MB/s)",
             Self::Link => "a link (1 ms, 1 Gbit/s)",
@@ -107,13 +109,14 @@ impl fmt::Display for Medium {
     }
 }
 
-/// `hdd`, `ssd`, `link` for that of the paper, or `link=MILLISECONDS,MEGABITS`.
+/// Parses `hdd`, `ssd`, `link` (the paper's link), or `link=MILLISECONDS,MEGABITS`.
 impl FromStr for Medium {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let strange = || {
-            "it is hdd, ssd, link (1 ms, 1000 Mbit/s), or link=MILLISECONDS,MEGABITS, such as link=20,100"
+            "expected hdd, ssd, link (1 ms, 1000 Mbit/s), or link=MILLISECONDS,MEGABITS, such as \
+             link=20,100"
                 .to_owned()
         };
         match text {
@@ -127,36 +130,36 @@ impl FromStr for Medium {
         let millis: f64 = millis.parse().map_err(|_| strange())?;
         let megabits: u32 = megabits.parse().map_err(|_| strange())?;
         if !(0.0..=60_000.0).contains(&millis) || !(1..=1_000_000).contains(&megabits) {
-            return Err("a link takes 0 to 60000 ms, and moves 1 to 1000000 Mbit/s".to_owned());
+            return Err("a link must have 0 to 60000 ms and 1 to 1000000 Mbit/s".to_owned());
         }
         Ok(Self::OtherLink { micros: (millis * 1e3) as u32, megabits })
     }
 }
 
-/// What requests have cost on a medium so far.
+/// The accumulated cost of requests on a medium.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Which.
+    /// The medium.
     pub medium: Medium,
-    /// How many requests.
+    /// Number of requests.
     pub requests: u64,
-    /// How many of them did not begin where the last had ended.
+    /// Requests that did not start where the previous one ended.
     pub seeks: u64,
-    /// Bytes that they moved.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// What they took.
+    /// Total time in seconds.
     pub seconds: f64,
-    /// Where the last has ended.
+    /// Where the previous request ended.
     head: u64,
 }
 
 impl Tally {
-    /// Of nothing, with the head at the first byte.
+    /// An empty tally, with the head at byte 0.
     pub fn new(medium: Medium) -> Self {
         Self { medium, requests: 0, seeks: 0, bytes: 0, seconds: 0.0, head: 0 }
     }
 
-    /// One more request.
+    /// Adds one request.
     pub fn add(&mut self, request: &Request) {
         let distance = self.head.abs_diff(request.offset);
         self.requests += 1;

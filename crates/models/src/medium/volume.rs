@@ -1,4 +1,5 @@
-//! The requests that a volume on rotating trees makes to a medium, from its parameters alone.
+//! The requests that a volume on versioned trees makes to a medium, computed from its parameters
+//! alone.
 
 use oblivio_core::Error;
 use oblivio_core::durable::{DurableConfig, Fact, FactValue, RangePolicy};
@@ -8,28 +9,28 @@ use rand::rngs::StdRng;
 
 use super::Request;
 
-/// A volume, and how far it has come. It stores nothing.
+/// A volume with its eviction counter. It stores no data.
 ///
-/// A tree lies level after level, and the store makes one request for neighbours of a level. What is left out: pages of notes on
-/// taken slots, checkpoints, and evictions ahead of their time.
+/// A tree is laid out level by level, and the store merges requests for neighbours on a level. The
+/// model leaves out write-ahead records of used slots, checkpoints, and background evictions.
 pub struct VolumeModel {
-    /// For each class of ranges: the slots of its tree, and the heads.
+    /// For each range class: its tree of slots, and its tree of headers.
     pairs: Vec<[RotatingTree; 2]>,
     classes: Vec<u8>,
     policy: RangePolicy,
     leaf_level: u8,
     evict_period: u64,
-    /// More than one where the position map lies in the tree.
+    /// More than one if the position map is in the tree.
     accesses_per_block: u64,
     evictions: u64,
     since_eviction: u64,
 }
 
 impl VolumeModel {
-    /// Of a volume with these parameters; none if its scheme has no rotating trees.
+    /// The model of a volume with these parameters; `None` if its scheme has no versioned trees.
     ///
     /// # Errors
-    /// What the parameters say of themselves.
+    /// Any error of the parameters.
     pub fn of(config: &dyn DurableConfig) -> Result<Option<Self>, Error> {
         let facts = config.facts();
         let value = |name| {
@@ -74,7 +75,8 @@ impl VolumeModel {
         }))
     }
 
-    /// Makes the requests to read `blocks` blocks from `first` on, as the volume's policy has it.
+    /// Makes the requests that read `blocks` blocks from `first` on, under the volume's range
+    /// policy.
     pub fn read(
         &mut self,
         first: u64,
@@ -108,7 +110,8 @@ impl VolumeModel {
         }
     }
 
-    /// A run of paths in the tree of a class, and the evictions that are due in every tree.
+    /// Reads a run of paths in the tree of a class, and makes the evictions that are due in every
+    /// tree.
     fn access(
         &mut self,
         at: usize,
@@ -142,7 +145,7 @@ impl VolumeModel {
     }
 }
 
-/// A tree whose buckets move on in a ring of places with each eviction that writes them.
+/// A tree in which each eviction writes its buckets to the next places of a ring per level.
 struct RotatingTree(Vec<Level>);
 
 /// A level in storage.
@@ -154,9 +157,9 @@ struct Level {
 }
 
 impl RotatingTree {
-    /// From `next` on, which moves behind it.
+    /// Lays out a tree from offset `next` on, and advances `next` past it.
     fn new(shape: &TreeShape, next: &mut u64) -> Self {
-        // The root of its shape is no bucket of the ORAM.
+        // The root of the shape is not a bucket of the ORAM.
         let levels = shape.levels().iter().skip(1).zip(0..).filter(|(level, _)| level.buckets > 0);
         let levels = levels.map(|(shape, level)| {
             let (base, places, bucket_bytes) = (*next, shape.buckets, shape.bucket_bytes);
@@ -166,12 +169,12 @@ impl RotatingTree {
         Self(levels.collect())
     }
 
-    /// Reads the paths to so many leaves from `first` on, after the evictions before `g`.
+    /// Reads the paths to `paths` leaves from `first` on, in the state before eviction `g`.
     fn read(&self, g: u64, first: u64, paths: u64, make: &mut dyn FnMut(Request)) {
         self.0.iter().for_each(|level| level.read(g, first, paths, make));
     }
 
-    /// Writes what so many evictions from `g` on write.
+    /// Makes the writes of `evictions` evictions from `g` on.
     fn write(&self, g: u64, evictions: u64, make: &mut dyn FnMut(Request)) {
         for level in &self.0 {
             level.stretches((g..g + evictions).map(|eviction| eviction % level.places), make);
@@ -189,7 +192,7 @@ impl Level {
         self.stretches(places, make);
     }
 
-    /// One request for each stretch of places that follow each other.
+    /// Makes one request for each stretch of consecutive places.
     fn stretches(&self, places: impl Iterator<Item = u64>, make: &mut dyn FnMut(Request)) {
         let mut places = places.peekable();
         while let Some(start) = places.next() {
@@ -238,8 +241,8 @@ mod tests {
         (count / 10, bytes / 10)
     }
 
-    /// 256 blocks one by one: six levels of slots and headers, and 51.2 evictions that read and
-    /// write as many.
+    /// 256 blocks read one by one: six levels of slots and headers each, and 51.2 evictions that
+    /// read and write the same number.
     #[test]
     fn a_mebibyte_of_a_gibibyte_takes_thousands_of_requests_or_some_dozens() {
         let (by_blocks, _) = requests(&DurableRaw, 0, 256);
@@ -247,16 +250,16 @@ mod tests {
         let (by_ranges, bytes) = requests(&DurableRange, 0, 256);
         assert!((75..100).contains(&by_ranges), "{by_ranges}");
         assert!((60 << 20..80 << 20).contains(&bytes), "{bytes}");
-        // One block of it more is read by itself.
+        // One more block is read separately.
         let (more, _) = requests(&DurableRange, 0, 257);
         assert!((by_ranges + 10..by_ranges + 60).contains(&more), "{more}");
-        // Where all accesses are to ranges, so is that of one block.
+        // If all accesses are to ranges, a single block costs a whole range.
         let fixed = Some(RangePolicy::Fixed(1 << 20));
         let (one, bytes) = requests_of(&DurableRange, fixed, 7, 1);
         assert!((75..100).contains(&one) && bytes > 60 << 20, "{one}, {bytes}");
         let (two, _) = requests_of(&DurableRange, fixed, 255, 2);
         assert!(two.abs_diff(2 * one) <= 6, "{one}, {two}");
-        // Two ranges, wherever it begins.
+        // Two ranges, wherever the read begins.
         let exact =
             |first, blocks| requests_of(&DurableRange, Some(RangePolicy::Exact), first, blocks).0;
         assert!(exact(3, 256).abs_diff(exact(0, 200)) <= 8);

@@ -24,7 +24,7 @@ fn input_that_cannot_be_used_is_code_3_and_says_what_to_do() {
         ("draw other.json", "other.json: this is no results file"),
         ("draw bytes", "give a file that this program wrote"),
         ("run stash-study --accesses 5", "too few"),
-        ("run alloc-search --levels 6 --load 9", "a load is"),
+        ("run alloc-search --levels 6 --load 9", "the load must be"),
         ("run techniques --requests 5", "a run has 1000"),
         ("run techniques --trace nowhere", "check the path"),
         ("run techniques --trace small", "small, line 1: this is no record"),

@@ -104,14 +104,14 @@ fn a_file_that_does_not_fit_is_refused_and_nothing_is_made() {
         ("--alloc-from nowhere.json", "check the path"),
         ("--alloc-from .", "give a file"),
         ("--alloc-from key", ""),
-        ("--alloc-from text.json", "text.json cannot be used: it is not JSON"),
-        ("--alloc-from short.json", "\"profile\" cannot be: it has 3 levels, the plan's tree 10"),
+        ("--alloc-from text.json", "text.json cannot be used: the file is not JSON"),
+        ("--alloc-from short.json", "\"profile\" is invalid: it has 3 levels, but the plan's"),
         ("--alloc-from large.json", "level 4 has 6 slots"),
-        ("--alloc-from newer.json", "\"version\" cannot be: it is 9"),
+        ("--alloc-from newer.json", "\"version\" is invalid: 9 is unknown"),
         ("--alloc-from path.json", "the scheme Path ORAM"),
-        ("--alloc-from slots.json --slots 6", "Z = 5, and this volume has 6"),
-        ("--alloc-from slots.json --evict-period 4", "search for this volume with"),
-        ("--alloc-from slots.json --stash 60", "C = 64, and this volume has 60"),
+        ("--alloc-from slots.json --slots 6", "Z = 5, but this volume has 6"),
+        ("--alloc-from slots.json --evict-period 4", "run oblivio plan --alloc"),
+        ("--alloc-from slots.json --stash 60", "C = 64, but this volume has 60"),
     ] {
         world.bad(&format!("plan {WISH} {options}"), 3, advice);
         world.bad(&format!("create {VOLUME} {WISH} {options}"), 3, advice);
