@@ -1,10 +1,11 @@
-//! What libraries advise, in the words of the command line.
+//! Translates the advice of libraries into options and commands.
 //!
-//! A library names what its callers can do; here it becomes the option or the command that does it.
+//! A library's message names what its caller can do. Here this becomes the option or command that
+//! does it.
 
-/// What libraries say, and what is said here instead.
+/// Advice in library messages, and its replacement in messages of this program.
 const SAID: [(&str, &str); 28] = [
-    ("allow as many", "allow as many (--client-memory)"),
+    ("allow more client memory", "allow more client memory (--client-memory)"),
     ("open the volume as one that was tampered with", "open the volume with --after-tampering"),
     ("check the volume as one that was tampered with", "run `oblivio check --after-tampering`"),
     ("without an access: open them without that", "without an access: leave --serve-hits out"),
@@ -47,11 +48,11 @@ const SAID: [(&str, &str); 28] = [
     ("choose another socket file", "choose another socket file (--socket)"),
 ];
 
-/// How the system says that the process has no file descriptors left (`EMFILE`). Any
-/// opening of a file or connection can fail with it, so the advice is added here.
+/// The system's text for "no file descriptors left" (`EMFILE`). Any opening of a file or connection
+/// can fail with it, so the advice is added here.
 const TOO_MANY_FILES: (&str, &str) = ("(os error 24)", "(os error 24; raise `ulimit -n`)");
 
-/// A message, as this program says it.
+/// A library's message with the advice of this program.
 pub(crate) fn as_commands(message: &str) -> String {
     let message = message.to_owned();
     let said = SAID.iter().chain([&TOO_MANY_FILES]);
@@ -65,7 +66,7 @@ mod tests {
 
     use super::*;
 
-    /// Sources of what other programs may be built on, without their comments, and with their strings in one line.
+    /// The sources of all library crates, without comments, with each string on one line.
     fn libraries() -> Vec<(PathBuf, String)> {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut left: Vec<_> = [
@@ -96,7 +97,7 @@ mod tests {
         found
     }
 
-    /// A line whose string goes on in the next has no end.
+    /// Joins a line to the next one if its string continues there.
     fn joined(line: &str) -> String {
         let line = line.trim_start();
         line.strip_suffix('\\').map_or_else(|| format!("{line}\n"), str::to_owned)
@@ -108,7 +109,7 @@ mod tests {
         assert!(libraries.len() > 100);
         for (library, here) in SAID {
             let says = |(_, text): &&(PathBuf, String)| text.contains(library);
-            assert!(libraries.iter().any(|it| says(&it)), "no library says: {library}");
+            assert!(libraries.iter().any(|it| says(&it)), "no library has this text: {library}");
             assert!(as_commands(library).contains(here), "{library}");
         }
     }

@@ -1,9 +1,10 @@
-//! A command that goes on in the background once there is something to use.
+//! Runs a command in the background once its disk can be used.
 //!
-//! Nothing is forked: the program runs itself again, with the same words and under another name. At first both are at the terminal, where the second
-//! one asks for a passphrase and says what goes wrong, so no secret passes from one to the other. Its standard output is a pipe
-//! to the first one, over which it says that it is ready; then it leaves the terminal and what else it has [inherited], and the first one
-//! ends.
+//! Nothing is forked: the program runs itself again, with the same arguments and another `argv[0]`.
+//! At first both processes use the terminal. The second one asks for a passphrase and prints errors
+//! there, so no secret passes between them. Its standard output is a pipe to the first process,
+//! which it tells that it is ready. Then it leaves the terminal and closes its [inherited] files,
+//! and the first process ends.
 
 mod inherited;
 
@@ -24,13 +25,13 @@ use crate::error::CliError;
 use crate::files::{self, Kind};
 use crate::output;
 
-/// In the client's directory.
+/// Default name of the log, in the client's directory.
 const LOG_NAME: &str = "background.log";
 
-/// Ends what is said over the pipe: the disk can be used.
+/// Last byte on the pipe: the disk can be used.
 const READY: u8 = 0;
 
-/// Runs `here` what is to be run, or lets it be run in the background.
+/// Runs `here`, or starts a process that runs it in the background.
 pub(crate) fn run(
     args: &BackgroundArgs,
     here: impl FnOnce() -> Result<(), CliError>,
@@ -42,17 +43,17 @@ pub(crate) fn run(
         return here();
     }
     if let Some(path) = &args.log {
-        // What cannot be written is told before anything is unlocked.
+        // An unwritable log is reported before anything is unlocked.
         open_log(path)?;
     }
     start()
 }
 
-/// Runs this program again, and waits until it is ready, or has ended.
+/// Runs this program again, and waits until it is ready or has ended.
 fn start() -> Result<(), CliError> {
     let failed = |error: io::Error| {
         CliError::Engine(format!(
-            "nothing can be run in the background ({error}): leave out --background"
+            "cannot start a process in the background ({error}): leave out --background"
         ))
     };
     let program = env::current_exe().map_err(failed)?;
@@ -69,7 +70,7 @@ fn start() -> Result<(), CliError> {
     let is_ready = said.pop_if(|last| *last == READY).is_some();
     let told = output::print_bytes(&said);
     if is_ready && told.is_err() {
-        // Nobody would know of the disk.
+        // The user would not learn of the disk.
         rustix::process::kill_process(Pid::from_child(&again), Signal::TERM)
             .map_err(|error| failed(error.into()))?;
         again.wait().map_err(failed)?;
@@ -80,7 +81,7 @@ fn start() -> Result<(), CliError> {
     }
     let status = again.wait().map_err(failed)?;
     if status.success() {
-        let message = "the process in the background has ended before the disk could be used";
+        let message = "the process in the background ended before the disk could be used";
         return Err(CliError::Engine(message.into()));
     }
     Err(CliError::Said(status))
@@ -99,34 +100,33 @@ fn read_until_ready(mut pipe: impl Read, said: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// The log of a process that goes on in the background. To be opened before the disk is mounted: a
-/// log that was opened through the mount would keep it in use. `state` is the client's directory.
+/// Opens the log of a process in the background. Call this before the disk is mounted: a log opened
+/// through the mount would keep it in use. `state` is the client's directory.
 pub(crate) fn log(args: &BackgroundArgs, state: &Path) -> Result<Option<File>, CliError> {
     let path = || args.log.clone().unwrap_or_else(|| state.join(LOG_NAME));
     args.in_background.then(|| open_log(&path())).transpose()
 }
 
-/// Says that the disk can be used. With a `log`, it leaves the terminal then, and notes `logged`
-/// there: what is printed may be secret.
+/// Reports that the disk can be used. With a `log`, leaves the terminal, and writes `logged` to the
+/// log instead of `text`, which may be secret.
 ///
 /// # Errors
-/// If it cannot be said. Nobody may know of the disk then.
+/// If the report cannot be delivered: then the user may not know of the disk.
 pub(crate) fn ready(log: Option<File>, text: &str, logged: &str) -> Result<(), CliError> {
     let Some(mut log) = log else { return output::print(text) };
-    let failed =
-        |error: io::Error| CliError::Engine(format!("the terminal cannot be left: {error}"));
+    let failed = |error: io::Error| CliError::Engine(format!("cannot leave the terminal: {error}"));
     let nothing = File::open("/dev/null").map_err(failed)?;
-    // It was begun by another process of the terminal, and leads no group of its own. From here on the terminal may go; that is before
-    // anybody is told that it may.
+    // The first process started this one, so it leads no process group. From here on the terminal
+    // may close, so this comes before the report.
     rustix::process::setsid().map_err(|error| failed(error.into()))?;
     rustix::stdio::dup2_stdin(&nothing).map_err(|error| failed(error.into()))?;
-    // Whoever is told may look there at once.
+    // The user may read the log as soon as the report arrives.
     output::note(&mut log, &format!("process {}: {logged}", process::id()));
     let mut pipe = io::stdout();
     pipe.write_all(format!("{text}\n").as_bytes())
         .and_then(|()| pipe.write_all(&[READY]))
         .and_then(|()| pipe.flush())
-        .map_err(|_| CliError::Output("nobody waits for the disk any more".into()))?;
+        .map_err(|_| CliError::Output("the process that started this one has ended".into()))?;
     rustix::stdio::dup2_stdout(&log)
         .and_then(|()| rustix::stdio::dup2_stderr(&log))
         .map_err(|error| failed(error.into()))?;
@@ -135,7 +135,7 @@ pub(crate) fn ready(log: Option<File>, text: &str, logged: &str) -> Result<(), C
     Ok(())
 }
 
-/// A pipe that nobody reads is refused, and not waited for.
+/// Opens a log for appending. Refuses a pipe without a reader instead of waiting for one.
 fn open_log(path: &Path) -> Result<File, CliError> {
     files::refuse_other(path, Kind::LOG)?;
     let mut options = private::file_options();
@@ -143,7 +143,7 @@ fn open_log(path: &Path) -> Result<File, CliError> {
     options.open(path).map_err(|error| files::cannot_write(path, &error))
 }
 
-/// Says how it ended: at the terminal, or in the log.
+/// Reports the end at the terminal or in the log.
 pub(crate) fn ended(args: &BackgroundArgs, text: &str) -> Result<(), CliError> {
     if args.in_background {
         output::remark(text);
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_before_it_is_ready_is_read_and_nothing_after() {
+    fn output_is_read_up_to_the_ready_byte() {
         let mut said = Vec::new();
         read_until_ready(&b"mounted\n\0more"[..], &mut said).unwrap();
         assert_eq!(said, b"mounted\n\0");

@@ -1,15 +1,15 @@
-//! The one clock of the command line.
+//! The only clock of the command line.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time since it was started.
+/// Measures the time since it was started.
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
     /// Starts at zero.
-    #[expect(clippy::disallowed_methods, reason = "the command line tells people how long it took")]
+    #[expect(clippy::disallowed_methods, reason = "the command line reports how long work took")]
     pub fn start() -> Self {
         Self(Instant::now())
     }
@@ -20,12 +20,12 @@ impl Stopwatch {
     }
 }
 
-/// What the calling thread has used of a processor.
+/// Processor time of the calling thread.
 pub fn processor_time_of_thread() -> Duration {
     of_clock(ClockId::ThreadCPUTime)
 }
 
-/// What all threads of this process have used of processors.
+/// Processor time of all threads of this process.
 pub fn processor_time_of_process() -> Duration {
     of_clock(ClockId::ProcessCPUTime)
 }

@@ -1,4 +1,4 @@
-//! What the pictures of this program have in common: panels, and what storage saw in one.
+//! Panels shared by all pictures of this program, and what storage saw drawn in one panel.
 
 use std::error::Error;
 use std::ops::Range;
@@ -10,28 +10,28 @@ use plotters::prelude::*;
 
 use crate::view::{Seen, Visit};
 
-/// More points than this in one panel tell no more.
+/// Maximum number of points in a panel. More points show no more.
 pub(crate) const POINTS_MAX: usize = 4000;
 
-/// Room above the highest point, for what is said there.
+/// Factor of space above the highest point, for labels.
 pub(crate) const HEADROOM: f64 = 1.16;
 
-/// A number may stand at the end of the first axis, and reach beyond it.
+/// The last number of the x axis may reach beyond the end of the axis.
 const RIGHT_MARGIN: i32 = 40;
 
 pub(crate) type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
 pub(crate) type Panel<'a, 'b> =
     ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordu64, RangedCoordf64>>;
 
-/// Of a sequence of `len`, every how-manieth makes a sample of [`POINTS_MAX`] at most.
+/// The step with which a sequence of `len` items is sampled down to at most [`POINTS_MAX`].
 pub(crate) fn stride(len: usize) -> usize {
     len.div_ceil(POINTS_MAX).max(1)
 }
 
-/// What stands at an axis where it is so far from the origin.
+/// The label at a position of an axis.
 pub(crate) type AxisLabel<'l> = dyn Fn(&u64) -> String + 'l;
 
-/// A panel with its title and its axes. The numbers of the first axis are written as they are.
+/// A panel with a title and axes. Labels of the x axis are plain numbers.
 pub(crate) fn panel<'a, 'b>(
     area: &'a Area<'b>,
     title: &str,
@@ -45,7 +45,7 @@ where
     labelled_panel(area, title, names, x, y_max, &u64::to_string)
 }
 
-/// The same, with other labels at the first axis.
+/// A panel with a title, axes, and the given labels at the x axis.
 pub(crate) fn labelled_panel<'a, 'b>(
     area: &'a Area<'b>,
     title: &str,
@@ -79,7 +79,7 @@ where
     Ok(panel)
 }
 
-/// Says below the title what the colours are.
+/// Draws the legend of the series below the title.
 pub(crate) fn draw_legend<'a, 'b: 'a>(panel: &mut Panel<'a, 'b>) -> Result<(), Box<dyn Error>> {
     panel
         .configure_series_labels()
@@ -90,7 +90,7 @@ pub(crate) fn draw_legend<'a, 'b: 'a>(panel: &mut Panel<'a, 'b>) -> Result<(), B
     Ok(())
 }
 
-/// What storage saw of the level of the leaves, access by access.
+/// Draws the buckets on the level of the leaves that storage saw, access by access.
 pub(crate) fn draw_seen(area: &Area<'_>, title: &str, seen: &Seen) -> Result<(), Box<dyn Error>> {
     let accesses = 0..seen.accesses.max(1);
     let names = ["access", "bucket on the level of the leaves"];

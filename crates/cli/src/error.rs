@@ -1,4 +1,4 @@
-//! What can go wrong, whose fault it is, and what to do about it.
+//! Errors, their exit codes, and what to do about them.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -13,13 +13,13 @@ use oblivio_volume::VolumeError;
 use oblivio_volume::device::DiskErrorKind;
 use oblivio_watch::WatchError;
 
-/// Shells add it to the number of the signal that ended a command.
+/// Shells add this to the number of the signal that ended a command.
 const SIGNALLED: i32 = 128;
 
 /// An error that ends the program. The exit codes are API: the help text lists them.
 #[derive(Debug)]
 pub enum CliError {
-    /// What was typed contradicts itself, in a way that the parser of command lines does not know.
+    /// The options contradict each other in a way that the command-line parser does not know.
     Usage(String),
     /// Something failed: a disk, the system, the engine.
     Engine(String),
@@ -27,17 +27,17 @@ pub enum CliError {
     Input(String),
     /// The output cannot be written.
     Output(String),
-    /// What was read back is not what was written.
+    /// The data read back is not the data written.
     Different(String),
-    /// No key slot opens.
+    /// The secret opens no key slot.
     WrongKey(String),
-    /// A server does not let this client in.
+    /// A server does not admit this client.
     NotLetIn(String),
     /// Storage does not hold what was written.
     Tampered(String),
     /// Storage is older than the client knows.
     StoreRolledBack(String),
-    /// Somebody else uses the volume.
+    /// Another process uses the volume.
     Locked(String),
     /// There is no space left.
     NoSpace(String),
@@ -51,14 +51,14 @@ pub enum CliError {
     NeedsRecovery(String),
     /// Storage does not answer.
     Unreachable(String),
-    /// A command that was run for the user ended so.
+    /// A command that was run for the user ended with this status.
     Command(ExitStatus),
-    /// This program, run again, ended so, and has said why.
+    /// This program, run again as a child, ended with this status and has reported why.
     Said(ExitStatus),
 }
 
 impl CliError {
-    /// What the process ends with.
+    /// The exit code of the process.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code())
     }
@@ -67,7 +67,7 @@ impl CliError {
     pub fn code(&self) -> u8 {
         match self {
             Self::Engine(_) => 1,
-            // Of a command line that is not understood, clap leaves with it.
+            // Also clap's exit code for an invalid command line.
             Self::Usage(_) => 2,
             Self::Input(_) => 3,
             Self::Output(_) => 4,
@@ -92,7 +92,7 @@ impl CliError {
 }
 
 impl CliError {
-    /// Whether the user knows of it. A process that a signal has ended could say nothing.
+    /// Whether the error was reported already. A process that a signal ended could not report it.
     pub fn is_said(&self) -> bool {
         matches!(self, Self::Said(status) if status.code().is_some())
     }

@@ -17,9 +17,9 @@ pub fn open(path: &Path) -> Result<File, CliError> {
     File::open(path).map_err(|error| cannot_read(path, &error))
 }
 
-/// Opens a regular file to read. What is none is refused: a pipe may never begin, and a device never end.
+/// Opens a regular file to read. Refuses other kinds: a pipe may never begin, a device never end.
 pub fn open_regular(path: &Path) -> Result<File, CliError> {
-    // To open a pipe would wait for somebody who writes to it.
+    // Opening a pipe would block until another process opens it for writing.
     let opened = OpenOptions::new().read(true).custom_flags(NO_WAITING).open(path);
     let file = opened.map_err(|error| cannot_read(path, &error))?;
     let kind = file.metadata().map_err(|error| cannot_read(path, &error))?.file_type();
@@ -28,20 +28,21 @@ pub fn open_regular(path: &Path) -> Result<File, CliError> {
     }
     let what = if kind.is_dir() { "a directory" } else { "a pipe or a device" };
     Err(CliError::Input(format!(
-        "{} cannot be read: it is {what}, and no regular file; give a file, or copy into one what it gives",
+        "{} cannot be read: it is {what}, not a regular file; give a file, or copy the contents \
+         into one",
         path.display()
     )))
 }
 
-/// Changes nothing of a regular file.
+/// `O_NONBLOCK`, which has no effect on a regular file.
 const NO_WAITING: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
 
-/// A small file of text, of `bytes_max` bytes at most.
+/// Reads a text file of at most `bytes_max` bytes.
 pub fn read_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
     text_of(open(path)?, path, bytes_max)
 }
 
-/// The same, of a regular file.
+/// Reads a text file of at most `bytes_max` bytes, which must be a regular file.
 pub fn read_regular_text(path: &Path, bytes_max: u64) -> Result<String, CliError> {
     text_of(open_regular(path)?, path, bytes_max)
 }
@@ -59,16 +60,16 @@ fn text_of(file: File, path: &Path, bytes_max: u64) -> Result<String, CliError> 
     }
 }
 
-/// Writes a whole file, or nothing of it.
+/// Writes a whole file, or leaves the old one unchanged.
 pub fn write(path: &Path, contents: &str) -> Result<(), CliError> {
     Output::in_place_of_any(path)?.holding(contents)?.finish()
 }
 
-/// Why a file cannot be read.
+/// The error for a file that cannot be read.
 pub fn cannot_read(path: &Path, error: &io::Error) -> CliError {
     let advice = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file; check the path",
-        io::ErrorKind::PermissionDenied => "you may not read it; change its permissions",
+        io::ErrorKind::PermissionDenied => "permission denied; change the file's permissions",
         io::ErrorKind::InvalidData => "it is not text; give a file that this program wrote",
         io::ErrorKind::IsADirectory => "it is a directory; give a file",
         _ => return CliError::Input(format!("{} cannot be read: {error}", path.display())),
@@ -80,35 +81,36 @@ pub fn cannot_read(path: &Path, error: &io::Error) -> CliError {
 pub struct OutputDir(PathBuf);
 
 impl OutputDir {
-    /// Makes the directory if there is none.
+    /// Creates the directory if it does not exist.
     pub fn prepare(path: &Path) -> Result<Self, CliError> {
         match fs::create_dir_all(path) {
             Ok(()) => Ok(Self(path.to_owned())),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(CliError::Output(
-                format!("{} is a file, and no directory: choose another place", path.display()),
+                format!("{} is a file, not a directory: choose another place", path.display()),
             )),
             Err(error) => Err(cannot_write(path, &error)),
         }
     }
 
-    /// The path of a file in it.
+    /// The path of a file in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    /// Refuses what would keep a file of this name from being written in the end, hours after it began.
+    /// Fails early if a directory has the name of a file that will be written, perhaps hours later.
     pub fn refuse_directory(&self, name: &str) -> Result<(), CliError> {
         let path = self.path(name);
         if path.is_dir() {
             return Err(CliError::Output(format!(
-                "{} is a directory, and a file of this name is written: remove it, or choose another --output",
+                "{} is a directory, but a file of this name is to be written: remove it, or \
+                 choose another --output",
                 path.display()
             )));
         }
         Ok(())
     }
 
-    /// Writes a whole file. Anyone who opens it meanwhile, or after an interruption, finds the one before as a whole.
+    /// Writes a whole file. Until it is complete, a reader finds the previous file.
     pub fn write(&self, name: &str, contents: &str) -> Result<PathBuf, CliError> {
         let path = self.path(name);
         Unnamed::with(&path, contents)?.name()?;
@@ -116,8 +118,8 @@ impl OutputDir {
     }
 }
 
-/// What an output is. A file of another kind is not replaced: it may be a volume, a key, or the
-/// state of a client.
+/// The kind of an output file. A file of another kind is not replaced: it may be a volume, a key,
+/// or the state of a client.
 #[derive(Clone, Copy)]
 pub struct Kind {
     /// Its name, with an article.
@@ -144,11 +146,11 @@ impl Kind {
     pub(crate) const SLOTS: Self =
         Self::public("a file of slots", |start| is_text(start) && start.starts_with(b"{"));
 
-    /// `--log`, which is appended to.
+    /// `--log`, to which the program appends.
     pub(crate) const LOG: Self =
         Self::public("a log of this program", |start| is_text(start) && start.starts_with(b"20"));
 
-    /// One that others may read, as the user's mask says.
+    /// A kind whose files other users may read, if the user's mask allows it.
     pub const fn public(name: &'static str, begins_with: fn(&[u8]) -> bool) -> Self {
         Self { name, begins_with, is_private: false }
     }
@@ -163,7 +165,8 @@ pub fn is_text(start: &[u8]) -> bool {
     start.iter().all(|byte| matches!(byte, b'\n' | b'\t' | b' '..=b'~'))
 }
 
-/// Refuses to replace a file that is there and is of another kind. One that is empty is of any, and so is what is no file.
+/// Refuses to replace a file of another kind. An empty file may be replaced, and so may a path that
+/// is not a regular file.
 pub fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     if !found.is_file() || found.len() == 0 {
@@ -179,24 +182,25 @@ pub fn refuse_other(path: &Path, kind: Kind) -> Result<(), CliError> {
     }
     let (path, kind) = (path.display(), kind.name);
     Err(CliError::Output(format!(
-        "{path} exists, and is not {kind}: choose another name, or remove it first"
+        "{path} exists and is not {kind}: choose another name, or remove it first"
     )))
 }
 
-/// Of these it is told what a file is.
+/// Bytes of a file from which its kind is recognized.
 const START_BYTES: u64 = 24;
 
-/// An output under way. It gets its name when it is whole; unless that goes well, nothing of it is left, and what had the name before stays.
+/// An output in progress. It gets its name when it is complete. If that fails, nothing of it is
+/// left, and a previous file of the name stays.
 pub struct Output(Begun);
 
 enum Begun {
     File(Unnamed),
-    /// What is there and no file, such as a pipe or a terminal, is written as it comes.
+    /// An existing pipe, terminal or other special file, which is written directly.
     Device(PathBuf, File),
 }
 
 impl Output {
-    /// Begins one in place of a file of the same kind at most.
+    /// Begins an output. It may replace a file of the same kind only.
     pub fn begin(path: &Path, kind: Kind) -> Result<Self, CliError> {
         refuse_other(path, kind)?;
         let output = Self::in_place_of_any(path)?;
@@ -210,7 +214,7 @@ impl Output {
         Ok(output)
     }
 
-    /// One with this in it.
+    /// Begins an output that holds `text`.
     pub fn with(path: &Path, kind: Kind, text: &str) -> Result<Self, CliError> {
         Self::begin(path, kind)?.holding(text)
     }
@@ -228,9 +232,9 @@ impl Output {
                 Begun::Device(path.to_owned(), device)
             }
             Ok(found) => {
-                // Who may not write to it may not replace it either.
+                // A user who may not write to the file may not replace it either.
                 File::options().write(true).open(path).map_err(failed)?;
-                // The file, and not a link that leads to it.
+                // Replace the file itself, not a link to it.
                 let unnamed = Unnamed::begin(&path.canonicalize().map_err(failed)?)?;
                 make_as_private(unnamed.file(), &found).map_err(failed)?;
                 Begun::File(unnamed)
@@ -239,7 +243,7 @@ impl Output {
         }))
     }
 
-    /// To write to.
+    /// The file to write to.
     pub fn file(&self) -> &File {
         match &self.0 {
             Begun::File(unnamed) => unnamed.file(),
@@ -247,7 +251,7 @@ impl Output {
         }
     }
 
-    /// Why it cannot be written.
+    /// The error for this output.
     pub fn failed(&self, error: &io::Error) -> CliError {
         match &self.0 {
             Begun::File(unnamed) => cannot_write(unnamed.path(), error),
@@ -255,7 +259,7 @@ impl Output {
         }
     }
 
-    /// It is whole.
+    /// Completes the output, which gets its name.
     pub fn finish(self) -> Result<(), CliError> {
         match self.0 {
             Begun::File(unnamed) => unnamed.name(),
@@ -264,16 +268,16 @@ impl Output {
     }
 }
 
-/// Writes a whole file, in place of one of the same kind at most.
+/// Writes a whole file. It may replace a file of the same kind only.
 pub fn replace(path: &Path, kind: Kind, contents: &str) -> Result<(), CliError> {
     refuse_other(path, kind)?;
     write(path, contents)
 }
 
-/// A file that is gone when it is dropped, on the same disk as `path`.
+/// A file on the same file system as `path` that is deleted when dropped.
 pub fn temporary_beside(path: &Path) -> Result<NamedTempFile, CliError> {
     Builder::new()
-        .permissions(Permissions::from_mode(0o666)) // Less what the user's mask takes away.
+        .permissions(Permissions::from_mode(0o666)) // Reduced by the user's mask.
         .tempfile_in(folder_of(path))
         .map_err(|error| cannot_write(path, &error))
 }
@@ -291,8 +295,8 @@ pub fn make_private_folder(path: &Path) -> Result<(), CliError> {
     made.map_err(|error| cannot_write(path, &error))
 }
 
-/// A warning if users other than the owner may enter a folder. It was made so on purpose, perhaps:
-/// it is used all the same.
+/// A warning if users other than the owner may enter a folder. The permissions may be intended, so
+/// the folder is used anyway.
 fn warning_about(path: &Path, found: &Metadata) -> Option<String> {
     (found.mode() & 0o077 != 0).then(|| {
         format!(
@@ -303,7 +307,7 @@ fn warning_about(path: &Path, found: &Metadata) -> Option<String> {
     })
 }
 
-/// Why a file cannot be written.
+/// The error for a file that cannot be written.
 pub fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     let said = format!("{} cannot be written ({error})", path.display());
     match error.kind() {
@@ -317,26 +321,26 @@ pub fn cannot_write(path: &Path, error: &io::Error) -> CliError {
     }
 }
 
-/// A file that gets its name when it is whole. Before that nothing is left of it, not even if this program is killed, where the file system
-/// knows files without a name.
+/// A file that gets its name when it is complete. Until then it leaves nothing behind, not even if
+/// this program is killed, on file systems that support files without a name.
 pub struct Unnamed {
     path: PathBuf,
     holding: Holding,
 }
 
 enum Holding {
-    /// One that has no name, and ends with the program.
+    /// A file without a name, which ends with the process.
     Nameless(File),
-    /// Where the file system knows no such thing.
+    /// A temporary file, on file systems without files without a name.
     Named(NamedTempFile),
 }
 
 impl Unnamed {
-    /// Begins a file, beside where it will be.
+    /// Begins a file in the folder of `path`.
     pub fn begin(path: &Path) -> Result<Self, CliError> {
         use rustix::fs::{Mode, OFlags};
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let mode = Mode::from_raw_mode(0o666); // Less what the user's mask takes away.
+        let mode = Mode::from_raw_mode(0o666); // Reduced by the user's mask.
         let holding = match rustix::fs::open(folder_of(path), flags, mode) {
             Ok(file) => Holding::Nameless(file.into()),
             Err(_) => Holding::Named(temporary_beside(path)?),
@@ -344,7 +348,7 @@ impl Unnamed {
         Ok(Self { path: path.to_owned(), holding })
     }
 
-    /// A file with this in it.
+    /// A file that holds `text`, not yet named.
     pub fn with(path: &Path, text: &str) -> Result<Self, CliError> {
         let unnamed = Self::begin(path)?;
         match unnamed.file().write_all(text.as_bytes()) {
@@ -353,12 +357,12 @@ impl Unnamed {
         }
     }
 
-    /// Begins one for a name that no file has yet.
+    /// Begins a file for a name that does not exist yet.
     pub fn begin_new(path: &Path) -> Result<Self, CliError> {
         if path.symlink_metadata().is_ok() { Err(exists(path)) } else { Self::begin(path) }
     }
 
-    /// To write to.
+    /// The file to write to.
     pub fn file(&self) -> &File {
         match &self.holding {
             Holding::Nameless(file) => file,
@@ -366,20 +370,20 @@ impl Unnamed {
         }
     }
 
-    /// Where it will be.
+    /// The path that the file will get.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives it its name. A file that has the name is replaced. If that cannot be done, what was written stays under another name, which the
-    /// error tells: it may have taken hours.
+    /// Names the file, and replaces a previous file of that name. If that fails, the contents stay
+    /// in a file under another name, which the error gives: making them may have taken hours.
     pub fn name(self) -> Result<(), CliError> {
         let failed = |error: io::Error| cannot_write(&self.path, &error);
-        // What was there before goes: what comes in its place has to be there after a power loss, too.
+        // The previous file is lost, so the new one must survive a power loss.
         self.file().sync_all().map_err(failed)?;
         let beside = match self.holding {
             Holding::Named(file) => file.into_temp_path(),
-            // A name cannot be given in place of another: it is moved there.
+            // `linkat` cannot replace an existing name, so link under a temporary name and rename.
             Holding::Nameless(file) => Builder::new()
                 .make_in(folder_of(&self.path), |beside| link(&file, beside))
                 .map_err(failed)?
@@ -390,7 +394,8 @@ impl Unnamed {
             let error = refused.error;
             match refused.path.keep() {
                 Ok(kept) => CliError::Output(format!(
-                    "{path} cannot be replaced ({error}): what was to be there is whole in {}, move it from there",
+                    "{path} cannot be replaced ({error}): the complete new file is in {}, move it \
+                     from there",
                     kept.display()
                 )),
                 Err(lost) => cannot_write(&self.path, &lost.error),
@@ -398,7 +403,7 @@ impl Unnamed {
         })
     }
 
-    /// Gives it its name, unless a file has it by now.
+    /// Names the file, unless a file of that name exists by now.
     pub fn name_new(self) -> Result<(), CliError> {
         let named = match self.holding {
             Holding::Named(file) => {
@@ -413,7 +418,8 @@ impl Unnamed {
     }
 }
 
-/// Lets those read and write a new file who may do so with one that it is to replace, or only its owner.
+/// Gives a new file the owner and mode of the file it replaces; if the owner cannot be set, only
+/// the owner may use it.
 fn make_as_private(file: &File, replaced: &Metadata) -> io::Result<()> {
     let mode = match fchown(file, Some(replaced.uid()), Some(replaced.gid())) {
         Ok(()) => replaced.mode(),
@@ -422,14 +428,14 @@ fn make_as_private(file: &File, replaced: &Metadata) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Gives a file without a name one that no file has.
+/// Links a file without a name under a path that does not exist.
 fn link(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
     let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(linkat(CWD, opened, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// Where a file of this path is.
+/// The folder that holds `path`.
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
@@ -438,13 +444,13 @@ fn folder_of(path: &Path) -> &Path {
 fn exists(path: &Path) -> CliError {
     if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return CliError::Output(format!(
-            "{} is a device, a pipe or a socket, and a new file is written: choose a name that no \
-             file has",
+            "{} is a device, a pipe or a socket, and a new file is to be written: choose a name \
+             that no file has",
             path.display()
         ));
     }
     CliError::Output(format!(
-        "{} exists already: remove it, or choose another name",
+        "{} already exists: remove it, or choose another name",
         path.display()
     ))
 }
@@ -509,12 +515,12 @@ mod tests {
         output.file().write_all(b"order,whole").unwrap();
         fs::create_dir(&path).unwrap();
         let error = output.finish().unwrap_err().to_string();
-        let kept = error.split("is whole in ").nth(1).unwrap().split(',').next().unwrap();
+        let kept = error.split("file is in ").nth(1).unwrap().split(',').next().unwrap();
         assert_eq!(fs::read(kept).unwrap(), b"order,whole");
     }
 
     #[test]
-    fn what_nobody_may_write_to_is_not_replaced_by_what_more_may_read() {
+    fn replacing_a_file_lets_no_other_user_read_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("view.csv");
         fs::write(&path, "order,old").unwrap();
@@ -538,7 +544,7 @@ mod tests {
         let names = || fs::read_dir(folder.path()).unwrap().count();
         let begun = Unnamed::begin_new(&path).unwrap();
         begun.file().write_all(b"secret").unwrap();
-        assert_eq!(names(), 0, "whoever is killed now leaves nothing");
+        assert_eq!(names(), 0, "a process killed now leaves nothing");
         begun.name_new().unwrap();
         assert_eq!((names(), fs::read(&path).unwrap()), (1, b"secret".to_vec()));
         assert!(Unnamed::begin_new(&path).is_err());

@@ -1,6 +1,6 @@
 //! Help texts, man pages and completions of a program.
 //!
-//! Help texts are wrapped once: by the terminal that shows them.
+//! Help texts are wrapped once, by the terminal that shows them.
 
 use std::path::Path;
 
@@ -11,12 +11,13 @@ use crate::error::CliError;
 use crate::files::{self, OutputDir};
 use crate::output;
 
-/// Writes the man pages of `command` and its subcommands to `directory`, which is made if missing.
+/// Writes the man pages of `command` and its subcommands to `directory`, which is created if
+/// missing.
 pub fn write_man_pages(command: Command, directory: &Path) -> Result<(), CliError> {
     OutputDir::prepare(directory)?;
     clap_mangen::generate_to(command, directory)
         .map_err(|error| files::cannot_write(directory, &error))?;
-    output::print(&format!("the man pages are in {}", directory.display()))
+    output::print(&format!("man pages written to {}", directory.display()))
 }
 
 /// Prints a completion script of `command` for a shell.
@@ -29,8 +30,8 @@ pub fn print_completions(
     output::print_bytes(&script)
 }
 
-/// The same command line. In its help, each paragraph is one line, however it is written in the
-/// source: the terminal that prints it knows how wide it can be.
+/// The same command line with every paragraph of its help on one line. The terminal that prints the
+/// help knows the width.
 pub fn flowing(command: Command) -> Command {
     let after = command.get_after_help().map(joined);
     let command = match after {
@@ -57,7 +58,8 @@ fn joined(text: &StyledStr) -> String {
     join_paragraphs(&text.to_string())
 }
 
-/// Lines of prose that follow each other become one. What is indented stays as it is, and so does what follows a colon.
+/// Joins consecutive lines of prose. Indented lines stay as they are, and so does a line after a
+/// colon.
 fn join_paragraphs(text: &str) -> String {
     let is_prose =
         |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.starts_with("- ");

@@ -29,7 +29,7 @@ use args::{Cli, Command, KeyCommand, ServeCommand, SharesCommand, ViewCommand};
 pub use args::{WorkloadName, link_help};
 use error::CliError;
 
-/// Commands that the program `oblivio-lab` has instead of this one.
+/// Commands that the program `oblivio-lab` has, and this one does not.
 const LAB_COMMANDS: [&str; 3] = ["lab", "simulate", "trace"];
 
 /// Runs `oblivio`.
@@ -50,8 +50,8 @@ pub fn main() -> ExitCode {
     run_program(args::command(), |cli: Cli| run(cli.command))
 }
 
-/// Parses the command line of the program that `command` describes, does with `run` what it asks,
-/// and reports an error. Returns the exit code.
+/// Parses the command line of the program that `command` describes, passes it to `run`, and reports
+/// an error. Returns the exit code.
 pub fn run_program<C: FromArgMatches>(
     command: clap::Command,
     run: impl FnOnce(C) -> Result<(), CliError>,

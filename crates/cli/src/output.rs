@@ -1,4 +1,4 @@
-//! The one place that writes to the terminal.
+//! Writes to the terminal. No other module does.
 
 use std::io::{self, Write};
 use std::sync::OnceLock;
@@ -17,7 +17,7 @@ pub fn print(text: &str) -> Result<(), CliError> {
     print_bytes(format!("{}\n", text.trim_end()).as_bytes())
 }
 
-/// A location as text that [parses](Location::parse) to the same again, also if its path is not
+/// A location as text that [parses](Location::parse) to the same location, even if its path is not
 /// UTF-8.
 pub fn location_text(location: &Location) -> String {
     match location {
@@ -33,7 +33,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CliError> {
     print_with(|out| out.write_all(bytes))
 }
 
-/// Lets `write` print. A reader that has seen enough, such as `head`, is no error.
+/// Prints with `write`. A reader that closes the pipe early, such as `head`, is not an error.
 pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), CliError> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
@@ -44,10 +44,10 @@ pub fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Resul
     }
 }
 
-/// The name of the program that runs.
+/// The name of the running program.
 static PROGRAM: OnceLock<String> = OnceLock::new();
 
-/// Sets the name that stands before remarks and errors. The first call counts.
+/// Sets the program's name, which precedes remarks and errors. Only the first call counts.
 pub fn name_program(name: &str) {
     let _ = PROGRAM.set(name.to_owned());
 }
@@ -55,22 +55,22 @@ pub fn name_program(name: &str) {
 /// Whether standard error is a log.
 static WRITES_TIMES: AtomicBool = AtomicBool::new(false);
 
-/// From now on, remarks and errors say when they were written: they go to a log.
+/// From now on, remarks and errors begin with the time: they go to a log.
 pub fn write_times() {
     WRITES_TIMES.store(true, Ordering::Relaxed);
 }
 
-/// What stands before remarks and errors.
+/// The prefix of remarks and errors.
 fn prefix() -> String {
     if WRITES_TIMES.load(Ordering::Relaxed) { prefix_in_log() } else { prefix_at_terminal() }
 }
 
-/// The same at a terminal.
+/// The prefix at a terminal.
 fn prefix_at_terminal() -> String {
     format!("{}: ", PROGRAM.get().map_or("oblivio", String::as_str))
 }
 
-/// The same in a log.
+/// The prefix in a log.
 fn prefix_in_log() -> String {
     let mut time = String::new();
     if SystemTime.format_time(&mut Writer::new(&mut time)).is_ok() {
@@ -79,31 +79,31 @@ fn prefix_in_log() -> String {
     time + &prefix_at_terminal()
 }
 
-/// Notes something in a log that standard error does not go to yet.
+/// Writes a message to a log that is not standard error yet.
 pub fn note(log: &mut impl Write, text: &str) {
     let _ = log.write_all(format!("{}{}\n", prefix_in_log(), as_commands(text)).as_bytes());
 }
 
-/// Tells of something that went otherwise than expected, and well.
+/// Prints a remark: something unexpected that is not an error.
 pub fn remark(text: &str) {
     let _ = writeln!(io::stderr(), "{}{}", prefix(), as_commands(text));
 }
 
-/// Prints `text` where it stays apart from what a command prints that was run for the user.
+/// Prints `text` to standard error, apart from the output of a command that was run for the user.
 pub fn explain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Tells of an error.
+/// Prints an error.
 pub fn complain(error: &CliError) {
-    // When even that fails, the exit code has to do.
+    // If this fails, only the exit code is left to report the error.
     let _ = writeln!(io::stderr(), "{}{}", prefix(), as_commands(&error.to_string()));
 }
 
-/// A word as one would type it.
+/// Quotes a word for a shell, if necessary.
 pub fn shell_word(word: String) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./:,=+%@".contains(letter);
-    // What begins so would be taken for an option.
+    // A word that begins with a dash would be taken for an option.
     let word = if word.starts_with('-') { format!("./{word}") } else { word };
     if !word.is_empty() && word.chars().all(is_plain) {
         return word;

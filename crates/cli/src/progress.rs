@@ -1,11 +1,11 @@
-//! Progress bars: on a terminal only.
+//! Progress bars. They are shown on a terminal only.
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
-/// Says on a terminal what is being done, while it is.
+/// Shows `what` on a terminal while `work` runs.
 pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     const TICK: Duration = Duration::from_millis(200);
     let spinner = ProgressBar::new_spinner();
@@ -20,15 +20,15 @@ pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Says on a terminal from time to time how far something is that nobody knows the end of.
+/// Shows a growing count on a terminal, for work of unknown length.
 pub struct Counter(ProgressBar);
 
 impl Counter {
-    /// Of things that are counted.
+    /// A counter of `things`.
     pub fn of(things: &str) -> Self {
         let counter = ProgressBar::new_spinner();
         let style = format!("{{spinner}} {{human_pos}} {things} ({{elapsed}})");
-        // What a command prints goes to the same terminal: this is written anew seldom.
+        // The output of a command goes to the same terminal, so redraw rarely.
         counter.set_draw_target(ProgressDrawTarget::stderr_with_hz(COUNTS_PER_SECOND));
         Self(match ProgressStyle::with_template(&style) {
             Ok(style) => counter.with_style(style),
@@ -55,10 +55,10 @@ pub fn bar(accesses: u64) -> ProgressBar {
     bar_of(accesses, "accesses")
 }
 
-/// What a bar of parts counts of each part.
+/// Steps of the bar for each part.
 const STEPS_PER_PART: u64 = 1000;
 
-/// A bar of things that go on for some time each, and are named by its message.
+/// A bar of parts that take some time each. Its message names the current part.
 pub fn bar_of_parts(parts: u64) -> ProgressBar {
     let bar = ProgressBar::new(parts * STEPS_PER_PART);
     match ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}") {
@@ -67,7 +67,7 @@ pub fn bar_of_parts(parts: u64) -> ProgressBar {
     }
 }
 
-/// The position of a bar of parts, when some parts are done, and so much of the next.
+/// The position of a bar of parts after `parts_done` parts and the fraction `part` of the next.
 pub fn position(parts_done: u64, part: f64) -> u64 {
     parts_done * STEPS_PER_PART + (part.clamp(0.0, 1.0) * STEPS_PER_PART as f64) as u64
 }
@@ -86,7 +86,7 @@ pub fn bar_of(count: u64, things: &str) -> ProgressBar {
     }
 }
 
-/// Things a second: whole ones, unless there are few.
+/// A rate per second, with a digit after the point only if it is small.
 fn rate(per_second: f64) -> String {
     if per_second < 10.0 {
         format!("{per_second:.1}/s")
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_has_no_digits_that_nobody_reads() {
+    fn only_a_small_rate_has_a_digit_after_the_point() {
         let rates = [0.0, 0.26, 9.96, 33_125.6].map(rate);
         assert_eq!(rates, ["0.0/s", "0.3/s", "10.0/s", "33,126/s"]);
     }

@@ -1,4 +1,4 @@
-//! Being asked to end.
+//! Signals that ask this process to end.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
 use crate::error::CliError;
 
-/// The signals that ask this process to end. The soft limit of processor time is one of them: the
-/// kernel repeats it each second until the hard limit kills the process. A hangup does not if it
-/// was ignored when the process started, as `nohup` arranges.
+/// The signals that ask this process to end. The soft limit of processor time is among them: the
+/// kernel repeats its signal each second until the hard limit kills the process. A hangup is left
+/// out if it was ignored when the process started, as with `nohup`.
 pub(crate) fn ending_signals() -> impl Iterator<Item = i32> {
     let ignores_hangups = fs::read_to_string("/proc/self/status").is_ok_and(|status| {
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -21,41 +21,42 @@ pub(crate) fn ending_signals() -> impl Iterator<Item = i32> {
     [SIGTERM, SIGINT, SIGQUIT, SIGXCPU].into_iter().chain(hangup)
 }
 
-/// Those that ask this process to end, for who listens from now on. They end it as usual no more.
+/// The signals that ask this process to end, for a caller that handles them from now on. Their
+/// default action is disabled.
 pub(crate) fn take_ending_signals() -> impl Iterator<Item = i32> {
     ARE_TAKEN.store(true, Ordering::Relaxed);
     ending_signals()
 }
 
-/// Whether somebody listens for them.
+/// Whether the signals are handled.
 static ARE_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Whether somebody listens, and decides what becomes of them.
+/// Whether another part of the program handles the signals and decides how to end.
 pub(crate) fn are_taken() -> bool {
     ARE_TAKEN.load(Ordering::Relaxed)
 }
 
 pub(crate) fn no_signals(error: std::io::Error) -> CliError {
-    CliError::Engine(format!("signals cannot be had: {error}"))
+    CliError::Engine(format!("cannot handle signals: {error}"))
 }
 
-/// From now on a write past the limit on the length of files (`ulimit -f`) fails with EFBIG; its
-/// signal would end this process. Programs that this one starts have the signal as usual, because a
-/// handler is not inherited.
+/// Makes a write past the file size limit (`ulimit -f`) fail with EFBIG instead of a signal that
+/// ends this process. Child processes do not inherit the handler, so they receive the signal as
+/// usual.
 pub fn outlive_file_size_limit() -> Result<(), CliError> {
     signal_hook::flag::register(SIGXFSZ, Arc::default()).map(drop).map_err(no_signals)
 }
 
-/// Set once a signal has asked this process to end. The second one ends it at once: this is for work
-/// that has nothing to lose. `CleanEnd` in `volume` is for what has.
+/// Set when a signal asks this process to end. The second signal ends it at once: use this for work
+/// that has nothing to lose, and `CleanEnd` in `volume` for other work.
 pub struct EndAsked(Arc<AtomicBool>);
 
 impl EndAsked {
-    /// Listens from now on.
+    /// Starts to handle the signals.
     pub fn listen() -> Result<Self, CliError> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in take_ending_signals() {
-            // In this order: only a second signal finds the flag set.
+            // In this order, only a second signal finds the flag set.
             signal_hook::flag::register_conditional_shutdown(signal, 1, asked.clone())
                 .and_then(|_| signal_hook::flag::register(signal, asked.clone()))
                 .map_err(no_signals)?;

@@ -1,7 +1,8 @@
-//! Files that were open when this program was started, besides its three streams.
+//! Files besides the three standard streams that were open when this program was started.
 //!
-//! Who starts it may have left them open without meaning to: a lock that a script holds, a pipe whose end somebody waits for. A process that goes on in
-//! the background lets go of them. It does so when the volume is open, because one of them may be how it is told the key (`--key-file /dev/fd/5`).
+//! The parent may have left them open by mistake: a lock that a script holds, or a pipe whose
+//! reader waits for its end. A process in the background closes them, once the volume is open: one
+//! of them may supply the key (`--key-file /dev/fd/5`).
 
 use std::fs;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -9,23 +10,24 @@ use std::sync::{Mutex, PoisonError};
 
 static INHERITED: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
-/// To be called before this process opens anything.
+/// Records the inherited files. Call this before the process opens any file.
 pub(super) fn take() {
     const STREAMS: RawFd = 3;
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers: Vec<RawFd> =
         open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     let others = numbers.into_iter().filter(|number| *number >= STREAMS);
-    // That of the listing itself is closed by now.
+    // The descriptor of the listing itself is closed by now.
     let inherited =
         others.filter(|number| fs::read_link(format!("/proc/self/fd/{number}")).is_ok());
-    #[expect(unsafe_code, reason = "a number becomes a file that is closed")]
-    // SAFETY: it is open, and this process, which is single-threaded yet, has opened nothing that has it.
+    #[expect(unsafe_code, reason = "takes ownership of a descriptor, to close it")]
+    // SAFETY: the descriptor is open, and this process, still single-threaded, has opened nothing
+    // that owns it.
     let inherited = inherited.map(|number| unsafe { OwnedFd::from_raw_fd(number) });
     held().extend(inherited);
 }
 
-/// Closes them.
+/// Closes the inherited files.
 pub(super) fn close() {
     held().clear();
 }

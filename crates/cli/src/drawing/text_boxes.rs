@@ -1,11 +1,11 @@
-//! Where texts lie in a picture.
+//! Positions of texts in a picture.
 
 use roxmltree::{Document, Node};
 
-/// A character of a usual sans-serif font is narrower, on average.
+/// Width of a character in ems: an upper bound on the average of common sans-serif fonts.
 const CHARACTER_EMS: f64 = 0.6;
 
-/// Where a text lies in a picture.
+/// The position of a text in a picture.
 #[derive(Clone, Copy, Debug)]
 struct TextBox {
     left: f64,
@@ -54,7 +54,7 @@ impl TextBox {
     }
 }
 
-/// The texts of a picture, none of which lies on another or reaches out of it.
+/// The texts of a picture. Fails if texts overlap or reach out of the picture.
 pub(crate) fn texts_apart(svg: &str, size: (u32, u32)) -> Vec<String> {
     let picture = Document::parse(svg).unwrap();
     let texts: Vec<_> = picture
@@ -65,7 +65,7 @@ pub(crate) fn texts_apart(svg: &str, size: (u32, u32)) -> Vec<String> {
     for (i, (text, place)) in texts.iter().enumerate() {
         assert!(place.is_within(size), "{text} at {place:?}");
         for (other, other_place) in &texts[..i] {
-            assert!(!place.overlaps(other_place), "{text:?} lies on {other:?}");
+            assert!(!place.overlaps(other_place), "{text:?} overlaps {other:?}");
         }
     }
     texts.into_iter().map(|(text, _)| text.to_owned()).collect()

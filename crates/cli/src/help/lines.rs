@@ -1,20 +1,20 @@
-//! What tests check of the help texts of a program.
+//! Checks of a program's help texts.
 
 use clap::Command;
 
-/// All commands, each with its subcommands.
+/// A command and all its subcommands, recursively.
 fn all(command: Command) -> Vec<Command> {
     let below: Vec<_> = command.get_subcommands().cloned().flat_map(all).collect();
     [vec![command], below].concat()
 }
 
-/// Spaces at the beginning of a line.
+/// Number of spaces at the beginning of a line.
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Checks at several widths that each line of prose of all help texts is as long as it can be, and
-/// that there are more than `pairs_min` pairs of such lines.
+/// Checks at several widths that every line of prose in all help texts is as full as possible, and
+/// that more than `pairs_min` pairs of such lines exist.
 pub(crate) fn assert_are_full(command: Command, pairs_min: usize) {
     let mut pairs = 0;
     for command in all(command) {
@@ -24,7 +24,7 @@ pub(crate) fn assert_are_full(command: Command, pairs_min: usize) {
             let lines: Vec<_> = help.lines().collect();
             for pair in lines.windows(2) {
                 let [line, next] = pair else { continue };
-                // Lists and examples are indented by a little.
+                // Lists and examples have a small indentation.
                 let is_prose =
                     |line: &str| !line.trim().is_empty() && !(1..6).contains(&indent(line));
                 let is_item = next.trim_start().starts_with(['-', '[']);
