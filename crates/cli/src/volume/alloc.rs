@@ -1,4 +1,4 @@
-//! Slots for each level of a volume (IR-Alloc): searched, saved, and taken from a file.
+//! Slots for each level of a volume (IR-Alloc): searched, saved, and read from a file.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -19,23 +19,23 @@ use crate::error::CliError;
 use crate::files::{self, Kind};
 use crate::progress;
 
-/// More than any search writes.
+/// Maximum length of a file of slots. No search writes more.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// How many times as long the last run is.
+/// Factor by which the last run of a search is longer than the others.
 const LAST_RUN_ACCESSES: u64 = 4;
 
-/// Where the slots of each level of a plan come from.
+/// A searched allocation of slots to levels, applied to a plan.
 pub(crate) struct Allocated {
     found: Allocation,
-    /// The profile found, for this volume.
+    /// The profile that was found, for this volume.
     profile: Profile,
-    /// The plan without it, and its tree.
+    /// The plan with the same slots on every level.
     uniform: Box<Plan>,
     tree: RawParams,
 }
 
-/// `oblivio plan --alloc`: searches, and saves what was found.
+/// `oblivio plan --alloc`: searches, and saves the result.
 pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> {
     let tree = tree_of(&uniform.params)?;
     let plan = alloc_search::Plan {
@@ -59,7 +59,7 @@ pub(super) fn search(uniform: Plan, args: &AllocArgs) -> Result<Plan, CliError> 
     Allocated::plan(uniform, tree, found, profile)
 }
 
-/// Runs profiles on the engine, under a progress bar.
+/// Runs profiles on the engine, with a progress bar.
 struct WatchedBench(ProgressBar);
 
 impl Bench<BySlots> for WatchedBench {
@@ -80,7 +80,7 @@ impl Bench<BySlots> for WatchedBench {
     }
 }
 
-/// `--alloc-from`: what an earlier search found.
+/// `oblivio plan --alloc-from`: applies the result of an earlier search.
 pub(super) fn from_file(uniform: Plan, path: &Path) -> Result<Plan, CliError> {
     let cannot_use =
         |error: Error| CliError::Input(format!("{} cannot be used: {error}", path.display()));
@@ -91,12 +91,12 @@ pub(super) fn from_file(uniform: Plan, path: &Path) -> Result<Plan, CliError> {
     Allocated::plan(uniform, tree, found, profile)
 }
 
-/// The tree of a volume, if its scheme has one whose levels can differ.
+/// The tree of a volume, if its scheme supports different slots for each level.
 fn tree_of(params: &VolumeParams) -> Result<RawParams, CliError> {
     if params.scheme.as_str() != DurableRaw.name() {
         return Err(CliError::Input(format!(
-            "the scheme `{}` has no slots for each level alone: leave --alloc and \
-             --alloc-from out, or choose --scheme {}",
+            "the scheme `{}` has the same slots on every level: leave out --alloc and \
+             --alloc-from, or choose --scheme {}",
             params.scheme,
             DurableRaw.name()
         )));
@@ -130,7 +130,7 @@ impl Allocated {
         profile: Profile,
     ) -> Result<Plan, CliError> {
         let mut params = tree.clone();
-        // Slots that are all the same are told as one number.
+        // Equal slots on all levels are stored as one number.
         if profile != Profile::uniform(params.leaf_level, slots_max(&params.slots)) {
             params.slots = Slots::PerLevel(profile.slots().to_vec());
         }
@@ -142,18 +142,18 @@ impl Allocated {
         Ok(plan)
     }
 
-    /// How often the stash is over its bound.
+    /// The line about how often the stash exceeds its bound.
     pub(super) fn stash_line(&self) -> String {
         format!(
-            "stash             {} blocks: over it, as measured, {:.4} times an access ({}); it costs an \
-             eviction, no data",
+            "stash             {} blocks: exceeded, as measured, {:.4} times per access ({}); \
+             costs an eviction, no data",
             self.tree.stash_blocks_max,
             self.evictions(),
             self.found.plan.workload
         )
     }
 
-    /// What was found, and the plan without it.
+    /// What the search found, and the plan without it.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self { found, profile, uniform, tree } = self;
         let levels = |leaf_level: u8| u32::from(leaf_level) + 1;
@@ -161,7 +161,7 @@ impl Allocated {
         vec![
             format!("slots by level    {profile}"),
             format!(
-                "searched          on a tree of {} levels and measured on one of {}, {} blocks a \
+                "searched          on a tree of {} levels, measured on one of {}, {} blocks per \
                  leaf, {}, seed {}",
                 levels(found.plan.leaf_level),
                 levels(found.plan.endurance_leaf_level),
@@ -202,7 +202,7 @@ impl Allocated {
         self.found.evictions_per_access().unwrap_or(0.0)
     }
 
-    /// Slots of a path in storage, with the profile and without.
+    /// Slots of a path in storage, with the searched profile and without.
     fn path_slots(&self) -> (u64, u64) {
         let top = self.tree.tree_top_levels;
         (self.profile.path_slots(top), self.whole().path_slots(top))
@@ -218,8 +218,7 @@ impl Allocated {
     }
 }
 
-/// Adds the evictions that come ahead of their time, each of which reads and writes as much as a scheduled
-/// one.
+/// Adds early evictions to the costs. Each reads and writes as much as a scheduled one.
 fn add_evictions(plan: &mut Plan, per_access: f64, evict_period: u32) {
     let eviction_bytes = plan.cost.written_bytes_per_access * f64::from(evict_period);
     plan.cost.read_bytes_per_access += per_access * eviction_bytes;

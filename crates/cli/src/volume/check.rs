@@ -1,4 +1,4 @@
-//! `oblivio check`: whether everything is as it was left.
+//! `oblivio check`: checks every bucket of a volume.
 
 use std::thread;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::{output, progress};
 /// `oblivio check`.
 pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
     if args.rate_max.is_some() && matches!(args.at.place.volume, Location::Shares(_)) {
-        let message = "share servers read their shares themselves, and --rate-max says nothing to them: leave it out";
+        let message = "--rate-max has no effect on share servers, which read their shares \
+                       themselves: leave it out";
         return Err(CliError::Input(message.into()));
     }
     let after_tampering = args.after_tampering;
@@ -48,23 +49,23 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), CliError> {
     } else {
         let read = match written {
             0 => format!("none of {buckets} buckets was ever written"),
-            _ if written == buckets => format!("{buckets} buckets are what was written last"),
+            _ if written == buckets => format!("{buckets} buckets hold what was written last"),
             _ => format!(
-                "{written} of {buckets} buckets were ever written, and are what was written last"
+                "{written} of {buckets} buckets were ever written, and hold what was written last"
             ),
         };
         output::print(&format!("{read}; {blocks} blocks hold data, and each is in its place"))
     }
 }
 
-/// Reads no faster than it is told to.
+/// Limits the rate of reading.
 struct Pace {
     clock: Stopwatch,
-    /// Of one bucket, on average.
+    /// Seconds per bucket, on average.
     seconds: f64,
 }
 
-/// Shorter waits are not worth it.
+/// The shortest wait that is worth a sleep.
 const WAIT_MIN: Duration = Duration::from_millis(5);
 
 impl Pace {
@@ -72,7 +73,7 @@ impl Pace {
         Self { clock: Stopwatch::start(), seconds: bytes_per_bucket / bytes_per_second as f64 }
     }
 
-    /// Waits until so many buckets may have been read.
+    /// Waits until `read` buckets may have been read.
     fn keep(&self, read: u64) {
         let due = Duration::try_from_secs_f64(self.seconds * read as f64).unwrap_or(Duration::MAX);
         let ahead = due.saturating_sub(self.clock.elapsed());

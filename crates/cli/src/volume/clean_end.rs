@@ -1,4 +1,4 @@
-//! Ending cleanly, however often that is asked for.
+//! A clean end on the first of any number of signals.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -9,14 +9,14 @@ use crate::error::CliError;
 use crate::output;
 use crate::signals::{no_signals, take_ending_signals};
 
-/// What the end of a process waits for that has a volume open.
+/// What the end of a process with an open volume waits for.
 pub(super) const CLOSING: &str = "the volume is about to be closed";
 
-/// What is said at a terminal while that is under way.
+/// Shown at a terminal while the volume is closed.
 pub(super) const CLOSING_NOW: &str = "closing the volume: what was written is being made durable";
 
-/// The end of a process that others write to. A signal asks for it; one more only makes the process say
-/// what the end still waits for. What was written is not lost because somebody is impatient.
+/// The clean end of a process that may hold unwritten data. The first signal requests it. Further
+/// signals only make the process report what the end still waits for, so impatience loses no data.
 #[derive(Clone)]
 pub(super) struct CleanEnd(Arc<Mutex<State>>);
 
@@ -26,9 +26,9 @@ struct State {
 }
 
 impl CleanEnd {
-    /// Listens from now on. To be called once the volume is open: until then nothing can be lost, and
-    /// Ctrl-C at the question for a passphrase should end the process. `waits_for` is what the end waits for
-    /// until [`Self::now_waits_for`] says otherwise.
+    /// Starts to handle signals. Call this once the volume is open: before that nothing can be
+    /// lost, and Ctrl-C at the passphrase prompt should end the process. `waits_for` is what the
+    /// end waits for until [`Self::now_waits_for`] changes it.
     pub(super) fn listen(waits_for: &str) -> Result<Self, CliError> {
         let mut signals = Signals::new(take_ending_signals()).map_err(no_signals)?;
         let waits_for = waits_for.to_owned();
@@ -45,7 +45,7 @@ impl CleanEnd {
         self.state().is_asked
     }
 
-    /// The end is under way, whoever asked for it, and now waits for this.
+    /// Records that the end is in progress, requested or not, and waits for `what`.
     pub(super) fn now_waits_for(&self, what: impl Into<String>) {
         *self.state() = State { is_asked: true, waits_for: what.into() };
     }
@@ -59,7 +59,7 @@ impl CleanEnd {
         let mut state = self.state();
         if state.is_asked {
             output::remark(&format!(
-                "{}; the process ends by itself after that, and nothing is lost",
+                "{}; after that the process ends by itself, and nothing is lost",
                 state.waits_for
             ));
         }

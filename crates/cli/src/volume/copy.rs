@@ -1,4 +1,4 @@
-//! `oblivio copy`: a volume in another place, without opening it.
+//! `oblivio copy`: copies a volume to another location, without opening it.
 
 use std::io;
 
@@ -28,14 +28,15 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let CopyArgs { from, to, .. } = args;
     if let Some(path) = to.in_common(from) {
         return Err(CliError::Input(format!(
-            "{} is a part of the volume that is copied: name another place for the copy",
+            "{} is a part of the volume to copy: choose another location for the copy",
             path.display()
         )));
     }
     if [from, to].iter().any(|it| matches!(it, Location::Shares(_))) {
         return Err(CliError::Input(
-            "what share servers hold of a volume follows from who they are, and is not copied: serve both volumes (oblivio serve nbd), and copy the disk \
-             from one to the other, with nbdcopy say"
+            "the shares of a volume depend on its servers and cannot be copied: serve both \
+             volumes (oblivio serve nbd), and copy the disk from one to the other, for example \
+             with nbdcopy"
                 .into(),
         ));
     }
@@ -46,7 +47,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     check_parties(from, looked.unauthenticated_params())?;
     let shapes = shapes_of(&*source);
     let kept = KeptProgress::of(args, &shapes)?;
-    // From here on there is something to say when it is asked to end.
+    // From here on, an interrupted copy needs a message.
     let end = EndAsked::listen()?;
     let name = Source::of(&mut *source).map_err(|error| failed(from, error, ""))?;
     let (mut target, begun) = match args.resume {
@@ -70,7 +71,7 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     let copied = copying::copy(&mut *source, &mut *target, begun, options, &mut watch);
     watch.bar.finish_and_clear();
     let copied = copied.map_err(|error| explained(error, from, to, &kept))?;
-    // Until here, nobody else may open it.
+    // Until here, the lock keeps other processes from opening the copy.
     drop(target);
     kept.remove().map_err(|error| not_kept(&kept, &error))?;
     output::print(&if args.json {
@@ -78,13 +79,13 @@ pub(crate) fn copy(args: &CopyArgs) -> Result<(), CliError> {
     } else {
         format!(
             "{to} is a copy of {from}: {}.\n\
-             Once the copy has been opened, the volume at the old place is refused as older.",
+             Once the copy has been opened, the original is refused as older.",
             report_text(args, &copied)
         )
     })
 }
 
-/// What this run did. What an earlier run did before it was interrupted is not counted.
+/// The report of this run. Work of an earlier run that was interrupted is not counted.
 fn report_json(args: &CopyArgs, copied: &Copied, is_resumed: bool) -> Value {
     json!({
         "from": output::location_text(&args.from),
@@ -98,7 +99,7 @@ fn report_json(args: &CopyArgs, copied: &Copied, is_resumed: bool) -> Value {
     })
 }
 
-/// The same as a clause.
+/// The report as a clause.
 fn report_text(args: &CopyArgs, copied: &Copied) -> String {
     let Copied { buckets, buckets_written, bytes_written, buckets_compared } = *copied;
     let compared = if args.no_verify {
@@ -115,7 +116,7 @@ fn report_text(args: &CopyArgs, copied: &Copied) -> String {
     format!("{buckets_written} of {buckets} buckets ({written}) were written, and {compared}")
 }
 
-/// A new place. The progress is there before anything else is: whatever is there later can be resumed.
+/// Begins a copy. The progress file is written first, so that every later state can be resumed.
 fn begin(
     to: &Location,
     shapes: &[TreeShape],
@@ -124,13 +125,13 @@ fn begin(
 ) -> Result<(BoxedStore, Progress), CliError> {
     kept.keep(&begun).map_err(|error| not_kept(kept, &error))?;
     let made = past_the_cache(|options| to.create(shapes, options)).inspect_err(|_| {
-        // Nothing else was left behind. If it cannot be removed, the next attempt says what to do.
+        // Nothing else was left behind. If removing fails, the next attempt gives advice.
         let _ = kept.remove();
     })?;
     Ok((made, begun))
 }
 
-/// A place that was begun.
+/// Resumes a copy that was begun.
 fn resume(
     to: &Location,
     shapes: &[TreeShape],
@@ -142,13 +143,13 @@ fn resume(
         return begin(to, shapes, kept, begun);
     }
     let opened = match past_the_cache(|options| to.open(options)) {
-        // Nobody knows it as anything yet.
+        // Half-made storage without contents is made again.
         Err(error)
             if is_at_its_beginning
                 && error.kind() != OpenErrorKind::Locked
                 && to.is_half_made(shapes)? =>
         {
-            // What cannot be removed is in the way then, and that says so.
+            // If this fails, `begin` finds the storage and reports it.
             let _ = to.remove();
             return begin(to, shapes, kept, begun);
         }
@@ -158,7 +159,7 @@ fn resume(
     Ok((opened.store, begun))
 }
 
-/// Resumes a copy whose progress file is gone: only its last step can be left.
+/// Resumes a copy whose progress file was deleted: only its last step can be left.
 fn resume_at_the_end(
     args: &CopyArgs,
     looked: &LockedSuperblock,
@@ -175,16 +176,16 @@ fn resume_at_the_end(
     match copying::look(&mut *store) {
         Ok(there) if there.unauthenticated_volume_id() == volume_id => {
             Err(CliError::Input(format!(
-                "{to} holds this volume already, so no copy can be resumed: it was copied, and \
-                 {to} or {from} has been opened since. Use the one that was opened last"
+                "{to} already holds this volume, so no copy can be resumed: it was copied, and \
+                 {to} or {from} has been opened since. Use the one opened last"
             )))
         }
         _ => Err(kept.is_missing()),
     }
 }
 
-/// What is read back should come from the medium, and neither what is read nor what is written be kept in memory. Where that
-/// cannot be had, it is copied all the same.
+/// Opens with direct I/O if possible, so that reading back reads the medium and the copy does not
+/// fill the page cache. Falls back to the page cache.
 fn past_the_cache<T>(open: impl Fn(&StoreOptions) -> Result<T, OpenError>) -> Result<T, OpenError> {
     match open(&StoreOptions::default().with_direct(true)) {
         Err(error) if error.kind() == OpenErrorKind::DirectRefused => {
@@ -219,19 +220,19 @@ fn explained(error: CopyError, from: &Location, to: &Location, kept: &KeptProgre
     let message = error.to_string();
     match error {
         CopyError::NoVolume(error) => no_superblock(error, from.kind()).into(),
-        CopyError::From(error) => failed(from, error, ". The same command with --resume goes on"),
-        CopyError::To(error) => failed(to, error, " there. The same command with --resume goes on"),
+        CopyError::From(error) => failed(from, error, ". The same command with --resume continues"),
+        CopyError::To(error) => failed(to, error, ". The same command with --resume continues"),
         CopyError::Progress(error) => not_kept(kept, &error),
         CopyError::Different(_) => CliError::Different(format!("{from} and {to}: {message}")),
         CopyError::InUse => CliError::Input(format!(
-            "{to}: {message}. If it is the copy, all that is left to do is to remove {}",
+            "{to}: {message}. If it is the copy, it is complete: just remove {}",
             kept.path().display()
         )),
         CopyError::Changed => {
             CliError::Input(format!("{from}: {message} ({to} and {})", kept.path().display()))
         }
         CopyError::Interrupted => {
-            CliError::Engine(format!("{message}: the same command with --resume goes on"))
+            CliError::Engine(format!("{message}: the same command with --resume continues"))
         }
         _ => CliError::Input(format!("{to}: {message}")),
     }
@@ -248,16 +249,16 @@ fn not_kept(kept: &KeptProgress, error: &io::Error) -> CliError {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             CliError::NoSpace(format!(
-                "{message}: make room there. The same command with --resume goes on"
+                "{message}: make room there. The same command with --resume continues"
             ))
         }
         io::ErrorKind::NotFound => CliError::Output(format!(
-            "{path}, which says how far the copy has come, cannot be written, because its folder \
-             does not exist: make the folder, or name another place"
+            "{path}, which records the progress of the copy, cannot be written because its folder \
+             does not exist: make the folder, or choose another file with --progress"
         )),
         io::ErrorKind::ReadOnlyFilesystem => CliError::Output(format!(
-            "{message}: mount its file system read-write, or name another place"
+            "{message}: mount its file system read-write, or choose another file with --progress"
         )),
-        _ => CliError::Output(format!("{message}: name another place with --progress")),
+        _ => CliError::Output(format!("{message}: choose another file with --progress")),
     }
 }

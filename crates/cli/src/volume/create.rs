@@ -1,4 +1,4 @@
-//! `oblivio create`: a new volume.
+//! `oblivio create`: creates a volume.
 
 use std::path::Path;
 
@@ -27,11 +27,11 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     let image = args.from.as_deref().map(Image::open).transpose()?;
     let bytes = match &image {
         Some(image) => image.disk_bytes(args.size)?,
-        // The command line does without one of them alone.
+        // Without an image, the command line requires a size.
         None => args.size.unwrap_or_default(),
     };
     let plan = Plan::new(bytes, &args.wish, location.kind())?;
-    // Not to be asked for a passphrase in vain. The store will refuse what exists again.
+    // Before the passphrase prompt. The store refuses an existing volume again.
     location.check_vacant()?;
     room::check_store(&plan, location)?;
     let secret = secret::choose(&args.at.secret)?;
@@ -52,7 +52,7 @@ pub(crate) fn create(args: &CreateArgs) -> Result<(), CliError> {
     output::print(&made(&plan, &args.at, &state, passphrase))
 }
 
-/// What matters of a volume that was just made: where it is, what has to be kept, and what to do next.
+/// The summary of a new volume: where it is, what to keep, and what to do next.
 fn made(plan: &Plan, args: &VolumeArgs, state: &Path, passphrase: Option<Cost>) -> String {
     let with = args.options().iter().map(|option| format!(" {option}")).collect::<String>();
     let volume = shell_word(output::location_text(&args.volume));
@@ -68,15 +68,21 @@ fn made(plan: &Plan, args: &VolumeArgs, state: &Path, passphrase: Option<Cost>) 
     lines.extend(opening_line(passphrase));
     lines.extend([
         format!("state             the client's directory: {}", state.display()),
-        "                  Keep the state as you keep the volume, and not where the volume is: without it the data".into(),
-        "                  cannot be found.".into(),
-        format!("next              oblivio mount {volume} DIR{with}{for_root}      (as root: makes a file system on it, the first time)"),
+        "                  Keep the state as you keep the volume, but not where the volume is. \
+         Without it the"
+            .into(),
+        "                  data cannot be found.".into(),
+        format!(
+            "next              oblivio mount {volume} DIR{with}{for_root}      (as root: makes a \
+             file system on it, the first time)"
+        ),
         format!("                  oblivio serve nbd {volume}{with}      (for any NBD client)"),
     ]);
     lines.join("\n")
 }
 
-/// Makes store and directory. What does not become a volume is removed, also when a signal asked for it.
+/// Creates the store and the client's directory. If this fails or a signal interrupts it, both are
+/// removed.
 fn make(
     location: &Location,
     state: &Path,
@@ -95,6 +101,6 @@ fn make(
         volume.close()?;
         if end.is_asked() { Err(interrupted()) } else { Ok(()) }
     });
-    // Why the image gives no more is known to it alone.
+    // If the image failed, its own error says why.
     made.map_err(|error| blocks.and_then(|it| it.failure).unwrap_or_else(|| error.into()))
 }

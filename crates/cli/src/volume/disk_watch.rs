@@ -1,4 +1,4 @@
-//! Tells the owner when a disk has failed, and when a fixed rate is not kept.
+//! Warns the owner when a disk has failed, and when it does not keep its fixed rate.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use oblivio_volume::disk::Punctuality;
 use super::clean_end::CleanEnd;
 use crate::output;
 
-/// Of so many ticks, more than one may be left out before anybody is told.
+/// A remark is made if more than one of this number of ticks is left out.
 const TICKS_PER_REMARK: u64 = 100;
 
-/// Looks at a disk from time to time.
+/// Watches a disk.
 pub(super) struct DiskWatch {
     disk: Arc<Disk>,
-    /// Begun when the disk can answer nothing but errors, because of a defect.
+    /// Ended when a defect leaves the disk unable to answer anything but errors.
     end: CleanEnd,
-    /// How it was when the owner was told, or at the start.
+    /// The state at the last remark, or at the start.
     told: Punctuality,
     has_told: bool,
     has_told_failure: bool,
@@ -29,8 +29,8 @@ impl DiskWatch {
         Self { disk, end, told, has_told: false, has_told_failure: false }
     }
 
-    /// Tells the owner once that the disk has failed, and once that ticks are left out. Ends the
-    /// program if the thread of the volume has died.
+    /// Remarks once that the disk has failed, and once that ticks are left out. Ends the program if
+    /// the thread of the volume has died.
     pub(super) fn look(&mut self) {
         let failure = self.disk.failure();
         let has_died = self.disk.has_died();
@@ -50,13 +50,13 @@ impl DiskWatch {
         let now = self.disk.punctuality().unwrap_or_default();
         let ticks = now.ticks - self.told.ticks;
         let left_out = now.left_out - self.told.left_out;
-        // Two of the first few are more than one of a hundred already.
+        // Two of the first few are already more than one of a hundred.
         let of_ticks = (ticks + left_out).max(TICKS_PER_REMARK);
         if left_out * TICKS_PER_REMARK > of_ticks && !self.has_told {
             output::remark(&format!(
-                "the rate is not kept: of {} ticks {left_out} were left out, because the accesses of the \
-                 one before were not ready. Storage sees which. Choose a lower --rate, or a longer \
-                 --period",
+                "the rate is not kept: {left_out} of {} ticks were left out, because the accesses \
+                 of the previous tick were not finished. Storage sees which. Choose a lower \
+                 --rate, or a longer --period",
                 ticks + left_out
             ));
             self.has_told = true;
@@ -66,13 +66,13 @@ impl DiskWatch {
         }
     }
 
-    /// Tells the owner at the end how it was, if ticks were left out.
+    /// Remarks at the end how many ticks were left out, if any.
     pub(super) fn end(&self) {
         let Punctuality { ticks, left_out, latest } = self.disk.punctuality().unwrap_or_default();
         if left_out > 0 {
             output::remark(&format!(
-                "at the fixed rate, {ticks} ticks were made and {left_out} left out; the latest began \
-                 {:.1} ms after its time",
+                "at the fixed rate, {ticks} ticks were made and {left_out} were left out; the \
+                 latest tick began {:.1} ms late",
                 latest.as_secs_f64() * 1e3
             ));
         }

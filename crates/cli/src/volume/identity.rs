@@ -1,4 +1,4 @@
-//! `oblivio key client` and `oblivio key server`: who a client or a server is.
+//! `oblivio key client` and `oblivio key server`: the keys that identify clients and servers.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(crate) fn client(args: &ClientKeyArgs) -> Result<(), CliError> {
     output::print(&line)
 }
 
-/// `oblivio key server`: prints what goes into the URL of a volume, or into the peers file of another server.
+/// `oblivio key server`: prints a part of a volume's URL, or a line of another server's peers file.
 pub(crate) fn server(args: &ServerKeyArgs) -> Result<(), CliError> {
     let key = read_or_make(&args.file)?;
     let shown = key.to_string();
@@ -35,11 +35,11 @@ pub(crate) fn server(args: &ServerKeyArgs) -> Result<(), CliError> {
         output::remark("a line for the peers files of other share servers:");
         return output::print(&line);
     }
-    output::remark("for the URLs of its volumes, behind a question mark:");
+    output::remark("for the URLs of its volumes, after a question mark:");
     output::print(&query)
 }
 
-/// The public key of a file, which is made if there is none.
+/// The public key of a file, which is created if it does not exist.
 fn read_or_make(path: &Path) -> Result<PublicKey, CliError> {
     let unusable = |error: KeyError| CliError::Input(error.to_string());
     if path.symlink_metadata().is_ok() {
@@ -47,6 +47,6 @@ fn read_or_make(path: &Path) -> Result<PublicKey, CliError> {
     }
     let key = SecretKey::generate().map_err(unusable)?;
     key.write(path).map_err(|error| files::cannot_write(path, &error))?;
-    output::remark(&format!("a new key is in {}: keep it from others", path.display()));
+    output::remark(&format!("a new key is in {}: keep it secret", path.display()));
     Ok(key.public())
 }

@@ -1,4 +1,4 @@
-//! An image of a disk, which a new volume holds from its beginning.
+//! A disk image, from which a new volume is filled.
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
@@ -14,7 +14,7 @@ use crate::files;
 use crate::progress;
 use crate::signals::EndAsked;
 
-/// A file or a device that can be read anywhere.
+/// A disk image: a file or a device with random access.
 pub(super) struct Image {
     path: PathBuf,
     file: File,
@@ -28,25 +28,26 @@ impl Image {
             let path = path.display();
             CliError::Input(format!("{path} {why}: name a file or a device that holds a disk"))
         };
-        // To open a pipe waits for somebody who writes to it.
+        // Opening a pipe would block until another process opens it for writing.
         let kind = fs::metadata(path).map_err(cannot_read)?.file_type();
         if !kind.is_file() && !kind.is_block_device() {
-            return Err(refused("cannot be read anywhere, as a disk is"));
+            return Err(refused("has no random access, which a disk has"));
         }
         let mut file = files::open(path)?;
         let bytes = file.seek(SeekFrom::End(0)).map_err(cannot_read)?;
         if bytes == 0 {
-            return Err(refused("has no bytes"));
+            return Err(refused("is empty"));
         }
         Ok(Self { path: path.to_owned(), file, bytes })
     }
 
-    /// How many bytes a disk for it needs to have, of which the owner may have said something.
+    /// The bytes of a disk for the image: `wanted`, or the size of the image.
     pub(super) fn disk_bytes(&self, wanted: Option<u64>) -> Result<u64, CliError> {
         let bytes = wanted.unwrap_or(self.bytes);
         if bytes < self.bytes {
             let message = format!(
-                "{} has {} bytes, and the disk would have {bytes}: leave --size out, or give one that is as large",
+                "{} has {} bytes, but the disk would have {bytes}: leave --size out, or make it \
+                 at least as large",
                 self.path.display(),
                 self.bytes
             );
@@ -55,7 +56,7 @@ impl Image {
         Ok(bytes)
     }
 
-    /// What it holds, block by block.
+    /// The contents of a disk of `blocks` blocks that begins with the image.
     pub(super) fn blocks<'a>(&'a self, blocks: u64, end: &'a EndAsked) -> Blocks<'a> {
         let bar = progress::bar_of(blocks, "blocks");
         Blocks { image: self, end, bar, failure: None }
@@ -67,7 +68,7 @@ pub(super) struct Blocks<'a> {
     image: &'a Image,
     end: &'a EndAsked,
     bar: ProgressBar,
-    /// Why a block was not given.
+    /// Why a block could not be supplied.
     pub(super) failure: Option<CliError>,
 }
 
@@ -83,11 +84,11 @@ impl Contents for Blocks<'_> {
             Ok(()) if self.end.is_asked() => Some(interrupted().into()),
             Ok(()) => return Ok(data.iter().any(|byte| *byte != 0)),
         };
-        Err(Error::new(ErrorKind::InvalidRequest, "the image gives no more"))
+        Err(Error::new(ErrorKind::InvalidRequest, "the image cannot be read further"))
     }
 }
 
-/// A signal has asked for the end.
+/// The error for a creation that a signal interrupted.
 pub(super) fn interrupted() -> oblivio::Error {
-    oblivio::Error::new(oblivio::ErrorKind::Failed, "interrupted: the volume was removed again")
+    oblivio::Error::new(oblivio::ErrorKind::Failed, "interrupted: the new volume was removed")
 }

@@ -1,4 +1,4 @@
-//! `oblivio info`: what a volume is.
+//! `oblivio info`: shows the parameters and the state of a volume.
 
 use oblivio::Location;
 use oblivio::opening::{Unlocking, look};
@@ -22,10 +22,12 @@ use crate::output;
 pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
     let location = &args.at.place.volume;
     let facts = match if args.public { public(location) } else { known(args) } {
-        // Whether it is clean, whoever has it open alone can say.
+        // Only the process that has the volume open knows whether it is clean.
         Err(CliError::Locked(message)) if !args.require_clean && is_on_files(location) => {
             let facts = in_use(args)?;
-            output::remark(&format!("{message}. What its owner alone can tell is left out"));
+            output::remark(&format!(
+                "{message}. Facts that need the client's directory are left out"
+            ));
             facts
         }
         other => other?,
@@ -35,13 +37,13 @@ pub(crate) fn info(args: &InfoArgs) -> Result<(), CliError> {
         && facts.known_to_client.as_ref().is_some_and(|known| known.needs_recovery)
     {
         return Err(CliError::NeedsRecovery(
-            "the volume was not closed: whatever opens it next recovers it".into(),
+            "the volume was not closed: the next opening recovers it".into(),
         ));
     }
     Ok(())
 }
 
-/// What anyone can see.
+/// The facts that anyone can read.
 fn public(location: &Location) -> Result<Facts, CliError> {
     let (superblock, condition) = look(location)?;
     Ok(Facts {
@@ -54,10 +56,10 @@ fn public(location: &Location) -> Result<Facts, CliError> {
     })
 }
 
-/// What its owner knows.
+/// The facts that the owner can read.
 fn known(args: &InfoArgs) -> Result<Facts, CliError> {
     let options = StoreOptions::default().with_read_only(true);
-    // The store stays open, and so locked, while its directory is read.
+    // The store stays open, and so locked, while the client's directory is read.
     let Unlocking { store, condition, owner, dir, .. } =
         opening::unlock(&args.at, &options, NewerCopies::Refuse)?;
     let needs_recovery = match needs_recovery(&dir, &owner) {
@@ -79,7 +81,7 @@ fn known(args: &InfoArgs) -> Result<Facts, CliError> {
     })
 }
 
-/// What the superblock of a volume says that somebody has open.
+/// The facts in the superblock of a volume that another process has open.
 fn in_use(args: &InfoArgs) -> Result<Facts, CliError> {
     let OpenArgs { place, .. } = &args.at;
     let locked = opening::locked(&args.at, NewerCopies::Refuse);
@@ -95,7 +97,7 @@ fn in_use(args: &InfoArgs) -> Result<Facts, CliError> {
     })
 }
 
-/// A server has rules of its own for who may look.
+/// Whether the volume is on local files. A server has its own rules about reading a volume in use.
 fn is_on_files(location: &Location) -> bool {
     matches!(location.kind(), StoreKind::File | StoreKind::Stripe { .. })
 }
@@ -106,16 +108,16 @@ struct Facts {
     params: VolumeParams,
     slots: Vec<SlotInfo>,
     allocated_bytes: u64,
-    /// Nothing where no key was named.
+    /// `None` without a key.
     known_to_client: Option<KnownToClient>,
 }
 
-/// What the client's directory says.
+/// Facts from the client's directory.
 struct KnownToClient {
     needs_recovery: bool,
     tampering_found: bool,
     what_was_found: Option<String>,
-    /// Counted from 0.
+    /// Indices of the servers, from 0.
     wrong_servers: Vec<usize>,
 }
 
@@ -133,16 +135,16 @@ impl Facts {
         lines.extend([
             format!("in use            {} of storage", size(self.allocated_bytes as f64)),
             match self.known_to_client.as_ref().map(|known| known.needs_recovery) {
-                None => "nothing of this is vouched for: name a key to have it checked".into(),
+                None => "not authenticated: name a key to have this checked".into(),
                 Some(true) => "closed            no: it will be recovered when it is opened".into(),
-                Some(false) => "closed            yes, as the client's directory has it".into(),
+                Some(false) => "closed            yes, according to the client's directory".into(),
             },
         ]);
         let known = self.known_to_client.as_ref();
         if known.is_some_and(|known| known.tampering_found) {
             lines.push(
-                "tampering         storage was found to be changed: bring it back as it was, and \
-                 open it with --after-tampering; or save what is left with `oblivio rescue`"
+                "tampering         storage was found to be changed: restore it as it was, and open \
+                 it with --after-tampering; or save what is left with `oblivio rescue`"
                     .into(),
             );
         }
@@ -175,7 +177,7 @@ impl Facts {
     }
 }
 
-/// The key slots, one a line.
+/// The key slots, one per line.
 pub(super) fn slots_text(slots: &[SlotInfo]) -> String {
     let line = |slot: &SlotInfo| {
         let (kind, cost) = match (slot.kind, slot.cost) {

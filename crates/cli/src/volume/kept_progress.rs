@@ -1,4 +1,4 @@
-//! The file that says how far a copy has come.
+//! The file that records the progress of a copy.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,21 +14,21 @@ use crate::args::CopyArgs;
 use crate::error::CliError;
 use crate::files;
 
-/// Where the progress of a copy is kept.
+/// The path of the progress file.
 pub(super) struct KeptProgress(PathBuf);
 
 impl KeptProgress {
-    /// The file that was named, or one beside the copy.
+    /// The file named by `--progress`, or one beside the copy.
     pub(super) fn of(args: &CopyArgs, shapes: &[TreeShape]) -> Result<Self, CliError> {
         let path = match &args.progress {
             Some(path) => path.clone(),
             None => beside(&args.to, shapes)?,
         };
-        // It is replaced again and again.
+        // It is replaced repeatedly, so it must not be a part of a volume.
         let file = Location::from(oblivio_store::Location::File(path.clone()));
         if let Some(path) = file.in_common(&args.from).or(file.in_common(&args.to)) {
             return Err(CliError::Input(format!(
-                "{} is a part of a volume: name another file with --progress",
+                "{} is a part of a volume: choose another file with --progress",
                 path.display()
             )));
         }
@@ -39,19 +39,19 @@ impl KeptProgress {
         &self.0
     }
 
-    /// There is none.
+    /// Fails if a progress file exists.
     pub(super) fn check_vacant(&self) -> Result<(), CliError> {
         if self.0.symlink_metadata().is_err() {
             return Ok(());
         }
         Err(CliError::Input(format!(
-            "{} exists: a copy was begun there. Go on with --resume; or remove this file and what was \
-             copied, or name another with --progress",
+            "{} exists, so a copy was begun: continue it with --resume; or remove this file and \
+             the incomplete copy; or choose another file with --progress",
             self.0.display()
         )))
     }
 
-    /// What was kept last, if there is anything.
+    /// The recorded progress, if any.
     pub(super) fn read(&self) -> Result<Option<Progress>, CliError> {
         let path = self.0.display();
         let mut bytes = Vec::new();
@@ -72,20 +72,20 @@ impl KeptProgress {
         })
     }
 
-    /// Nothing was kept, and something was needed.
+    /// The error for a resumed copy without a progress file.
     pub(super) fn is_missing(&self) -> CliError {
         CliError::Input(format!(
-            "there is no {}, so no copy can be resumed: name the places as they were named, and the file \
-             of --progress if there was one. If nothing was copied yet, begin without --resume",
+            "there is no {}, so no copy can be resumed: give the same locations as before, and the \
+             file of --progress if you chose one. If nothing was copied yet, leave --resume out",
             self.0.display()
         ))
     }
 
-    /// Takes the place of what was kept before, or leaves it as it was.
+    /// Replaces the recorded progress. If this fails, the previous record stays.
     pub(super) fn keep(&self, progress: &Progress) -> io::Result<()> {
         let new = self.next();
-        // A link of this name, which another user of the folder may have made, is removed and not
-        // followed.
+        // Remove and do not follow a link of this name, which another user of the folder may have
+        // made.
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => (),
@@ -93,15 +93,15 @@ impl KeptProgress {
         let mut file = private::file_options().write(true).create_new(true).open(&new)?;
         let written = file.write_all(&progress.encode()).and_then(|()| file.sync_all());
         written.and_then(|()| fs::rename(&new, &self.0)).inspect_err(|_| {
-            // The error before says more than that of the clean-up.
+            // The first error says more than an error of the clean-up.
             let _ = fs::remove_file(&new);
         })?;
         self.sync_name()
     }
 
-    /// The copy is whole.
+    /// Removes the progress file of a complete copy.
     pub(super) fn remove(&self) -> io::Result<()> {
-        // It is there if an attempt was killed while it kept the last one.
+        // Left if an attempt was killed while it recorded the last progress.
         let _ = fs::remove_file(self.next());
         match fs::remove_file(&self.0) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -109,7 +109,7 @@ impl KeptProgress {
         }
     }
 
-    /// What will take its place.
+    /// The path of the next record, before it replaces the file.
     fn next(&self) -> PathBuf {
         with_suffix(&self.0, ".new")
     }
@@ -120,13 +120,13 @@ impl KeptProgress {
     }
 }
 
-/// Beside the first file of the copy.
+/// A path beside the first file of the copy.
 fn beside(to: &Location, shapes: &[TreeShape]) -> Result<PathBuf, CliError> {
     match to.files_needed(shapes)?.first() {
         Some((path, _)) => Ok(with_suffix(path, ".copying")),
         None => Err(CliError::Input(format!(
-            "{to} is no file, beside which it could be kept how far the copy has come: name a file with \
-             --progress"
+            "{to} is not a file, so the progress of the copy cannot be recorded beside it: choose \
+             a file with --progress"
         ))),
     }
 }
@@ -145,8 +145,8 @@ mod tests {
 
     use super::*;
 
-    /// In a folder that others may write to, a link under the name of the next file leads to any
-    /// file of the owner.
+    /// In a folder that others may write to, a link with the name of the next record may lead to
+    /// any file of the owner.
     #[test]
     fn a_link_in_place_of_the_next_file_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();

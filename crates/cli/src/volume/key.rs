@@ -1,4 +1,4 @@
-//! `oblivio key`: who may open a volume.
+//! `oblivio key`: manages the key slots of a volume.
 
 use oblivio::opening::{Unlocking, look};
 use oblivio_store::StoreOptions;
@@ -52,13 +52,13 @@ pub(crate) fn remove(args: &KeyRemoveArgs) -> Result<(), CliError> {
         return output::print(&format!("{:#}", json!({ "slot": args.slot })));
     }
     output::print(&format!(
-        "slot {} is empty. Whoever kept an old copy of the superblock can still use that key: if it \
-         is known to somebody, move the data to a new volume",
+        "slot {} is empty. Anyone who kept an old copy of the superblock can still use that key: \
+         if it may be known to others, move the data to a new volume",
         args.slot
     ))
 }
 
-/// Changes the key slots of a volume that nobody else uses.
+/// Changes the key slots of a volume that no other process uses.
 fn change<T>(
     at: &OpenArgs,
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, CliError>,

@@ -1,4 +1,4 @@
-//! `oblivio plan --link`: how fast a volume would be with its storage behind a link, by a model.
+//! `oblivio plan --link`: estimates the speed of a volume behind a link, by a model.
 
 use oblivio_models::link::{FRAME_BYTES, Link, REQUEST_BYTES, VolumeOnLink};
 use oblivio_store::StoreKind;
@@ -11,11 +11,11 @@ use crate::args::WishArgs;
 use crate::error::CliError;
 use crate::table;
 
-/// Blocks that stand beside those that were asked for, in bytes.
+/// Block sizes in bytes that are compared with the planned one.
 const BLOCKS: [u64; 8] =
     [4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10];
 
-/// Bytes of the requests at places anywhere.
+/// Bytes of a small request at a random position.
 const SMALL_BYTES: f64 = 4096.0;
 
 const HEAD: [&str; 10] = [
@@ -31,15 +31,15 @@ const HEAD: [&str; 10] = [
     "fills in",
 ];
 
-/// What a plan says of a link.
+/// Estimates for volumes on a link.
 pub(super) struct OnLink {
     link: Link,
     rows: Vec<Row>,
-    /// Which volumes there are none of, and why.
+    /// Which volumes cannot exist, and why.
     left_out: Vec<String>,
 }
 
-/// A volume.
+/// The estimate of one volume.
 struct Row {
     scheme: String,
     block_bytes: u64,
@@ -47,7 +47,8 @@ struct Row {
 }
 
 impl OnLink {
-    /// The volume that is planned, other schemes with blocks as large, and its scheme with others.
+    /// The planned volume, other schemes with the same block size, and its scheme with other block
+    /// sizes.
     pub(super) fn of(plan: &Plan, wish: &WishArgs, link: Link) -> Result<Self, CliError> {
         let scheme = plan.params.scheme.as_str();
         let mut on_link = Self { link, rows: vec![Row::of(plan)?], left_out: Vec::new() };
@@ -74,22 +75,25 @@ impl OnLink {
         Ok(on_link)
     }
 
-    /// For people.
+    /// The estimates as text.
     pub(super) fn text(&self) -> String {
         let rows = self.rows.iter().map(|row| row.cells(self.link));
         let table = [HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>();
         let left_out = self.left_out.iter().map(|why| format!("left out  {why}\n"));
         format!(
-            "on {}, by a model of bytes and trips: a path is announced and read in one round trip; with more under way \
-             no trip is waited for, and both directions are used at once; {REQUEST_BYTES} bytes ask for a piece and {FRAME_BYTES} are around a message. \
-             Without the cache, checkpoints, packet headers, loss, and what server and client take themselves\n\
+            "on {}, by a model of bytes and trips: a path is announced and read in one round trip. \
+             With more requests in flight, no trip is waited for, and both directions are used at \
+             once. A request for a piece takes {REQUEST_BYTES} bytes, and each message \
+             {FRAME_BYTES} more. Not included: the cache, checkpoints, packet headers, loss, and \
+             the time of server and client\n\
              {}\n\
-             reads 4 KiB in: one at a time; with evictions: the mean, if nothing is done at the same time. reads/s, writes/s: of 4 KiB \
-             at places anywhere, and random MB/s of such reads; a part of a block is read before it is written. streamed MB/s: of reads of 1 MiB \
-             that follow each other. fills in: all of the disk is written once\n\
+             reads 4 KiB in: one at a time; with evictions: the mean, if nothing runs at the same \
+             time. reads/s, writes/s: of 4 KiB at random positions, and random MB/s of such reads; \
+             a part of a block is read before it is written. streamed MB/s: of consecutive reads \
+             of 1 MiB. fills in: the whole disk is written once\n\
              {}\n\
-             a flushed write waits for the client's log, and not for the link: until the cache is full of what the link has not \
-             taken yet\n{}",
+             a flushed write waits for the client's log, and not for the link, until the cache is \
+             full of data that the link has not taken yet\n{}",
             self.link,
             table::aligned(&table).trim_end(),
             self.bounds(),
@@ -99,7 +103,7 @@ impl OnLink {
         .to_owned()
     }
 
-    /// Which direction bounds the planned volume.
+    /// Which direction limits the planned volume.
     fn bounds(&self) -> String {
         let traffic = self.rows[0].volume.traffic();
         let (down, up) = (size(traffic.down_bytes()), size(traffic.up_bytes()));
@@ -107,11 +111,13 @@ impl OnLink {
         let map = match traffic.accesses {
             1.0 => String::new(),
             accesses => format!(
-                "; a request takes {accesses:.0} of them one after the other, all but one for the position map"
+                "; a request takes {accesses:.0} accesses one after the other, all but one for \
+                 the position map"
             ),
         };
         format!(
-            "an access of the planned volume moves {down} down and {up} up: the way {bound} takes longer{map}"
+            "an access of the planned volume moves {down} down and {up} up; the limit is the way \
+             {bound}{map}"
         )
     }
 
@@ -178,6 +184,7 @@ impl Row {
     }
 }
 
+/// A number with about three significant digits.
 fn of_three_digits(number: f64) -> String {
     match number {
         number if number >= 100.0 => format!("{number:.0}"),
@@ -187,7 +194,7 @@ fn of_three_digits(number: f64) -> String {
     }
 }
 
-/// Of seconds, for people.
+/// A duration with a suitable unit.
 fn duration(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 120.0 => format!("{seconds:.1} s"),

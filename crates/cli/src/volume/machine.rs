@@ -1,15 +1,15 @@
-//! What a machine lacks of what makes volumes fast.
+//! Features of a machine that make volumes fast.
 
 use std::num::NonZeroUsize;
 use std::thread;
 
 use serde_json::{Value, json};
 
-/// What volumes are fast with.
+/// The features of this machine.
 pub(super) struct Machine {
-    /// Instructions of the processor for AES, with which buckets are sealed and verified.
+    /// The processor has AES instructions, which seal and verify buckets.
     has_aes: bool,
-    /// Vectors of 256 bits or, elsewhere than on x86, those that every processor of its kind has.
+    /// The processor has AVX2 on x86; elsewhere true, because every processor has the vectors used.
     has_vectors: bool,
     processors: usize,
     page_bytes: usize,
@@ -30,12 +30,13 @@ impl Machine {
         Self { has_aes, has_vectors, processors, page_bytes: rustix::param::page_size() }
     }
 
-    /// What it lacks, a line each. Volumes work without it.
+    /// Missing features, one per line. Volumes work without them.
     pub(super) fn remarks(&self) -> Vec<String> {
         let Self { has_aes, has_vectors, processors, page_bytes } = *self;
         let lacks = [
             (!has_aes).then(|| {
-                "this processor has no AES instructions: sealing and verifying take many times as long"
+                "this processor has no AES instructions: sealing and verifying take many times as \
+                 long"
                     .to_owned()
             }),
             (!has_vectors).then(|| {
@@ -46,7 +47,9 @@ impl Machine {
             }),
             (page_bytes > 4096).then(|| {
                 let kib = page_bytes >> 10;
-                format!("pages are of {kib} KiB: writing a part of one may have to read the rest of it")
+                format!(
+                    "pages have {kib} KiB: writing a part of a page may have to read the rest of it"
+                )
             }),
         ];
         lacks.into_iter().flatten().map(|lack| format!("machine           {lack}")).collect()

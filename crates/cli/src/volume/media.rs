@@ -1,4 +1,4 @@
-//! `oblivio plan --medium`: how long schemes take on a medium, by a model.
+//! `oblivio plan --medium`: estimates how long schemes take on a medium, by a model.
 
 use oblivio_models::medium::{Medium, Tally, VolumeModel};
 use oblivio_store::StoreKind;
@@ -12,26 +12,26 @@ use crate::args::WishArgs;
 use crate::error::CliError;
 use crate::table;
 
-/// Schemes that stand beside the one that was asked for, as they are by default.
+/// Schemes, with default parameters, that are compared with the planned one.
 pub(super) const BESIDE: [&str; 2] = ["raw", "range"];
 
-/// Reads from a block to 16 MiB, at places anywhere.
+/// The longest read of the table, at a random position.
 const READ_BYTES_MAX: u64 = 16 << 20;
 
-/// Bytes that are read for a figure, at least in so many reads.
+/// Bytes to read for a figure, in at least [`READS_MIN`] and at most [`READS_MAX`] reads.
 const BYTES_PER_FIGURE: u64 = 16 << 20;
 const READS_MIN: u64 = 4;
 const READS_MAX: u64 = 256;
 
 const HEAD: [&str; 5] = ["scheme", "a read of", "seeks", "moves", "takes"];
 
-/// What a plan says of a medium.
+/// Estimates for schemes on a medium.
 pub(super) struct OnMedium {
     medium: Medium,
     rows: Vec<Row>,
 }
 
-/// Reads of one length.
+/// The estimate for reads of one length.
 struct Row {
     scheme: String,
     read_bytes: u64,
@@ -41,12 +41,12 @@ struct Row {
 }
 
 impl OnMedium {
-    /// The scheme that is planned, and others with blocks as large.
+    /// The planned scheme, and others with the same block size.
     pub(super) fn of(plan: &Plan, wish: &WishArgs, medium: Medium) -> Result<Self, CliError> {
         let mut rows = rows(plan, medium)?;
         for scheme in BESIDE.into_iter().filter(|scheme| *scheme != plan.params.scheme.as_str()) {
             let wish = wish.with_scheme(scheme);
-            // One that there is none of is left out.
+            // A scheme that cannot have this disk is left out.
             if let Ok(plan) = Plan::new(plan.params.capacity_bytes(), &wish, StoreKind::default()) {
                 rows.extend(self::rows(&plan, medium)?);
             }
@@ -60,7 +60,8 @@ impl OnMedium {
         Ok(Self { medium, rows })
     }
 
-    /// For people: a block and what is about a mebibyte, and from which length on ranges win.
+    /// The estimates as text: for a block, for 1 MiB, for the longest read; and from which length
+    /// on ranges win.
     pub(super) fn text(&self) -> String {
         let lengths = self.lengths();
         let shown = |row: &&Row| {
@@ -79,8 +80,8 @@ impl OnMedium {
         });
         let table = [HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>();
         format!(
-            "on {}, by a model: reads of whole ranges at places anywhere, one request after the other, with the evictions that \
-             they cause\n{}{}",
+            "on {}, by a model: reads of whole ranges at random positions, one request after the \
+             other, with the evictions that they cause\n{}{}",
             self.medium,
             table::aligned(&table),
             self.verdict()
@@ -98,7 +99,7 @@ impl OnMedium {
         self.rows.iter().find(row).map(|row| row.seconds)
     }
 
-    /// When ranges win and when they lose.
+    /// From which length on ranges are faster than `raw`.
     fn verdict(&self) -> String {
         let lengths = self.lengths();
         let factor = |bytes| Some(self.seconds("raw", bytes)? / self.seconds("range", bytes)?);
@@ -108,16 +109,16 @@ impl OnMedium {
             return String::new();
         };
         let of_block = size(*block as f64);
-        // From the first length on that no longer one loses at.
+        // The first length from which on no longer read is slower.
         let wins = |bytes: &&u64| factor(**bytes).is_some_and(|factor| factor > 1.0);
         let winning = lengths.iter().rev().take_while(wins).last();
         let from = match winning {
-            Some(bytes) => format!("from {} on ranges win", size(*bytes as f64)),
+            Some(bytes) => format!("ranges win from {} on", size(*bytes as f64)),
             None => "ranges win at no length".to_owned(),
         };
         match factor_of_block {
             factor if factor > 1.0 => {
-                format!("{from}; a read of {of_block} is faster {factor:.1} times")
+                format!("{from}; a read of {of_block} is {factor:.1} times as fast as with `raw`")
             }
             factor => format!(
                 "{from}; a read of {of_block} takes {:.1} times as long as with `raw`",
@@ -140,7 +141,7 @@ impl OnMedium {
     }
 }
 
-/// Reads of all lengths with one scheme; none if there is no model of it.
+/// Estimates of all read lengths with one scheme; empty if there is no model of it.
 fn rows(plan: &Plan, medium: Medium) -> Result<Vec<Row>, CliError> {
     let config = plan.params.config()?;
     let Some(mut model) = VolumeModel::of(&*config).map_err(VolumeError::from)? else {

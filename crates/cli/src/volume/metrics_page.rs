@@ -1,4 +1,4 @@
-//! A page for Prometheus.
+//! The page of metrics for Prometheus.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,19 +10,19 @@ use oblivio_watch::is_own_name;
 use crate::clock::Stopwatch;
 use crate::error::CliError;
 
-/// Whoever has not asked by then is left.
+/// How long a client may take to send its request.
 const ASK_WITHIN: Duration = Duration::from_secs(2);
 
-/// What is asked is shorter.
+/// Maximum length of a request.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 
-/// It is served until the program ends.
+/// A page of metrics, which is served until the program ends.
 pub(super) struct MetricsPage {
     address: SocketAddr,
 }
 
 impl MetricsPage {
-    /// Serves what `page` says, to whoever reaches the address, one after the other.
+    /// Serves the output of `page` to anyone who reaches the address, one request at a time.
     pub(super) fn serve(
         address: SocketAddr,
         page: impl Fn() -> String + Send + 'static,
@@ -34,7 +34,7 @@ impl MetricsPage {
         let address = listener.local_addr().map_err(refused)?;
         let serve = move || {
             for stream in listener.incoming().flatten() {
-                // Nobody else waits for the page for long.
+                // A failed answer is the client's problem; the next one is served.
                 let _ = answer(stream, address, &page);
             }
         };
@@ -47,11 +47,11 @@ impl MetricsPage {
     }
 }
 
-/// What the page answers instead of figures, if anything: a status and a line of text.
+/// The status and text to answer instead of metrics, if the request is refused.
 ///
-/// A browser always says for which host it asks, in exactly one `Host` header. Without
-/// this check, a page of another site whose name resolves to this machine could read the metrics.
-/// An address beyond loopback may have any name, so there a valid name is enough.
+/// A browser always sends the host in exactly one `Host` header. Without this check, a page of
+/// another site whose name resolves to this machine could read the metrics. Beyond loopback the
+/// address may have any name, so any valid name is accepted there.
 fn refusal(head: &[u8], address: SocketAddr) -> Option<(&'static str, String)> {
     let is_name = |host: &&str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
@@ -62,16 +62,16 @@ fn refusal(head: &[u8], address: SocketAddr) -> Option<(&'static str, String)> {
         return Some(("400 Bad Request", advice.into()));
     };
     if address.ip().is_loopback() && !is_own_name(host, address) {
-        let advice = format!("this page is at http://{address}/metrics, and under no other name\n");
+        let advice = format!("this page is at http://{address}/metrics, under no other name\n");
         return Some(("421 Misdirected Request", advice));
     }
     if !head.starts_with(b"GET /metrics ") {
-        return Some(("404 Not Found", "figures are at /metrics\n".into()));
+        return Some(("404 Not Found", "metrics are at /metrics\n".into()));
     }
     None
 }
 
-/// The value of the one `Host` header; none if there is no such header, or another one too.
+/// The value of the only `Host` header; `None` if there is none or more than one.
 fn host(head: &[u8]) -> Option<&str> {
     let lines = head.split(|byte| *byte == b'\n').skip(1);
     let mut hosts = lines.filter_map(|line| {
@@ -79,12 +79,12 @@ fn host(head: &[u8]) -> Option<&str> {
         name.trim_ascii().eq_ignore_ascii_case(b"host").then_some((name, value))
     });
     let (name, value) = hosts.next()?;
-    // A name has no blanks around it: such a line may continue the one before (RFC 9112).
+    // A header name has no blanks around it; such a line may continue the one before (RFC 9112).
     let is_only = hosts.next().is_none() && name.len() == "host".len();
     is_only.then(|| str::from_utf8(value[1..].trim_ascii()).ok()).flatten()
 }
 
-/// There is this page, and no other.
+/// Answers one request.
 fn answer(
     mut stream: TcpStream,
     address: SocketAddr,
@@ -115,7 +115,8 @@ fn answer(
     let (status, body) = refused.unwrap_or_else(|| ("200 OK", page()));
     write!(
         stream,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
 }
@@ -165,7 +166,7 @@ mod tests {
         for at in 0..head.len() {
             assert!(refusal(&head[..at], here).is_some(), "{at}");
         }
-        // The name of the host, with any of its bytes changed.
+        // The host name, with any of its bytes changed.
         for at in head.len() - "127.0.0.1:9411".len()..head.len() {
             for byte in [0, b'\r', b'\n', b'x', 0x80, 0xff] {
                 let mut changed = head.to_vec();

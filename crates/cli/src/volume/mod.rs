@@ -1,4 +1,5 @@
-//! Volumes: what `oblivio create`, `info`, `check`, `copy`, `serve`, `mount`, `key` and `bench` do.
+//! Implementations of `oblivio create`, `info`, `check`, `copy`, `serve`, `mount`, `key` and
+//! others.
 
 mod alloc;
 mod bench;

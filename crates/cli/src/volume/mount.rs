@@ -25,10 +25,10 @@ use crate::error::CliError;
 use crate::output::{self, shell_word};
 use crate::{background, progress};
 
-/// How often to look whether it is time to end.
+/// How often to check for an end.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long a `mount` that is still opening its volume is waited for by `umount`.
+/// How long `umount` waits for a `mount` that is still opening its volume.
 const STARTING_MAX: Duration = Duration::from_secs(60);
 
 /// `oblivio mount`.
@@ -50,14 +50,14 @@ fn files_in_use(args: &MountArgs) -> impl Iterator<Item = &Path> {
     place.volume.local_files().into_iter().chain(named.into_iter().flatten().map(PathBuf::as_path))
 }
 
-/// Exempts this process from waiting for its own disk when memory is short. To be called before any
-/// thread starts. Returns what to warn of if the kernel refuses.
+/// Exempts this process from waiting for its own disk when memory is short. Call this before any
+/// thread starts. Returns a warning if the kernel refuses.
 fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
     let Err(error) = stay_out_of_reclaim() else { return Ok(None) };
     if !args.raw && !args.read_only {
         refuse_deadlock()?;
     }
-    // Others than root cannot have the capability, and make no file system on what they mount.
+    // Other users cannot have the capability, and their mounts hold no kernel file system.
     Ok(geteuid().is_root().then(|| {
         format!(
             "the kernel does not exempt this process from memory reclaim ({error}): the mount may \
@@ -67,15 +67,15 @@ fn avoid_deadlock(args: &MountArgs) -> Result<Option<String>, CliError> {
     }))
 }
 
-/// Mounts, and serves until it is unmounted.
+/// Mounts the volume, and serves it until it is unmounted.
 fn serve(args: &MountArgs) -> Result<(), CliError> {
     let warning = avoid_deadlock(args)?;
     let make = if args.no_mkfs { MakeFilesystem::Never } else { MakeFilesystem::IfEmpty };
     if !args.raw {
-        // Before a passphrase is asked for.
+        // Before the passphrase prompt.
         check_system(make)?;
     }
-    // The registration ends last: whoever unmounts waits for that.
+    // `umount` waits for the end of the registration, so it is dropped last.
     let mut registration = Registry::open()?.register(&args.directory)?;
     let mut watching = Watching::bind(&args.watch)?;
     let opened = opening::open_watched(&args.at, &args.run, watching.as_mut())?;
@@ -116,7 +116,7 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     });
     end.now_waits_for("what was written is being made durable");
     let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
-    // What closing shows is the last that the page draws.
+    // Drop the page last, so that it draws what closing shows.
     drop(page);
     watch.end();
     drop(watch);
@@ -131,7 +131,7 @@ fn serve(args: &MountArgs) -> Result<(), CliError> {
     background::ended(&args.background, "unmounted, and the volume is closed")
 }
 
-/// Says that the disk can be used, and how it is unmounted.
+/// Reports that the disk can be used, and how to unmount it.
 fn tell(args: &MountArgs, log: Option<File>, directory: &Path, what: &str) -> Result<(), CliError> {
     let directory = shell_word(directory.display().to_string());
     let ctrl_c = if args.background.in_background { "" } else { ", or Ctrl-C," };
@@ -141,8 +141,8 @@ fn tell(args: &MountArgs, log: Option<File>, directory: &Path, what: &str) -> Re
     background::ready(log, &text, logged)
 }
 
-/// Waits until somebody unmounts, or asks this process to. It then stays for as long as the mount is in use,
-/// whatever it is asked: those who use it would lose what they write.
+/// Waits until the directory is unmounted or a signal requests the end. A mount in use stays in
+/// spite of signals: its users would lose what they write.
 fn run<M>(
     end: &CleanEnd,
     watch: &mut DiskWatch,
@@ -161,9 +161,7 @@ fn run<M>(
                 Err(error @ MountError::Busy(_)) => {
                     end.now_waits_for(error.to_string());
                     if !was_busy {
-                        output::remark(&format!(
-                            "{error}; it is unmounted when it is not any more"
-                        ));
+                        output::remark(&format!("{error}; it is unmounted once it is free"));
                     }
                     was_busy = true;
                     std::thread::sleep(LOOK);
@@ -185,16 +183,18 @@ pub(crate) fn umount(args: &UmountArgs) -> Result<(), CliError> {
         Unmounted::Closed => format!("{directory} is unmounted, and its volume is closed"),
         Unmounted::Failed { exit_code, why } => {
             output::remark(&format!(
-                "{directory} is unmounted, and what served it has failed: {why}. What was flushed is kept; the rest may be lost"
+                "{directory} is unmounted, but its server failed: {why}. What was flushed is kept; \
+                 the rest may be lost"
             ));
-            // That of the mount itself: scripts tell a full disk from a broken one.
+            // The exit code of the mount itself: scripts distinguish a full disk from a broken one.
             return Err(CliError::Said(ExitStatus::from_raw(i32::from(exit_code) << 8)));
         }
         Unmounted::Abandoned => format!(
-            "{directory} is unmounted. The process that served it had died: its volume recovers when it is opened next"
+            "{directory} is unmounted. The process that served it had died: its volume recovers \
+             when it is opened next"
         ),
         Unmounted::NothingLeft => format!(
-            "nothing is mounted on {directory}: the process that was to mount it has ended without"
+            "nothing is mounted on {directory}: the mount process ended before it mounted anything"
         ),
     })
 }

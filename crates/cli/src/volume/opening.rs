@@ -1,4 +1,4 @@
-//! From a location and a key to an open volume.
+//! Opens a volume, given its location and key.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) fn coins() -> Result<Coins, CliError> {
     Ok(Coins::from_system()?)
 }
 
-/// Which volume, and what may be tried.
+/// The volume to unlock, and what may be tried.
 pub(super) fn locked(args: &OpenArgs, newer: NewerCopies) -> Locked<'_> {
     let OpenArgs { place, unlock } = args;
     Locked {
@@ -52,16 +52,16 @@ pub(crate) struct Opened {
     /// The client's directory.
     pub(crate) state: PathBuf,
     pub(crate) recording: Option<Recording>,
-    /// Of all buckets in storage, written or not.
+    /// Bytes of all buckets in storage, written or not.
     pub(crate) store_bytes: u128,
 }
 
-/// Opens a volume to be run.
+/// Opens a volume to run it.
 pub(crate) fn open(args: &OpenArgs, run: &RunArgs) -> Result<Opened, CliError> {
     open_watched(args, run, None)
 }
 
-/// Options for a server that is tried again for this long.
+/// Store options with a time for retries, if one is given.
 pub(super) fn retrying_for(time: Option<Duration>) -> StoreOptions {
     let options = StoreOptions::default();
     match time {
@@ -70,7 +70,7 @@ pub(super) fn retrying_for(time: Option<Duration>) -> StoreOptions {
     }
 }
 
-/// The same, for a volume that a page may show.
+/// Opens a volume to run it, and to show it on a page, if there is one.
 pub(super) fn open_watched(
     args: &OpenArgs,
     run: &RunArgs,
@@ -102,23 +102,23 @@ pub(super) fn open_watched(
     let (volume, recovery) = Volume::open(store, Box::new(dir), &owner, options, coins()?)?;
     if recovery.was_needed {
         output::remark(&format!(
-            "the volume had not been closed: recovered, {} accesses were made again",
+            "the volume had not been closed: it was recovered, and {} accesses were made again",
             recovery.accesses
         ));
     }
     if recovery.state_bytes_ignored > 0 {
         output::remark(&format!(
-            "the last {} bytes of the client's state could not be opened, and were left out: a crash tears \
-             off what nobody was told to be safe; without one, the client's directory was damaged, and the \
-             latest writes may be missing",
+            "the last {} bytes of the client's state could not be opened, and were left out. A \
+             crash can tear off bytes that were not yet durable; without a crash, the client's \
+             directory was damaged, and the latest writes may be missing",
             recovery.state_bytes_ignored
         ));
     }
     if recovery.anchors_damaged > 0 {
-        output::remark("a damaged anchor was mended: a crash tore it, or storage is damaged");
+        output::remark("a damaged anchor was repaired: a crash tore it, or storage is damaged");
     }
     if recovery.superblocks_mended > 0 {
-        output::remark("damaged copies of the superblock were mended");
+        output::remark("damaged copies of the superblock were repaired");
     }
     Ok(Opened { volume, recovery, state, recording, store_bytes })
 }

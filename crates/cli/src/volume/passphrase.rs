@@ -1,19 +1,19 @@
-//! Which bytes are a passphrase.
+//! The rules for passphrases.
 //!
-//! One rule for files, for the output of commands and for terminals: a new passphrase that one of
-//! them accepts can be supplied through each of the others. A passphrase that opens a volume may
-//! break the rule in its characters: a slot opens only if it was made with the same bytes.
-//! `docs/formats/keys.md` states both.
+//! The same rules apply to files, to the output of commands and to terminals: a new passphrase that
+//! one of them accepts can be supplied through each of the others. A passphrase that opens a volume
+//! may contain any characters: a slot opens only if it was made with the same bytes.
+//! `docs/formats/keys.md` specifies both.
 
 use std::fmt;
 
 use oblivio_volume::keys::PASSPHRASE_BYTES_MAX;
 use zeroize::Zeroizing;
 
-/// The longest text that can hold a passphrase: with its line end.
+/// Maximum length of a text that holds a passphrase, including its line end.
 pub(super) const TEXT_BYTES_MAX: usize = PASSPHRASE_BYTES_MAX + 2;
 
-/// Why a text holds no passphrase. Says nothing else about the text.
+/// Why a text is not a passphrase. Reveals nothing else about the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PassphraseFault {
     Empty,
@@ -25,7 +25,7 @@ pub(super) enum PassphraseFault {
     ControlCharacter,
 }
 
-/// Follows the name of the source: "the passphrase file p".
+/// Completes a sentence that begins with the source: "the passphrase file p".
 impl fmt::Display for PassphraseFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -40,21 +40,21 @@ impl fmt::Display for PassphraseFault {
     }
 }
 
-/// What a passphrase is for.
+/// Purpose of a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PassphraseUse {
-    /// It opens a slot that was made with it.
+    /// Opens a slot that was made with it.
     Open,
-    /// A new slot is made with it.
+    /// Makes a new slot.
     New,
 }
 
 /// The passphrase in `text`: its one line, without the LF or CRLF that ends it.
 ///
 /// # Errors
-/// If it is not one line of 1 to [`PASSPHRASE_BYTES_MAX`] bytes. A new one is also refused if it is
-/// not what every terminal can type again: UTF-8 without control characters, line separators and
-/// byte order marks.
+/// If it is not one line of 1 to [`PASSPHRASE_BYTES_MAX`] bytes. A new passphrase is also refused
+/// if some terminal could not type it again: it must be UTF-8 without control characters, line
+/// separators and byte order marks.
 pub(super) fn passphrase_in(
     mut text: Zeroizing<Vec<u8>>,
     purpose: PassphraseUse,
@@ -67,7 +67,7 @@ pub(super) fn passphrase_in(
     match fault_of(line, purpose) {
         Some(fault) => Err(fault),
         None => {
-            // The line end stays in the capacity, which is wiped as well.
+            // The line end stays in the capacity, which is wiped, too.
             text.truncate(bytes);
             Ok(text)
         }
@@ -160,8 +160,8 @@ mod tests {
             ("\u{85}".as_bytes(), ControlCharacter),
         ] {
             assert_eq!(taken(text), Err(fault), "{text:?}");
-            // A slot of an earlier version may have this passphrase, unless it is empty or holds
-            // a line end.
+            // A slot made by an earlier version may have this passphrase, unless it is empty or
+            // holds a line end.
             let is_one_line = !text.is_empty() && !text.iter().any(|it| b"\r\n".contains(it));
             let expected = if is_one_line { Ok(text.to_vec()) } else { Err(fault) };
             assert_eq!(taken_for(PassphraseUse::Open, text), expected, "{text:?}");
