@@ -139,14 +139,14 @@ mod tests {
             (ArrayRequirements { stash_blocks_max: Some(64), ..scan(1 << 20) }, "leave it out"),
             (ArrayRequirements { tree_top_bytes_max: Some(1), ..scan(1 << 20) }, "leave it out"),
             (ArrayRequirements { tree_top_ways: Some(0), ..scan(1 << 20) }, "leave it out"),
-            (ArrayRequirements { client_bytes_max: 10, ..scan(1 << 20) }, "allow as many"),
-            (ArrayRequirements { client_bytes_max: 10, ..requirements(1 << 20) }, "allow as many"),
+            (ArrayRequirements { client_bytes_max: 10, ..scan(1 << 20) }, "allow more"),
+            (ArrayRequirements { client_bytes_max: 10, ..requirements(1 << 20) }, "allow more"),
             (
                 ArrayRequirements {
                     client_bytes_max: 10,
                     ..ArrayRequirements::new(1 << 20, "s3oram")
                 },
-                "allow as many",
+                "allow more",
             ),
             (ArrayRequirements { range_bytes: Some(vec![4096]), ..scan(1 << 20) }, "leave it out"),
             (
@@ -159,7 +159,7 @@ mod tests {
             (ranges(&[8192, 16384]), "the size of a block"),
             (ranges(&[8192, 4096]), "ascend"),
             (ranges(&[]), "ascend"),
-            (fixed(&[4096, 1 << 16], 1 << 20), "name it"),
+            (fixed(&[4096, 1 << 16], 1 << 20), "add it"),
             (fixed(&[4096, 1 << 16], 5000), "and so on"),
             (
                 ArrayRequirements {

@@ -1,4 +1,4 @@
-//! Checks of all of a durable array's storage, and what is left of damaged storage.
+//! Checks of a durable array's whole storage, and recovery from damaged storage.
 
 use super::{Recoverability, Salvage};
 use crate::error::Error;

@@ -8,8 +8,8 @@ use core::ops::Range;
 use hashbrown::HashMap;
 use zeroize::Zeroize;
 
-/// A set of addresses, of which most are never there: only parts that are take memory. Secret; wiped when
-/// dropped.
+/// A set of addresses below a bound. Sparse: memory is allocated for parts of 32,768 addresses,
+/// when one of them is inserted. Secret; wiped when dropped.
 #[derive(Clone)]
 pub struct Bits {
     words: HashMap<u64, Box<[u64; WORDS]>>,
@@ -20,28 +20,29 @@ const WORDS: usize = 512;
 const BITS: u64 = 64 * WORDS as u64;
 
 impl Bits {
-    /// None of the addresses below `end`.
+    /// An empty set of addresses below `end`.
     pub fn new(end: u64) -> Self {
         Self { words: HashMap::new(), end }
     }
 
-    /// Whether an address is in it.
+    /// Whether an address is in the set.
     pub fn contains(&self, address: u64) -> bool {
         let (part, word, bit) = Self::place(address);
         self.words.get(&part).is_some_and(|words| words[word] >> bit & 1 == 1)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.values().all(|words| words.iter().all(|word| *word == 0))
     }
 
-    /// Whether there was never anything in it.
+    /// Whether nothing was ever inserted.
     pub fn is_untouched(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// What is in it, in order. It takes as long as there is something, not as long as the range is.
+    /// The addresses in the set, ascending. The time grows with the number of allocated parts, not
+    /// with `end`.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         let mut parts: Vec<_> = self.words.iter().collect();
         parts.sort_unstable_by_key(|(part, _)| **part);
@@ -53,25 +54,25 @@ impl Bits {
         })
     }
 
-    /// Puts an address into it.
+    /// Inserts an address.
     pub fn insert(&mut self, address: u64) {
         self.insert_all(address..address + 1);
     }
 
-    /// Takes an address out.
+    /// Removes an address.
     pub fn remove(&mut self, address: u64) {
         self.remove_all(address..address + 1);
     }
 
-    /// Puts all addresses of a range into it.
+    /// Inserts all addresses of a range.
     pub fn insert_all(&mut self, addresses: Range<u64>) {
-        debug_assert!(addresses.end <= self.end, "addresses of this tree");
+        debug_assert!(addresses.end <= self.end, "the range goes past the end of the set");
         for_each_word(addresses, |part, word, mask| {
             self.words.entry(part).or_insert_with(|| Box::new([0; WORDS]))[word] |= mask;
         });
     }
 
-    /// Takes all addresses of a range out.
+    /// Removes all addresses of a range.
     pub fn remove_all(&mut self, addresses: Range<u64>) {
         for_each_word(addresses, |part, word, mask| {
             if let Some(words) = self.words.get_mut(&part) {
@@ -80,7 +81,7 @@ impl Bits {
         });
     }
 
-    /// Which of a range are there, from the lowest bit of the first byte on.
+    /// The addresses of `range` as a bitmap. The first address is the lowest bit of the first byte.
     pub fn to_bytes(&self, range: Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start).div_ceil(8) as usize];
         for (i, _) in range.enumerate().filter(|(_, address)| self.contains(*address)) {
@@ -100,7 +101,7 @@ impl Drop for Bits {
     }
 }
 
-/// The places of the bits that are set, from the lowest on.
+/// The positions of the set bits, ascending.
 fn ones(bits: u64) -> impl Iterator<Item = u64> {
     let is_any = |bits: &u64| *bits != 0;
     let rest = core::iter::successors(Some(bits).filter(is_any), move |bits| {
@@ -109,7 +110,8 @@ fn ones(bits: u64) -> impl Iterator<Item = u64> {
     rest.map(|bits| u64::from(bits.trailing_zeros()))
 }
 
-/// The words that a range is in: in which part each is, its number there, and the bits that are meant.
+/// Calls `each` for every word of a range, with the part, the index of the word in the part, and a
+/// mask of the range's bits.
 fn for_each_word(addresses: Range<u64>, mut each: impl FnMut(u64, usize, u64)) {
     let mut next = addresses.start;
     while next < addresses.end {

@@ -1,4 +1,4 @@
-//! How a durable scheme is chosen, made and brought back.
+//! Choosing, creating and restoring arrays of a durable scheme.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,16 +13,17 @@ use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::seal::MasterKey;
 
-/// A scheme that durable arrays can stand on.
+/// A scheme for durable arrays.
 pub trait DurableScheme: Sync {
-    /// What it is called where it is chosen, and in superblocks: lower-case letters, digits and `-`, 16 at most.
+    /// The name in options and superblocks: lower-case letters, digits and `-`, at most 16
+    /// characters.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a line.
+    /// A description of one line.
     fn about(&self) -> &'static str;
 
-    /// Whether its store has to be several servers that compute. An array on any other is refused
-    /// when it is made.
+    /// Whether the store must consist of servers that compute. Creating an array on any other store
+    /// then fails.
     fn needs_servers(&self) -> bool {
         false
     }
@@ -34,10 +35,10 @@ pub trait DurableScheme: Sync {
     /// memory, or the requirements name a setting that this scheme does not have.
     fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error>;
 
-    /// The configuration that [encodes](DurableConfig::encode) to `params`. They may come from anyone.
+    /// The configuration that [encodes](DurableConfig::encode) to `params`, which are untrusted.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is none.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if no configuration encodes to `params`.
     fn decode(
         &self,
         blocks: u64,
@@ -51,7 +52,7 @@ pub trait DurableConfig: fmt::Debug {
     /// The [name](DurableScheme::name) of the scheme.
     fn scheme(&self) -> &'static str;
 
-    /// How many blocks (N).
+    /// Number of blocks (N).
     fn blocks(&self) -> u64;
 
     /// Bytes of a block.
@@ -60,25 +61,25 @@ pub trait DurableConfig: fmt::Debug {
     /// All other parameters as bytes. There is exactly one encoding of each configuration.
     fn encode(&self) -> Vec<u8>;
 
-    /// What a store must have room for: the scheme's trees, in its order.
+    /// The shapes of the trees that the store must hold, in the scheme's order.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the parameters contradict each other.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if the parameters contradict each other.
     fn shapes(&self) -> Result<Vec<TreeShape>, Error>;
 
-    /// What it costs.
+    /// Bytes, trips and client memory that an array costs.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the parameters contradict each other.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if the parameters contradict each other.
     fn cost(&self) -> Result<Cost, Error>;
 
-    /// How large saved states are.
+    /// Upper bounds on the sizes of saved states and plans.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the parameters contradict each other.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if the parameters contradict each other.
     fn state_size(&self) -> Result<StateSize, Error>;
 
-    /// What it is, for people and programs.
+    /// Facts about the configuration, for people and programs.
     fn facts(&self) -> Vec<Fact>;
 
     /// Whether its client ever [serves](super::DurableOram::serve_on_client) a block without an
@@ -87,16 +88,19 @@ pub trait DurableConfig: fmt::Debug {
         false
     }
 
-    /// Whether all moves have to be durable before storage sees them. Elsewhere a client that lost some in a power loss goes back to a state that storage
-    /// still has; here storage has moved on, and all would be lost.
+    /// Whether all moves must be durable before storage sees them. With other schemes, a client
+    /// that lost moves in a power failure rolls back to a state that storage still holds. Here
+    /// storage has moved on, and all contents would be lost.
     fn needs_durable_moves(&self) -> bool {
         false
     }
 
-    /// An empty array on a store that was never written. `trees` are those of the store that have [`Self::shapes`].
+    /// Creates an empty array on a store that was never written. `trees` are the trees of the store
+    /// that have the [`shapes`](Self::shapes).
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig), [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
+    /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
     fn create(
         &self,
         key: MasterKey,
@@ -105,26 +109,27 @@ pub trait DurableConfig: fmt::Debug {
         coins: &mut dyn CryptoRng,
     ) -> Result<Box<dyn Durable>, Error>;
 
-    /// Begins to bring back a state that was saved.
+    /// Begins to restore a saved state.
     ///
     /// # Errors
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig).
     fn restore(&self) -> Result<Box<dyn Restore>, Error>;
 }
 
-/// Restores a state from the records since a [whole](super::Save::Whole) state, in order, up to the
-/// latest state. Needs no storage, and refuses what does not fit.
+/// Restores the latest state from the records since a [whole](super::Save::Whole) state. The caller
+/// passes the records in order. Needs no storage, and refuses records that do not fit.
 pub trait Restore {
-    /// Begins a state, which replaces the previous one, but for what follows from it.
+    /// Begins the next state. It replaces the previous state, but keeps what the sections of
+    /// [`Save::Changes`](super::Save::Changes) leave out.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is no memory for it.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if memory cannot be allocated.
     fn begin_state(&mut self) -> Result<(), Error>;
 
     /// Reads a section of the state.
     ///
     /// # Errors
-    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when this scheme did not write it.
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if this scheme did not write it.
     fn section(&mut self, section: &[u8]) -> Result<(), Error>;
 
     /// Replays a plan that was carried out; `is_written` says which accesses wrote their block.
@@ -141,12 +146,12 @@ pub trait Restore {
 
     /// The array in the latest state, without the blocks on the client, which
     /// [`restore_client_block`](super::Snapshot::restore_client_block) restores. Reads nothing from
-    /// `store`. `trees` are those that the array was [created](DurableConfig::create) with.
+    /// `store`. `trees` are the trees that the array was [created](DurableConfig::create) with.
     ///
     /// # Errors
-    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) when the state is not whole,
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when there was no such state, and
-    /// [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the state is incomplete,
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if the array was never in such a state,
+    /// and [`StoreMismatch`](crate::ErrorKind::StoreMismatch).
     fn finish(
         self: Box<Self>,
         key: MasterKey,
@@ -155,27 +160,28 @@ pub trait Restore {
     ) -> Result<Box<dyn Durable>, Error>;
 }
 
-/// What an array costs. All of it is public.
+/// The costs of an array. Public.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Bytes in storage, when all buckets have been written.
     pub tree_bytes: u64,
-    /// Blocks that an access is to: one, unless all are to ranges. The averages below are of such accesses.
+    /// Blocks per access: 1, unless all accesses are to ranges. The averages below are of such
+    /// accesses.
     pub blocks_per_access: u64,
-    /// Bytes that an access reads, on average: what it is for, and its share of an eviction.
+    /// Average bytes read per access, with its share of an eviction.
     pub read_bytes_per_access: f64,
-    /// Bytes that an access writes, on average.
+    /// Average bytes written per access.
     pub written_bytes_per_access: f64,
-    /// Trips to storage an access, on average.
+    /// Average trips to storage per access.
     pub trips_per_access: f64,
-    /// Levels of the position map that lie in the tree. A request for a block whose positions are not
-    /// on the client makes as many accesses more.
+    /// Levels of the position map that are in the tree. A request for a block whose positions are
+    /// not on the client makes up to this number of accesses more.
     pub position_map_depth: usize,
-    /// Bytes of client memory for the position map, blocks of it and notes on taken slots included.
+    /// Bytes of client memory for the position map, its cached blocks and the marks of taken slots.
     pub position_map_bytes: u64,
-    /// Bytes of client memory for tree top and stash, or whatever else a scheme has of blocks there.
+    /// Bytes of client memory for blocks, such as tree top and stash.
     pub blocks_on_client_bytes: u64,
-    /// Accesses between checkpoints, at most.
+    /// Maximum number of accesses between checkpoints.
     pub accesses_per_checkpoint: u64,
 }
 
@@ -186,38 +192,38 @@ impl Cost {
     }
 }
 
-/// Sections of one kind.
+/// The number and length of sections of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionSize {
-    /// How many there are at most.
+    /// Maximum number of sections.
     pub sections: u64,
-    /// Bytes of each.
+    /// Bytes per section.
     pub bytes: u64,
 }
 
-/// How large saved states and plans are at most.
+/// Upper bounds on the sizes of saved states and plans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateSize {
-    /// A whole state.
+    /// The sections of a whole state.
     pub whole: Vec<SectionSize>,
-    /// Bytes of the plan of one access alone.
+    /// Bytes of the plan of a single access.
     pub plan_bytes_per_access: u64,
     /// Accesses between two checkpoints.
     pub accesses_per_checkpoint: u64,
-    /// Evictions ahead of their time between two checkpoints.
+    /// Early evictions between two checkpoints.
     pub evictions_per_checkpoint: u64,
 }
 
-/// Something that is told of a configuration.
+/// A fact about a configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fact {
-    /// For people: what it is about, and a line.
+    /// For people: a label and a line of text.
     Line(&'static str, String),
     /// For programs: a name and a value.
     Value(&'static str, FactValue),
 }
 
-/// A number that an array says of itself, if it has one of this name.
+/// The number called `name` among the facts, if there is one.
 pub fn number_of(facts: &[Fact], name: &str) -> Option<u64> {
     facts.iter().find_map(|fact| match fact {
         Fact::Value(its, FactValue::Number(number)) if *its == name => Some(*number),
@@ -230,7 +236,7 @@ pub fn number_of(facts: &[Fact], name: &str) -> Option<u64> {
 pub enum FactValue {
     /// One number.
     Number(u64),
-    /// Several.
+    /// A list of numbers.
     Numbers(Vec<u64>),
     /// A word.
     Word(&'static str),

@@ -1,12 +1,13 @@
-//! What an array holds from its beginning.
+//! The initial contents of an array.
 
 use crate::error::Error;
 
-/// Data for the blocks of an array that is being made: each is asked for once, in any order.
+/// Data for the blocks of a new array. Each block is requested once, in any order.
 pub trait Contents {
-    /// Puts the data of a block where it is told to, which is zeros before. Answers whether it has any: a block without data takes no access and no room.
+    /// Writes the data of a block to `data`, which is all zeros before. Returns whether the block
+    /// has data: a block without data takes no access and no space.
     ///
     /// # Errors
-    /// When it cannot be read, or whoever brings it does not want to go on. The array is worth nothing then.
+    /// If the data cannot be read, or its source stops the creation. The array is useless then.
     fn block(&mut self, address: u64, data: &mut [u8]) -> Result<bool, Error>;
 }

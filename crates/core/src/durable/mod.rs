@@ -2,13 +2,13 @@
 //!
 //! A durable scheme splits an access in two. [`plan`](DurableOram::plan) draws all that the access
 //! will show to storage, and shows nothing. [`carry_out`](DurableOram::carry_out) makes the access.
-//! A client that must survive a crash writes the [`AccessPlan`] to its journal in between: carried
-//! out again from the same state, a plan shows storage the same. This is the commit protocol of
-//! ADR 5 of the repository, and it works with every scheme.
+//! A client that must survive a crash writes the [`AccessPlan`] to its log in between. If the plan
+//! is carried out again from the same state, it shows storage the same. This is the commit protocol
+//! of ADR 5 of the repository, and it works with every scheme.
 //!
 //! ```text
 //! opening:   DurableScheme ─ decode ─► DurableConfig ─ restore ─► Restore ─ finish ─► Durable
-//! an access:      plan ─► (journal) ─► carry_out
+//! an access:      plan ─► (log) ─► carry_out
 //! a checkpoint:   flush ─► begin_era ─► save ─► (durable) ─► mark_durable
 //! ```
 //!
@@ -16,13 +16,14 @@
 //! survive the client, and [`Audit`] for reading all of storage. Then it is a [`Durable`], and a
 //! volume holds it as one `Box<dyn Durable>`.
 //!
-//! The journal keeps a plan as an [`EncodedPlan`], and a state as *sections*. Both are bytes that
-//! only the scheme reads, so it can change their form alone. They hold secrets; the caller seals
-//! them. A scheme encodes a plan once, when it draws it, and decodes one only during recovery.
+//! The log keeps a plan as an [`EncodedPlan`], and a checkpoint keeps a state as *sections*. Both
+//! are bytes that only the scheme reads, so it alone can change their form. They hold secrets; the
+//! caller seals them. A scheme encodes a plan once, when it draws it, and decodes one only during
+//! recovery.
 //!
 //! # Adding a scheme
 //! A scheme is a folder and one entry in the list of schemes. After step 3 the compiler demands
-//! steps 4 to 8. Nothing demands the steps marked with an asterisk: all compiles without them.
+//! steps 4 to 8. It does not demand the steps marked with an asterisk.
 //!
 //! | step | where | what |
 //! |---:|---|---|
@@ -63,8 +64,8 @@
 //!
 //! [`schemes!`]: crate::schemes!
 //!
-//! A scheme may live in a crate of its own, as `oblivio_shares::durable` does. That one needs
-//! [servers](DurableScheme::needs_servers) that compute; its crash setups are beside those of
+//! A scheme may be in a crate of its own, as `oblivio_shares::durable` is. That scheme needs
+//! [servers](DurableScheme::needs_servers) that compute; its crash setups are beside the setups of
 //! `shares`.
 //!
 //! # What a scheme has to get right
@@ -83,7 +84,7 @@
 //!   accesses. A bound that is too large loses nothing, but `plan` reserves space for it.
 //! - **One [`write`](crate::store::BucketStore::write) is one trip.** It calls its closure once,
 //!   with blanks for all pieces. Seal each, piece `i` with `BucketPieces { head: i, .. }`, and end
-//!   with `sealed`. A blank that is left panics. [`scan`] writes one piece at a time;
+//!   with `sealed`. An unsealed blank panics. [`scan`] writes one piece at a time;
 //!   `crates/core/src/scheme/rotating/io.rs` writes several.
 //! - **A store that was never written reads as zeros**, and no key opens zeros. The counter says
 //!   which places were never written: skip them, or expect zeros.
@@ -94,8 +95,8 @@
 //! - **Parameters are untrusted.** [`decode`](DurableScheme::decode) checks them before it computes
 //!   with them, and each configuration has exactly one encoding. Sections are this client's own;
 //!   check them all the same, with `section::Fields`.
-//! - **Break before the first trip, mend after the last.** After an error in between, every method
-//!   answers [`MustReopen`](crate::ErrorKind::MustReopen).
+//! - **Set `broken` before the first trip, clear it after the last.** After an error in between,
+//!   every method returns [`MustReopen`](crate::ErrorKind::MustReopen).
 //!
 //! # What each method shows
 //! | methods | storage may learn | it must not depend on |
@@ -122,8 +123,8 @@
 //! | `cargo test -p oblivio-testkit` | a small volume of another scheme |
 //! | `cargo test -p oblivio-crash-suite` | a scheme without crash setups |
 //! | `cargo test -p oblivio-core --test engine durable` | after step 8: broken promises |
-//! | `cargo test -p oblivio-volume --lib` | a name too long for a superblock; equal draws of copies |
-//! | `cargo test -p oblivio-volume --test volume schedule` | trips that differ from other schemes' |
+//! | `cargo test -p oblivio-volume --lib` | an overlong scheme name; equal draws of copies |
+//! | `cargo test -p oblivio-volume --test volume schedule` | trips unlike other schemes' |
 //! | the same, `going_back`, `privacy::restored`, `crash` | rollbacks and reused names |
 //! | the same, `state_room` | a [`StateSize`] too small, or eight times too large |
 //! | the same, `padding` | a padded state whose length depends on its contents |
@@ -177,7 +178,7 @@ pub use wrong_servers::WrongServers;
 /// on the client before the block can be accessed.
 ///
 /// After any error but [`InvalidRequest`](crate::ErrorKind::InvalidRequest) and
-/// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) an array answers every request with
+/// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) an array refuses every request with
 /// [`MustReopen`](crate::ErrorKind::MustReopen).
 pub trait Durable: DurableOram + Snapshot + Audit {}
 

@@ -105,7 +105,7 @@ pub trait DurableOram: Send {
         coins: &mut dyn CryptoRng,
     ) -> Result<AccessPlan, Error>;
 
-    /// Decodes a plan of the journal, for recovery.
+    /// Decodes a plan from the log, for recovery.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if this scheme did not encode it.
@@ -117,8 +117,8 @@ pub trait DurableOram: Send {
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if another scheme drew the plan.
     fn blocks_of(&self, plan: &AccessPlan) -> Result<Vec<Option<u64>>, Error>;
 
-    /// Makes the accesses of a plan, with one operation for each. Those of a range count one by
-    /// one. Ignores the operation of an access to a position and of a dummy.
+    /// Makes the accesses of a plan, with one operation for each; a range has one operation per
+    /// block. Ignores the operation of an access to a position and of a dummy.
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) before anything is touched, if the
@@ -148,12 +148,12 @@ pub trait DurableOram: Send {
         self.records().flush()
     }
 
-    /// Whether a block may have contents. Secret. A scheme that does not know answers yes.
+    /// Whether a block may have contents. Secret. `true` if the scheme does not know.
     fn may_hold_contents(&self) -> bool {
         true
     }
 
-    /// How full the stash is. Secret. `None` if the scheme has no stash or does not tell.
+    /// How full the stash is. Secret. `None` if the scheme has no stash or does not report it.
     fn stash_fill(&self) -> Option<StashFill> {
         None
     }
@@ -188,12 +188,12 @@ pub trait DurableOram: Send {
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if the [`headroom`](Self::headroom) is
     /// too small or the scheme has no stash; and any error of storage.
     fn evict(&mut self) -> Result<(), Error> {
-        Err(Error::new(ErrorKind::InvalidRequest, "this scheme has no stash, and nothing to evict"))
+        Err(Error::new(ErrorKind::InvalidRequest, "this scheme has no stash to evict from"))
     }
 
     /// Applies `op` to a block on the client, if the client finds it by its address. Returns
-    /// whether it did. Shows nothing; from the access that does not happen storage learns what
-    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve) says.
+    /// whether it did. Makes no access; what storage learns from that is described at
+    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve).
     ///
     /// # Errors
     /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest),
@@ -207,7 +207,7 @@ pub trait DurableOram: Send {
     /// saved.
     ///
     /// # Errors
-    /// Errors of `contents` and of storage. The array is useless then.
+    /// Errors of `contents` and of storage. The array is useless afterwards.
     fn load(
         &mut self,
         _contents: &mut dyn Contents,
@@ -217,6 +217,6 @@ pub trait DurableOram: Send {
     }
 
     /// Sets the list of servers that have answered wrong. A scheme on servers lets none of them
-    /// deal, and adds a server that it finds to the list before it would use the server's answer.
+    /// deal. It adds a server to the list before it uses the server's wrong answer in any way.
     fn keep_wrong_servers(&mut self, _list: Box<dyn WrongServers>) {}
 }

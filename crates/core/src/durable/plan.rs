@@ -1,4 +1,4 @@
-//! Accesses that are about to happen.
+//! Planned accesses.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,24 +19,23 @@ pub enum Want {
     /// [classes](super::ArrayFacts::range_classes). It counts as `2^class` accesses, each with an
     /// operation of its own.
     Range {
-        /// The first of them.
+        /// The first block of the range.
         first: u64,
-        /// Public.
+        /// The class. Public.
         class: u8,
     },
-    /// Positions of blocks, which are to come to the client.
+    /// A block of positions, which the access brings to the client.
     Position(u64),
-    /// Nothing: an access that storage cannot tell from others.
+    /// A dummy access, which storage cannot tell from others.
     Nothing,
     /// A dummy access to a range of `2^class` blocks. It counts as `2^class` accesses.
     NoRange {
-        /// Public.
+        /// The class. Public.
         class: u8,
     },
 }
 
-/// A plan as the journal keeps it: a section that only the scheme reads. Secret; wiped when
-/// dropped.
+/// A plan as the log keeps it: a section that only the scheme reads. Secret; wiped when dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedPlan {
     accesses: usize,
@@ -64,7 +63,7 @@ impl EncodedPlan {
 /// Planned accesses: all that they will show to storage, drawn by a scheme. Secret; wiped when
 /// dropped.
 ///
-/// The scheme encodes its steps once, when it draws them, and the journal copies the bytes. Only
+/// The scheme encodes its steps once, when it draws them, and the log copies the bytes. Only
 /// recovery [decodes](super::DurableOram::decode_plan) them.
 pub struct AccessPlan {
     encoded: EncodedPlan,
@@ -86,8 +85,8 @@ impl AccessPlan {
         Self { starts_at: Some(accesses), ..self }
     }
 
-    /// Whether the array that drew the plan has checked it, so that only the start has to match.
-    /// `accesses` is the array's count now. A decoded plan is not checked.
+    /// Whether the array that drew the plan has checked it, so that only the start must match.
+    /// `accesses` is the array's present count. A decoded plan is not checked.
     ///
     /// # Errors
     /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the plan does not start from this state.
@@ -111,7 +110,7 @@ impl AccessPlan {
         self.encoded.accesses()
     }
 
-    /// The plan as the journal keeps it.
+    /// The plan as the log keeps it.
     pub fn encoded(&self) -> &EncodedPlan {
         &self.encoded
     }
@@ -119,7 +118,7 @@ impl AccessPlan {
     /// The steps of the scheme that drew the plan.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) when another scheme drew it.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if another scheme drew it.
     pub fn steps<T: Zeroize + Send + 'static>(&self) -> Result<&[T], Error> {
         match self.steps.downcast_ref::<Zeroizing<Vec<T>>>() {
             Some(steps) => Ok(steps),

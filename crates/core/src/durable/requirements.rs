@@ -15,25 +15,25 @@ pub struct ArrayRequirements {
     pub block_bytes: u32,
     /// The name of the scheme.
     pub scheme: String,
-    /// Bytes of client memory for tree top, stash and position map together. A position map that does
-    /// not fit lies in the tree; where that is not enough, the client keeps fewer levels.
+    /// Bytes of client memory for tree top, stash and position map together. A position map that
+    /// does not fit is kept in the tree. If that is not enough, the client keeps fewer levels.
     pub client_bytes_max: u64,
     /// Slots per bucket (Z). A list per level also fixes the number of levels.
     pub slots: Option<Slots>,
     /// Accesses between evictions (A).
     pub evict_period: Option<u32>,
-    /// Blocks that may be left in the stash (C).
+    /// Maximum number of blocks in the stash (C).
     pub stash_blocks_max: Option<u32>,
     /// Bytes of blocks in buckets that the client keeps itself, at most: see
     /// [`RawConfig::tree_top_blocks_max`](crate::RawConfig::tree_top_blocks_max).
     pub tree_top_bytes_max: Option<u64>,
-    /// Ways of the sets in which blocks of those buckets are found by their address (IR-Stash); 0 if
-    /// they are not.
+    /// Ways of the sets in which the client finds blocks of these buckets by address (IR-Stash); 0
+    /// if it does not.
     pub tree_top_ways: Option<u16>,
-    /// Bytes of the ranges that can be accessed at once, ascending, those of a block among them.
+    /// Bytes of each class of ranges, ascending, with the size of a block first.
     pub range_bytes: Option<Vec<u64>>,
-    /// Which of those ranges a disk requests, in bytes. The array may be larger than required, so
-    /// that it has whole ranges.
+    /// The ranges that a disk requests, with classes in bytes. The array may be larger than
+    /// required, so that it consists of whole ranges.
     pub range_policy: Option<RangePolicy<u64>>,
     /// Share servers (ℓ).
     pub servers: Option<u8>,
@@ -67,7 +67,7 @@ impl ArrayRequirements {
         self.bytes.div_ceil(u64::from(self.block_bytes.max(1)))
     }
 
-    /// The names of the settings for servers that compute, which other schemes refuse.
+    /// The names of the settings for share servers that were made. Other schemes refuse them.
     pub(super) fn of_servers(&self) -> Vec<&'static str> {
         [(self.servers.is_some(), "share servers"), (self.colluding.is_some(), "colluding servers")]
             .into_iter()
@@ -75,7 +75,8 @@ impl ArrayRequirements {
             .collect()
     }
 
-    /// The names of the settings for trees, buckets and stash, which schemes without them refuse.
+    /// The names of the settings for trees, buckets and stash that were made. Schemes without trees
+    /// refuse them.
     pub(super) fn of_trees(&self) -> Vec<&'static str> {
         [
             (self.slots.is_some(), "slots of a bucket (Z)"),
@@ -94,7 +95,7 @@ impl ArrayRequirements {
 /// Slots of the buckets of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Slots {
-    /// As many on every level.
+    /// The same number on every level.
     Same(u16),
     /// The number for each level, from the root (IR-Alloc).
     PerLevel(Vec<u16>),

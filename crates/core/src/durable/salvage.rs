@@ -1,4 +1,4 @@
-//! What is left of an array whose storage is damaged.
+//! What can be recovered from an array whose storage is damaged.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -6,49 +6,50 @@ use core::ops::Range;
 use super::Bits;
 use crate::geometry::{BucketId, Geometry, Leaf};
 
-/// What became of a block.
+/// Whether a block can be recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recoverability {
-    /// It has no contents.
+    /// The block has no contents.
     Empty,
-    /// It was found, and is the latest.
+    /// The latest contents were found.
     Found,
-    /// It was found and is authentic; but what would say whether it is the latest is damaged.
+    /// An authentic copy was found, but the damage hides whether it is the latest.
     Doubtful,
-    /// It had contents, or may have had, and was not found.
+    /// The block had contents, or may have had, and was not found.
     Lost,
 }
 
-/// What a look through damaged storage found, and what came in since that state. Secret; wiped when dropped.
+/// The blocks found in damaged storage, and the blocks written or forgotten after the state that
+/// was restored. Secret; wiped when dropped.
 pub struct Salvage {
     pub(super) found: Bits,
     pub(super) doubtful: Bits,
-    /// Blocks that have contents, as far as it is known.
+    /// Blocks that have contents, as far as known.
     pub(super) live: Bits,
     written_since: Bits,
     forgotten_since: Bits,
 }
 
 impl Salvage {
-    /// Of an array of so many blocks: those that were found, those of them that may be older than the latest, and those that have
-    /// contents.
+    /// A salvage of an array of `blocks` blocks. `found` are the blocks that were found, `doubtful`
+    /// the found blocks that may be out of date, `live` the blocks that have contents.
     pub fn new(blocks: u64, found: Bits, doubtful: Bits, live: Bits) -> Self {
         let [written_since, forgotten_since] = [Bits::new(blocks), Bits::new(blocks)];
         Self { found, doubtful, live, written_since, forgotten_since }
     }
 
-    /// The block `address` was written since.
+    /// Records that a block was written after the state.
     pub fn write(&mut self, address: u64) {
         self.written_since.insert(address);
     }
 
-    /// The blocks of a range were forgotten since.
+    /// Records that the blocks of a range were forgotten after the state.
     pub fn forget(&mut self, range: Range<u64>) {
         self.written_since.remove_all(range.clone());
         self.forgotten_since.insert_all(range);
     }
 
-    /// What became of a block of which the client knows whether it had contents.
+    /// Whether a block can be recovered, if the client knows which blocks had contents.
     pub fn recoverability(&self, address: u64) -> Recoverability {
         match self.since(address) {
             Some(fate) => fate,
@@ -59,7 +60,7 @@ impl Salvage {
         }
     }
 
-    /// What became of a block that was used since.
+    /// The answer for a block that was written or forgotten after the state; `None` for others.
     pub(super) fn since(&self, address: u64) -> Option<Recoverability> {
         if self.written_since.contains(address) {
             Some(Recoverability::Found)
@@ -71,7 +72,7 @@ impl Salvage {
     }
 }
 
-/// The buckets that could not be read so far. Public.
+/// The buckets found unreadable so far. Public.
 pub(super) struct Damage {
     on_level: Vec<Bits>,
 }
@@ -89,7 +90,7 @@ impl Damage {
         !self.on_level[usize::from(level)].is_untouched()
     }
 
-    /// Whether any is on the path to `leaf`, nearer the root than `level`.
+    /// Whether a damaged bucket is on the path to `leaf`, nearer to the root than `level`.
     pub(super) fn is_above(&self, level: u8, leaf: Leaf) -> bool {
         let mut above = (0..level).map(|level| BucketId::on_path(leaf, level));
         above.any(|bucket| self.on_level[usize::from(bucket.level())].contains(bucket.index()))

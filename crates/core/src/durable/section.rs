@@ -1,7 +1,7 @@
 //! The fields of a section.
 //!
-//! What is read here was opened by a seal, so this client wrote it. It is checked all the same: a defect of ours must
-//! not become a panic or a wild allocation.
+//! A section was opened with the client's keys, so this client wrote it. The fields are checked all
+//! the same: a bug of this program must not become a panic or a huge allocation.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,39 +11,39 @@ use crate::error::{Error, ErrorKind};
 use crate::seal::{CHECKPOINT_ERAS_MAX, Era};
 use crate::wiped::WipedBytes;
 
-/// Bytes of an era.
+/// Bytes of an encoded era.
 const ERA_BYTES: usize = 8 + 32;
 
-/// Each opening leaves an era in the state, until all that storage holds has been written anew. So many openings are
-/// counted, beside the eras of checkpoints.
+/// Bound on the eras of openings in a state. Each opening adds an era, which is kept until
+/// everything in storage has been rewritten.
 const OPENINGS_MAX: u64 = 1024;
 
-/// No client counts so far, so counting on never overflows.
+/// The largest valid counter. No client counts this far, so an addition never overflows.
 const COUNT_MAX: u64 = 1 << 62;
 
-/// Takes fields off the front of a section.
+/// Reads fields from the front of a section.
 pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Those of a section.
+    /// The fields of a section.
     pub fn of(section: &'a [u8]) -> Self {
         Self(section)
     }
 
-    /// So many bytes.
+    /// The next `count` bytes.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) when there are fewer.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Error> {
         let (bytes, rest) = self.0.split_at_checked(count).ok_or_else(strange)?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    /// As many bytes as the array has.
+    /// The next `N` bytes.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) when there are fewer.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         self.bytes(N)?.first_chunk().copied().ok_or_else(strange)
     }
@@ -51,15 +51,15 @@ impl<'a> Fields<'a> {
     /// A byte.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) when there are fewer.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn u8(&mut self) -> Result<u8, Error> {
         self.array().map(|[byte]| byte)
     }
 
-    /// A number of two bytes, little-endian as all are.
+    /// A number of two bytes. All numbers are little-endian.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) when there are fewer.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn u16(&mut self) -> Result<u16, Error> {
         self.array().map(u16::from_le_bytes)
     }
@@ -67,7 +67,7 @@ impl<'a> Fields<'a> {
     /// A number of four bytes.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) when there are fewer.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn u32(&mut self) -> Result<u32, Error> {
         self.array().map(u32::from_le_bytes)
     }
@@ -75,35 +75,37 @@ impl<'a> Fields<'a> {
     /// A number of eight bytes.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) when there are fewer.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn u64(&mut self) -> Result<u64, Error> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A number of so many bytes, 8 at most.
+    /// A number of `bytes` bytes, at most 8.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for anything else.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short.
     pub fn number(&mut self, bytes: usize) -> Result<u64, Error> {
         let mut number = [0; 8];
         number[..bytes].copy_from_slice(self.bytes(bytes)?);
         Ok(u64::from_le_bytes(number))
     }
 
-    /// How many times something was done.
+    /// A counter of accesses, evictions or the like: eight bytes, at most 2⁶².
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for anything else.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the counter is too large or the section too
+    /// short.
     pub fn count(&mut self) -> Result<u64, Error> {
         let count = self.u64()?;
         if count <= COUNT_MAX { Ok(count) } else { Err(strange()) }
     }
 
-    /// As many items as a number says, each of so many bytes at least. There is room for all that can be there from
-    /// the beginning: a list that grew would leave copies of them.
+    /// A list: the number of items in four bytes, then the items, each of at least `bytes_min`
+    /// bytes. Allocates the whole list first, because a growing list would leave copies of its
+    /// items in memory.
     ///
-    /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for anything else.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if the section is too short, and errors of
+    /// `item`.
     pub fn list<T>(
         &mut self,
         bytes_min: usize,
@@ -117,10 +119,11 @@ impl<'a> Fields<'a> {
         Ok(items)
     }
 
-    /// The eras of a state after so many writes, in order. There is one at least, and none begins later.
+    /// The eras of a state after `writes` writes, in order. There is at least one, and the last
+    /// does not begin after `writes`.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for anything else.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if there are no such eras.
     pub fn eras(&mut self, writes: u64) -> Result<Vec<Era>, Error> {
         let eras = self.list(ERA_BYTES, |fields| {
             Ok(Era { first_eviction: fields.u64()?, salt: fields.array()? })
@@ -130,32 +133,32 @@ impl<'a> Fields<'a> {
         if has_begun && is_in_order { Ok(eras) } else { Err(strange()) }
     }
 
-    /// Whether nothing is left.
+    /// Whether all fields were read.
     pub fn is_at_end(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is left.
+    /// The unread bytes.
     #[must_use]
     pub fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    /// Refuses a section that goes on.
+    /// Checks that all fields were read.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for anything else.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) if bytes are left.
     pub fn end(self) -> Result<(), Error> {
         if self.0.is_empty() { Ok(()) } else { Err(strange()) }
     }
 }
 
-/// How many things follow.
+/// Writes the number of items that follow, in four bytes.
 pub fn put_count(out: &mut WipedBytes, count: usize) {
     out.extend_from_slice(&(count as u32).to_le_bytes());
 }
 
-/// What [`Fields::eras`] reads.
+/// Writes eras for [`Fields::eras`].
 pub fn put_eras(out: &mut WipedBytes, eras: &[&Era]) {
     put_count(out, eras.len());
     for era in eras {
@@ -164,14 +167,17 @@ pub fn put_eras(out: &mut WipedBytes, eras: &[&Era]) {
     }
 }
 
-/// The most eras of a state, where `recognised` writes are told from others, and so many come between two checkpoints.
+/// The maximum number of eras in a state that keeps the keys of the latest `recognised` writes,
+/// with a checkpoint every `writes_per_checkpoint` writes.
 pub fn eras_max(recognised: u64, writes_per_checkpoint: u64) -> u64 {
     let at_checkpoints = CHECKPOINT_ERAS_MAX.min(recognised / writes_per_checkpoint + 1);
-    // Each has a write of its own that storage may still hold; one began before them, and one begins with the state.
+    // Each era has a write that storage may still hold. One more began before these writes, and one
+    // more begins with the state.
     (OPENINGS_MAX + at_checkpoints).min(recognised + 2)
 }
 
-/// So many things, as many in each section as fit.
+/// The sections of `things` items with `in_each` items per section. `bytes` is the length of a
+/// section with the given number of items.
 pub fn in_sections(things: u64, in_each: u64, bytes: impl Fn(u64) -> u64) -> [SectionSize; 2] {
     let rest = things % in_each;
     [
@@ -180,17 +186,17 @@ pub fn in_sections(things: u64, in_each: u64, bytes: impl Fn(u64) -> u64) -> [Se
     ]
 }
 
-/// How long a section is.
+/// Bytes of the section that `put` writes.
 pub fn bytes_of(put: impl FnOnce(&mut WipedBytes)) -> u64 {
     let mut section = WipedBytes::default();
     put(&mut section);
     section.len() as u64
 }
 
-/// Refuses a range that goes past the last of `blocks`.
+/// Checks that a range ends within `blocks` blocks.
 ///
 /// # Errors
-/// [`InvalidRequest`](ErrorKind::InvalidRequest).
+/// [`InvalidRequest`](ErrorKind::InvalidRequest) if it does not.
 pub fn check_range(range: &Range<u64>, blocks: u64) -> Result<(), Error> {
     if range.start <= range.end && range.end <= blocks {
         Ok(())
@@ -199,7 +205,7 @@ pub fn check_range(range: &Range<u64>, blocks: u64) -> Result<(), Error> {
     }
 }
 
-/// A section that no scheme of this name wrote.
+/// The error for a section that this scheme did not write.
 pub fn strange() -> Error {
-    Error::new(ErrorKind::InvalidRequest, "a section that this scheme did not write")
+    Error::new(ErrorKind::InvalidRequest, "the state has a section of another scheme")
 }

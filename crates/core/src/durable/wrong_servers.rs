@@ -12,11 +12,10 @@ pub trait WrongServers: Send {
     /// The servers on the list, in ascending order.
     fn listed(&self) -> Vec<usize>;
 
-    /// Puts a server on the list, and tells the owner. `name` is what to call the server. When this
+    /// Puts a server on the list, and reports it to the owner under the name `name`. When this
     /// returns, the entry survives a crash.
     ///
     /// # Errors
-    /// Those of the place where the list is kept. The server may deal in nothing then, and neither
-    /// may the others.
+    /// Any error of writing the list. Neither this server nor the others may deal then.
     fn add(&mut self, server: usize, name: &str) -> Result<(), Error>;
 }

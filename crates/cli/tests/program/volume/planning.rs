@@ -191,7 +191,7 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
         ("--size 1M --scheme range --range-classes 4K,2M", "larger than the disk"),
         ("--size 1M --range-policy fixed=4K", "choose the scheme `range`"),
         ("--size 1M --scheme range --range-policy fixed=12K", "1, 2, 4, 8"),
-        ("--size 1M --scheme range --range-classes 4K,64K --range-policy fixed=8K", "name it"),
+        ("--size 1M --scheme range --range-classes 4K,64K --range-policy fixed=8K", "add it"),
         ("--size 1M --scheme range --range-policy fixed=2M", "larger than the disk"),
         ("--size 1M --range-policy exact", "choose the scheme `range`"),
         ("--size 1G --scheme range --client-memory 1M", "--client-memory"),
@@ -214,7 +214,7 @@ fn a_scheme_is_chosen_by_its_name_and_takes_its_own_options_alone() {
     );
     assert_eq!(plan["blocks_per_access"], 16);
     let text = world.good(fixed);
-    assert!(text.contains("how many accesses there were: all are of 64 KiB"), "{text}");
+    assert!(text.contains("the number of accesses, all of 64 KiB"), "{text}");
     assert!(text.contains("an access         to 64.0 KiB reads"), "{text}");
     assert!(text.contains("a range           of 64.0 KiB: an access reads"), "{text}");
     let exact = world.json("plan --size 9000K --scheme range --range-policy exact --json");

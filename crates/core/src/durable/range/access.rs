@@ -1,4 +1,4 @@
-//! The operations of rORAM: `ReadRange`, `BatchEvict`, and `Access`, which is made of them.
+//! The operations of rORAM: `ReadRange`, `BatchEvict`, and `Access`, which uses both.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -21,12 +21,12 @@ use crate::scheme::{Op, Run};
 use crate::seal::{EraSealer, MasterKey};
 use crate::stash::{BlockRoom, Entry};
 
-/// An access that is about to happen.
+/// A planned access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     /// The class of its range. Storage sees it.
     pub(super) class: u8,
-    /// The first block of the range; none if it is all ones. Secret.
+    /// The first block of the range; all ones for a dummy. Secret.
     pub(super) first: u64,
     /// The leaf that the first block is mapped to. Storage sees it.
     pub(super) from: Leaf,
@@ -43,26 +43,26 @@ impl Zeroize for Step {
 }
 
 impl Step {
-    /// Whether it is to no range.
+    /// Whether the access is a dummy.
     pub(super) fn is_of_nothing(&self) -> bool {
         self.first == Entry::DUMMY_ADDRESS
     }
 
-    /// How many accesses it counts as: the blocks of its range.
+    /// The number of accesses that the step counts as: the blocks of its range.
     pub(super) fn blocks(&self) -> usize {
         1 << self.class
     }
 }
 
-/// What storage was told of, and was not made yet. Public.
+/// The steps that were announced to storage and not yet carried out. Public.
 #[derive(Clone, Copy, Default)]
 struct Announced {
     steps: usize,
-    /// Of their ranges.
+    /// Blocks of their ranges.
     blocks: usize,
 }
 
-/// The sub-ORAMs of a store, and their client.
+/// The sub-ORAMs of a store, and the blocks on the client.
 pub(super) struct RangeArray {
     pub(super) params: RangeParams,
     pub(super) geometry: Geometry,
@@ -71,22 +71,22 @@ pub(super) struct RangeArray {
     pub(super) room: BlockRoom,
     /// The blocks that have contents. Secret.
     pub(super) live: Bits,
-    /// So many each sub-ORAM has made, those that a new tree starts with included. Public.
+    /// Evictions of each sub-ORAM. A new array starts at the number of leaves. Public.
     pub(super) evictions: u64,
-    /// Those of the state that the client could go back to. Public.
+    /// `evictions` at the last durable state, to which the client may return. Public.
     pub(super) kept_evictions: u64,
     /// Blocks that were accessed since the last eviction. Public.
     pub(super) blocks_since_eviction: u32,
     announced: Announced,
     /// Blocks accessed since the array was created or restored. Public.
     pub(super) accesses: u64,
-    /// Something failed half way.
+    /// An operation failed halfway.
     pub(super) broken: bool,
     pub(super) store: AnyStore,
 }
 
 impl RangeArray {
-    /// One whose ranges are all at leaf 0, and none of whose blocks has contents.
+    /// An array whose ranges are all mapped to leaf 0, and whose blocks have no contents.
     pub(super) fn new(
         params: &RangeParams,
         key: MasterKey,
@@ -99,7 +99,7 @@ impl RangeArray {
         if evictions < geometry.leaves() || blocks_since_eviction >= params.evict_period {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
-                "no ORAM of this configuration was ever in this state",
+                "the state is impossible for an ORAM of this configuration",
             ));
         }
         let of_classes = params.trees_of_classes(trees)?;
@@ -135,24 +135,24 @@ impl RangeArray {
         }
     }
 
-    /// The sub-ORAM of a class.
+    /// The index of the sub-ORAM of a class.
     pub(super) fn of_class(&self, class: u8) -> Result<usize, Error> {
         let at = self.params.classes.iter().position(|it| *it == class);
-        at.ok_or_else(|| invalid("there are no ranges of this class"))
+        at.ok_or_else(|| invalid("this array has no ranges of this class"))
     }
 
-    /// Evictions that can still be made before the state to go back to is destroyed.
+    /// Evictions left before one would overwrite what the last durable state needs.
     pub(super) fn evictions_left(&self) -> u64 {
         self.kept_evictions + self.params.spare_evictions() - self.evictions
     }
 
-    /// Blocks that can still be accessed before that.
+    /// Blocks that can be accessed before such an eviction is due.
     pub(super) fn accesses_left(&self) -> u64 {
         let period = u64::from(self.params.evict_period);
         (self.evictions_left() + 1) * period - u64::from(self.blocks_since_eviction) - 1
     }
 
-    /// Whether so many blocks wait, for one tree or in all, that an eviction must come ahead of its time.
+    /// Whether too many blocks wait, for one tree or in all: an eviction must come ahead of time.
     pub(super) fn must_evict(&self) -> bool {
         let (params, waiting) = (&self.params, self.params.waiting_blocks_max());
         let for_one = waiting + u64::from(params.stash_blocks_max);
@@ -160,9 +160,10 @@ impl RangeArray {
             || self.held.len() as u64 > waiting + params.stuck_blocks_max()
     }
 
-    /// Tells storage of the runs of steps that come after those that were announced before, and of the evictions among them.
+    /// Announces to storage the runs that `steps` read and the evictions among them. The steps
+    /// follow the steps announced before.
     pub(super) fn announce_steps(&mut self, steps: &[Step]) -> Result<(), Error> {
-        // A path by itself is read at once.
+        // A single path is read at once, without an announcement.
         let is_alone = self.announced.steps == 0 && matches!(steps, [Step { class: 0, .. }]);
         for step in steps {
             if !is_alone {
@@ -178,7 +179,7 @@ impl RangeArray {
         Ok(())
     }
 
-    /// Those that so many blocks lead to, which come after the ones that were announced.
+    /// Announces the evictions that `blocks` more blocks cause, after the announced ones.
     fn announce_evictions_behind(&mut self, blocks: usize) {
         let before = u64::from(self.blocks_since_eviction) + self.announced.blocks as u64;
         let period = u64::from(self.params.evict_period);
@@ -224,10 +225,10 @@ impl RangeArray {
     fn check_count(&self, steps: &[Step], ops: &[Op<'_>]) -> Result<(), Error> {
         let blocks: usize = steps.iter().map(Step::blocks).sum();
         if blocks != ops.len() || blocks as u64 > self.params.window_accesses_max() {
-            return Err(invalid("there are more or fewer accesses than operations, or too many"));
+            return Err(invalid("the operations do not match the accesses, or exceed a window"));
         }
         if blocks as u64 > self.accesses_left() {
-            return Err(invalid("so many accesses would destroy the state to go back to"));
+            return Err(invalid("too many accesses since the last checkpoint: make one first"));
         }
         Ok(())
     }
@@ -263,13 +264,13 @@ impl RangeArray {
             let now = moved.insert((at, range), step.to);
             let now = now.unwrap_or_else(|| self.subs[at].positions.of_range(range));
             if range << step.class != step.first || now != step.from {
-                return Err(invalid("the move does not start where the range is"));
+                return Err(invalid("the move does not start at the range's present leaf"));
             }
         }
         Ok(())
     }
 
-    /// `Access`: one aligned range, in one round of evictions.
+    /// `Access`: one aligned range, then the evictions that are due.
     fn access(&mut self, step: &Step, ops: &mut [Op<'_>]) -> Result<(), Error> {
         let at = self.of_class(step.class)?;
         self.read_range(at, step)?;
@@ -286,11 +287,11 @@ impl RangeArray {
         self.finish(step.blocks())
     }
 
-    /// `ReadRange`: has the latest contents of the blocks of a range on the client. Copies in storage stay, and are of the
-    /// past once the range has moved.
+    /// `ReadRange`: brings the latest contents of a range's blocks to the client. The copies in
+    /// storage stay, and are stale once the range has moved.
     ///
-    /// All of a level is verified before anything of it is opened, and as many slots of each level are opened as the range has
-    /// blocks, whatever is found where.
+    /// Each level is verified as a whole before a slot of it is opened. The number of slots opened
+    /// per level is the number of blocks of the range, wherever the blocks are found.
     fn read_range(&mut self, at: usize, step: &Step) -> Result<(), Error> {
         let Self { subs, held, room, live, store, evictions, .. } = self;
         let SubOram { tree, positions, .. } = &mut subs[at];
@@ -322,8 +323,9 @@ impl RangeArray {
         Ok(())
     }
 
-    /// Serves a block of the range that was read by sub-ORAM `at`. What is written belongs into every tree; what is read
-    /// into this one, which has it on another path from now on.
+    /// Serves a block of the range that sub-ORAM `at` has read. A written block must be evicted to
+    /// every tree; a block that was only read, to this tree, where it is on another path from now
+    /// on.
     fn serve(&mut self, at: usize, address: u64, op: &mut Op<'_>) {
         let Self { subs, held, room, live, .. } = self;
         let place = match (held.place(address), &mut *op) {
@@ -349,7 +351,7 @@ impl RangeArray {
         }
     }
 
-    /// So many blocks were accessed: the evictions that are due.
+    /// Counts `blocks` accesses, and makes the evictions that are due.
     fn finish(&mut self, blocks: usize) -> Result<(), Error> {
         let since = u64::from(self.blocks_since_eviction) + blocks as u64;
         let period = u64::from(self.params.evict_period);
@@ -357,7 +359,7 @@ impl RangeArray {
         self.evict_all(since / period)
     }
 
-    /// So many evictions of every tree.
+    /// Makes `evictions` evictions in every tree.
     pub(super) fn evict_all(&mut self, evictions: u64) -> Result<(), Error> {
         if evictions > 0 {
             (0..self.subs.len()).try_for_each(|at| self.batch_evict(at, evictions))?;
@@ -366,8 +368,8 @@ impl RangeArray {
         Ok(())
     }
 
-    /// `BatchEvict`: reads the next paths of a tree, and writes them again with as many blocks as find room, from the leaves
-    /// up. What is not alive, or not the latest, makes room.
+    /// `BatchEvict`: reads the next `evictions` paths of a tree, and writes them with as many
+    /// blocks as fit, from the leaves up. Drops stale copies and forgotten blocks.
     fn batch_evict(&mut self, at: usize, evictions: u64) -> Result<(), Error> {
         let Self { subs, held, room, live, store, geometry, params, evictions: g, .. } = self;
         let g = *g;
@@ -383,7 +385,7 @@ impl RangeArray {
                 && positions.of_block(address) == leaf
                 && !held.is_awaited_by(address, at);
             if counts && seen.insert(address) {
-                // It may be on the client for another tree.
+                // The client may hold the block for another tree.
                 let place = held.place(address).unwrap_or(place);
                 blocks.push(Entry { address, leaf, place });
             }
@@ -422,7 +424,8 @@ impl RangeArray {
     }
 }
 
-/// Greedy, from the leaves up: which blocks go into which buckets of so many evictions from `g` on, and which find no room.
+/// Places blocks greedily, from the leaves up, into the buckets of `evictions` evictions from `g`
+/// on. Returns the blocks of each bucket, and the blocks that found no room.
 fn place_blocks(
     mut blocks: Vec<Entry>,
     levels: impl DoubleEndedIterator<Item = u8>,
@@ -433,7 +436,7 @@ fn place_blocks(
     for level in levels.rev() {
         blocks.retain(|entry| {
             let bucket = BucketId::on_path(entry.leaf, level);
-            // Modulo 2^level, so many evictions after the first.
+            // The eviction after `g` that writes the bucket, modulo 2^level.
             let after_first = bucket.index().wrapping_sub(g) & ((1 << level) - 1);
             let has_room = after_first < evictions
                 && buckets.get(&bucket).is_none_or(|held| held.len() < usize::from(slots));

@@ -1,4 +1,4 @@
-//! The array as volumes use it.
+//! The interface of a range ORAM for volumes.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -59,7 +59,7 @@ impl DurableOram for RangeArray {
                 Want::Range { first, class } => (first, class),
                 Want::Nothing => (Entry::DUMMY_ADDRESS, 0),
                 Want::NoRange { class } => (Entry::DUMMY_ADDRESS, class),
-                Want::Position(_) => return Err(invalid("all positions are on the client")),
+                Want::Position(_) => return Err(invalid("this scheme has no position blocks")),
             };
             let at = self.of_class(class)?;
             let fresh = self.subs[at].draw(&mut coins);
@@ -70,7 +70,7 @@ impl DurableOram for RangeArray {
             let is_range = first & ((1 << class) - 1) == 0
                 && first.checked_add(1 << class).is_some_and(|end| end <= self.params.blocks);
             if !is_range {
-                return Err(invalid("a range that is not aligned, or goes past the end"));
+                return Err(invalid("the range is not aligned, or goes past the end"));
             }
             let before = moved.insert((class, first), fresh);
             let from = before.unwrap_or_else(|| self.subs[at].positions.of_range(first >> class));
@@ -132,7 +132,7 @@ impl DurableOram for RangeArray {
     fn evict(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         if self.evictions_left() == 0 {
-            return Err(invalid("one eviction more would destroy the state to go back to"));
+            return Err(invalid("too many evictions since the last checkpoint: make one first"));
         }
         self.broken = true;
         self.evict_all(1)?;
@@ -168,7 +168,7 @@ impl Snapshot for RangeArray {
         check_sound(self.broken)?;
         let due = u64::from(self.blocks_since_eviction) + accesses;
         let next = self.evictions + due / u64::from(self.params.evict_period) + evictions;
-        // A batch begins with the first tree.
+        // A batch of evictions begins with the first tree.
         let Self { subs, store, .. } = self;
         subs[0].tree.probe_rollback(store, next)
     }

@@ -1,4 +1,4 @@
-//! Whether everything is there; and what is left where storage is damaged.
+//! Checks of all trees, and recovery from damaged storage.
 
 use alloc::format;
 use core::cell::RefCell;
@@ -10,8 +10,8 @@ use crate::durable::salvage::{Damage, Salvage};
 use crate::error::{Error, ErrorKind, check_sound};
 
 impl RangeArray {
-    /// Reads all trees, and checks that each bucket is what was written last, and that each has every block. Answers how many
-    /// blocks have contents.
+    /// Reads all trees, and checks that each bucket holds its latest write and that each tree holds
+    /// every block. Returns the number of blocks with contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         check_sound(self.broken)?;
         let blocks = self.params.blocks;
@@ -27,7 +27,7 @@ impl RangeArray {
                 *evictions,
                 room,
                 &mut |bucket, entry, _| {
-                    // From the root down: of several copies the first is the latest.
+                    // From the root down: the first of several copies is the latest.
                     let counts = live.contains(entry.address)
                         && positions.of_block(entry.address) == entry.leaf;
                     if counts && !found.contains(entry.address) {
@@ -41,13 +41,13 @@ impl RangeArray {
                 &mut |buckets| progress(before + buckets),
             )?;
             if let Some(bucket) = off_path {
-                let message = format!("there is a block off its path ({bucket})");
+                let message = format!("a block is off its path ({bucket})");
                 return Err(Error::new(ErrorKind::Corrupt, message));
             }
             let lost = live.iter().filter(|address| !found.contains(*address)).count();
             if lost > 0 {
                 let message = format!(
-                    "{lost} blocks are lost in the tree of class {}",
+                    "{lost} blocks are missing in the tree of class {}",
                     subs[at].positions.class()
                 );
                 return Err(Error::new(ErrorKind::Corrupt, message));
@@ -57,8 +57,9 @@ impl RangeArray {
         Ok(self.live.iter().count() as u64)
     }
 
-    /// Reads all trees, and hands over each block of which a copy is found. A copy is doubtful if a later one may have been in
-    /// a damaged bucket nearer to the root, and no other tree has one that is not.
+    /// Reads all trees, and passes each block of which a copy is found to `each`. A copy is
+    /// doubtful if a damaged bucket nearer to the root may have held a later one, and no other tree
+    /// has a copy without doubt.
     pub(super) fn salvage_all(
         &mut self,
         each: &mut dyn FnMut(u64, &[u8]),
@@ -69,7 +70,7 @@ impl RangeArray {
         let blocks = self.params.blocks;
         let [mut found, mut doubtful] = [(); 2].map(|()| Bits::new(blocks));
         let live = self.live.clone();
-        // What is on the client is the latest.
+        // The contents on the client are the latest.
         for (address, place, _) in self.held.all() {
             found.insert(address);
             each(address, self.room.get(place));

@@ -1,4 +1,4 @@
-//! The blocks on the client, each once, whatever sub-ORAMs they wait for.
+//! The blocks on the client. Each is kept once, even if several sub-ORAMs await it.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use super::params::RangeParams;
 use crate::error::Error;
 use crate::stash::{BlockRoom, Place};
 
-/// Which blocks are on the client, and where in its room: the latest contents of each. Secret.
+/// The blocks on the client, and the places of their latest contents in its room. Secret.
 #[derive(Default)]
 pub(super) struct HeldBlocks(BTreeMap<u64, Held>);
 
@@ -16,11 +16,12 @@ pub(super) struct HeldBlocks(BTreeMap<u64, Held>);
 #[derive(Clone, Copy)]
 struct Held {
     place: Place,
-    /// Bit `t`: it waits for an eviction to sub-ORAM `t`.
+    /// Bit `t`: the block waits for an eviction to sub-ORAM `t`.
     awaited_by: u32,
 }
 
-/// Room for all that a client can hold, and for what a batch of evictions reads.
+/// Memory for all blocks that a client can hold, and for the blocks that a batch of evictions
+/// reads.
 pub(super) fn room(params: &RangeParams) -> Result<BlockRoom, Error> {
     let in_batch = params.evictions_max() * params.path_blocks();
     let whole_path = u64::from(params.slots) * (u64::from(params.leaf_level) + 1);
@@ -39,19 +40,19 @@ impl HeldBlocks {
         self.0.get(&address).is_some_and(|held| held.awaited_by >> at & 1 == 1)
     }
 
-    /// A block that is not on the client is at this lasting place of the room.
+    /// Adds a block, whose contents are at a lasting place of the room.
     pub(super) fn hold(&mut self, address: u64, place: Place) {
         self.0.insert(address, Held { place, awaited_by: 0 });
     }
 
-    /// A block on the client waits for an eviction to sub-ORAM `at`.
+    /// Marks that a block on the client waits for an eviction to sub-ORAM `at`.
     pub(super) fn set_awaited(&mut self, address: u64, at: usize) {
         if let Some(held) = self.0.get_mut(&address) {
             held.awaited_by |= 1 << at;
         }
     }
 
-    /// It does not any more. If it waits for none, it leaves the client.
+    /// Marks that a block no longer waits for sub-ORAM `at`. Drops it if it waits for none.
     pub(super) fn set_evicted(&mut self, address: u64, at: usize, room: &mut BlockRoom) {
         let Some(held) = self.0.get_mut(&address) else { return };
         held.awaited_by &= !(1 << at);
@@ -60,14 +61,14 @@ impl HeldBlocks {
         }
     }
 
-    /// A block leaves the client.
+    /// Drops a block from the client.
     pub(super) fn drop_block(&mut self, address: u64, room: &mut BlockRoom) {
         if let Some(held) = self.0.remove(&address) {
             room.give_back(held.place);
         }
     }
 
-    /// How many there are.
+    /// Number of blocks.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -77,7 +78,7 @@ impl HeldBlocks {
         self.0.range(range).map(|(address, _)| *address).collect()
     }
 
-    /// All of them: address, place, and for which sub-ORAMs they wait.
+    /// All blocks: address, place, and a mask of the sub-ORAMs that they wait for.
     pub(super) fn all(&self) -> impl Iterator<Item = (u64, Place, u32)> {
         self.0.iter().map(|(address, held)| (*address, held.place, held.awaited_by))
     }

@@ -1,31 +1,36 @@
-//! rORAM: an ORAM whose accesses are to ranges (Chakraborti et al., "rORAM: Efficient Range ORAM with O(log² N)
-//! Locality", NDSS 2019), in the durable form.
+//! rORAM, an ORAM whose accesses are to ranges, in its durable form (Chakraborti et al., "rORAM:
+//! Efficient Range ORAM with O(log² N) Locality", NDSS 2019).
 //!
-//! For each *class* `i` there is a sub-ORAM `R_i` with a tree of its own, which holds a copy of every block and serves aligned
-//! ranges of `2^i` blocks. The blocks of such a range lie on paths whose leaves follow each other, and such paths are
-//! neighbours in storage. So a range is read in as many stretches as the tree has levels, and not in as many as it has
-//! blocks times levels.
+//! For each *class* `i` there is a sub-ORAM `R_i` with its own tree. It holds a copy of every
+//! block, and serves aligned ranges of `2^i` blocks. The blocks of such a range are on paths with
+//! consecutive leaves, which are neighbours in storage. So reading a range takes one contiguous
+//! read per level of the tree, not one per block and level.
 //!
 //! ```text
-//! an access to a range of class i:   R_i: reads 2^i paths from p on; the range moves to p' (ReadRange)
-//!                                    every R_j: what was written comes to the client, too
-//!                                    every R_j: evicts 2^i / A paths (BatchEvict)
+//! an access to a range of class i:
+//!   R_i:         reads 2^i paths from p on; the range moves to p' (ReadRange)
+//!   every R_j:   written blocks wait on the client for R_j, too
+//!   every R_j:   evicts 2^i / A paths (BatchEvict)
 //! ```
 //!
 //! Where this differs from the paper, and why:
-//! - **One aligned range an access**, and not two: whoever asks cuts requests at the borders of ranges.
-//! - **Reads do not write.** As in [rotating RAW ORAM](crate::durable::rotating), copies that were read stay, and a copy
-//!   counts if the position map, which is on the client, has its leaf, and no other such copy is nearer to the root: a newer copy is never
-//!   below an older one, because an eviction takes in every copy on its part of the path before it places one. So there are
-//!   no versions in storage, and no labels of other trees beside a block.
-//! - **A path is evicted after A blocks**, and not after each, to trees of `A / 2` blocks a leaf (Ring ORAM's analysis, as
-//!   in RAW ORAM). `oblivio-lab run range-stash` counts what is left on the client.
-//! - **Evictions rotate** ([`Places`](crate::scheme::RotatingScheme)): `W` spare places a level, and the first levels on the
-//!   client, so many that no batch writes a bucket twice.
-//! - All sub-ORAMs have made the same number of evictions. Everything about a bucket follows from that one count.
+//! - **One aligned range per access**, not two: the caller cuts requests at the borders of ranges.
+//! - **Reads do not write.** As in [rotating RAW ORAM](crate::durable::rotating), copies that were
+//!   read stay in storage. A copy counts if its leaf is the one in the position map, which is on
+//!   the client, and no other such copy is nearer to the root. A newer copy is never below an older
+//!   one, because an eviction takes in every copy on its part of the path before it places one. So
+//!   storage needs no versions, and blocks carry no labels of other trees.
+//! - **A path is evicted after A blocks**, not after each, and trees have `A / 2` blocks per leaf
+//!   (Ring ORAM's analysis, as in RAW ORAM). `oblivio-lab run range-stash` counts the blocks left
+//!   on the client.
+//! - **Evictions rotate** ([`Places`](crate::scheme::RotatingScheme)): each level has `W` spare
+//!   places. The client keeps enough of the first levels that no batch writes a bucket twice.
+//! - All sub-ORAMs have made the same number of evictions. Everything about a bucket follows from
+//!   that number.
 //!
-//! **What storage sees** of an access is its class, the first leaf of the run that is read, which is fresh, and which evictions
-//! follow. It learns how many ranges of which class were asked for, and nothing else.
+//! **What storage sees** of an access: its class, the first leaf of the run, which is fresh, and
+//! the evictions that follow. Storage learns how many ranges of each class were requested, and
+//! nothing else.
 
 mod access;
 mod array;
@@ -44,7 +49,7 @@ pub use params::RangeParams;
 use super::{ArrayRequirements, DurableConfig, DurableScheme};
 use crate::error::{Error, ErrorKind};
 
-/// rORAM whose evictions rotate.
+/// rORAM with rotating evictions.
 pub struct DurableRange;
 
 const NAME: &str = "range";
@@ -55,7 +60,7 @@ impl DurableScheme for DurableRange {
     }
 
     fn about(&self) -> &'static str {
-        "rORAM, which reads ranges as they lie: for large sequential requests to storage that seeks"
+        "rORAM, which keeps ranges contiguous: for long sequential requests if seeks are slow"
     }
 
     fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error> {

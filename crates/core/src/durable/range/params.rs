@@ -1,4 +1,4 @@
-//! What shapes a range ORAM: chosen when it is made, and never changed.
+//! The parameters of a range ORAM, which never change after its creation.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -24,43 +24,45 @@ use crate::scheme::{
 };
 use crate::seal::{Era, MasterKey};
 
-/// What shapes one. Public. The names of the papers are in brackets.
+/// The parameters of a range ORAM. Public. The papers' names are in parentheses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeParams {
-    /// How many blocks it holds (N).
+    /// Number of blocks (N).
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
     /// The level of the leaves, in every tree (L of Tiny ORAM, h of rORAM).
     pub leaf_level: u8,
-    /// How many levels from the root on are kept on the client. `W` is two to their number.
+    /// Number of levels that the client keeps, from the root on. `W` is two to this power.
     pub tree_top_levels: u8,
     /// Slots of a bucket (Z).
     pub slots: u16,
-    /// How many blocks are accessed before each eviction (A).
+    /// Number of blocks accessed before each eviction (A).
     pub evict_period: u32,
-    /// Blocks for which an eviction finds no room, and which so stay on the client, at most (C).
+    /// Maximum number of blocks that stay on the client because no eviction found room for them
+    /// (C).
     pub stash_blocks_max: u32,
-    /// For which `i` there is a sub-ORAM of ranges of `2^i` blocks, ascending.
+    /// The classes, ascending: for each `i` there is a sub-ORAM of ranges of `2^i` blocks.
     pub classes: Vec<u8>,
-    /// Which ranges a disk asks for. Unless requests are cut where ranges end, the disk has whole ones alone.
+    /// The ranges that a disk requests. Unless it cuts requests at the borders of ranges, the disk
+    /// must consist of whole ranges.
     pub policy: RangePolicy,
 }
 
-/// Bytes of a range, at most: the record of one must fit into the client's log.
+/// Maximum bytes of a range: the record of an access must fit into the client's log.
 pub(super) const RANGE_BYTES_MAX: u64 = 32 << 20;
 
-/// Blocks of a range, at most.
+/// Maximum class: log₂ of the blocks of a range.
 const CLASS_MAX: u8 = 16;
 
-/// Trees of the store that a sub-ORAM has: slots, and heads.
+/// Trees of the store per sub-ORAM: slots and heads.
 const TREES_PER_CLASS: usize = 2;
 
 impl RangeParams {
     /// The parameters that [encode](DurableConfig::encode) to `params`.
     pub(super) fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
         let decoded = Self::read(blocks, block_bytes, Fields::of(params))
-            .map_err(|_| impossible("parameters of `range` have another length"))?;
+            .map_err(|_| impossible("the parameters of `range` have the wrong length"))?;
         decoded.check()?;
         Ok(decoded)
     }
@@ -85,12 +87,12 @@ impl RangeParams {
         })
     }
 
-    /// Whether there can be such an ORAM; if not, why.
+    /// Checks that an ORAM with these parameters can exist.
     pub(super) fn check(&self) -> Result<(), Error> {
         let Self { blocks, block_bytes, tree_top_levels, evict_period, classes, policy, .. } = self;
         if classes.first() != Some(&0) || !classes.is_sorted_by(|a, b| a < b) {
             return Err(impossible(
-                "the classes of ranges ascend, and the first of them is the block: name the size of a block among them",
+                "the classes of ranges must ascend, and begin with the size of a block",
             ));
         }
         let largest = self.largest_class();
@@ -98,7 +100,7 @@ impl RangeParams {
             || self.range_blocks_max() * u64::from(*block_bytes) > RANGE_BYTES_MAX
         {
             return Err(impossible(format!(
-                "a range has 2^{CLASS_MAX} blocks and {} MiB at most: leave larger classes out",
+                "a range has at most 2^{CLASS_MAX} blocks and {} MiB: leave larger classes out",
                 RANGE_BYTES_MAX >> 20
             )));
         }
@@ -111,22 +113,22 @@ impl RangeParams {
             && !classes.contains(class)
         {
             return Err(impossible(
-                "all accesses are to be to ranges of a size that is none of the classes: name it among them",
+                "the fixed size of ranges is not among their classes: add it to the classes",
             ));
         }
         let whole = whole_range_blocks(*policy, classes);
         if !blocks.is_multiple_of(whole) {
             return Err(impossible(format!(
-                "the disk ends within a range, and each access is to be to whole ones: take a multiple of {whole} blocks"
+                "the disk ends within a range: choose a multiple of {whole} blocks"
             )));
         }
         let fits_in_batch = *tree_top_levels <= TREE_TOP_LEVELS_MAX
             && self.evictions_max() <= self.spare_evictions();
         if *evict_period > 0 && !fits_in_batch {
             return Err(impossible(format!(
-                "a range of 2^{largest} blocks evicts {} paths of a tree, and the client keeps {tree_top_levels} levels, which \
-                 have room for batches of {}: leave larger classes out, or take a longer eviction period or larger blocks; or \
-                 let the client keep more, up to twelve levels",
+                "a range of 2^{largest} blocks evicts {} paths at once, but {tree_top_levels} \
+                 levels on the client allow batches of {}: choose smaller ranges, larger blocks, \
+                 a longer eviction period, or more levels on the client (up to 12)",
                 self.evictions_max(),
                 1u64 << (*tree_top_levels).min(63)
             )));
@@ -135,8 +137,8 @@ impl RangeParams {
         let in_storage = (2u64 << self.leaf_level) - (1 << tree_top_levels);
         if in_storage * u64::from(self.slots) < *blocks {
             return Err(impossible(format!(
-                "trees of {in_storage} buckets in storage with {} slots do not hold {blocks} blocks: take more slots, a shorter \
-                 eviction period, or fewer levels on the client",
+                "{in_storage} buckets in storage with {} slots each do not hold {blocks} blocks: \
+                 choose more slots, a shorter eviction period, or fewer levels on the client",
                 self.slots
             )));
         }
@@ -153,19 +155,23 @@ impl RangeParams {
         1 << self.largest_class().min(63)
     }
 
-    /// What storage learns from classes, for people.
+    /// What storage learns from the classes, for people.
     fn what_is_seen(&self, in_words: impl Fn(&u64) -> String) -> String {
         match self.policy {
             RangePolicy::Classes => {
-                "how many accesses of each size: which parts of requests were long, and how they lay between borders".into()
+                "the number of accesses of each size: which parts of requests were long, and \
+                 how they lay between the borders of ranges"
+                    .into()
             }
             RangePolicy::Exact => {
-                "how many requests there were of each size: of which the first is that is as long, and not where they lay".into()
+                "the number of requests of each size, rounded up to a class; not where they lay"
+                    .into()
             }
             RangePolicy::Fixed(class) => {
                 let bytes = u64::from(self.block_bytes) << class;
                 format!(
-                    "how many accesses there were: all are of {}, and each takes up to what {} accesses to blocks take",
+                    "the number of accesses, all of {}; each takes up to the time of {} \
+                     accesses to blocks",
                     in_words(&bytes),
                     1u64 << class
                 )
@@ -173,39 +179,39 @@ impl RangeParams {
         }
     }
 
-    /// `W`: how many evictions a state outlives, and a batch makes at most.
+    /// `W`: the number of evictions that a saved state survives, and that a batch makes at most.
     pub(super) fn spare_evictions(&self) -> u64 {
         1 << self.tree_top_levels
     }
 
-    /// Of so many of the latest evictions the keys are kept: those of two rounds.
+    /// The number of latest evictions whose keys are kept: two rounds.
     pub(super) fn recognised_evictions(&self) -> u64 {
         2 * ((1 << self.leaf_level) + self.spare_evictions())
     }
 
-    /// Evictions in a batch, at most (k).
+    /// Maximum number of evictions in a batch (k).
     pub(super) fn evictions_max(&self) -> u64 {
         let period = u64::from(self.evict_period).max(1);
         self.range_blocks_max().div_ceil(period)
     }
 
-    /// Blocks that wait on the client for an eviction of their path, at most: those that come in between two evictions of the
-    /// same path.
+    /// Maximum number of blocks that wait on the client for an eviction of their path: the blocks
+    /// accessed between two evictions of the same path.
     pub(super) fn waiting_blocks_max(&self) -> u64 {
         u64::from(self.evict_period) * self.spare_evictions()
     }
 
-    /// Blocks that a client has at most, counted once whatever trees they wait for.
+    /// Maximum number of blocks on a client. A block that waits for several trees counts once.
     pub(super) fn client_blocks_max(&self) -> u64 {
         self.waiting_blocks_max() + self.stuck_blocks_max() + self.window_accesses_max()
     }
 
-    /// Blocks that find no room in any tree, at most.
+    /// Maximum number of blocks that found no room, over all trees.
     pub(super) fn stuck_blocks_max(&self) -> u64 {
         self.classes.len() as u64 * u64::from(self.stash_blocks_max)
     }
 
-    /// Blocks that there is room for: as many as could wait for each class alone.
+    /// Number of blocks that memory is reserved for: the maximum for each class, added up.
     pub(super) fn room_blocks(&self) -> u64 {
         let of_class = self.waiting_blocks_max()
             + u64::from(self.stash_blocks_max)
@@ -213,27 +219,27 @@ impl RangeParams {
         of_class * self.classes.len() as u64
     }
 
-    /// Blocks that are on the client while a range is read or a batch of evictions is made, at most: one level of the range; or
-    /// what the batch reads, as it came and opened.
+    /// Maximum number of blocks in transit while a range is read or a batch of evictions is made:
+    /// one level of the range, or the blocks of the batch, both sealed and opened.
     pub(super) fn blocks_in_batch_max(&self) -> u64 {
         let of_level = self.range_blocks_max() * u64::from(self.slots);
         of_level.max(2 * self.evictions_max() * self.path_blocks())
     }
 
-    /// How many accesses can be planned together: while one range is read, another is begun.
+    /// Maximum number of accesses planned together: enough to begin a range while another is read.
     pub(super) fn window_accesses_max(&self) -> u64 {
         (2 * self.range_blocks_max()).max(WINDOW_ACCESSES_MAX as u64)
     }
 
-    /// Blocks of the path of one eviction that are in storage.
+    /// Blocks in storage on the path of one eviction.
     pub(super) fn path_blocks(&self) -> u64 {
         u64::from(self.leaf_level + 1 - self.tree_top_levels) * u64::from(self.slots)
     }
 
-    /// A tree of any class.
+    /// The configuration of a tree, which is the same for all classes.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) when there is no such tree.
+    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) if there is no such tree.
     pub(super) fn tree(&self, trees: RotatingTrees) -> Result<RawConfig, Error> {
         let geometry = Geometry::uniform(self.leaf_level, self.slots)?;
         let (block_bytes, stash_blocks_max) =
@@ -246,10 +252,10 @@ impl RangeParams {
         Ok(RawConfig { tree, evict_period: self.evict_period })
     }
 
-    /// The trees of the store that belong to each class.
+    /// The trees of the store, by class.
     pub(super) fn trees_of_classes(&self, trees: &[TreeId]) -> Result<Vec<RotatingTrees>, Error> {
         if trees.len() != TREES_PER_CLASS * self.classes.len() {
-            return Err(impossible("a range ORAM has two trees for each class"));
+            return Err(impossible("a range ORAM needs two trees for each class"));
         }
         let pairs = trees.as_chunks::<TREES_PER_CLASS>().0.iter();
         Ok(pairs
@@ -263,7 +269,7 @@ impl RangeParams {
     }
 }
 
-/// The disk has a multiple of so many blocks.
+/// The size of the disk must be a multiple of this number of blocks.
 pub(super) fn whole_range_blocks(policy: RangePolicy, classes: &[u8]) -> u64 {
     let whole = match policy {
         RangePolicy::Classes => 0,
@@ -273,10 +279,10 @@ pub(super) fn whole_range_blocks(policy: RangePolicy, classes: &[u8]) -> u64 {
     1 << whole.min(63)
 }
 
-/// How `exact` is encoded.
+/// The encoding of `RangePolicy::Exact`.
 const EXACT: u8 = u8::MAX;
 
-/// How a policy is encoded: 0, 255, or the class and 1.
+/// Encodes a policy: 0 for `Classes`, 255 for `Exact`, else the class plus 1.
 fn policy_byte(policy: RangePolicy) -> u8 {
     match policy {
         RangePolicy::Classes => 0,

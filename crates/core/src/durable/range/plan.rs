@@ -11,31 +11,31 @@ use crate::error::Error;
 use crate::pieces::{TreeId, TreeShape};
 use crate::scheme::{RawConfig, RotatingTrees};
 
-/// Z5A5, as of RAW ORAM: trees have `A / 2` blocks a leaf.
+/// Z5A5, as in RAW ORAM: trees have `A / 2` blocks per leaf.
 const SLOTS: u16 = 5;
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
 
-/// The longest ranges that there are unless others are asked for, in bytes.
+/// Default size of the longest class of ranges, in bytes.
 const LARGEST_CLASS_BYTES: u64 = 1 << 20;
 
-/// Where a request takes ranges that are as long, those between a block and the longest are so many classes from each other,
-/// unless others are asked for.
+/// Distance between the default classes of the exact policy.
 const CLASSES_BETWEEN: usize = 3;
 
-/// The most levels on the client that are planned: a checkpoint keeps what waits for them.
+/// Maximum number of levels on the client that a plan chooses: a checkpoint saves the blocks that
+/// wait for them.
 const TREE_TOP_LEVELS_PLANNED: u8 = 12;
 
 /// The parameters that meet requirements.
 pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Error> {
     if requirements.tree_top_ways.is_some_and(|ways| ways > 0) {
         return Err(impossible(format!(
-            "the scheme `{NAME}` has no ways of a tree top: leave them out, or choose another scheme"
+            "the scheme `{NAME}` has no ways of a tree top: leave them out or choose another scheme"
         )));
     }
     if let Some(said) = requirements.of_servers().first() {
         return Err(impossible(format!(
-            "the scheme `{NAME}` has no {said}: leave them out, or choose another scheme"
+            "the scheme `{NAME}` has no {said}: leave them out or choose another scheme"
         )));
     }
     let slots = match &requirements.slots {
@@ -43,7 +43,8 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Er
         Some(Slots::Same(slots)) => *slots,
         Some(Slots::PerLevel(_)) => {
             return Err(impossible(format!(
-                "the scheme `{NAME}` has as many slots on every level: leave the profile out, or choose another scheme"
+                "the scheme `{NAME}` has the same number of slots on every level: leave the \
+                 profile out or choose another scheme"
             )));
         }
     };
@@ -51,7 +52,8 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Er
     let policy = policy(requirements)?;
     let evict_period = requirements.evict_period.unwrap_or(EVICT_PERIOD);
     let stash_blocks_max = requirements.stash_blocks_max.unwrap_or(STASH_BLOCKS_MAX);
-    // Where accesses are to whole ranges, the disk is the next larger one. It has one of its own.
+    // If all accesses are to whole ranges, the disk is rounded up to whole ranges. It is not
+    // rounded up if it is smaller than one range; `check` refuses that.
     let whole = whole_range_blocks(policy, &classes).min(requirements.blocks()).max(1);
     let blocks = requirements.blocks().checked_next_multiple_of(whole).unwrap_or(u64::MAX);
     let raw = RawConfig::with_z_a(
@@ -78,9 +80,9 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Er
     let sound: Vec<_> =
         (0..=levels_max).map(with_levels).filter(|params| params.check().is_ok()).collect();
     let Some(least) = sound.first() else {
-        // Why not even the most levels will do.
+        // Says why not even the maximum number of levels suffices.
         with_levels(levels_max).check()?;
-        return Err(impossible("there are no such trees"));
+        return Err(impossible("no trees meet these requirements"));
     };
     let waiting_bytes_max = requirements.tree_top_bytes_max.unwrap_or(u64::MAX);
     let costs = sound.iter().map(|params| Ok((params, cost(params)?)));
@@ -94,8 +96,8 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RangeParams, Er
     costs.iter().rfind(fits).map(|(params, _)| (*params).clone()).ok_or_else(|| {
         let least = costs.iter().map(|(_, cost)| cost.client_bytes()).min().unwrap_or(0);
         impossible(format!(
-            "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
-             smaller ranges, smaller blocks or a smaller disk"
+            "the client needs at least {least} bytes of memory: allow more client memory, or \
+             choose smaller ranges, smaller blocks or a smaller disk"
         ))
     })
 }
@@ -118,7 +120,7 @@ fn classes(requirements: &ArrayRequirements) -> Result<Vec<u8>, Error> {
     sizes.iter().map(|bytes| class(requirements, *bytes)).collect()
 }
 
-/// Which of them a disk is to ask for.
+/// The policy, with sizes of ranges converted to classes.
 fn policy(requirements: &ArrayRequirements) -> Result<RangePolicy, Error> {
     Ok(match requirements.range_policy {
         None | Some(RangePolicy::Classes) => RangePolicy::Classes,
@@ -127,7 +129,7 @@ fn policy(requirements: &ArrayRequirements) -> Result<RangePolicy, Error> {
     })
 }
 
-/// The class of ranges of so many bytes.
+/// The class of ranges of `bytes` bytes.
 fn class(requirements: &ArrayRequirements, bytes: u64) -> Result<u8, Error> {
     let block_bytes = u64::from(requirements.block_bytes.max(1));
     let blocks = bytes / block_bytes;
@@ -136,23 +138,25 @@ fn class(requirements: &ArrayRequirements, bytes: u64) -> Result<u8, Error> {
         return Ok(blocks.ilog2() as u8);
     }
     Err(impossible(format!(
-        "ranges have 1, 2, 4, 8 and so on blocks of {block_bytes} bytes, up to {} MiB, and not {bytes} bytes",
+        "ranges have 1, 2, 4, 8 and so on blocks of {block_bytes} bytes, up to {} MiB, and not \
+         {bytes} bytes",
         RANGE_BYTES_MAX >> 20
     )))
 }
 
-/// What accesses to ranges of one class cost on average.
+/// Average costs of an access to a range of one class.
 pub(super) struct RangeCost {
     pub(super) read_bytes: f64,
     pub(super) written_bytes: f64,
     pub(super) trips: f64,
 }
 
-/// What an access to a range of a class costs: `ReadRange` in its tree, and its share of `BatchEvict` in every tree.
+/// The costs of an access to a range of a class: `ReadRange` in its tree, and its share of
+/// `BatchEvict` in every tree.
 pub(super) fn range_cost(params: &RangeParams, class: u8) -> Result<RangeCost, Error> {
     let blocks = 1u64 << class;
     let shapes = params.tree(RotatingTrees::from(TreeId(0)))?.rotating_shapes()?;
-    // The root of its shape is no bucket of the ORAM.
+    // The root of the shape is not a bucket of the ORAM.
     let levels = shapes.iter().flat_map(|shape| shape.levels().iter().skip(1).zip(0..));
     let run_bytes = levels
         .filter(|(level, _)| level.buckets > 0)
@@ -161,7 +165,8 @@ pub(super) fn range_cost(params: &RangeParams, class: u8) -> Result<RangeCost, E
     let path_bytes = shapes.iter().map(TreeShape::path_bytes).sum::<u64>() as f64;
     let trees = params.classes.len() as f64;
     let evictions = blocks as f64 / f64::from(params.evict_period);
-    // A path is one trip. Of longer ranges, each level is one. A batch of evictions is read in one, and written in one.
+    // A single path is read in one trip, a longer range in one trip per level. A batch of evictions
+    // is one trip to read and one to write.
     let trips = match class {
         0 => 1,
         _ => params.leaf_level + 1 - params.tree_top_levels,
@@ -173,7 +178,7 @@ pub(super) fn range_cost(params: &RangeParams, class: u8) -> Result<RangeCost, E
     })
 }
 
-/// What an array of these parameters costs. An access is to one block, unless all of a disk are to ranges.
+/// The costs of an array. An access is to one block, unless the policy is `Fixed`.
 pub(super) fn cost(params: &RangeParams) -> Result<Cost, Error> {
     let class = match params.policy {
         RangePolicy::Fixed(class) => class,

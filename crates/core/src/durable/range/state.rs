@@ -1,4 +1,4 @@
-//! Saved states and plans as bytes. `docs/format.md` of the repository says what each of them is.
+//! Saved states and plans as bytes: see `docs/format.md` of the repository.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -35,24 +35,24 @@ const POSITIONS_SECTION_RANGES: u64 = 8192;
 /// Bytes of a leaf.
 const LEAF_BYTES: usize = 5;
 
-/// Blocks of which one section says whether they have contents: bits of whole bytes.
+/// Blocks per section of the bitmap of blocks with contents; a multiple of 8.
 const LIVE_SECTION_BLOCKS: u64 = 1 << 16;
 
-/// Bytes of a block's section that are neither its tag nor the block.
+/// Bytes of a block's section without its tag and the block.
 const BLOCK_FIELDS_BYTES: usize = 8 + 4;
 
 /// Bytes of a step of a plan.
 const STEP_BYTES: usize = 1 + 3 * 8;
 
-/// The small part of a state.
+/// Counters and eras of a state.
 pub(super) struct Head {
     pub(super) evictions: u64,
     pub(super) blocks_since_eviction: u32,
-    /// Of each class.
+    /// For each class.
     pub(super) eras: Vec<Vec<Era>>,
 }
 
-/// A section, taken apart.
+/// A decoded section.
 enum Section<'a> {
     Head(Head),
     Positions { class: u8, start: u64, leaves: Vec<Leaf> },
@@ -119,13 +119,13 @@ fn put_block(out: &mut WipedBytes, address: u64, awaited_by: u32, bytes: &[u8]) 
     out.extend_from_slice(bytes);
 }
 
-/// A section that says nothing, as long as that of a block.
+/// A section without contents, as long as the section of a block.
 fn put_padding(out: &mut WipedBytes, block_bytes: usize) {
     out.push(tag::PADDING);
     out.extend_with_zeros(BLOCK_FIELDS_BYTES + block_bytes);
 }
 
-/// A plan of these steps. A step counts as many accesses as its range has blocks.
+/// A plan of `steps`. A step counts as one access per block of its range.
 pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(steps.len() * STEP_BYTES);
     for Step { class, first, from, to } in &steps {
@@ -139,7 +139,7 @@ pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
 }
 
 impl RangeParams {
-    /// The steps of a plan that the journal has kept.
+    /// Decodes the steps of a plan from the log.
     pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Step>, Error> {
         let mut fields = Fields::of(plan.section());
         let mut steps = Vec::with_capacity(plan.section().len() / STEP_BYTES);
@@ -147,7 +147,7 @@ impl RangeParams {
             let (class, first) = (fields.u8()?, fields.u64()?);
             let (from, to) = (Leaf(fields.u64()?), Leaf(fields.u64()?));
             let step = Step { class, first, from, to };
-            // What follows is computed with these.
+            // The callers compute with these values unchecked.
             let are_leaves = (from.0 | to.0) >> self.leaf_level == 0;
             let fits = are_leaves
                 && self.classes.contains(&class)
@@ -166,7 +166,7 @@ impl RangeParams {
 }
 
 impl RangeArray {
-    /// Hands the state to `out`, section by section.
+    /// Passes the state to `out`, section by section.
     pub(super) fn save_sections(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
         let mut section = WipedBytes::default();
         let mut tell = |put: &mut dyn FnMut(&mut WipedBytes)| {
@@ -179,7 +179,8 @@ impl RangeArray {
         tell(&mut |section| {
             put_head(section, self.evictions, self.blocks_since_eviction, &eras);
         });
-        // Positions, and which blocks have contents, follow from the plans since.
+        // Positions, and which blocks have contents, follow from the plans since the previous
+        // state.
         if what != Save::Changes {
             for sub in &self.subs {
                 for (start, count) in sections(sub.positions.ranges(), POSITIONS_SECTION_RANGES) {
@@ -209,7 +210,7 @@ impl RangeArray {
         }
     }
 
-    /// Puts back what a section says of a block on the client.
+    /// Restores a block on the client from its section.
     pub(super) fn restore_section(&mut self, section: &[u8]) -> Result<(), Error> {
         let Section::Block { address, awaited_by, bytes } = Section::read(section)? else {
             return Ok(());
@@ -223,7 +224,7 @@ impl RangeArray {
             && self.held.place(address).is_none()
             && is_room;
         if !fits {
-            return Err(invalid("a block that cannot have been on this client"));
+            return Err(invalid("the state has a block that cannot have been on this client"));
         }
         let place = self.room.take();
         self.room.get_mut(place).copy_from_slice(bytes);
@@ -238,7 +239,7 @@ impl RangeArray {
     }
 }
 
-/// The state that comes back, but for blocks.
+/// A state that is being restored, without the blocks on the client.
 pub(super) struct RangeRestore {
     params: RangeParams,
     positions: Vec<RangePositions>,
@@ -347,7 +348,7 @@ impl Restore for RangeRestore {
     }
 }
 
-/// How large states and plans are at most.
+/// Upper bounds on the sizes of states and plans.
 pub(super) fn size(params: &RangeParams) -> Result<StateSize, Error> {
     params.check()?;
     let spare = params.spare_evictions();
@@ -378,7 +379,7 @@ pub(super) fn size(params: &RangeParams) -> Result<StateSize, Error> {
     })
 }
 
-/// So many things in pieces of so many: where each begins, and how many it has.
+/// Splits `things` items into sections of `in_each`: the first item and the length of each.
 fn sections(things: u64, in_each: u64) -> impl Iterator<Item = (u64, u64)> {
     (0..things.div_ceil(in_each)).map(move |at| {
         let start = at * in_each;

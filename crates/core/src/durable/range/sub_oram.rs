@@ -1,4 +1,5 @@
-//! `R_i` of rORAM: a tree, its position map, and which blocks wait on the client for their eviction to it.
+//! `R_i` of rORAM: a tree, its position map, and the blocks on the client that wait for an eviction
+//! to it.
 
 use alloc::collections::BTreeSet;
 
@@ -12,7 +13,8 @@ use crate::scheme::{RotatingTrees, StoredTree};
 use crate::seal::EraSealer;
 use crate::store::BucketStore;
 
-/// The position map of a class: the leaf of the first block of each range. Secret; wiped when dropped.
+/// The position map of a class: the leaf of the first block of each range. Secret; wiped when
+/// dropped.
 pub(super) struct RangePositions {
     class: u8,
     leaf_level: u8,
@@ -21,18 +23,18 @@ pub(super) struct RangePositions {
 }
 
 impl RangePositions {
-    /// One in which all ranges are at leaf 0.
+    /// A map in which all ranges are at leaf 0.
     pub(super) fn new(params: &RangeParams, class: u8) -> Result<Self, Error> {
         let (leaf_level, ranges) = (params.leaf_level, params.entries(class));
         Ok(Self { class, leaf_level, ranges, table: Table::new(ranges, leaf_level)? })
     }
 
-    /// How many ranges there are.
+    /// Number of ranges.
     pub(super) fn ranges(&self) -> u64 {
         self.ranges
     }
 
-    /// For which `i` its ranges have `2^i` blocks.
+    /// The class `i`: ranges have `2^i` blocks.
     pub(super) fn class(&self) -> u8 {
         self.class
     }
@@ -42,8 +44,10 @@ impl RangePositions {
         Leaf(self.table.get(range).unwrap_or_default())
     }
 
+    /// Sets the leaf of the first block of a range.
+    ///
     /// # Panics
-    /// When there is no such range.
+    /// If there is no such range.
     pub(super) fn set(&mut self, range: u64, first: Leaf) {
         self.table.set(range, first.0);
     }
@@ -59,7 +63,8 @@ impl RangePositions {
 pub(super) struct SubOram {
     pub(super) tree: StoredTree,
     pub(super) positions: RangePositions,
-    /// By the bucket on the first level in storage that their path goes through. Secret.
+    /// The waiting blocks, each behind the index of the first bucket in storage on its path.
+    /// Secret.
     waiting: BTreeSet<(u64, u64)>,
     first_level: u8,
 }
@@ -80,27 +85,27 @@ impl SubOram {
         })
     }
 
-    /// A fresh leaf for any range.
+    /// A fresh leaf for a range.
     pub(super) fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
         draw_leaf(coins, self.positions.leaf_level)
     }
 
-    /// How many blocks wait.
+    /// Number of waiting blocks.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// A block is on the client, and belongs into the tree.
+    /// Adds a block on the client that is to be evicted to the tree.
     pub(super) fn await_eviction(&mut self, address: u64) {
         self.waiting.insert((self.gate_of(address), address));
     }
 
-    /// It does not wait any more, or its leaf is about to change.
+    /// Removes a block that no longer waits, or whose leaf is about to change.
     pub(super) fn forget_waiting(&mut self, address: u64) {
         self.waiting.remove(&(self.gate_of(address), address));
     }
 
-    /// The blocks that wait for the path to a leaf.
+    /// The waiting blocks whose first bucket in storage is on the path to a leaf.
     pub(super) fn waiting_for(&self, leaf: Leaf) -> impl Iterator<Item = u64> {
         let gate = BucketId::on_path(leaf, self.first_level).index();
         self.waiting.range((gate, 0)..=(gate, u64::MAX)).map(|(_, address)| *address)

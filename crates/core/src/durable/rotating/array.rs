@@ -45,7 +45,7 @@ impl DurableOram for RotatingOram<AnyStore, ()> {
     ) -> Result<AccessPlan, Error> {
         let mut coins = coins;
         if !planned.is_empty() && !self.has_flat_map() {
-            return Err(invalid("what is planned may move positions"));
+            return Err(invalid("carry out the planned accesses first: they may move positions"));
         }
         for (i, want) in wanted.iter().enumerate() {
             match *want {

@@ -1,4 +1,4 @@
-//! Whether everything is there.
+//! Checks of the whole tree.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,13 +13,13 @@ use crate::scheme::Location;
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
-    /// Reads the whole tree and checks that every part of every bucket is what was written last,
-    /// and that each block that is alive is on its path. `progress` is told how many buckets of
-    /// [`RotatingScheme::buckets_written`](crate::scheme::RotatingScheme::buckets_written)
-    /// have been read. Returns how many blocks are alive. Storage sees a scan.
+    /// Reads the whole tree, and checks that every part of every bucket holds its latest write and
+    /// that each live block is on its path. Passes the number of buckets read so far, of
+    /// [`RotatingScheme::buckets_written`](crate::scheme::RotatingScheme::buckets_written), to
+    /// `progress`. Returns the number of live data blocks. Storage sees a scan.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
+    /// [`ErrorKind::Corrupt`] with the first violation, and any error of storage.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         check_sound(self.broken)?;
         let blocks = self.config.raw.tree.capacity;
@@ -30,12 +30,12 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         backend.visit_blocks(
             &mut |location, address, leaf, bytes| {
                 match positions {
-                    // From the root down: of several copies the first is the latest.
+                    // From the root down: the first of several copies is the latest.
                     Positions::Flat(map) if !map.is_live_at(address, leaf) => return,
                     Positions::Flat(_) if found.contains(address) => return,
                     Positions::Flat(_) => (),
                     Positions::Nested(_) if found.contains(address) => {
-                        expected.report("there is a block twice".into());
+                        expected.report("a block is in the tree twice".into());
                     }
                     Positions::Nested(map) if map.is_position_map(address) => {
                         expected.add_block(map, address, bytes);
@@ -44,7 +44,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
                 }
                 found.insert(address);
                 if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
-                    expected.report(format!("there is a block off its path ({location:?})"));
+                    expected.report(format!("a block is off its path ({location:?})"));
                 }
             },
             &mut |_, error| Err(error),
@@ -54,7 +54,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         if let Some(message) = defect {
             return Err(Error::new(ErrorKind::Corrupt, message));
         }
-        // A block counts if all that is above it does.
+        // A block counts if all position-map blocks above it are live.
         let is_alive = |address: u64| match positions {
             Positions::Flat(_) => true,
             Positions::Nested(map) => {
@@ -69,20 +69,20 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
         match lost {
             0 => Ok(alive),
-            _ => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are lost"))),
+            _ => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are missing"))),
         }
     }
 }
 
-/// What the position map says.
+/// What the position map says about the blocks in the tree.
 pub(super) struct Expected {
     pub(super) live: Bits,
-    /// The first thing that is not as it must be.
+    /// The first defect that was found.
     pub(super) defect: Option<String>,
 }
 
 impl Expected {
-    /// What the entries and blocks of the map on the client say; these blocks are `found`.
+    /// Reads the entries and blocks of the map on the client, and adds these blocks to `found`.
     pub(super) fn of_client(positions: &Positions, blocks: u64, found: &mut Bits) -> Self {
         let mut expected = Self { live: Bits::new(blocks), defect: None };
         match positions {
@@ -106,7 +106,7 @@ impl Expected {
         }
     }
 
-    /// Adds what a block of the map says, instead of what an older copy of it said.
+    /// Adds the entries of a block of the map. They replace the entries of an older copy.
     pub(super) fn add_block(&mut self, map: &NestedPosMap, address: u64, bytes: &[u8]) {
         for entry in map.entries_of(address, bytes) {
             match entry {

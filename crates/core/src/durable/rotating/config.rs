@@ -1,4 +1,4 @@
-//! What shapes a rotating RAW ORAM, and what a store must have room for.
+//! The configuration of a rotating RAW ORAM, and the shapes of its trees.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -12,44 +12,45 @@ use crate::scheme::{RawConfig, RotatingTrees, TreeConfig};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RotatingConfig {
-    /// The tree, and when it is evicted to.
+    /// The tree, and its eviction period.
     pub raw: RawConfig,
-    /// What part of the position map lies in the tree. None: all of it is client memory.
+    /// How the position map is split between client and tree; `None` if it is in client memory.
     pub recursion: Option<Recursion>,
-    /// The store's trees. It has one for notes on taken slots if there is a recursion.
+    /// The store's trees. The tree for marks of taken slots exists only with a recursion.
     pub trees: RotatingTrees,
 }
 
-/// What a store must have room for. The trees of [`RotatingTrees`].
+/// The shapes of the store's trees, as in [`RotatingTrees`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RotatingShapes {
     /// Sealed blocks.
     pub slots: TreeShape,
     /// Tags and tables of buckets.
     pub heads: TreeShape,
-    /// Notes on taken slots, if they are noted down.
+    /// Marks of taken slots, with a recursion.
     pub taken: Option<TreeShape>,
 }
 
 impl RotatingShapes {
-    /// All of them in this order, as [`RotatingTrees::from`] numbers them.
+    /// The shapes in this order, in which [`RotatingTrees::from`] numbers the trees.
     pub fn into_trees(self) -> Vec<TreeShape> {
         [self.slots, self.heads].into_iter().chain(self.taken).collect()
     }
 }
 
 impl RotatingConfig {
-    /// A position map in client memory.
+    /// A configuration with the position map in client memory.
     pub fn flat(raw: RawConfig) -> Self {
         let trees = RotatingTrees::from(raw.tree.tree);
         Self { raw, recursion: None, trees }
     }
 
-    /// A position map of which no more than `client_entries_max` entries and `plb_blocks` blocks are in
-    /// client memory, and Z5A5 of Tiny ORAM. The notes on taken slots are in the store's next tree.
+    /// A configuration with Z5A5 of Tiny ORAM that keeps at most `client_entries_max` entries and
+    /// `plb_blocks` blocks of the position map in client memory. The marks of taken slots are in
+    /// the store's next tree.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
+    /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other, or no tree fits.
     pub fn recursive(recursion: Recursion, block_bytes: usize) -> Result<Self, Error> {
         let tree_blocks = |leaf_level| recursion.tree_blocks(block_bytes, leaf_level);
         // The width of an entry grows with the tree, the tree with the width of an entry.
@@ -60,7 +61,7 @@ impl RotatingConfig {
         Ok(Self { recursion, ..Self::flat(raw) })
     }
 
-    /// How many data blocks (N).
+    /// Number of data blocks (N).
     pub fn data_blocks(&self) -> u64 {
         self.recursion.map_or(self.raw.tree.capacity, |recursion| recursion.data_blocks)
     }
@@ -77,20 +78,20 @@ impl RotatingConfig {
         }
     }
 
-    /// Blocks in tree top and stash, at most: see [`RawConfig::tree_top_blocks_max`].
+    /// Maximum number of blocks in tree top and stash: see [`RawConfig::tree_top_blocks_max`].
     pub fn tree_top_and_stash_blocks_max(&self) -> u64 {
         let TreeConfig { geometry, stash_blocks_max, .. } = &self.raw.tree;
         let in_stash = stash_blocks_max + geometry.path_slots();
         self.raw.tree_top_blocks_max() + in_stash as u64
     }
 
-    /// All blocks that a client has at most, those of the position map among them.
+    /// Maximum number of blocks on a client, with the blocks of the position map.
     pub fn client_blocks_max(&self) -> u64 {
         let of_map = self.recursion.map_or(0, |recursion| recursion.plb_blocks);
         self.tree_top_and_stash_blocks_max() + of_map as u64
     }
 
-    /// What a store must have room for.
+    /// The shapes of the trees that a store must hold.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
@@ -104,7 +105,7 @@ impl RotatingConfig {
         if *capacity < blocks {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
-                format!("data and position map are {blocks} blocks, the tree is for {capacity}"),
+                format!("the tree holds {capacity} blocks, data and position map are {blocks}"),
             ));
         }
         Ok(RotatingShapes { slots, heads, taken: Some(self.raw.taken_shape()?) })
@@ -112,19 +113,19 @@ impl RotatingConfig {
 }
 
 impl RotatingConfig {
-    /// The same, but for [`raw`](Self::raw).
+    /// The same configuration with another [`raw`](Self::raw).
     #[must_use]
     pub fn with_raw(self, raw: RawConfig) -> Self {
         Self { raw, ..self }
     }
 
-    /// The same, but for [`recursion`](Self::recursion).
+    /// The same configuration with another [`recursion`](Self::recursion).
     #[must_use]
     pub fn with_recursion(self, recursion: Option<Recursion>) -> Self {
         Self { recursion, ..self }
     }
 
-    /// The same, but for [`trees`](Self::trees).
+    /// The same configuration with other [`trees`](Self::trees).
     #[must_use]
     pub fn with_trees(self, trees: RotatingTrees) -> Self {
         Self { trees, ..self }

@@ -1,5 +1,5 @@
-//! Rotating RAW ORAM over its position map: every access in two steps, so that it can be written down
-//! before storage sees it.
+//! Rotating RAW ORAM with its position map. Every access has two steps, so that the client can log
+//! it before storage sees it.
 
 mod array;
 mod check;
@@ -30,7 +30,7 @@ pub use config::{RotatingConfig, RotatingShapes};
 pub use params::{DurableRaw, MapRecursion, RawParams};
 use positions::Positions;
 
-/// What was kept of an ORAM, but for its blocks and its taken slots: see [`RotatingOram::resume`].
+/// The restored state of an ORAM, without its blocks and taken slots: see [`RotatingOram::resume`].
 pub struct Kept {
     /// [`RotatingScheme::evictions`].
     pub evictions: u64,
@@ -40,15 +40,15 @@ pub struct Kept {
     pub table: LivePosMap,
 }
 
-/// RAW ORAM whose state can be kept and gone back to.
+/// Durable RAW ORAM: its client state can be saved and restored.
 ///
-/// [`Self::intend`] draws the leaves of accesses to come, and shows storage nothing;
-/// [`Self::carry_out`] makes them. In between, whoever wants to survive a crash writes the moves down:
-/// carried out again from the same state, they show storage the same paths.
+/// [`Self::intend`] draws the leaves of future accesses, and shows storage nothing;
+/// [`Self::carry_out`] makes the accesses. A client that must survive a crash logs the moves in
+/// between. Carried out again from the same state, they show storage the same paths.
 ///
-/// The position map is in client memory, or for the most part in the tree itself. Then the block of
-/// the map that [`Self::needs`] names is fetched before a block is accessed, by an access like any
-/// other, whose address is the map block's.
+/// The position map is in client memory, or mostly in the tree itself. In the tree, the map blocks
+/// that [`Self::needs`] names must be fetched before a block is accessed. They are fetched with
+/// ordinary accesses to the addresses of the map blocks.
 ///
 /// ```
 /// use oblivio_core::{EraSealer, MasterKey, MemoryStore, Oram, RawConfig, RotatingOram};
@@ -74,11 +74,11 @@ pub struct RotatingOram<S, R> {
     backend: RotatingScheme<S>,
     positions: Positions,
     config: RotatingConfig,
-    /// None where whoever uses it draws the moves.
+    /// Draws the leaves; `()` if the caller draws the moves.
     coins: R,
-    /// A batch was begun and has not ended well.
+    /// A batch failed halfway.
     broken: bool,
-    /// Accesses that were announced and not made yet. Public.
+    /// Accesses that were announced and not yet carried out. Public.
     announced: usize,
     /// Accesses made since the ORAM was created or restored. Public.
     accesses: u64,
@@ -121,7 +121,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// [`Self::restore_taken_slot`] restore.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`], also when there was no such state, and
+    /// [`ErrorKind::InvalidConfig`], also if the ORAM was never in such a state, and
     /// [`ErrorKind::StoreMismatch`].
     pub fn resume(
         config: &RotatingConfig,
@@ -149,11 +149,11 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         })
     }
 
-    /// Puts a block back where [`Self::client_blocks`] found it. Those of the position map come in
-    /// their order.
+    /// Restores a block where [`Self::client_blocks`] found it. Blocks of the position map must be
+    /// restored in their order.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
+    /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
     pub fn restore_client_block(
         &mut self,
         home: Home,
@@ -170,10 +170,10 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// Notes again that a slot is taken: see [`RotatingScheme::restore_taken_slot`].
+    /// Restores the mark of a taken slot: see [`RotatingScheme::restore_taken_slot`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when that cannot have been noted.
+    /// [`ErrorKind::InvalidRequest`] if the slot cannot have been taken.
     pub fn restore_taken_slot(&mut self, slot: TakenSlot) -> Result<(), Error> {
         self.backend.restore_taken_slot(slot)
     }
@@ -189,7 +189,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         self.backend.client_blocks().chain(held)
     }
 
-    /// Ends the use of the ORAM, and hands back its store.
+    /// Ends the use of the ORAM and returns its store.
     pub fn into_store(self) -> S {
         self.backend.into_store()
     }
@@ -204,18 +204,17 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         &self.backend
     }
 
-    /// The backend, to be flushed and kept.
+    /// The backend, for flushes and checkpoints.
     pub fn backend_mut(&mut self) -> &mut RotatingScheme<S> {
         &mut self.backend
     }
 
-    /// The entries of the position map in client memory: all of them, or those of the map's last
-    /// level. Secret.
+    /// The entries of the position map in client memory: the whole map, or its last level. Secret.
     pub fn table(&self) -> &LivePosMap {
         self.positions.table()
     }
 
-    /// How many levels of the position map lie in the tree. Public.
+    /// Number of levels of the position map that are in the tree. Public.
     pub fn position_map_depth(&self) -> usize {
         match &self.positions {
             Positions::Flat(_) => 0,
@@ -223,17 +222,17 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// Whether a block is one of the position map, and on the client. Secret.
+    /// Whether a block belongs to the position map and is on the client. Secret.
     pub fn is_on_client(&self, address: u64) -> bool {
         matches!(&self.positions, Positions::Nested(map) if map.is_held(address))
     }
 
-    /// Whether all of the position map is client memory. Public.
+    /// Whether the whole position map is in client memory. Public.
     pub fn has_flat_map(&self) -> bool {
         self.positions.flat().is_some()
     }
 
-    /// How many requests can be served together, whatever part of the position map they need.
+    /// Maximum number of requests served together, whatever part of the position map they need.
     pub fn window_accesses_max(&self) -> usize {
         match (&self.positions, &self.config.recursion) {
             (Positions::Nested(map), Some(recursion)) => {
@@ -243,11 +242,11 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// The position-map blocks to be fetched before the blocks `addresses` can be accessed, each once.
-    /// There may be more to fetch after them.
+    /// The position-map blocks to fetch before `addresses` can be accessed, each once. More may be
+    /// missing after they were fetched.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] for an address past the end.
+    /// [`ErrorKind::InvalidRequest`] if an address is past the end.
     pub fn needs(&self, addresses: &[u64]) -> Result<Vec<u64>, Error> {
         let mut missing = BTreeSet::new();
         for address in addresses {
@@ -259,14 +258,14 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         Ok(missing.into_iter().collect())
     }
 
-    /// Applies `op` to the block `address` where it is, if the client finds it by its address: in the
-    /// stash, or in a tree top [in sets](crate::TreeTopKind::SetAssociative). Answers whether it did.
-    /// Storage sees nothing, and there is no move to be written down; whoever wants to survive a crash
-    /// writes down what was done to the block. By the access that does not come storage learns what
-    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve) says.
+    /// Applies `op` to the block `address` if the client finds it by its address: in the stash, or
+    /// in a tree top [in sets](crate::TreeTopKind::SetAssociative). Returns whether it did. Storage
+    /// sees nothing, and there is no move to log; a client that must survive a crash logs the
+    /// operation. What storage learns from the missing access is described at
+    /// [`HitPolicy::Serve`](crate::HitPolicy::Serve).
     ///
-    /// A position map that lies in the tree has to have the block's position on the client: otherwise
-    /// nobody knows whether it was forgotten.
+    /// If the position map is in the tree, a block is served only if its position is on the client.
+    /// Otherwise the client cannot tell whether the block was forgotten.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`], [`ErrorKind::InvalidRequest`].
@@ -279,11 +278,11 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// The position-map blocks to be fetched before a range can be forgotten, each once. There may be
-    /// more to fetch after them. None where the position map is in client memory.
+    /// The position-map blocks to fetch before a range can be forgotten, each once. More may be
+    /// missing after they were fetched. Empty if the position map is in client memory.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] for a range that goes past the end.
+    /// [`ErrorKind::InvalidRequest`] if the range goes past the end.
     pub fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         check_range(&range, self.config.data_blocks())?;
         match &self.positions {
@@ -292,12 +291,12 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
-    /// nothing of it.
+    /// Drops the contents of the blocks of a range; they read as zeros from now on. Storage sees
+    /// nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] for a range that goes past the end, or
-    /// [needs](Self::needs_to_forget) something.
+    /// [`ErrorKind::InvalidRequest`] if the range goes past the end, or [positions are
+    /// missing](Self::needs_to_forget).
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_sound(self.broken)?;
         check_range(&range, self.config.data_blocks())?;
@@ -310,17 +309,17 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// Makes the next eviction ahead of its time, so that the stash shrinks. Storage sees it.
+    /// Makes the next eviction ahead of time, so that the stash shrinks. Storage sees it.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when it would destroy the state to go back to, and any that
-    /// storage causes.
+    /// [`ErrorKind::InvalidRequest`] if it would overwrite what the last durable state needs, and
+    /// any error of storage.
     pub fn background_evict(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.backend.background_evict(self.positions.flat())
     }
 
-    /// Refuses what is no block.
+    /// Checks that a block exists.
     fn check_address(&self, address: u64) -> Result<(), Error> {
         if address < self.config.data_blocks() || self.positions.is_position_map(address) {
             Ok(())
@@ -330,7 +329,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     }
 }
 
-/// Operations for accesses to what is no data block.
+/// Operations for accesses to blocks of the position map, which ignore them.
 #[doc(hidden)]
 pub fn nothing_to_do<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()

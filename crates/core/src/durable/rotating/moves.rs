@@ -1,4 +1,4 @@
-//! Moves carried out: announced all at once, and then made one after the other.
+//! Carries out moves: announces all of them, then makes them one after the other.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,13 +16,14 @@ use crate::scheme::{Move, Op, WINDOW_ACCESSES_MAX};
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
-    /// Makes the accesses of `steps`, one for each of `ops`. An operation on what is no data block is
-    /// not looked at.
+    /// Makes the accesses of `steps`, with one operation for each. Ignores the operation of an
+    /// access to anything but a data block.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] before anything is touched, when they are more than
-    /// [there is room for](crate::scheme::RotatingScheme::accesses_left), more than [`WINDOW_ACCESSES_MAX`], or do not
-    /// match; [`ErrorKind::StashFull`] likewise. Any other error leaves the ORAM broken.
+    /// [`ErrorKind::InvalidRequest`] before anything is touched, if the steps do not match or
+    /// exceed [`WINDOW_ACCESSES_MAX`] or the [accesses
+    /// left](crate::scheme::RotatingScheme::accesses_left); [`ErrorKind::StashFull`] likewise. Any
+    /// other error leaves the ORAM broken.
     pub fn carry_out(&mut self, steps: &[Move], ops: &mut [Op<'_>]) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.check_count(steps, ops)?;
@@ -33,7 +34,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Makes the accesses of `steps`, which this ORAM drew from its current state.
     ///
     /// # Errors
-    /// Those of [`Self::carry_out`].
+    /// See [`Self::carry_out`].
     pub(super) fn carry_out_checked(
         &mut self,
         steps: &[Move],
@@ -66,11 +67,12 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         Ok(())
     }
 
-    /// Announces the paths of accesses that come after those that were announced before, and of the evictions among them. All
-    /// at once: on the other end of a long way they are then one round trip, what evictions write goes up while the paths
-    /// behind them come down, and on a file another processor reads them meanwhile.
+    /// Announces the paths of `steps`, and of the evictions among them, after the accesses
+    /// announced before. All are announced at once. Over a slow link they are then one round trip,
+    /// and evictions are uploaded while later paths are downloaded. With a file, another processor
+    /// reads them meanwhile.
     pub(super) fn announce(&mut self, steps: &[Move]) {
-        // One by itself is read at once.
+        // A single path is read at once, without an announcement.
         let is_alone = self.announced == 0 && steps.len() == 1;
         for (ahead, step) in (self.announced..).zip(steps).skip(usize::from(is_alone)) {
             self.backend.announce(ahead, step.from);
@@ -86,10 +88,10 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
         let old = match self.positions.get(address)? {
             Ok(old) => old,
-            Err(_) => return Err(invalid("its position is not on the client")),
+            Err(_) => return Err(invalid("the block's position is not on the client")),
         };
         if old.is_some_and(|mapping| mapping.leaf != from) {
-            return Err(invalid("the move does not start where the block is"));
+            return Err(invalid("the move does not start at the block's present leaf"));
         }
         let was_live = old.is_some_and(|mapping| mapping.live);
         if self.positions.is_position_map(address) {
@@ -101,16 +103,18 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         self.backend.finish(self.positions.flat())
     }
 
-    /// Moves a block of the position map to the client, and the one unused for longest into the stash
-    /// if it has no room any more: without an access, because storage has never seen its leaf.
+    /// Moves a block of the position map to the client. If the client has no room for it, its least
+    /// recently used block of the map moves to the stash. That takes no access, because storage has
+    /// never seen the leaf of that block.
     fn fetch(&mut self, step: &Move, old: Option<Mapping>) -> Result<(), Error> {
         let Move { address, to, .. } = *step;
         let mut bytes = Zeroizing::new(vec![0; self.config.raw.tree.block_bytes]);
-        // One that is not live is there all the same: its entries still say where blocks lie.
+        // A block that is not live is in the tree all the same: its entries still say where blocks
+        // are.
         self.backend.take(step, old.is_some(), &mut bytes)?;
         self.positions.set(address, Mapping { leaf: to, live: true })?;
         let Positions::Nested(map) = &mut self.positions else {
-            return Err(invalid("there are no blocks of a position map"));
+            return Err(invalid("this array has no position-map blocks"));
         };
         let is_whole = old.is_none_or(|mapping| mapping.live);
         let block = HeldBlock { address, leaf: to, bytes };
@@ -123,13 +127,17 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     fn check_count(&self, steps: &[Move], ops: &[Op<'_>]) -> Result<(), Error> {
         let refused = |message: String| Err(Error::new(ErrorKind::InvalidRequest, message));
         if steps.len() != ops.len() {
-            return refused(format!("there are {} moves for {} accesses", steps.len(), ops.len()));
+            return refused(format!(
+                "there are {} moves for {} operations",
+                steps.len(),
+                ops.len()
+            ));
         }
         if steps.len() > WINDOW_ACCESSES_MAX {
-            return refused(format!("{WINDOW_ACCESSES_MAX} accesses at once are the most"));
+            return refused(format!("at most {WINDOW_ACCESSES_MAX} accesses can be made at once"));
         }
         if steps.len() as u64 > self.backend.accesses_left() {
-            return Err(invalid("so many accesses would destroy the state to go back to"));
+            return Err(invalid("too many accesses since the last checkpoint: make one first"));
         }
         Ok(())
     }
@@ -140,7 +148,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         let mut moved = HashMap::new();
         for (step, op) in steps.iter().zip(ops) {
             if ![step.from, step.to].iter().all(|leaf| geometry.contains_leaf(*leaf)) {
-                return Err(invalid("a move to or from a leaf that does not exist"));
+                return Err(invalid("a move names a leaf that does not exist"));
             }
             if step.is_of_nothing() {
                 continue;
@@ -148,7 +156,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             match &self.positions {
                 Positions::Nested(map) if map.is_position_map(step.address) => {
                     if map.is_held(step.address) || moved.contains_key(&step.address) {
-                        return Err(invalid("the block of the position map is on the client"));
+                        return Err(invalid("the position-map block is already on the client"));
                     }
                 }
                 _ => check_request(step.address, op, capacity, block_bytes)?,
@@ -156,10 +164,10 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
             let is_there = match (moved.get(&step.address), self.positions.get(step.address)?) {
                 (Some(leaf), _) => *leaf == step.from,
                 (None, Ok(mapping)) => mapping.is_none_or(|mapping| mapping.leaf == step.from),
-                (None, Err(_)) => return Err(invalid("its position is not on the client")),
+                (None, Err(_)) => return Err(invalid("the block's position is not on the client")),
             };
             if !is_there {
-                return Err(invalid("the move does not start where the block is"));
+                return Err(invalid("the move does not start at the block's present leaf"));
             }
             moved.insert(step.address, step.to);
         }

@@ -1,4 +1,4 @@
-//! The parameters of a durable RAW ORAM: chosen when it is made, and never changed.
+//! The parameters of a durable RAW ORAM, which never change after its creation.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -23,13 +23,13 @@ use crate::scheme::{RawConfig, RotatingTrees, TreeConfig};
 use crate::seal::{EraSealer, MasterKey};
 use crate::stash::TreeTopKind;
 
-/// RAW ORAM whose evictions rotate.
+/// RAW ORAM with rotating evictions.
 pub struct DurableRaw;
 
-/// What shapes it. Public. The names of the papers are in brackets.
+/// The parameters of a durable RAW ORAM. Public. The papers' names are in parentheses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawParams {
-    /// How many blocks it holds (N).
+    /// Number of blocks (N).
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
@@ -37,25 +37,25 @@ pub struct RawParams {
     pub leaf_level: u8,
     /// Slots of a bucket (Z).
     pub slots: Slots,
-    /// How many accesses come before each eviction (A).
+    /// Number of accesses before each eviction (A).
     pub evict_period: u32,
-    /// Blocks that may be left in the stash when an access begins (C).
+    /// Maximum number of blocks in the stash when an access begins (C).
     pub stash_blocks_max: u32,
-    /// How many levels from the root on are kept on the client.
+    /// Number of levels that the client keeps, from the root on.
     pub tree_top_levels: u8,
-    /// Ways of the sets in which the client finds blocks of these levels by their address (IR-Stash);
-    /// 0 if it does not.
+    /// Ways of the sets in which the client finds blocks of these levels by address (IR-Stash); 0
+    /// if it does not.
     pub tree_top_ways: u16,
-    /// What part of the position map lies in the tree. None: all of it is client memory.
+    /// How the position map is split between client and tree; `None` if it is in client memory.
     pub recursion: Option<MapRecursion>,
 }
 
-/// How much of a position map stays on the client.
+/// The part of a position map that stays on the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapRecursion {
-    /// The most of its entries.
+    /// Maximum number of entries.
     pub client_entries_max: u64,
-    /// The most of its blocks.
+    /// Maximum number of blocks.
     pub plb_blocks: u32,
 }
 
@@ -67,7 +67,7 @@ impl DurableScheme for DurableRaw {
     }
 
     fn about(&self) -> &'static str {
-        "RAW ORAM of Tiny ORAM, whose evictions rotate: for disks of any size"
+        "RAW ORAM of Tiny ORAM, with rotating evictions: for disks of any size"
     }
 
     fn plan(&self, requirements: &ArrayRequirements) -> Result<Box<dyn DurableConfig>, Error> {
@@ -88,13 +88,13 @@ impl RawParams {
     /// The parameters that [encode](DurableConfig::encode) to `params`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when there are none.
+    /// [`ErrorKind::InvalidConfig`] if no parameters encode to `params`.
     pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
         let decoded = Self::read(blocks, block_bytes, Fields::of(params));
         let decoded =
-            decoded.map_err(|_| impossible("parameters of RAW ORAM have another length"))?;
+            decoded.map_err(|_| impossible("the parameters of `raw` have the wrong length"))?;
         if decoded.encode() != params {
-            return Err(impossible("they are said in another way than this one"));
+            return Err(impossible("the parameters of `raw` are not encoded canonically"));
         }
         decoded.check()?;
         Ok(decoded)
@@ -129,7 +129,7 @@ impl RawParams {
     /// Levels and slots of the tree.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when there is no such tree.
+    /// [`ErrorKind::InvalidConfig`] if there is no such tree.
     pub fn geometry(&self) -> Result<Geometry, Error> {
         match &self.slots {
             Slots::Same(slots) => Geometry::uniform(self.leaf_level, *slots),
@@ -137,10 +137,10 @@ impl RawParams {
         }
     }
 
-    /// The ORAM in these trees of a store.
+    /// The configuration of the ORAM in the given trees of a store.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other.
     pub fn config(&self, trees: RotatingTrees) -> Result<RotatingConfig, Error> {
         let geometry = self.geometry()?;
         let block_bytes = self.block_bytes as usize;
@@ -167,7 +167,7 @@ impl RawParams {
         Ok(RotatingConfig { raw, recursion, trees })
     }
 
-    /// The same, wherever it is.
+    /// The configuration in a store's first trees.
     pub(super) fn anywhere(&self) -> Result<RotatingConfig, Error> {
         self.config(RotatingTrees::from(TreeId(0)))
     }
@@ -176,18 +176,16 @@ impl RawParams {
         match *trees {
             [slots, heads] => self.config(RotatingTrees { slots, heads, taken: heads }),
             [slots, heads, taken] => self.config(RotatingTrees { slots, heads, taken }),
-            _ => Err(impossible("RAW ORAM has two trees, and three with its map in the tree")),
+            _ => Err(impossible("RAW ORAM needs two trees, or three with its map in a tree")),
         }
     }
 
-    /// Whether there can be such an ORAM; if not, why.
+    /// Checks that an ORAM with these parameters can exist.
     fn check(&self) -> Result<(), Error> {
         if let Slots::PerLevel(slots) = &self.slots
             && slots.iter().all(|each| *each == slots[0])
         {
-            return Err(impossible(
-                "the slots of its levels are all the same, and told one by one",
-            ));
+            return Err(impossible("the slots per level are all the same: use a single number"));
         }
         self.anywhere()?.shapes().map(drop)
     }
@@ -290,25 +288,25 @@ impl RawParams {
     fn position_map(&self) -> String {
         match self.cost().map_or(0, |cost| cost.position_map_depth) {
             0 => "in client memory".into(),
-            1 => "in the tree: one access more for a request far from those before it".into(),
+            1 => "in the tree: a request far from earlier ones takes one access more".into(),
             depth => {
-                format!("in the tree: up to {depth} accesses more for a request far from others")
+                format!("in the tree: a request far from earlier ones takes {depth} more accesses")
             }
         }
     }
 
-    /// How often the stash is over its bound, where it was measured.
+    /// The probability that the stash overflows, if it was measured.
     fn stash(&self) -> &'static str {
         match (&self.slots, self.evict_period, self.stash_blocks_max) {
             (Slots::Same(5), 5, 64) => {
                 "overflows with probability 2^-80 (Tiny ORAM; our own estimate for RAW ORAM: \
-                 2^-85), and then costs evictions, no data"
+                 2^-85), which costs evictions, not data"
             }
-            _ => "not measured for this Z and A; an overflow costs evictions, no data",
+            _ => "not measured for this Z and A; an overflow costs evictions, not data",
         }
     }
 
-    /// The ORAM in the trees of a store, with a seal that has written `eras`.
+    /// The ORAM in the trees of a store, in the state of `head` and `table`.
     pub(super) fn resume(
         &self,
         (key, trees): (MasterKey, &[TreeId]),
@@ -327,7 +325,7 @@ impl RawParams {
     }
 }
 
-/// How no recursion is written.
+/// The encoding of no recursion.
 const NO_RECURSION: MapRecursion = MapRecursion { client_entries_max: 0, plb_blocks: 0 };
 
 fn impossible(problem: &str) -> Error {

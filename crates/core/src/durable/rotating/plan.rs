@@ -11,12 +11,12 @@ use crate::pieces::TreeShape;
 use crate::posmap::Recursion;
 use crate::scheme::RawConfig;
 
-/// Z5A5 of Tiny ORAM, with the bound that its stash has there.
+/// Z5A5 of Tiny ORAM, with its bound on the stash.
 const SLOTS: Slots = Slots::Same(5);
 const EVICT_PERIOD: u32 = 5;
 const STASH_BLOCKS_MAX: u32 = 64;
 
-/// Bytes of the blocks in the tree top, at most; and no more than half of a small disk.
+/// Default bound on the bytes of blocks in the tree top. For a small disk, half of its size.
 const TREE_TOP_BYTES_MAX: u64 = 48 << 20;
 
 /// The requirements, with defaults for missing settings.
@@ -33,16 +33,16 @@ struct Tree {
 /// The parameters that meet requirements.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidConfig`] when there are none, or none in so little client memory.
+/// [`ErrorKind::InvalidConfig`] if there are none, or none within the client memory.
 pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RawParams, Error> {
     if requirements.range_bytes.is_some() || requirements.range_policy.is_some() {
         return Err(invalid(
-            "the scheme `raw` has no ranges: leave them out, or choose the scheme `range`",
+            "the scheme `raw` has no ranges: leave them out or choose the scheme `range`",
         ));
     }
     if let Some(said) = requirements.of_servers().first() {
         return Err(invalid(format!(
-            "the scheme `raw` has no {said}: leave them out, or choose another scheme"
+            "the scheme `raw` has no {said}: leave them out or choose another scheme"
         )));
     }
     let tree = Tree {
@@ -67,33 +67,34 @@ pub(super) fn fulfil(requirements: &ArrayRequirements) -> Result<RawParams, Erro
         .min_by(|(one, _), (other, _)| bytes_per_request(one).total_cmp(&bytes_per_request(other)));
     best.map(|(_, params)| params).ok_or_else(|| {
         invalid(format!(
-            "such a volume takes {least} bytes of client memory at least: allow as many, or choose \
-             smaller blocks or a smaller disk"
+            "the client needs at least {least} bytes of memory: allow more client memory, or \
+             choose smaller blocks or a smaller disk"
         ))
     })
 }
 
 impl Tree {
-    /// What there is to choose from: tree tops from the largest down to none, each with the whole position map on the
-    /// client, and with what does not fit there in the tree.
+    /// Candidates: tree tops from the largest down to none, each with the whole position map on the
+    /// client, and with the part of it that does not fit there in the tree.
     fn candidates(&self, client_bytes_max: u64) -> Result<Vec<RawParams>, Error> {
         let mut flat = self.with_map(None, TREE_TOP_LEVELS_MAX)?;
         let mut candidates = Vec::new();
         loop {
             let fewer_levels = flat.tree_top_levels.checked_sub(1);
-            // Of a small array with large blocks, the map is smaller than what goes with a recursion. Of
-            // one with the smallest blocks, there may be no recursion at all.
+            // In a small array with large blocks, the map is smaller than the memory that a
+            // recursion takes. With the smallest blocks, a recursion may be impossible.
             let nested = self.with_map_in_tree(&flat, client_bytes_max).ok();
             candidates.extend([Some(flat), nested].into_iter().flatten());
             match fewer_levels.map(|levels| self.with_map(None, levels)) {
                 Some(Ok(smaller)) => flat = smaller,
-                // A tree top in sets has one level at least.
+                // A tree top in sets has at least one level.
                 Some(Err(_)) | None => return Ok(candidates),
             }
         }
     }
 
-    /// The same as `flat` with as much of the position map in the tree as does not fit on the client.
+    /// The parameters `flat`, but with the part of the position map that does not fit on the client
+    /// in the tree.
     fn with_map_in_tree(
         &self,
         flat: &RawParams,
@@ -118,7 +119,7 @@ impl Tree {
             None => self.blocks,
             Some(MapRecursion { client_entries_max, plb_blocks }) => {
                 let plb_blocks = plb_blocks as usize;
-                // As if the tree were as deep as can be: a little too much where it is not.
+                // Assumes the deepest tree; slightly too much for other trees.
                 Recursion { data_blocks: self.blocks, client_entries_max, plb_blocks }
                     .tree_blocks(block_bytes, DEEPEST)?
             }
@@ -127,7 +128,7 @@ impl Tree {
             Slots::PerLevel(slots) => {
                 let levels =
                     u8::try_from(slots.len()).ok().and_then(|levels| levels.checked_sub(1));
-                levels.ok_or_else(|| invalid("a tree has 1 to 41 levels"))?
+                levels.ok_or_else(|| invalid("a tree must have 1 to 41 levels"))?
             }
             Slots::Same(slots) => {
                 let stash = self.stash_blocks_max as usize;
@@ -164,7 +165,7 @@ impl Tree {
     }
 }
 
-/// What an array of these parameters costs.
+/// The costs of an array.
 pub(super) fn cost(params: &RawParams) -> Result<Cost, Error> {
     let config = params.anywhere()?;
     let shapes = config.shapes()?;
@@ -195,13 +196,13 @@ pub(super) fn cost(params: &RawParams) -> Result<Cost, Error> {
     })
 }
 
-/// Bytes that an access to a block whose positions are not on the client moves, those for the positions included.
+/// Bytes that a request moves if the block's positions are not on the client.
 fn bytes_per_request(cost: &Cost) -> f64 {
     let accesses = (1 + cost.position_map_depth) as f64;
     accesses * (cost.read_bytes_per_access + cost.written_bytes_per_access)
 }
 
-/// The most memory that a client takes for notes on taken slots.
+/// Maximum client memory for marks of taken slots, in bytes.
 fn marks_bytes(params: &RawParams) -> Result<u64, Error> {
     Ok(params.anywhere()?.raw.marked_slots_max() * MARK_BYTES)
 }
@@ -210,13 +211,13 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidConfig, message.into())
 }
 
-/// The most levels that a client keeps: beyond it, a checkpoint would keep too much at once.
+/// Maximum number of levels on the client. With more, a checkpoint would save too much at once.
 const TREE_TOP_LEVELS_MAX: u8 = 12;
 
 /// The leaf level of the deepest trees.
 const DEEPEST: u8 = 40;
 
-/// Blocks of the position map on the client, in bytes, where that is a sensible number of them.
+/// Bytes of position-map blocks on the client, within these bounds on their number.
 const PLB_BYTES: u32 = 4 << 20;
 const PLB_BLOCKS_MIN: u32 = 16;
 const PLB_BLOCKS_MAX: u32 = 4096;
@@ -224,8 +225,8 @@ const PLB_BLOCKS_MAX: u32 = 4096;
 /// Bytes of an entry of the position map in the deepest trees.
 const WIDEST_ENTRY_BYTES: u64 = 8;
 
-/// So few entries are not worth a level of recursion.
+/// Fewer entries are not worth a level of recursion.
 const CLIENT_ENTRIES_MIN: u64 = 1 << 13;
 
-/// Bytes of client memory that a note on a taken slot takes, with its share of the ordered set.
+/// Bytes of client memory per mark of a taken slot, with its share of the ordered set.
 const MARK_BYTES: u64 = 24;

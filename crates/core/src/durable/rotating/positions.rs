@@ -1,4 +1,4 @@
-//! Where all blocks are: in client memory, or for the most part in the tree.
+//! The positions of all blocks: in client memory, or mostly in the tree.
 
 use alloc::vec::Vec;
 
@@ -14,14 +14,14 @@ use crate::scheme::Move;
 
 /// The position map. Secret.
 pub(super) enum Positions {
-    /// All of it on the client.
+    /// The whole map on the client.
     Flat(LivePosMap),
     /// The last level on the client, the others in the tree.
     Nested(NestedPosMap),
 }
 
 impl Positions {
-    /// With `table` on the client.
+    /// A map with `table` on the client.
     pub(super) fn new(config: &RotatingConfig, table: LivePosMap) -> Result<Self, Error> {
         let tree = &config.raw.tree;
         match &config.recursion {
@@ -41,7 +41,7 @@ impl Positions {
         }
     }
 
-    /// The map that knows of any copy of a block whether it counts, if there is one.
+    /// The flat map, if it is one. It tells whether a copy of a block is the latest.
     pub(super) fn flat(&self) -> Option<&LivePosMap> {
         match self {
             Self::Flat(map) => Some(map),
@@ -49,7 +49,7 @@ impl Positions {
         }
     }
 
-    /// Where a block is mapped to. Looking changes nothing.
+    /// The mapping of a block. Changes nothing.
     pub(super) fn get(&self, address: u64) -> Result<Result<Option<Mapping>, Missing>, Error> {
         match self {
             Self::Flat(map) => Ok(Ok(map.get(address))),
@@ -57,7 +57,7 @@ impl Positions {
         }
     }
 
-    /// Maps a block whose position is on the client.
+    /// Sets the mapping of a block whose position is on the client.
     pub(super) fn set(&mut self, address: u64, mapping: Mapping) -> Result<(), Error> {
         match self {
             Self::Flat(map) => {
@@ -68,7 +68,7 @@ impl Positions {
         }
     }
 
-    /// Whether the block is one of the position map.
+    /// Whether a block belongs to the position map.
     pub(super) fn is_position_map(&self, address: u64) -> bool {
         matches!(self, Self::Nested(map) if map.is_position_map(address))
     }
@@ -81,8 +81,8 @@ impl Positions {
         }
     }
 
-    /// Draws moves of blocks, and of nothing, one after the other: each starts where the ones before it left its
-    /// block, and those that were `planned` before. Nothing is changed.
+    /// Draws a move for each of `blocks`, in order; `None` is a dummy. A move starts where the
+    /// latest earlier move of its block ends, also if it is one of `planned`. Changes nothing.
     pub(super) fn draw_moves(
         &self,
         planned: &[Move],
@@ -98,7 +98,7 @@ impl Positions {
         Ok(moves)
     }
 
-    /// Draws the next of them, after those that `moved` blocks to leaves.
+    /// Draws the next move, after the moves in `moved`.
     fn draw_move(
         &self,
         address: Option<u64>,
@@ -112,7 +112,7 @@ impl Positions {
             (Some(leaf), _) => *leaf,
             (None, Ok(Some(mapping))) => mapping.leaf,
             (None, Ok(None)) => self.draw(coins),
-            (None, Err(_)) => return Err(invalid("its position is not on the client")),
+            (None, Err(_)) => return Err(invalid("the block's position is not on the client")),
         };
         let to = self.draw(coins);
         moved.insert(address, to);

@@ -1,4 +1,4 @@
-//! What is left of an ORAM whose storage is damaged.
+//! Recovery of an ORAM whose storage is damaged.
 
 use core::cell::RefCell;
 
@@ -12,13 +12,13 @@ use crate::scheme::Location;
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
-    /// Reads the whole tree, and hands over each block of which an authentic copy is found, the better one
-    /// last if there are two. [`Self::recoverability`] says what became of each block. `damaged` is
-    /// told of what cannot be read or is not what was written. Nothing is changed; storage sees a
-    /// scan.
+    /// Reads the whole tree, and passes each block with an authentic copy to `each`; of two copies,
+    /// the better one last. Passes everything that cannot be read or is not authentic to `damaged`.
+    /// [`Self::recoverability`] then tells whether a block can be recovered. Changes nothing;
+    /// storage sees a scan.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen). Damage is none.
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen). Damage is no error.
     pub fn salvage(
         &mut self,
         each: &mut dyn FnMut(u64, &[u8]),
@@ -39,8 +39,8 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
                 if !is_mapped || was_sure {
                     return;
                 }
-                // With a flat map a later copy would be nearer the root, in what is damaged; otherwise what
-                // says that this copy was taken may be.
+                // With a flat map, a later copy may have been in a damaged bucket nearer to the
+                // root. With a nested map, the mark that this copy was taken may have been damaged.
                 let is_doubtful = match location {
                     Location::Bucket(bucket) => {
                         let (damage, level) = (damage.borrow(), bucket.level());
@@ -76,7 +76,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         Ok(Salvage::new(blocks, found, doubtful, live))
     }
 
-    /// What became of the block `address`.
+    /// Whether the block `address` can be recovered.
     pub fn recoverability(&self, salvage: &Salvage, address: u64) -> Recoverability {
         if let Some(recoverability) = salvage.since(address) {
             return recoverability;
@@ -96,7 +96,8 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// Where the map lies in the tree, a block counts only if all blocks of the map above it do.
+    /// The condition of the map blocks above a block. If the map is in the tree, a block counts
+    /// only if all of them do.
     fn way_to(&self, salvage: &Salvage, address: u64) -> Way {
         let above = match &self.positions {
             Positions::Nested(map) => map.parent(address),
@@ -104,7 +105,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         };
         let Some(above) = above else { return Way::Known };
         match self.way_to(salvage, above) {
-            // Of one that never was nothing can be found, and nothing is lost.
+            // A map block that never existed has nothing below it, so nothing was lost.
             Way::Known if !salvage.live.contains(above) => Way::Ends,
             Way::Known if !salvage.found.contains(above) || salvage.doubtful.contains(above) => {
                 Way::Damaged
@@ -114,12 +115,12 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     }
 }
 
-/// What is known of the blocks of the map above a block.
+/// The condition of the map blocks above a block.
 enum Way {
-    /// All of them are the latest.
+    /// All are the latest copies.
     Known,
-    /// The latest ones say that there is nothing below.
+    /// The latest copies say that there is nothing below.
     Ends,
-    /// One is missing or doubtful, and nobody knows what was below it.
+    /// One is missing or doubtful, so it is unknown what was below it.
     Damaged,
 }

@@ -1,4 +1,4 @@
-//! Saved states and plans as bytes. `docs/format.md` of the repository says what each of them is.
+//! Saved states and plans as bytes: see `docs/format.md` of the repository.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -30,10 +30,10 @@ mod tag {
     pub(super) const PADDING: u8 = 5;
 }
 
-/// Home of a block in the stash; that of one in the tree top is its bucket plus one.
+/// Home of a block in the stash. The home of a block in the tree top is its bucket plus one.
 const IN_STASH: u64 = 0;
 
-/// Home of a block of the position map that the front keeps.
+/// Home of a position-map block on the client.
 const IN_FRONT: u64 = u64::MAX;
 
 /// Entries of the position map in one section.
@@ -42,26 +42,26 @@ const MAP_SECTION_ENTRIES: u64 = 8192;
 /// Taken slots in one section.
 const TAKEN_SECTION_SLOTS: usize = 8192;
 
-/// Bytes of an entry of the position map: they hold every leaf of the deepest tree and a bit.
+/// Bytes of an entry of the position map: enough for a leaf of the deepest tree and one bit.
 const MAPPING_BYTES: usize = 6;
 
 /// Bytes of a taken slot.
 const TAKEN_BYTES: usize = 8 + 2;
 
-/// Bytes of a block's section that are neither its tag nor the block.
+/// Bytes of a block's section without its tag and the block.
 const BLOCK_FIELDS_BYTES: usize = 3 * 8;
 
 /// Bytes of a move.
 const MOVE_BYTES: usize = 3 * 8;
 
-/// The small part of a state.
+/// Counters and eras of a state.
 pub(super) struct Head {
     pub(super) evictions: u64,
     pub(super) accesses_since_eviction: u32,
     pub(super) eras: Vec<Era>,
 }
 
-/// A section, taken apart.
+/// A decoded section.
 enum Section<'a> {
     Head(Head),
     Map { start: u64, mappings: Vec<Option<Mapping>> },
@@ -119,7 +119,7 @@ fn put_map(out: &mut WipedBytes, start: u64, mappings: &[Option<Mapping>]) {
     out.extend_from_slice(&start.to_le_bytes());
     put_count(out, mappings.len());
     for mapping in mappings {
-        // 0 is no mapping.
+        // 0 means that there is no mapping.
         let value = mapping.map_or(0, |m| (m.leaf.0 << 1 | u64::from(m.live)) + 1);
         out.extend_from_slice(&value.to_le_bytes()[..MAPPING_BYTES]);
     }
@@ -147,13 +147,13 @@ fn put_taken(out: &mut WipedBytes, slots: &[TakenSlot]) {
     }
 }
 
-/// A section that says nothing, in place of `bytes` after the first of one that is not needed.
+/// A section without contents, in place of a section with `bytes` bytes after its tag.
 fn put_padding(out: &mut WipedBytes, bytes: usize) {
     out.push(tag::PADDING);
     out.extend_with_zeros(bytes);
 }
 
-/// A plan of these moves.
+/// A plan of `moves`.
 pub(super) fn plan_of(moves: Vec<Move>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(moves.len() * MOVE_BYTES);
     for Move { address, from, to } in &moves {
@@ -164,7 +164,7 @@ pub(super) fn plan_of(moves: Vec<Move>) -> AccessPlan {
     AccessPlan::new(EncodedPlan::new(moves.len(), section), moves)
 }
 
-/// The moves of a plan that the journal has kept.
+/// Decodes the moves of a plan from the log.
 pub(super) fn decode(plan: &EncodedPlan) -> Result<Vec<Move>, Error> {
     if plan.section().len() != plan.accesses() * MOVE_BYTES {
         return Err(strange());
@@ -179,7 +179,7 @@ pub(super) fn decode(plan: &EncodedPlan) -> Result<Vec<Move>, Error> {
 }
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
-    /// Hands the state to `out`, section by section.
+    /// Passes the state to `out`, section by section.
     pub(super) fn save_sections(&self, what: Save, out: &mut dyn FnMut(&[u8])) {
         let backend = self.backend();
         let is_padded = what == Save::WholePadded;
@@ -192,7 +192,8 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         let eras: Vec<_> = backend.sealer().eras().collect();
         let since = (backend.evictions(), backend.accesses_since_eviction());
         tell(&mut |section| put_head(section, since.0, since.1, &eras));
-        // The log says of each move where it went, but not what a block of the tree said of it.
+        // The log has every move, so a flat map follows from it. It does not have the contents of
+        // map blocks that were fetched from the tree.
         if what != Save::Changes || !self.has_flat_map() {
             let map = self.table();
             for start in (0..map.capacity()).step_by(MAP_SECTION_ENTRIES as usize) {
@@ -232,7 +233,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
         }
     }
 
-    /// Puts back what a section says of the client's blocks and of taken slots.
+    /// Restores a block on the client or marks of taken slots from a section.
     pub(super) fn restore_section(&mut self, section: &[u8]) -> Result<(), Error> {
         match Section::read(section)? {
             Section::Block { home, address, leaf, bytes } => {
@@ -246,7 +247,7 @@ impl<S: BucketStore, R> RotatingOram<S, R> {
     }
 }
 
-/// The state that comes back, but for blocks and taken slots.
+/// A state that is being restored, without blocks and taken slots.
 pub(super) struct RawRestore {
     params: RawParams,
     leaf_level: u8,
@@ -280,8 +281,8 @@ impl Restore for RawRestore {
     fn begin_state(&mut self) -> Result<(), Error> {
         self.states += 1;
         self.head = None;
-        // A flat map follows from that of the first state and what came in since; the entries on the client
-        // of one that lies in the tree are told anew by each state.
+        // A flat map follows from the map of the first state and the records since. If the map is
+        // in the tree, each state has all entries on the client.
         if !self.is_flat() {
             self.map = LivePosMap::new(self.map.capacity(), self.leaf_level)?;
         }
@@ -346,7 +347,7 @@ fn out_of_bounds() -> Error {
     invalid("the state names a block or a leaf that does not exist")
 }
 
-/// How large states and plans are at most.
+/// Upper bounds on the sizes of states and plans.
 pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
     let config = params.anywhere()?;
     let evictions_per_checkpoint = config.raw.spare_evictions();
@@ -375,7 +376,7 @@ pub(super) fn size(params: &RawParams) -> Result<StateSize, Error> {
     whole.extend(in_sections(taken_slots, TAKEN_SECTION_SLOTS as u64, |slots| {
         bytes_of(|out| put_taken(out, &vec![slot; slots as usize]))
     }));
-    // With each of them comes what fills it up.
+    // Each of them is followed by its padding.
     whole.push(SectionSize {
         sections: taken_slots.div_ceil(TAKEN_SECTION_SLOTS as u64),
         bytes: bytes_of(|out| put_padding(out, 0)),

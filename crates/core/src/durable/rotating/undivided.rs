@@ -1,4 +1,4 @@
-//! Both steps of an access at once, with coins of its own: an ORAM like any other.
+//! Both steps of an access at once, with coins of the ORAM's own: an ordinary `Oram`.
 
 use alloc::vec::Vec;
 
@@ -11,25 +11,25 @@ use crate::scheme::Move;
 use crate::store::BucketStore;
 
 impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
-    /// Step 1 of the accesses to `addresses`, in this order: their leaves, and fresh ones. Nothing
-    /// is changed, and nothing is shown to storage.
+    /// Step 1 of the accesses to `addresses`, in this order: draws a fresh leaf for each. Changes
+    /// nothing, and shows storage nothing.
     ///
     /// # Errors
-    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) for an address past the end, or one that [needs](Self::needs)
-    /// something.
+    /// [`InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address is past the end, or
+    /// [needs](Self::needs) positions that are not on the client.
     pub fn intend(&mut self, addresses: &[u64]) -> Result<Vec<Move>, Error> {
         addresses.iter().try_for_each(|address| self.check_address(*address))?;
         let Self { positions, coins, .. } = self;
         positions.draw_moves(&[], addresses.iter().copied().map(Some), coins)
     }
 
-    /// Step 1 of accesses to no block, which storage cannot tell from others.
+    /// Step 1 of dummy accesses, which storage cannot tell from others.
     pub fn intend_nothing(&mut self, accesses: usize) -> Vec<Move> {
         let Self { positions, coins, .. } = self;
         (0..accesses).map(|_| Move::of_nothing(positions.draw(coins))).collect()
     }
 
-    /// The coins.
+    /// The coins that draw leaves.
     pub fn coins_mut(&mut self) -> &mut R {
         &mut self.coins
     }
@@ -40,7 +40,7 @@ impl<S: BucketStore, R: CryptoRng> RotatingOram<S, R> {
     }
 }
 
-/// Without anything to go back to: each batch keeps the state it starts from.
+/// Never returns to an earlier state: each window keeps the state that it starts from.
 impl<S: BucketStore, R: CryptoRng> Oram for RotatingOram<S, R> {
     fn capacity(&self) -> u64 {
         self.config.data_blocks()

@@ -1,4 +1,4 @@
-//! One access: everything is read, and one bucket written.
+//! One access: reads everything, and writes one bucket.
 
 use alloc::format;
 use alloc::vec;
@@ -19,7 +19,7 @@ use crate::store::BucketStore;
 /// The address of an entry without a block.
 pub(super) const NOTHING: u64 = u64::MAX;
 
-/// Is told the number of a bucket, and what is in it, or why nothing is.
+/// Called with the number of a bucket, and its contents or the error that prevents reading them.
 type EachBucket<'a> = dyn FnMut(u64, Result<&[u8], Error>) -> Result<(), Error> + 'a;
 
 /// The trivial ORAM over a store.
@@ -28,13 +28,13 @@ pub(super) struct ScanArray {
     pub(super) tree: TreeId,
     pub(super) store: AnyStore,
     pub(super) sealer: EraSealer,
-    /// How many there were, those that it begins with included (t). Public.
+    /// The number of accesses (t), which starts at N + W. Public.
     pub(super) accesses: u64,
-    /// Of the state that the client could go back to.
+    /// `accesses` at the last durable state, to which the client may return.
     pub(super) kept: u64,
     /// The blocks that have contents. Secret.
     pub(super) live: Bits,
-    /// An access was begun and has not ended well.
+    /// An access failed halfway.
     pub(super) broken: bool,
 }
 
@@ -47,22 +47,23 @@ impl ScanArray {
         Head { accesses, eras, live }: Head,
     ) -> Result<Self, Error> {
         let [tree] = *trees else {
-            return Err(impossible("the scheme has one tree"));
+            return Err(impossible("the scheme `scan` needs one tree"));
         };
         let shapes = params.shapes()?;
         if store.shape(tree) != shapes.first() {
             return Err(Error::new(
                 ErrorKind::StoreMismatch,
-                "the store does not have the shape of this configuration: make the store with the shapes \
-                 that the configuration gives",
+                "the store does not have the shape of this configuration: create it with the \
+                 shapes of the configuration",
             ));
         }
         let sealer = EraSealer::new(key, tree, eras);
         Ok(Self { params, tree, store, sealer, accesses, kept: accesses, live, broken: false })
     }
 
-    /// Reads the last `N` buckets, the latest first, so many in each trip, and hands over what is in each, or why
-    /// nothing is. Those that were never written are left out: that they were not is public.
+    /// Reads the last `N` buckets, the latest first, with `trip_buckets` buckets per trip. Passes
+    /// the contents of each to `each`, or the error. Skips buckets that were never written; which
+    /// these are is public.
     pub(super) fn scan(
         &mut self,
         trip_buckets: u64,
@@ -96,7 +97,7 @@ impl ScanArray {
                         }
                     }
                 }
-                // Whoever reads them one by one goes on without it.
+                // A caller that reads single buckets may continue without this one.
                 Err(error) if trip.len() == 1 => each(trip[0], Err(error))?,
                 Err(error) => return Err(error),
             }
@@ -105,9 +106,10 @@ impl ScanArray {
         Ok(())
     }
 
-    /// One access, for a block or for none.
+    /// Makes one access: to a block, or a dummy.
     pub(super) fn access(&mut self, wanted: Option<u64>, op: &mut Op<'_>) -> Result<(), Error> {
         let (number, block_bytes) = (self.accesses, self.params.block_bytes as usize);
+        // Beside the wanted block, the bucket carries on block `t mod N`.
         let carried = number % self.params.blocks;
         let is_carried = self.live.contains(carried);
         let was_live = wanted.is_some_and(|address| self.live.contains(address));
@@ -131,7 +133,7 @@ impl ScanArray {
         if found != was_live || found_other != is_carried {
             return Err(Error::new(
                 ErrorKind::Corrupt,
-                "a block is nowhere: the client's state does not belong to this storage",
+                "a block was not found: the client's state does not belong to this storage",
             ));
         }
         let mut is_live = was_live;
@@ -163,7 +165,7 @@ impl ScanArray {
         Ok(())
     }
 
-    /// The first access whose bucket is read: of those before it nothing is left, or there were none.
+    /// The first access whose bucket is read. Earlier buckets hold no latest copy, or do not exist.
     pub(super) fn oldest(&self) -> u64 {
         self.accesses.saturating_sub(self.params.blocks).max(self.params.first())
     }
@@ -173,7 +175,7 @@ impl ScanArray {
     }
 }
 
-/// How a bucket is called under the seal.
+/// The name of a bucket under the seal.
 pub(super) fn name(number: u64) -> BucketName {
     BucketName { eviction: number, level: 0, kind: BucketKind::Blocks }
 }

@@ -1,4 +1,4 @@
-//! The array as volumes use it.
+//! The interface of a trivial ORAM for volumes.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -68,7 +68,9 @@ impl DurableOram for ScanArray {
         check_sound(self.broken)?;
         let blocks: &[Option<u64>] = plan.steps()?;
         if blocks.len() != ops.len() || blocks.len() as u64 > self.accesses_left() {
-            return Err(invalid("there are more or fewer accesses than operations, or than room"));
+            return Err(invalid(
+                "the operations do not match the accesses, or exceed the headroom",
+            ));
         }
         let block_bytes = self.params.block_bytes as usize;
         let is_checked = plan.is_checked(self.accesses)?;
@@ -173,7 +175,7 @@ impl Audit for ScanArray {
         let lost = self.live.iter().filter(|address| !found.contains(*address)).count();
         match lost {
             0 => Ok(self.live.iter().count() as u64),
-            _ => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are lost"))),
+            _ => Err(Error::new(ErrorKind::Corrupt, format!("{lost} blocks are missing"))),
         }
     }
 
@@ -195,7 +197,7 @@ impl Audit for ScanArray {
                         if live.contains(address) && !found.contains(address) {
                             found.insert(address);
                             each(address, bytes);
-                            // What is damaged is later, and could hold another copy.
+                            // The damaged bucket is later, and may have held a later copy.
                             if is_any_damaged {
                                 doubtful.insert(address);
                             }

@@ -1,22 +1,24 @@
-//! The trivial ORAM: every access reads everything, and writes go round.
+//! The trivial ORAM: every access reads everything, and writes one bucket of a ring.
 //!
-//! The oldest oblivious RAM there is: touch all blocks at each access, and nobody learns which was meant (Goldreich and
-//! Ostrovsky, J. ACM 1996, section 1, the trivial solution). It costs O(N) an access, and nothing else: no stash, no
-//! position map, nothing that happens seldom. So it is for arrays of a few MiB, and an oracle of privacy for all other
-//! schemes: what storage sees is the same, to the piece, for all uses of the same length.
+//! This is the oldest oblivious RAM: every access reads all blocks, so storage cannot tell which
+//! one was wanted (Goldreich and Ostrovsky, J. ACM 1996, section 1, the trivial solution). An
+//! access costs O(N). There is no stash, no position map, and no rare event. So the scheme suits
+//! arrays of a few MiB. It is also a privacy oracle for all other schemes: for uses of the same
+//! length, storage sees the same pieces.
 //!
-//! Instead of writing everything back, access `t` writes one bucket of two blocks: the block it was for, and block
-//! `t mod N`, which is carried on. So after `N` accesses every block has been written anew, and the latest copy of each
-//! lies in the last `N` buckets:
+//! An access does not write everything back. Access `t` writes one bucket of two blocks: the wanted
+//! block, and block `t mod N`, which is carried on. After `N` accesses every block has been
+//! rewritten, so the last `N` buckets hold the latest copy of each:
 //!
 //! ```text
 //! bucket    …  t-N   t-N+1   …   t-1  │ t
 //! read         └────── all of them ─┘ │ written: the block wanted, and block t mod N
 //! ```
 //!
-//! Buckets lie on a ring of `N + W` places, bucket `t` at `t mod (N + W)`: a state outlives `W` accesses, so that a
-//! client that crashed can go back to it (ADR 5 of the repository). Number, place and version of a bucket are
-//! all `t`, the number of accesses so far. The client keeps that, and which blocks have contents.
+//! Buckets are on a ring of `N + W` places, bucket `t` at `t mod (N + W)`. A saved state survives
+//! `W` accesses, so a client that crashed can roll back to it (ADR 5 of the repository). Number,
+//! place and version of a bucket are all `t`, the number of accesses so far. The client keeps `t`,
+//! and which blocks have contents.
 
 mod access;
 mod array;
@@ -50,7 +52,7 @@ impl DurableScheme for DurableScan {
         if let Some(said) = requirements.of_trees().iter().chain(&requirements.of_servers()).next()
         {
             return Err(impossible(format!(
-                "the scheme `{NAME}` has no {said}: leave it out, or choose another scheme"
+                "the scheme `{NAME}` has no {said}: leave it out or choose another scheme"
             )));
         }
         let params = ScanParams::new(requirements.blocks(), requirements.block_bytes);
@@ -58,7 +60,7 @@ impl DurableScheme for DurableScan {
         let client_bytes = params.cost()?.client_bytes();
         if client_bytes > requirements.client_bytes_max {
             return Err(impossible(format!(
-                "such a volume takes {client_bytes} bytes of client memory: allow as many"
+                "the client needs {client_bytes} bytes of memory: allow more client memory"
             )));
         }
         Ok(Box::new(params))
@@ -71,7 +73,8 @@ impl DurableScheme for DurableScan {
         params: &[u8],
     ) -> Result<Box<dyn DurableConfig>, Error> {
         let spare = params.try_into().map(u64::from_le_bytes);
-        let spare = spare.map_err(|_| impossible("parameters of `scan` have another length"))?;
+        let spare =
+            spare.map_err(|_| impossible("the parameters of `scan` have the wrong length"))?;
         let params = ScanParams { blocks, block_bytes, spare };
         params.check()?;
         Ok(Box::new(params))

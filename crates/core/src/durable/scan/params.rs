@@ -1,4 +1,4 @@
-//! What shapes a trivial ORAM, and what follows from it.
+//! The parameters of a trivial ORAM, which never change after its creation.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -19,21 +19,21 @@ use crate::geometry::BucketId;
 use crate::pieces::{LevelShape, Part, Piece, TreeId, TreeShape};
 use crate::seal::{Era, MasterKey, SEAL_BYTES};
 
-/// What shapes one. Public.
+/// The parameters of a trivial ORAM. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScanParams {
-    /// How many blocks it holds (N).
+    /// Number of blocks (N).
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// How many accesses a state outlives (W).
+    /// Number of accesses that a saved state survives (W).
     pub spare: u64,
 }
 
-/// Every access reads all of it twice over.
+/// Maximum size of an array. Every access reads twice that.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// The least spare accesses that are planned.
+/// The least number of spare accesses that a plan chooses.
 const SPARE_MIN: u64 = 64;
 const SPARE_MAX: u64 = 1 << 20;
 
@@ -41,7 +41,7 @@ const SPARE_MAX: u64 = 1 << 20;
 pub(super) const TRIP_BUCKETS: u64 = 64;
 
 impl ScanParams {
-    /// Those that are planned for so many blocks.
+    /// The parameters that a plan chooses for `blocks` blocks.
     pub(super) fn new(blocks: u64, block_bytes: u32) -> Self {
         Self { blocks, block_bytes, spare: blocks.clamp(SPARE_MIN, SPARE_MAX) }
     }
@@ -50,38 +50,39 @@ impl ScanParams {
         let Self { blocks, block_bytes, spare } = *self;
         if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(block_bytes as usize)) {
             return Err(impossible(format!(
-                "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes"
+                "a block must have {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes"
             )));
         }
         if !(1..=BYTES_MAX / u64::from(block_bytes)).contains(&blocks) {
             return Err(impossible(format!(
-                "the scheme `{NAME}` reads everything at each access, and so holds 1 to {BYTES_MAX} bytes in whole \
-                 blocks: make it smaller, or choose another scheme"
+                "the scheme `{NAME}` reads everything at each access, so it holds 1 to {BYTES_MAX} \
+                 bytes in whole blocks: choose a smaller disk, or choose another scheme"
             )));
         }
         if !(1..=SPARE_MAX).contains(&spare) {
-            return Err(impossible("a state outlives 1 to 2^20 accesses"));
+            return Err(impossible("the number of spare accesses must be 1 to 2^20"));
         }
         Ok(())
     }
 
-    /// Places of buckets.
+    /// Number of places for buckets.
     pub(super) fn ring(&self) -> u64 {
         self.blocks + self.spare
     }
 
-    /// The first bucket that is ever written: it begins as if all places had been written once, with nothing.
+    /// The number of the first bucket that is written. Counting starts as if each place had been
+    /// written once, with nothing.
     pub(super) fn first(&self) -> u64 {
         self.ring()
     }
 
-    /// Of so many of the latest buckets the keys are kept: those of two rounds, because an opening looks for what was in
-    /// a place before.
+    /// The number of latest buckets whose keys are kept: two rounds, because an opening looks for
+    /// the previous contents of a place.
     pub(super) fn recognised(&self) -> u64 {
         2 * self.ring()
     }
 
-    /// Bytes of a bucket in clear: two entries, each of an address and a block.
+    /// Bytes of an opened bucket: two entries of an address and a block.
     pub(super) fn table_bytes(&self) -> usize {
         2 * self.entry_bytes()
     }
@@ -94,7 +95,7 @@ impl ScanParams {
         SEAL_BYTES + self.table_bytes()
     }
 
-    /// The level of the store's tree that has names for all places.
+    /// The level of the store's tree whose buckets are the places of the ring.
     fn level(&self) -> u8 {
         self.ring().next_power_of_two().trailing_zeros() as u8
     }

@@ -1,4 +1,4 @@
-//! Saved states and plans as bytes. `docs/format.md` of the repository says what each of them is.
+//! Saved states and plans as bytes: see `docs/format.md` of the repository.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -17,19 +17,19 @@ use crate::pieces::TreeId;
 use crate::seal::{Era, MasterKey};
 use crate::wiped::WipedBytes;
 
-/// Bytes that a plan takes for an access.
+/// Bytes of an access in a plan.
 const PLAN_ENTRY_BYTES: usize = 8;
 
-/// All that the client keeps.
+/// The whole state of the client.
 pub(super) struct Head {
-    /// How many there were, those that it begins with included (t). Public.
+    /// The number of accesses (t), which starts at N + W. Public.
     pub(super) accesses: u64,
     pub(super) eras: Vec<Era>,
     /// The blocks that have contents. Secret.
     pub(super) live: Bits,
 }
 
-/// How large states and plans are at most.
+/// Upper bounds on the sizes of states and plans.
 pub(super) fn size(params: &ScanParams) -> StateSize {
     let era = Era { first_eviction: 0, salt: Default::default() };
     let eras = vec![&era; eras_max(params.recognised(), params.spare) as usize];
@@ -42,7 +42,7 @@ pub(super) fn size(params: &ScanParams) -> StateSize {
     }
 }
 
-/// The one section of a state.
+/// The only section of a state.
 pub(super) fn section(
     accesses: u64,
     eras: &[&Era],
@@ -59,7 +59,7 @@ pub(super) fn section(
     section
 }
 
-/// A plan of accesses to these blocks, or to nothing.
+/// A plan of accesses to `blocks`; `None` is a dummy.
 pub(super) fn plan_of(blocks: Vec<Option<u64>>) -> AccessPlan {
     let mut section = WipedBytes::with_capacity(PLAN_ENTRY_BYTES * blocks.len());
     for block in &blocks {
@@ -69,7 +69,7 @@ pub(super) fn plan_of(blocks: Vec<Option<u64>>) -> AccessPlan {
 }
 
 impl ScanParams {
-    /// The block of each access of a plan that the journal has kept.
+    /// The block of each access of a plan from the log.
     pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Option<u64>>, Error> {
         let mut fields = Fields::of(plan.section());
         let mut blocks = Vec::new();
@@ -85,7 +85,7 @@ impl ScanParams {
     }
 }
 
-/// A state that comes back.
+/// A state that is being restored.
 pub(super) struct ScanRestore {
     params: ScanParams,
     head: Option<Head>,
