@@ -1,8 +1,9 @@
-//! Who is let in: strangers who have not chosen an export yet, and clients who have.
+//! Admission of clients: handshakes in progress, and clients that have chosen an export.
 //!
-//! They are counted apart, so that strangers who only connect cannot keep out the owner. When there are too
-//! many of them, one makes room for the one who came last. Chance says who: if it were the first or the last,
-//! a flood could aim at the owner's handshake. Who has shown a certificate makes room for nobody who has not.
+//! The two are counted separately, so that connections that never finish their handshake cannot
+//! keep out the owner. If there are too many handshakes, a randomly chosen one is dropped: if it
+//! were always the first or the last, a flood of connections could target the owner's handshake. A
+//! client that has shown a certificate is never dropped in favour of one that has not.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use super::Limits;
 
-/// Of one server.
+/// The admission state of a server.
 pub(super) struct Admission {
     handshakes_max: usize,
     handshakes: Mutex<Handshakes>,
@@ -23,17 +24,17 @@ pub(super) struct Admission {
     turned_away: AtomicU64,
 }
 
-/// Whom a server has not let in.
+/// Counts of refused clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotLetIn {
-    /// Clients for whom there was no room: see [`Limits::connections_max`].
+    /// Clients refused because all seats were taken: see [`Limits::connections_max`].
     pub turned_away: u64,
-    /// Clients who were left before they had chosen an export, because so many others came after them: see
+    /// Clients dropped before they had chosen an export, in favour of newer ones: see
     /// [`Limits::handshakes_max`].
     pub displaced: u64,
 }
 
-/// Those under way, the latest of them last until another one is removed.
+/// Handshakes in progress. The newest is last until one is removed.
 struct Handshakes {
     begun: u64,
     under_way: Vec<UnderWay>,
@@ -46,7 +47,7 @@ struct UnderWay {
     displaced: Arc<Notify>,
 }
 
-/// A handshake under way, until it is dropped.
+/// A handshake in progress, until it is dropped.
 pub(super) struct Handshake<'a> {
     admission: &'a Admission,
     number: u64,
@@ -65,8 +66,8 @@ impl Admission {
         })
     }
 
-    /// Begins a handshake, and ends another one if there is one too many. None if it would be in vain, as no
-    /// seat is free; it takes none.
+    /// Begins a handshake, and drops another one if there are now too many. Returns `None` if no
+    /// seat is free, since the handshake would be in vain. It does not reserve a seat.
     pub(super) fn begin_handshake(&self) -> Option<Handshake<'_>> {
         self.counted((self.seats.available_permits() > 0).then_some(()))?;
         let displaced = Arc::new(Notify::new());
@@ -86,7 +87,7 @@ impl Admission {
         }
     }
 
-    /// What a client gets; who gets nothing is counted.
+    /// Passes `room` on, and counts a refusal if it is `None`.
     fn counted<T>(&self, room: Option<T>) -> Option<T> {
         self.turned_away.fetch_add(u64::from(room.is_none()), Ordering::Relaxed);
         room
@@ -98,14 +99,14 @@ impl Admission {
 }
 
 impl Handshakes {
-    /// The number of the new one.
+    /// Returns the number of the new handshake.
     fn begin(&mut self, displaced: Arc<Notify>) -> u64 {
         self.begun += 1;
         self.under_way.push(UnderWay { number: self.begun, is_known: false, displaced });
         self.begun
     }
 
-    /// Ends one of those who are not known: the latest only if there is no other.
+    /// Drops a random unauthenticated handshake. Drops the newest only if there is no other.
     fn displace_one(&mut self) {
         let latest = self.under_way.len() - 1;
         let unknown = (0..latest).filter(|&place| !self.under_way[place].is_known);
@@ -115,23 +116,23 @@ impl Handshakes {
 }
 
 impl<'a> Handshake<'a> {
-    /// Returns when it has to end, because others came after it.
+    /// Completes when this handshake must end in favour of newer ones.
     pub(super) async fn is_displaced(&self) {
         self.displaced.notified().await;
     }
 
-    /// The client has shown a certificate of somebody who vouches for it.
+    /// Notes that the client has shown a certificate of a trusted authority.
     pub(super) fn client_is_known(&self) {
         let mut handshakes = self.admission.handshakes();
         let this =
             handshakes.under_way.iter_mut().find(|handshake| handshake.number == self.number);
-        // One that was displaced meanwhile is about to end.
+        // A handshake that was displaced is no longer in the list.
         if let Some(this) = this {
             this.is_known = true;
         }
     }
 
-    /// The client has chosen an export: a seat for it, if one is free.
+    /// Takes a seat for a client that has chosen an export, if one is free.
     pub(super) fn seat(self) -> Option<SemaphorePermit<'a>> {
         self.admission.counted(self.admission.seats.try_acquire().ok())
     }

@@ -1,4 +1,4 @@
-//! One server at a time makes the socket of a path.
+//! A lock that lets only one server at a time create the socket at a path.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -11,11 +11,11 @@ use rustix::fs::OFlags;
 use super::ServeError;
 use super::listen::identity;
 
-/// How often another server may remove the file just when this one has opened it.
+/// How often to retry if another server removes the lock file between open and lock.
 const ATTEMPTS_MAX: u32 = 10;
 
-/// A locked file beside the socket, removed when dropped. It is this user's, who alone may open it: what
-/// others can open, such as the folder, they can keep locked.
+/// A locked file next to the socket, removed when dropped. Only this user can open it. A file that
+/// others can open, such as the folder, could be kept locked by them.
 pub(super) struct BindLock {
     path: PathBuf,
     _file: File,
@@ -43,7 +43,8 @@ impl BindLock {
                 return Err(ServeError::ForeignLock(path));
             }
             match file.try_lock() {
-                // Who held it may have removed it meanwhile: then it is nobody's lock any more.
+                // The previous holder may have removed the file meanwhile; then the lock is
+                // worthless.
                 Ok(()) if identity(&path).ok() == Some((found.dev(), found.ino())) => {
                     return Ok(Self { path, _file: file });
                 }
@@ -57,7 +58,7 @@ impl BindLock {
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    // Nobody else's link is followed, and no pipe waited for.
+    // Do not follow a symbolic link of another user, and do not block on a pipe.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut options = private::file_options();
     options.write(true).create(true).truncate(false).custom_flags(flags).open(path)
@@ -65,9 +66,9 @@ fn open(path: &Path) -> io::Result<File> {
 
 impl Drop for BindLock {
     fn drop(&mut self) {
-        // Removed while it is locked: whoever opens the name next makes a file of their own.
+        // Removed while still locked: the next server that opens the name creates a new file.
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(path = %self.path.display(), %error, "the lock file stays behind");
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove the lock file");
         }
     }
 }

@@ -1,22 +1,22 @@
-//! What is exported, and what a request to it comes to.
+//! The exported disk, and the check of requests against it.
 
 use oblivio_volume::device::{BlockDevice, DiskOp, WipedBytes};
 
 use super::NbdOptions;
 use super::wire::{Errno, RequestHead, command, command_flag, export_flag};
 
-/// No limit lets more pass: a reply has to fit the protocol's 32 bits, head and all.
+/// Upper bound for all limits: a reply with its header must fit the protocol's 32-bit length.
 const REQUEST_BYTES_MAX: u32 = 1 << 30;
 
-/// The least block size that a server may prefer.
+/// The smallest block size that a server may announce as preferred.
 const SECTOR_BYTES: u32 = 512;
 
 /// A disk as its clients see it.
 #[derive(Clone, Debug)]
 pub struct Export {
-    /// The name it is asked for by. It is the default export as well.
+    /// Its name. Clients that give no name get this export too.
     pub name: String,
-    /// For people.
+    /// A description for people.
     pub description: String,
     /// Bytes of the disk.
     pub bytes: u64,
@@ -24,40 +24,40 @@ pub struct Export {
     pub block_bytes: u32,
     /// The most bytes of one read or write.
     pub request_bytes_max: u32,
-    /// Nothing can be changed.
+    /// Whether requests that change the disk are refused.
     pub read_only: bool,
 }
 
-/// What to do about a request.
+/// What to do with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// The client leaves.
+    /// End the connection.
     Leave,
-    /// There is nothing to do; what was asked holds already.
+    /// Reply with success; nothing has to be done.
     Nothing,
-    /// Ask the disk.
+    /// Read from the disk.
     Read,
-    /// Take the data, then ask the disk.
+    /// Receive the data, then write it.
     Write {
-        /// Only when it survives a crash.
+        /// Whether to reply only once it is durable.
         durable: bool,
     },
-    /// Ask the disk.
+    /// Zero a range.
     Zero {
-        /// Only when it survives a crash.
+        /// Whether to reply only once it is durable.
         durable: bool,
     },
-    /// Ask the disk.
+    /// Trim a range.
     Trim {
-        /// Only when it survives a crash.
+        /// Whether to reply only once it is durable.
         durable: bool,
     },
-    /// Ask the disk.
+    /// Flush the disk.
     Flush,
 }
 
 impl Plan {
-    /// Bytes of the data that the client brings or takes.
+    /// Bytes of data in the request or its reply.
     pub(super) fn bytes_carried(self, head: &RequestHead) -> u32 {
         match self {
             Self::Read | Self::Write { .. } => head.bytes,
@@ -65,7 +65,7 @@ impl Plan {
         }
     }
 
-    /// What the disk is asked, once the data of a write are there.
+    /// The operation for the disk. `data` is the payload of a write.
     pub(super) fn op(self, head: &RequestHead, data: WipedBytes) -> Option<DiskOp> {
         let (offset, bytes) = (head.offset, u64::from(head.bytes));
         match self {
@@ -80,7 +80,7 @@ impl Plan {
 }
 
 impl Export {
-    /// `device` under the name and the limits of `options`.
+    /// Exports `device` with the name and limits of `options`.
     pub fn new(device: &dyn BlockDevice, options: &NbdOptions) -> Self {
         Self {
             name: options.export_name.clone(),
@@ -95,13 +95,14 @@ impl Export {
         }
     }
 
-    /// Whether a client that asks for `name` means this export.
+    /// Whether `name` selects this export.
     pub fn answers_to(&self, name: &[u8]) -> bool {
         name.is_empty() || name == self.name.as_bytes()
     }
 
-    /// The block size that costs least, as the protocol has it: a power of two of at least 512. That of a
-    /// disk whose blocks are none lets requests begin and end within blocks, as any may.
+    /// The preferred block size. The protocol requires a power of two of at least 512. If the
+    /// disk's block size is none, requests may begin and end within blocks, which is always
+    /// allowed.
     pub fn preferred_block_bytes(&self) -> u32 {
         self.block_bytes.next_power_of_two().max(SECTOR_BYTES)
     }
@@ -111,13 +112,14 @@ impl Export {
         offset.is_multiple_of(block_bytes.into()) && bytes.is_multiple_of(block_bytes)
     }
 
-    /// What the export can do, for a client that has negotiated `structured` replies or not.
+    /// The transmission flags. `structured`: whether structured replies were negotiated.
     pub fn flags(&self, structured: bool) -> u16 {
         use export_flag::{
             CAN_MULTI_CONN, HAS_FLAGS, READ_ONLY, SEND_DF, SEND_FAST_ZERO, SEND_FLUSH, SEND_FUA,
             SEND_TRIM, SEND_WRITE_ZEROES,
         };
-        // A flush covers what was answered on any connection: the contract of a disk says so.
+        // A flush covers requests answered on any connection; the contract of [`BlockDevice`]
+        // guarantees it.
         let always = HAS_FLAGS | SEND_FLUSH | SEND_FUA | CAN_MULTI_CONN;
         let changes = match self.read_only {
             true => READ_ONLY,
@@ -127,10 +129,10 @@ impl Export {
         always | changes | fragments
     }
 
-    /// What to do about a request of a client that has negotiated `structured` replies or not.
+    /// Decides what to do with a request. `structured`: whether structured replies were negotiated.
     ///
     /// # Errors
-    /// What to answer when nothing is to be done about it.
+    /// The error to reply with if the request is refused.
     pub fn plan(&self, head: &RequestHead, structured: bool) -> Result<Plan, Errno> {
         if head.command == command::DISC {
             return Ok(Plan::Leave);
@@ -158,7 +160,8 @@ impl Export {
             let grows = matches!(plan, Plan::Write { .. } | Plan::Zero { .. });
             return Err(if grows { Errno::NoSpace } else { Errno::Inval });
         }
-        // Whole blocks are forgotten; of others, a part is written, which is not faster than writing.
+        // Zeroing whole blocks only drops them. Parts of blocks are written, which is not faster
+        // than a write.
         let is_fast = command_flag::FAST_ZERO & head.flags != 0;
         if is_fast && !self.is_of_whole_blocks(head.offset, head.bytes) {
             return Err(Errno::NotSup);
@@ -167,8 +170,8 @@ impl Export {
     }
 }
 
-/// The flags that a command may bear. FUA may stand on all, and says nothing on most. That no hole
-/// be left is no wish at all: every block of the disk has its place from the beginning.
+/// The flags that a command may carry. FUA is allowed on all commands and has no effect on most.
+/// `NO_HOLE` has no effect: every block of the disk is allocated from the start.
 fn allowed_flags(code: u16, structured: bool) -> Result<u16, Errno> {
     use command_flag::{DF, FAST_ZERO, FUA, NO_HOLE};
     match code {

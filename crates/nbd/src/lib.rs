@@ -1,17 +1,17 @@
 //! A disk for NBD clients: qemu, nbdcopy, the Linux kernel and many more.
 //!
-//! [`serve`] listens on a socket and hands each client that connects to a [`Service`], which agrees
-//! with it on an export ([`negotiation`]), reads its requests, passes them to the disk, and writes
-//! the answers in the order in which they come. The protocol is the public one of the NBD project:
-//! fixed newstyle, TLS by option, structured replies to reads.
+//! [`serve`] listens on a socket and hands each client to a [`Service`]. The service negotiates an
+//! export ([`negotiation`]), passes the client's requests to the disk, and sends replies in the
+//! order in which the disk answers. It implements the public protocol of the NBD project: fixed
+//! newstyle, optional TLS, structured replies to reads.
 //!
-//! `base:allocation` is not offered, though the client knows which blocks hold something: a copy that leaves
-//! out the others makes fewer accesses, and so storage would learn from every backup how full the disk is.
-//! Where the position map lies in the tree, each answer would cost accesses of its own as well.
+//! `base:allocation` is not offered, although the ORAM client knows which blocks are in use. A copy
+//! that skipped the others would make fewer accesses, and storage would learn from every backup how
+//! full the disk is. With a position map in the tree, each answer would also cost accesses.
 //!
-//! A client is not trusted: whatever it sends is parsed from bounded slices ([`wire`]), each limit of
-//! [`Limits`] holds, and a client that does not keep to the protocol is left. Nothing that is logged
-//! says what was asked of the disk.
+//! Clients are not trusted. Their bytes are parsed from bounded slices ([`wire`]), all [`Limits`]
+//! hold, and a client that violates the protocol is disconnected. Logs contain nothing about
+//! requests to the disk.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -19,7 +19,7 @@
 //! use oblivio_nbd::{Listen, NbdOptions, ServeError, serve};
 //! use oblivio_volume::device::BlockDevice;
 //!
-//! /// Lets programs of this user reach a disk by a socket while `work` runs.
+//! /// Serves a disk to programs of this user while `work` runs.
 //! fn share(disk: Arc<dyn BlockDevice>, work: impl FnOnce(&str)) -> Result<(), ServeError> {
 //!     let socket = Listen::Unix("disk.sock".into());
 //!     let server = serve(disk, socket, NbdOptions::default())?;
@@ -53,88 +53,90 @@ pub use service::{Disconnect, Service};
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// A socket file that only its owner may use. One left over by a dead server is replaced.
+    /// A socket file that only its owner may use. A stale one of a dead server is replaced.
     Unix(PathBuf),
-    /// An address of the network; port 0 means any free one.
+    /// A TCP address. Port 0 chooses a free port.
     Tcp(SocketAddr),
 }
 
-/// What to serve, and to whom.
+/// Options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct NbdOptions {
-    /// The name that clients ask for. The empty name always works.
+    /// The name of the export. The empty name always selects it too.
     pub export_name: String,
-    /// What clients may show to people.
+    /// A description of the export for people.
     pub description: String,
-    /// Whether clients may or must speak TLS.
+    /// Whether TLS is off, offered or required.
     pub tls: TlsMode,
-    /// Refuse everything that changes the disk.
+    /// Refuse requests that change the disk.
     pub read_only: bool,
-    /// Listen on addresses that other machines can reach, too. Clients must prove who they are then.
+    /// Allow addresses that other machines can reach. Clients must then authenticate.
     pub beyond_loopback: bool,
-    /// Serve clients who do not prove who they are, even beyond loopback.
+    /// Allow unauthenticated clients, even beyond loopback.
     pub any_client: bool,
-    /// What clients may use up.
+    /// Limits on the resources of clients.
     pub limits: Limits,
 }
 
-/// Whether clients may or must speak TLS.
+/// Whether clients can or must use TLS.
 #[derive(Clone, Debug, Default)]
 pub enum TlsMode {
-    /// They cannot.
+    /// TLS is not available.
     #[default]
     Off,
-    /// They may.
+    /// Clients may use TLS.
     Offered(TlsFiles),
-    /// They must.
+    /// Clients must use TLS.
     Required(TlsFiles),
 }
 
 impl TlsMode {
-    /// Whether every client shows a certificate of somebody who vouches for it.
+    /// Whether every client must show a certificate of a trusted authority.
     fn proves_who_clients_are(&self) -> bool {
         matches!(self, Self::Required(TlsFiles { client_authorities: Some(_), .. }))
     }
 }
 
-/// Files in PEM format.
+/// Certificate and key files in PEM format.
 #[derive(Clone, Debug)]
 pub struct TlsFiles {
-    /// The certificate of the server, and those between it and its authority.
+    /// The server's certificate, followed by intermediate certificates.
     pub certificate: PathBuf,
-    /// The private key of the server.
+    /// The server's private key.
     pub key: PathBuf,
-    /// Authorities; a client must show a certificate of one of them. None: any client will do.
+    /// Authorities that sign client certificates. `None` accepts any client.
     pub client_authorities: Option<PathBuf>,
 }
 
-/// What clients may use up.
+/// Limits on the resources of clients.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Clients at a time that have chosen an export. More are turned away.
+    /// Clients at a time that have chosen an export. Further ones are refused.
     pub connections_max: usize,
-    /// Clients at a time that have not chosen an export yet. One more displaces one of them, by chance; never
-    /// one that has shown a certificate that [`TlsFiles::client_authorities`] vouch for.
+    /// Clients at a time that have not chosen an export yet. A further one displaces a random one,
+    /// but never a client that has shown a certificate signed by [`TlsFiles::client_authorities`].
     pub handshakes_max: usize,
-    /// Requests of one connection that are not yet answered. More wait in the socket.
+    /// Unanswered requests of a connection. Further ones wait in the socket.
     pub in_flight_requests_max: u32,
-    /// Bytes that the reads and writes of one connection carry, whatever others do; a block at least. Long ones go to the disk
-    /// in portions of 32 KiB, or of a block or range of the disk if that is longer.
+    /// Bytes of data in flight reserved for each connection; at least a block. Long requests go to
+    /// the disk in portions of 32 KiB, or of one block or range of the disk if that is longer.
     pub in_flight_bytes_max: u32,
-    /// More bytes, which all connections share. Replies that clients do not read count, too.
+    /// Additional bytes in flight that all connections share. They include replies that clients
+    /// have not read.
     pub shared_bytes_max: u32,
-    /// Bytes of one read or write. The disk may set a lower limit. Of a write that is not answered, some portions may have
-    /// reached the disk. Reads that are longer than a portion and whose replies must be in one piece (simple ones, and those that
-    /// are not to be fragmented) share as many bytes over all connections, beside the others.
+    /// The longest read or write in bytes. The disk may set a lower limit. If a write is never
+    /// answered, some of its portions may have reached the disk. Reads longer than a portion whose
+    /// reply must be in one piece (simple replies, and unfragmented ones) share a separate budget
+    /// of this size over all connections.
     pub request_bytes_max: u32,
-    /// Time until a client must have chosen an export.
+    /// Time within which a client must choose an export.
     pub handshake_seconds_max: u64,
     /// Time for requests in flight when the server stops.
     pub shutdown_seconds_max: u64,
 }
 
 impl Limits {
-    /// What is right for a disk of one owner.
+    /// Suitable for a disk with one owner.
     pub const DEFAULT: Self = Self {
         connections_max: 64,
         handshakes_max: 64,
@@ -153,77 +155,76 @@ impl Default for Limits {
     }
 }
 
-/// What fits into the address of a Unix socket, with the zero that ends it.
+/// The longest path of a Unix socket address; a terminating zero follows it.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// Why there is no server, or it did not end well.
+/// Why a server cannot start, or did not stop properly.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// Another server listens on the socket file.
-    #[error("a server already listens on {}: stop it, or choose another socket file", .0.display())]
+    #[error("a server already listens on {}; stop it, or choose another socket file", .0.display())]
     InUse(PathBuf),
-    /// Something that is no socket lies where the socket file should be.
-    #[error("{} is not a socket: move it away, or choose another socket file", .0.display())]
+    /// The path of the socket file exists and is not a socket.
+    #[error("{} is not a socket; move it away, or choose another socket file", .0.display())]
     NotASocket(PathBuf),
-    /// The address can be reached from other machines.
+    /// The address is reachable from other machines.
     #[error(
-        "other machines can reach {0}: listen on 127.0.0.1 or [::1], or allow addresses beyond \
-         loopback"
+        "{0} is reachable from other machines; listen on 127.0.0.1 or [::1], or allow addresses \
+         beyond loopback"
     )]
     NotLoopback(SocketAddr),
-    /// The address can be reached from other machines, and clients need not prove who they are.
+    /// The address is reachable from other machines, and clients need not authenticate.
     #[error(
-        "other machines can reach {0}, and whoever does could read and write the whole disk: \
-         let clients prove who they are, or serve any of them on purpose"
+        "{0} is reachable from other machines, and any client there could read and write the \
+         whole disk; require client certificates, or allow any client explicitly"
     )]
     AnyClient(SocketAddr),
-    /// The path of the socket file is longer than the system takes.
+    /// The path of the socket file is too long for the system.
     #[error(
-        "the path of a socket is at most {max} bytes long, and {path} is longer: choose a \
-         shorter one",
+        "the socket path {path} is longer than {max} bytes; choose a shorter one",
         max = SOCKET_PATH_BYTES_MAX,
         path = .0.display()
     )]
     PathTooLong(PathBuf),
-    /// There is no folder for the socket file.
+    /// The folder of the socket file does not exist.
     #[error(
-        "there is no folder for the socket {}: make the folder, or choose another socket file",
+        "the folder of the socket {} does not exist; make the folder, or choose another socket file",
         .0.display()
     )]
     NoFolder(PathBuf),
-    /// The file that keeps other servers away while the socket is made is somebody else's.
+    /// The lock file next to the socket belongs to another user.
     #[error(
-        "{} is no file of yours: remove it, or choose a socket file in a folder of your own",
+        "{} is not your file; remove it, or choose a socket file in a folder of your own",
         .0.display()
     )]
     ForeignLock(PathBuf),
-    /// A text is longer than the protocol allows.
-    #[error("{0} is too long: use at most {max} bytes", max = wire::STRING_BYTES_MAX)]
+    /// A string is longer than the protocol allows.
+    #[error("{0} is too long; use at most {max} bytes", max = wire::STRING_BYTES_MAX)]
     TooLong(&'static str),
-    /// A limit that lets nothing through.
-    #[error("{0} lets no request through: raise it")]
+    /// A limit is 0.
+    #[error("{0} is 0, which allows no request; raise it")]
     NoRoom(&'static str),
-    /// It is not possible to listen there.
+    /// Listening fails.
     #[error("cannot listen on {0}: {1}; choose another socket file or address")]
     Listen(String, io::Error),
-    /// The certificates or the key cannot be used.
+    /// The certificates or the key are unusable.
     #[error("cannot use {path} for TLS: {1}", path = .0.display())]
     Tls(PathBuf, String),
-    /// The system gives no threads.
-    #[error("cannot start the threads of the server: {0}")]
+    /// The threads cannot be started.
+    #[error("cannot start the threads of the NBD server: {0}")]
     Threads(io::Error),
-    /// The system gives no randomness.
-    #[error("the system gives no randomness: {0}")]
+    /// The system provides no random numbers.
+    #[error("the system provides no random numbers: {0}")]
     Randomness(rand::rngs::SysError),
-    /// When the time was over, clients still had requests in flight.
+    /// Requests were still in flight when the time to stop was over.
     #[error(
-        "{connections} {} still had requests in flight when the time was over; these were \
-         dropped: of writes among them, any may be on the disk",
+        "{connections} {} still had requests in flight when the time to stop was over; they were \
+         dropped, and any of their writes may be on the disk",
         if *.connections == 1 { "client" } else { "clients" }
     )]
     Unfinished {
-        /// How many clients.
+        /// The number of clients with such requests.
         connections: usize,
     },
 }

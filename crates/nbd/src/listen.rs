@@ -14,16 +14,16 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use super::bind_lock::BindLock;
 use super::{Listen, ServeError};
 
-/// Clients that may wait to be accepted.
+/// Connections that may wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// A socket that takes connections.
+/// A listening socket.
 pub(super) enum Listener {
     Unix(UnixListener, SocketFile),
     Tcp(TcpListener, SocketAddr),
 }
 
-/// The file of a Unix socket. Removed when dropped, unless it is another's by then.
+/// The file of a Unix socket. Removed when dropped, unless another server has replaced it.
 pub(super) struct SocketFile {
     pub(super) path: PathBuf,
     identity: (u64, u64),
@@ -52,7 +52,7 @@ fn bind_unix(path: &Path) -> Result<Listener, ServeError> {
         Errno::NAMETOOLONG => ServeError::PathTooLong(path.into()),
         error => failed(error.into()),
     })?;
-    // Two servers that start at once must not both find the same file stale.
+    // Without the lock, two servers that start at once could both consider the file stale.
     let _lock = BindLock::take(path)?;
     remove_stale(path)?;
     let listener = listen_for_the_owner_only(&address, path).map_err(failed)?;
@@ -60,15 +60,15 @@ fn bind_unix(path: &Path) -> Result<Listener, ServeError> {
     Ok(Listener::Unix(listener, SocketFile { path: path.to_owned(), identity }))
 }
 
-/// The file is made with the mode that the socket has: nobody can connect before it is set, and no path is
-/// followed to set it.
+/// The socket gets its mode before it is bound: no other user can connect in between, and no path
+/// is followed to set it.
 fn listen_for_the_owner_only(address: &SocketAddrUnix, path: &Path) -> io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
     rustix::net::bind(&socket, address)?;
     if let Err(error) = rustix::net::listen(&socket, BACKLOG) {
-        // Best effort: the error to tell is the other one.
+        // Best effort: the caller needs the first error.
         let _ = fs::remove_file(path);
         return Err(error.into());
     }
@@ -81,7 +81,7 @@ fn remove_stale(path: &Path) -> Result<(), ServeError> {
         Ok(found) if !found.file_type().is_socket() => Err(ServeError::NotASocket(path.into())),
         Ok(_) => match UnixStream::connect(path) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                tracing::info!(path = %path.display(), "replacing the socket of a dead server");
+                tracing::info!(path = %path.display(), "replacing a dead server's socket");
                 fs::remove_file(path).map_err(failed)
             }
             Ok(_) => Err(ServeError::InUse(path.into())),
@@ -100,12 +100,12 @@ impl Drop for SocketFile {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity)
             && let Err(error) = fs::remove_file(&self.path)
         {
-            tracing::warn!(path = %self.path.display(), %error, "the socket file stays behind");
+            tracing::warn!(path = %self.path.display(), %error, "cannot remove the socket file");
         }
     }
 }
 
-/// What tells a file from another that later has its name.
+/// Device and inode: distinguishes a file from a later one of the same name.
 pub(super) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     let found = fs::symlink_metadata(path)?;
     Ok((found.dev(), found.ino()))

@@ -1,40 +1,40 @@
-//! What is agreed on before the first request, without I/O.
+//! The option negotiation before the first request, without I/O.
 
 use super::export::Export;
 use super::wire::{
     self, ClientFlags, ClientOption, ExportWish, Malformed, info, option, option_reply,
 };
 
-/// Where the talk about TLS stands.
+/// The state of TLS in a negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsPhase {
-    /// There is none.
+    /// Not available.
     Off,
     /// The client may start it.
     Offered,
-    /// The client must start it.
+    /// The client must start it before anything else.
     Required,
-    /// It protects what is said.
+    /// Active.
     On,
 }
 
-/// What comes after an option.
+/// The next step after an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another option.
     Option,
-    /// TLS, and then options from the beginning.
+    /// The TLS handshake, then options from the beginning.
     StartTls,
-    /// Requests.
+    /// The transmission phase.
     Requests {
-        /// Reads are answered with structured replies.
+        /// Whether reads get structured replies.
         structured: bool,
     },
-    /// Nothing.
+    /// The end of the connection.
     Leave,
 }
 
-/// A negotiation under way.
+/// A negotiation in progress.
 pub struct Negotiation<'a> {
     export: &'a Export,
     client: ClientFlags,
@@ -43,18 +43,18 @@ pub struct Negotiation<'a> {
 }
 
 impl<'a> Negotiation<'a> {
-    /// Nothing is agreed on yet.
+    /// Starts a negotiation.
     pub fn new(export: &'a Export, client: ClientFlags, tls: TlsPhase) -> Self {
         Self { export, client, tls, structured: false }
     }
 
-    /// Takes the option `code` with its `data`, and appends the answer to `out`.
+    /// Handles the option `code` with its `data`, and appends the reply to `out`.
     ///
     /// # Errors
-    /// When there is no way to go on with this client.
+    /// If the connection must end.
     pub fn take(&mut self, code: u32, data: &[u8], out: &mut Vec<u8>) -> Result<Next, Malformed> {
         if !self.client.fixed_newstyle && code != option::EXPORT_NAME {
-            return Err(Malformed("an option from a client that understands no answers"));
+            return Err(Malformed("an option from a client without fixed newstyle"));
         }
         let mut reply = |reply, parts: &[&[u8]]| {
             wire::push_option_reply(out, code, reply, parts);
@@ -103,13 +103,13 @@ impl<'a> Negotiation<'a> {
         Ok(next)
     }
 
-    /// This option cannot be refused but by leaving.
+    /// The protocol has no error reply to this option; the only refusal is to disconnect.
     fn export_name(&self, name: &[u8], out: &mut Vec<u8>) -> Result<Next, Malformed> {
         if self.tls == TlsPhase::Required {
-            return Err(Malformed("a client without TLS, which is required"));
+            return Err(Malformed("a client did not start TLS, which is required"));
         }
         if !self.export.answers_to(name) {
-            return Err(Malformed("a client that asks for an export of another name"));
+            return Err(Malformed("the client requested an unknown export"));
         }
         let flags = self.export.flags(self.structured);
         wire::push_export_name_reply(out, self.export.bytes, flags, self.client.no_zeroes);
@@ -134,7 +134,8 @@ impl<'a> Negotiation<'a> {
         };
         let flags = export.flags(self.structured);
         tell(info::EXPORT, [&export.bytes.to_be_bytes(), &flags.to_be_bytes(), &[]]);
-        // Also to clients that did not ask: the limit on requests is not the protocol's usual one.
+        // Sent even if the client did not request it, because the request limit differs from the
+        // protocol's default.
         tell(
             info::BLOCK_SIZE,
             [

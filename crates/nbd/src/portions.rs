@@ -1,5 +1,5 @@
-//! Long reads and writes go to the disk a portion at a time: the server has memory for some portions, and not for all of
-//! a request.
+//! Splits long reads and writes into portions, so that the server needs memory only for some
+//! portions and not for a whole request.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,16 +8,17 @@ use oblivio_volume::device::{BlockDevice, Division};
 use super::requests::Held;
 use super::wire::{Errno, RequestHead, command, command_flag};
 
-/// A portion is as long at the most, or a block, or a range that the disk reads and writes at once.
+/// The longest portion, unless a block or a range of the disk is longer.
 pub(super) const PORTION_BYTES_MAX: u32 = 32 << 10;
 
-/// Where portions end. They divide no block, because a block is written as a whole or not at all, and a part of one takes more
-/// accesses; and no range, because a part of one is read and written by itself.
+/// Where portions end. They never split a block, which is written atomically, and whose parts cost
+/// extra accesses. Nor do they split a range, whose parts would be accessed separately.
 #[derive(Clone, Copy)]
 pub(super) struct Borders {
-    /// Portions have so many bytes at the most.
+    /// The most bytes of a portion.
     pub(super) portion_bytes: u32,
-    /// They are counted from the last multiple of so many bytes before the request on; from the beginning of the disk if it is none.
+    /// With a block size: portions are aligned to the start of the request's first block. `None`:
+    /// to the start of the disk.
     from_request: Option<u32>,
 }
 
@@ -31,13 +32,13 @@ impl Borders {
         }
     }
 
-    /// Where they are counted from, for a request that begins there.
+    /// The offset that portions of a request at `offset` are aligned to.
     fn origin(&self, offset: u64) -> u64 {
         self.from_request.map_or(0, |block_bytes| offset - offset % u64::from(block_bytes))
     }
 }
 
-/// The portions of a request that lies within the disk, each as if it had been asked for alone.
+/// The portions of a request within the disk, each as a request of its own.
 pub(super) fn portions(
     head: RequestHead,
     structured: bool,
@@ -45,7 +46,7 @@ pub(super) fn portions(
 ) -> impl Iterator<Item = RequestHead> + Clone {
     let goes_in_portions = match head.command {
         command::WRITE => true,
-        // A simple reply says whether the read has failed before it says the data.
+        // A simple reply states success before the data, so it cannot be sent in portions.
         command::READ => structured && head.flags & command_flag::DF == 0,
         _ => false,
     };
@@ -66,7 +67,7 @@ pub(super) struct Asked {
     pub(super) head: RequestHead,
     pub(super) portions: usize,
     progress: Mutex<Progress>,
-    /// Among the requests of its connection.
+    /// The request's permit of its connection.
     #[expect(dead_code, reason = "held")]
     place: Held,
 }
@@ -76,12 +77,12 @@ struct Progress {
     failure: Option<Errno>,
 }
 
-/// How far a request has come.
+/// The progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Other portions are to be answered.
+    /// Other portions are unanswered.
     Underway,
-    /// This was the last. If some have failed, it says why the first of them did.
+    /// All portions are answered. Holds the first error, if any.
     Over(Option<Errno>),
 }
 
@@ -91,7 +92,7 @@ impl Asked {
         Arc::new(Self { head, portions, progress: Mutex::new(progress), place })
     }
 
-    /// One more portion is answered.
+    /// Notes the answer of another portion.
     pub(super) fn advance(&self, failure: Option<Errno>) -> Stage {
         let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
         progress.portions_left -= 1;
@@ -111,7 +112,7 @@ mod tests {
 
     const LONGEST: u32 = PORTION_BYTES_MAX;
 
-    /// With ranges of so many bytes, counted from requests on or not.
+    /// A disk with ranges of this many bytes, aligned to requests or not.
     struct Disk(u32, bool);
 
     impl BlockDevice for Disk {
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_and_can_be_divided_is() {
+    fn long_requests_are_split_if_the_protocol_allows_it() {
         let (read, write, trim) = (command::READ, command::WRITE, command::TRIM);
         for (command, structured) in [(read, true), (write, false), (write, true)] {
             let divided = |offset, bytes| divided(command, 0, structured, offset, bytes);
@@ -166,7 +167,7 @@ mod tests {
             assert_eq!(divided(u64::from(LONGEST) - 1, LONGEST + 2), [1, LONGEST, 1]);
             assert_eq!(divided(u64::MAX / 2, 32 * LONGEST).len(), 33);
         }
-        // Counted from the block in which a request begins.
+        // Aligned to the block in which the request begins.
         for command in [read, write] {
             let head = RequestHead { flags: 0, command, cookie: 7, offset: 5000, bytes: 99_000 };
             let borders = Borders::of(&Disk(1 << 16, true));

@@ -1,4 +1,4 @@
-//! Replies, from the disk to the client.
+//! Replies from the disk to the client.
 
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -11,36 +11,36 @@ use super::portions::{Asked, Stage};
 use super::requests::Held;
 use super::wire::{self, Errno, IsLast, RequestHead, command};
 
-/// Replies that are taken from the queue at once.
+/// Replies taken from the queue at once.
 const BATCH_REPLIES: usize = 64;
-/// Data up to here are copied behind their head, so that one write carries many replies.
+/// Data up to this length are copied after their header, so that one write carries many replies.
 const COPIED_BYTES_MAX: usize = 16 << 10;
-/// When as much as this is gathered, it is written.
+/// Gathered replies are written once they reach this size.
 const GATHERED_BYTES: usize = 256 << 10;
-/// One more reply may be gathered before that: its head or its message, and data that are copied.
+/// Capacity for one further reply: its header or message, and copied data.
 const GATHERED_BYTES_MAX: usize = GATHERED_BYTES + 2 * wire::STRING_BYTES_MAX + COPIED_BYTES_MAX;
 
 /// The answer to a portion of a request, on its way to the client.
 pub(super) struct Reply {
     pub(super) asked: Arc<Asked>,
-    /// Where the portion begins.
+    /// The offset of the portion.
     pub(super) offset: u64,
     pub(super) answer: Answer,
     pub(super) held: Held,
 }
 
-/// What came of it.
+/// The outcome of a portion.
 pub(super) enum Answer {
     /// The bytes that were read.
     Data(WipedBytes),
-    /// It was done.
+    /// Success without data.
     Done,
-    /// It failed, for a reason that people can read.
+    /// An error, with a message for people.
     Failed(Errno, String),
 }
 
 impl Answer {
-    /// What the disk says.
+    /// Converts the disk's answer.
     pub(super) fn new(head: &RequestHead, answer: Result<WipedBytes, DiskError>) -> Self {
         match answer {
             Ok(data) if head.command != command::READ => {
@@ -48,18 +48,18 @@ impl Answer {
                 Self::Done
             }
             Ok(data) if data.len() == head.bytes as usize => Self::Data(data),
-            // Sent as it is, it would make all later replies unreadable.
-            Ok(_) => Self::Failed(Errno::Io, "the disk returned too much or too little".into()),
+            // Data of the wrong length would make all later replies unreadable.
+            Ok(_) => Self::Failed(Errno::Io, "the disk returned a wrong number of bytes".into()),
             Err(DiskError { kind, message, .. }) => Self::Failed(errno(kind), message),
         }
     }
 
-    /// What is not worth asking the disk.
+    /// The answer to a request that is refused without involving the disk.
     pub(super) fn refused(errno: Errno) -> Self {
         let reason = match errno {
             Errno::Perm => "the export is read-only",
             Errno::NoSpace => "the write goes past the end of the disk",
-            Errno::NotSup => "zeroing a part of a block is not faster than writing",
+            Errno::NotSup => "fast zeroing needs whole blocks",
             Errno::Inval | Errno::Io | Errno::Shutdown => {
                 "the request is unknown, too long, past the end of the disk, or has unknown flags"
             }
@@ -78,8 +78,8 @@ fn errno(kind: DiskErrorKind) -> Errno {
     }
 }
 
-/// Writes replies until no request is left that could add one. What a portion holds is free again
-/// when its reply is written, so a client that does not read cannot pile up replies.
+/// Writes replies until no request is left that could produce one. A portion's memory permit is
+/// released once its reply is written, so replies to a client that does not read cannot pile up.
 pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
     mut writer: W,
     mut queue: UnboundedReceiver<Reply>,
@@ -102,7 +102,7 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
                     write_both(&mut writer, &gathered, &data).await?;
                     gathered.clear();
                     drop(data);
-                    // Others wait for the room.
+                    // Release the permits now; other clients wait for them.
                     held.clear();
                 }
             }
@@ -119,7 +119,8 @@ pub(super) async fn write_replies<W: AsyncWrite + Unpin>(
     writer.shutdown().await
 }
 
-/// What stands before the data, or instead of them. Where a reply is not made of chunks, it is that to the last portion.
+/// Appends the header of a reply. A reply without chunks is appended only with the request's last
+/// portion.
 fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
     let Reply { asked, offset, answer, .. } = reply;
     let RequestHead { cookie, command, .. } = asked.head;
@@ -142,7 +143,7 @@ fn push_head(out: &mut Vec<u8>, reply: &Reply, structured: bool) {
     }
 }
 
-/// Writes one after the other, with one call if the connection takes both.
+/// Writes `first` and then `second`, in one system call if possible.
 async fn write_both<W: AsyncWrite + Unpin>(
     writer: &mut W,
     first: &[u8],

@@ -1,4 +1,4 @@
-//! Requests, from the client to the disk.
+//! Requests from the client to the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,13 +15,13 @@ use super::service::{Disconnect, Service};
 use super::wiped_reader::WipedReader;
 use super::wire::{REQUEST_HEAD_BYTES, RequestHead, command};
 
-/// Takes in many small requests at once.
+/// Holds many small requests.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// Reads requests until the client leaves; their answers go to `replies`.
+/// Reads requests until the client disconnects. Their answers go to `replies`.
 ///
-/// A disk that has too much to do slows clients down: a portion of a request waits here until the disk has a place for it. The
-/// thread of this task never waits.
+/// A busy disk slows clients down: this task waits until the disk accepts another portion. It never
+/// blocks its thread.
 pub(super) async fn read_requests<R: AsyncRead + Unpin>(
     service: &Service,
     structured: bool,
@@ -65,7 +65,7 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
                 continue;
             };
             let (place, replies) = (in_flight.place_on_disk().await?, replies.clone());
-            // Nobody waits for the reply when the client is gone.
+            // Fails if the client has disconnected.
             let done = Box::new(move |answer| {
                 drop(place);
                 drop(replies.send(reply(Answer::new(&portion, answer))));
@@ -76,26 +76,26 @@ pub(super) async fn read_requests<R: AsyncRead + Unpin>(
     Ok(())
 }
 
-/// What one connection may still ask for.
+/// The budgets of one connection.
 struct InFlight {
     requests: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
-    /// Shared with all other connections, as all that follows.
+    /// Shared with all other connections, like the following fields.
     shared_bytes: Arc<Semaphore>,
     shared_bytes_max: u32,
     portion_bytes: u32,
     long_reply_bytes: Arc<Semaphore>,
-    /// Of requests that the disk has not answered.
+    /// Permits for requests that the disk has not answered.
     places_on_disk: Arc<Semaphore>,
 }
 
-/// A share of it, until it is dropped.
+/// A permit, returned when dropped.
 pub(super) type Held = OwnedSemaphorePermit;
 
 impl InFlight {
     fn new(service: &Service) -> Self {
         let limits = &service.limits;
-        // Portions are no shorter than blocks.
+        // A portion is at least a block, so a block must fit the budget.
         let portion_bytes = service.borders.portion_bytes;
         let long_block_bytes = if portion_bytes > PORTION_BYTES_MAX { portion_bytes } else { 0 };
         let semaphore = |permits| Arc::new(Semaphore::new(permits as usize));
@@ -110,13 +110,14 @@ impl InFlight {
         }
     }
 
-    /// For a request, until its reply is written.
+    /// Takes a permit for a request, held until its reply is written.
     async fn place(&self) -> Result<Held, Disconnect> {
         take(&self.requests, 1).await
     }
 
-    /// Bytes for a portion, until it is answered: its own, or of those that are shared. A longer reply in one piece has bytes
-    /// that only its like share: clients who read no replies in portions do not keep it waiting.
+    /// Takes the bytes of a portion from the connection's own budget or from the shared one, held
+    /// until it is answered. A long reply in one piece has a separate budget, so that clients that
+    /// do not read portioned replies cannot delay it.
     async fn bytes(&self, bytes: u32) -> Result<Held, Disconnect> {
         if bytes > self.portion_bytes {
             return take(&self.long_reply_bytes, bytes).await;
@@ -128,7 +129,8 @@ impl InFlight {
         }
     }
 
-    /// To be given back when the disk has answered, whether the client reads the answer or not.
+    /// Takes a permit for the disk, returned once the disk has answered, even if the client does
+    /// not read the reply.
     async fn place_on_disk(&self) -> Result<Held, Disconnect> {
         take(&self.places_on_disk, 1).await
     }

@@ -1,4 +1,4 @@
-//! A server with threads of its own.
+//! A server with its own thread.
 
 use std::io;
 use std::sync::Arc;
@@ -17,14 +17,16 @@ use super::listen::{Listener, SocketFile};
 use super::service::{Checked, Service, Stream};
 use super::{Listen, NbdOptions, NotLetIn, ServeError, TlsMode};
 
-/// How long to wait when a connection cannot be accepted, usually because too many files are open.
+/// How long to wait after a connection could not be accepted, usually because too many files are
+/// open.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// What workers get to finish when nobody waits for them any more.
+/// How long workers have to finish after the shutdown deadline.
 const WORKERS_END: Duration = Duration::from_secs(1);
-/// When a disk blocks all workers, not even time goes on for them; then this is added.
+/// Added to the deadlines for the case that the disk blocks all workers, so that their timers stop
+/// too.
 const BLOCKED_END: Duration = Duration::from_secs(2);
 
-/// A server that runs. Stops when dropped.
+/// A running server. Stops when dropped.
 pub struct ServerHandle {
     uri: String,
     service: Arc<Service>,
@@ -33,7 +35,7 @@ pub struct ServerHandle {
     thread: JoinHandle<()>,
 }
 
-/// What a server has done.
+/// Totals of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Clients that connected.
@@ -42,10 +44,10 @@ pub struct Counts {
     pub requests: u64,
 }
 
-/// Serves `device` at `listen`, on threads of its own. Clients can connect when this returns.
+/// Serves `device` at `listen` on a separate thread. Clients can connect once this returns.
 ///
 /// # Errors
-/// When the options cannot be used, or it is not possible to listen there.
+/// If the options are unusable or listening fails.
 pub fn serve(
     device: Arc<dyn BlockDevice>,
     listen: Listen,
@@ -54,17 +56,17 @@ pub fn serve(
     bind(&listen, options)?.serve(device)
 }
 
-/// Listens at `listen`, for a disk that is still to come. Clients wait until then.
+/// Listens at `listen` before the disk is open. Clients wait until [`BoundServer::serve`].
 ///
 /// # Errors
-/// When the options cannot be used, or it is not possible to listen there.
+/// If the options are unusable or listening fails.
 pub fn bind(listen: &Listen, options: NbdOptions) -> Result<BoundServer, ServeError> {
     check_reachable(listen, &options)?;
     let checked = Checked::new(&options)?;
     Ok(BoundServer { listener: Listener::bind(listen)?, options, checked })
 }
 
-/// A server that listens, and has no disk yet.
+/// A server that listens and has no disk yet.
 pub struct BoundServer {
     listener: Listener,
     options: NbdOptions,
@@ -72,17 +74,17 @@ pub struct BoundServer {
 }
 
 impl BoundServer {
-    /// Serves `device`, on a thread of its own.
+    /// Serves `device` on a separate thread.
     ///
     /// # Errors
-    /// When the system gives no threads or no randomness.
+    /// If the system provides no thread or no random numbers.
     pub fn serve(self, device: Arc<dyn BlockDevice>) -> Result<ServerHandle, ServeError> {
         let Self { listener, options, checked } = self;
         let service = Arc::new(Service::with(device, &options, checked)?);
         let clients = Arc::new(AtomicUsize::new(0));
         let uri = uri(&listener, &options);
-        // One thread for all connections: what it does for a request takes a tenth of what the disk does, and to hand
-        // requests and replies from thread to thread takes longer than that. No disk keeps it waiting.
+        // One thread serves all connections. Its work per request is a tenth of the disk's, and
+        // passing requests between threads would cost more. The disk never blocks it.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -91,7 +93,7 @@ impl BoundServer {
         let (sender, end) = sync_channel(1);
         let thread = thread::Builder::new()
             .name("nbd".into())
-            // Nobody may wait for the end any more.
+            // Fails if the handle no longer waits.
             .spawn(move || drop(sender.send(server.run(runtime, listener))))
             .map_err(ServeError::Threads)?;
         tracing::info!(uri, "serving NBD");
@@ -99,7 +101,8 @@ impl BoundServer {
     }
 }
 
-/// Whoever reaches the disk is its owner: nobody should reach it unknown.
+/// A client has full access to the disk, so unauthenticated access from other machines must be
+/// explicit.
 fn check_reachable(listen: &Listen, options: &NbdOptions) -> Result<(), ServeError> {
     match listen {
         Listen::Tcp(address) if !address.ip().is_loopback() => {
@@ -116,32 +119,32 @@ fn check_reachable(listen: &Listen, options: &NbdOptions) -> Result<(), ServeErr
 }
 
 impl ServerHandle {
-    /// Where clients find the disk.
+    /// The NBD URI of the export.
     pub fn uri(&self) -> String {
         self.uri.clone()
     }
 
-    /// Clients that are connected.
+    /// Connected clients.
     pub fn connections(&self) -> usize {
         self.clients.load(Ordering::Relaxed)
     }
 
-    /// Whom it has not let in so far.
+    /// The number of refused clients so far.
     pub fn not_let_in(&self) -> NotLetIn {
         self.service.not_let_in()
     }
 
-    /// Whether its thread has ended, which it does by itself only if it panics. [`Self::shutdown`]
-    /// says so, too.
+    /// Whether the thread has ended, which happens before shutdown only if it panicked.
+    /// [`Self::shutdown`] then returns an error.
     pub fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Takes no more clients and no more requests, lets requests in flight finish, and removes the
-    /// socket file.
+    /// Stops accepting clients and requests, lets requests in flight finish, and removes the socket
+    /// file.
     ///
     /// # Errors
-    /// When requests in flight did not finish in time.
+    /// If requests in flight did not finish in time.
     pub fn shutdown(mut self) -> Result<Counts, ServeError> {
         self.stop().unwrap_or(Ok(Counts::default()))
     }
@@ -156,7 +159,7 @@ impl ServerHandle {
                     ServeError::Unfinished { connections: self.connections() }
                 }
                 RecvTimeoutError::Disconnected => {
-                    ServeError::Threads(io::Error::other("the server panicked"))
+                    ServeError::Threads(io::Error::other("the server's thread panicked"))
                 }
             })
         }))
@@ -166,12 +169,12 @@ impl ServerHandle {
 impl Drop for ServerHandle {
     fn drop(&mut self) {
         if let Some(Err(error)) = self.stop() {
-            tracing::warn!(%error, "the NBD server did not end well");
+            tracing::warn!(%error, "the NBD server did not stop properly");
         }
     }
 }
 
-/// As clients write it.
+/// The URI of the export.
 fn uri(listener: &Listener, options: &NbdOptions) -> String {
     let secure = if matches!(options.tls, TlsMode::Required(_)) { "s" } else { "" };
     let name = percent_encoded(options.export_name.as_bytes());
@@ -217,7 +220,7 @@ impl Server {
                 }
             }
         });
-        // A worker whose disk never answers must not keep the others waiting.
+        // A worker whose disk never answers must not block the others.
         runtime.shutdown_timeout(WORKERS_END);
         outcome
     }
@@ -245,7 +248,7 @@ impl Server {
                 },
             }
         }
-        // Nobody finds a server any more.
+        // Close the listening socket and remove its file.
         drop((accept, file));
         let limit = Duration::from_secs(self.service.limits.shutdown_seconds_max);
         let finished = timeout(limit, async { while tasks.join_next().await.is_some() {} }).await;
@@ -256,17 +259,17 @@ impl Server {
     fn take<S: Stream>(&self, stream: S, client: u64, tasks: &mut JoinSet<()>) {
         let (service, counted) = (self.service.clone(), Counted::new(self.clients.clone()));
         tasks.spawn(async move {
-            tracing::debug!(client, "an NBD client connects");
+            tracing::debug!(client, "NBD client connected");
             match service.serve(stream).await {
-                Ok(()) => tracing::debug!(client, "an NBD client leaves"),
-                Err(reason) => tracing::warn!(client, %reason, "an NBD client is left"),
+                Ok(()) => tracing::debug!(client, "NBD client disconnected"),
+                Err(reason) => tracing::warn!(client, %reason, "dropping an NBD client"),
             }
             drop(counted);
         });
     }
 }
 
-/// Counts a client for as long as it lives.
+/// Counts a client while it is connected.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {

@@ -1,4 +1,4 @@
-//! One client after the other: from its first byte to its last.
+//! Serves one client from its first byte to its last.
 
 use std::io;
 use std::sync::Arc;
@@ -31,13 +31,13 @@ pub struct Service {
     pub(super) export: Export,
     pub(super) limits: Limits,
     pub(super) requests: AtomicU64,
-    /// Long requests go to the disk in portions that end there.
+    /// Where long requests are split into portions.
     pub(super) borders: Borders,
-    /// Bytes that the requests of all clients may still carry, beside those of each connection.
+    /// The shared budget of bytes in flight, in addition to the budget of each connection.
     pub(super) shared_bytes_left: Arc<Semaphore>,
-    /// Bytes of the long replies in one piece that all clients may still wait for.
+    /// The shared budget for long replies in one piece.
     pub(super) long_reply_bytes_left: Arc<Semaphore>,
-    /// As many requests of all clients may still be with the disk.
+    /// Permits for requests that the disk has not answered, shared by all clients.
     pub(super) places_left: Arc<Semaphore>,
     admission: Admission,
     tls: Option<TlsAcceptor>,
@@ -45,7 +45,7 @@ pub struct Service {
     stopping: watch::Sender<bool>,
 }
 
-/// Options that can be used, with what follows from them.
+/// Validated options, with the TLS configuration that they result in.
 pub(super) struct Checked {
     tls: Option<TlsAcceptor>,
     first_phase: TlsPhase,
@@ -58,7 +58,10 @@ impl Checked {
             TlsMode::Offered(files) => (Some(tls::acceptor(files)?), TlsPhase::Offered),
             TlsMode::Required(files) => (Some(tls::acceptor(files)?), TlsPhase::Required),
         };
-        let texts = [("the name", &options.export_name), ("the description", &options.description)];
+        let texts = [
+            ("the export name", &options.export_name),
+            ("the export description", &options.description),
+        ];
         if let Some((what, _)) =
             texts.into_iter().find(|(_, text)| text.len() > wire::STRING_BYTES_MAX)
         {
@@ -79,29 +82,29 @@ impl Checked {
     }
 }
 
-/// Why a client was left. Holds nothing that the client asked of the disk.
+/// Why a client was disconnected. Contains nothing about its requests to the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum Disconnect {
-    /// It does not speak NBD.
+    /// It violated the protocol.
     #[error("the client does not speak NBD: {0}")]
     Malformed(&'static str),
     /// It took too long to choose an export.
     #[error("the client took too long to choose an export")]
     TooSlow,
-    /// So many others came before it had chosen an export that it had to make room.
-    #[error("the client had not chosen an export when too many others came to do so")]
+    /// It was displaced by a newer client before it had chosen an export.
+    #[error("the client had not chosen an export when too many newer clients connected")]
     Displaced,
-    /// Too many clients use the disk.
-    #[error("too many clients use the disk: this one is turned away")]
+    /// All seats are taken.
+    #[error("too many clients use the disk; this one is refused")]
     NoSeat,
-    /// It went away in the middle of something.
-    #[error("the client went away in the middle of something")]
+    /// The client closed the connection within a message.
+    #[error("the client disconnected within a message")]
     Vanished,
-    /// It cannot prove who it is, or does not speak TLS.
-    #[error("no TLS with the client: {0}")]
+    /// The TLS handshake failed.
+    #[error("the TLS handshake failed: {0}")]
     Tls(io::Error),
-    /// The connection broke.
-    #[error("the connection broke: {0}")]
+    /// The connection failed.
+    #[error("the connection failed: {0}")]
     Io(io::Error),
 }
 
@@ -109,15 +112,15 @@ impl Service {
     /// Serves `device`.
     ///
     /// # Errors
-    /// When the options cannot be used.
+    /// If the options are unusable.
     pub fn new(device: Arc<dyn BlockDevice>, options: &NbdOptions) -> Result<Self, ServeError> {
         Self::with(device, options, Checked::new(options)?)
     }
 
-    /// Serves `device` with options that have been checked.
+    /// Serves `device` with validated options.
     ///
     /// # Errors
-    /// When the system gives no randomness.
+    /// If the system provides no random numbers.
     pub(super) fn with(
         device: Arc<dyn BlockDevice>,
         options: &NbdOptions,
@@ -140,10 +143,10 @@ impl Service {
         })
     }
 
-    /// Serves one client until it leaves, or the service stops.
+    /// Serves one client until it disconnects or the service stops.
     ///
     /// # Errors
-    /// When the client does not leave as it should.
+    /// If the client does not disconnect properly, or is refused.
     pub async fn serve<S: Stream>(&self, stream: S) -> Result<(), Disconnect> {
         let handshake = self.admission.begin_handshake().ok_or(Disconnect::NoSeat)?;
         let Some(agreed) = self.agree_in_time(stream, &handshake).await? else { return Ok(()) };
@@ -154,27 +157,28 @@ impl Service {
         }
     }
 
-    /// Lets requests in flight finish, takes no more, and then leaves all clients.
+    /// Accepts no more requests, lets those in flight finish, and then disconnects all clients.
     pub fn stop(&self) {
         self.stopping.send_replace(true);
     }
 
-    /// Requests taken so far.
+    /// Requests accepted so far.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Whom it has not let in so far.
+    /// The number of refused clients so far.
     pub fn not_let_in(&self) -> NotLetIn {
         self.admission.not_let_in()
     }
 
     pub(super) async fn stopped(&self) {
-        // It cannot fail: the sender is in `self`.
+        // Cannot fail: the sender is in `self`.
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
-    /// Nothing when the client leaves, or the service stops, before they have agreed.
+    /// Negotiates within the time limit. `None` if the client disconnects or the service stops
+    /// first.
     async fn agree_in_time<S: Stream>(
         &self,
         stream: S,
@@ -197,9 +201,9 @@ enum Agreed<S> {
     UnderTls { stream: Box<TlsStream<S>>, structured: bool },
 }
 
-/// The negotiation.
+/// The negotiation phase.
 impl Service {
-    /// Nothing when the client leaves.
+    /// Negotiates. `None` if the client disconnects.
     async fn agree<S: Stream>(
         &self,
         mut stream: S,
@@ -216,15 +220,18 @@ impl Service {
         }
     }
 
-    /// Of what was said in clear, maybe by somebody else, the client's flags alone count. They are not said
-    /// again, and say nothing but how the client wants to be answered.
+    /// Continues under TLS. An attacker may have changed everything that was sent in clear. Only
+    /// the client's flags are kept: they are not sent again, and affect only the form of replies.
     async fn agree_under_tls<S: Stream>(
         &self,
         stream: S,
         client: ClientFlags,
         handshake: &Handshake<'_>,
     ) -> Result<Option<Agreed<S>>, Disconnect> {
-        let acceptor = self.tls.as_ref().ok_or(Disconnect::Malformed("TLS that is not offered"))?;
+        let acceptor = self
+            .tls
+            .as_ref()
+            .ok_or(Disconnect::Malformed("TLS was requested but is not offered"))?;
         let mut stream = Box::new(acceptor.accept(stream).await.map_err(Disconnect::Tls)?);
         if stream.get_ref().1.peer_certificates().is_some() {
             handshake.client_is_known();
@@ -236,7 +243,7 @@ impl Service {
         })
     }
 
-    /// Reads no byte beyond the last option: what follows may be TLS.
+    /// Reads no byte beyond the last option, because TLS may follow it.
     async fn negotiate<S: Stream>(
         &self,
         stream: &mut S,
@@ -260,20 +267,21 @@ impl Service {
     }
 }
 
-/// The requests.
+/// The transmission phase.
 impl Service {
     async fn transmit<S: Stream>(&self, stream: S, structured: bool) -> Result<(), Disconnect> {
         let (reader, writer) = stream.into_halves();
         let (replies, queue) = mpsc::unbounded_channel();
-        // A set, so that the task does not outlive this future.
+        // A set aborts the task if this future is dropped.
         let mut writing = JoinSet::new();
         writing.spawn(write_replies(writer, queue, structured));
         let end = tokio::select! {
             end = read_requests(self, structured, reader, replies) => end,
             () = self.stopped() => Ok(()),
-            Some(end) = writing.join_next() => return Err(written(end).err().unwrap_or(Disconnect::Vanished)),
+            Some(end) = writing.join_next() =>
+                return Err(written(end).err().unwrap_or(Disconnect::Vanished)),
         };
-        // Requests in flight hold the other end of the queue.
+        // Requests in flight still hold senders of the queue.
         let written = writing.join_next().await.map_or(Ok(()), written);
         end.and(written)
     }
@@ -289,13 +297,13 @@ async fn read_array<const N: usize>(stream: &mut (impl AsyncRead + Unpin)) -> io
     Ok(bytes)
 }
 
-/// A connection that can be read and written at the same time.
+/// A connection that can be split into independent halves.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// The half to read from.
+    /// The reading half.
     type Reader: AsyncRead + Unpin + Send + 'static;
-    /// The half to write to.
+    /// The writing half.
     type Writer: AsyncWrite + Unpin + Send + 'static;
-    /// Both halves.
+    /// Splits the connection.
     fn into_halves(self) -> (Self::Reader, Self::Writer);
 }
 

@@ -1,4 +1,4 @@
-//! TLS for NBD, from files.
+//! The TLS configuration, from certificate and key files.
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +14,10 @@ use zeroize::Zeroizing;
 
 use super::{ServeError, TlsFiles};
 
-/// The largest file that is read.
+/// The largest file that is accepted.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What turns a connection into a secure one.
+/// Builds the TLS acceptor of a server.
 pub(super) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ServeError> {
     let provider = Arc::new(ring::default_provider());
     let server = ServerConfig::builder_with_provider(provider.clone())
@@ -50,7 +50,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServeError>
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let certificates = certificates.map_err(unusable(path))?;
     if certificates.is_empty() {
-        return Err(unusable(path)("it holds no certificate in PEM format"));
+        return Err(unusable(path)("the file contains no certificate in PEM format"));
     }
     Ok(certificates)
 }
@@ -62,7 +62,7 @@ fn key(path: &Path) -> Result<PrivateKeyDer<'static>, ServeError> {
 fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, ServeError> {
     let bytes = fs::metadata(path).map_err(unusable(path))?.len();
     if bytes > FILE_BYTES_MAX {
-        return Err(unusable(path)("it is too long for certificates or a key"));
+        return Err(unusable(path)("the file is too large for certificates or a key"));
     }
     fs::read(path).map(Zeroizing::new).map_err(unusable(path))
 }

@@ -1,13 +1,13 @@
-//! Many small pieces out of few reads, from a buffer that is wiped: what clients write passes through it.
+//! A buffered reader whose buffer is wiped, because data that clients write pass through it.
 
 use oblivio_volume::device::WipedBytes;
 use tokio::io::{self, AsyncRead, AsyncReadExt};
 
-/// A reader with a buffer.
+/// A reader with a wiped buffer.
 pub(super) struct WipedReader<R> {
     reader: R,
     buffer: WipedBytes,
-    /// Where in the buffer what was read and not yet taken begins and ends.
+    /// The unread part of the buffer.
     start: usize,
     end: usize,
 }
@@ -17,7 +17,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
         Self { reader, buffer: WipedBytes::zeros(buffer_bytes), start: 0, end: 0 }
     }
 
-    /// Whether nothing more comes. Waits until it is known.
+    /// Waits for a byte. Returns whether the stream has ended instead.
     pub(super) async fn is_at_its_end(&mut self) -> io::Result<bool> {
         if self.start == self.end {
             (self.start, self.end) = (0, self.reader.read(&mut self.buffer).await?);
@@ -30,7 +30,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
         let mut filled = 0;
         while filled < bytes.len() {
             if self.start == self.end && bytes.len() - filled >= self.buffer.len() {
-                // What is as long as the buffer needs none.
+                // Long reads bypass the buffer.
                 return self.reader.read_exact(&mut bytes[filled..]).await.map(drop);
             }
             let taken = self.take(bytes.len() - filled).await?;
@@ -40,7 +40,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
         Ok(())
     }
 
-    /// Reads over `bytes` bytes, without room for them.
+    /// Reads and discards `bytes` bytes without allocating memory for them.
     pub(super) async fn skip(&mut self, mut bytes: u64) -> io::Result<()> {
         while bytes > 0 {
             let wanted = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -49,7 +49,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
         Ok(())
     }
 
-    /// The next bytes: one or more, and no more than `bytes_max`.
+    /// The next bytes: at least one, at most `bytes_max`.
     async fn take(&mut self, bytes_max: usize) -> io::Result<&[u8]> {
         if self.is_at_its_end().await? {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -64,7 +64,7 @@ impl<R: AsyncRead + Unpin> WipedReader<R> {
 mod tests {
     use super::*;
 
-    /// However the pieces lie to the buffer, and to what one read brings.
+    /// For any alignment of pieces to the buffer and to the chunks that reads return.
     #[test]
     fn pieces_are_read_in_order_and_to_the_last_byte() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

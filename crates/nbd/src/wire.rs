@@ -1,35 +1,35 @@
-//! The bytes of the NBD protocol, both ways. All numbers are big-endian.
+//! The encoding of the NBD protocol in both directions. All integers are big-endian.
 //!
-//! What a client sends is parsed from slices, without I/O and without trust; what it is sent is
+//! Client bytes are untrusted: they are parsed from slices, without I/O. Server messages are
 //! appended to buffers.
 
-/// What a server says first.
+/// The first bytes from a server.
 pub const GREETING_MAGIC: u64 = u64::from_be_bytes(*b"NBDMAGIC");
-/// Stands before every option of a client.
+/// Precedes every option of a client.
 pub const OPTION_MAGIC: u64 = u64::from_be_bytes(*b"IHAVEOPT");
-/// Stands before every answer to an option.
+/// Precedes every reply to an option.
 pub const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-/// Stands before every request.
+/// Precedes every request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Stands before every simple reply.
+/// Precedes every simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
-/// Stands before every chunk of a structured reply.
+/// Precedes every chunk of a structured reply.
 pub const CHUNK_MAGIC: u32 = 0x668e_33ef;
 
 /// Bytes of a client's flags.
 pub const CLIENT_FLAGS_BYTES: usize = 4;
-/// Bytes of the head of an option.
+/// Bytes of an option's header.
 pub const OPTION_HEAD_BYTES: usize = 16;
-/// Bytes of the head of a request.
+/// Bytes of a request's header.
 pub const REQUEST_HEAD_BYTES: usize = 28;
 /// The longest string that the protocol allows.
 pub const STRING_BYTES_MAX: usize = 4096;
-/// The most data of an option: a name, and more wishes for information than there are kinds.
+/// The most data of an option: a name, and more information requests than there are kinds.
 pub const OPTION_BYTES_MAX: u32 = 8192;
 
-/// In the flags of both sides: options are answered.
+/// Flag of both sides: options get replies.
 pub const FIXED_NEWSTYLE: u16 = 1 << 0;
-/// In the flags of both sides: no padding after [`option::EXPORT_NAME`].
+/// Flag of both sides: no padding after [`option::EXPORT_NAME`].
 pub const NO_ZEROES: u16 = 1 << 1;
 
 /// The options of a client.
@@ -44,7 +44,7 @@ pub mod option {
     pub const STRUCTURED_REPLY: u32 = 8;
 }
 
-/// The answers to options.
+/// The replies to options.
 pub mod option_reply {
     #![allow(missing_docs, reason = "the names of the specification")]
     pub const ACK: u32 = 1;
@@ -66,7 +66,7 @@ pub mod info {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// What an export can do.
+/// The transmission flags: capabilities of an export.
 pub mod export_flag {
     #![allow(missing_docs, reason = "the names of the specification")]
     pub const HAS_FLAGS: u16 = 1 << 0;
@@ -110,42 +110,42 @@ mod chunk {
     pub(super) const DONE: u16 = 1 << 0;
 }
 
-/// Why a request failed, as the protocol numbers it.
+/// Why a request failed, with the protocol's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Errno {
-    /// Not allowed: the export is read-only.
+    /// Not permitted: the export is read-only.
     Perm = 1,
     /// The disk failed.
     Io = 5,
-    /// The request makes no sense.
+    /// The request is invalid.
     Inval = 22,
-    /// There is no room.
+    /// There is no space.
     NoSpace = 28,
-    /// It cannot be done, or not in the way asked.
+    /// The request is not supported in this form.
     NotSup = 95,
     /// The disk is being closed.
     Shutdown = 108,
 }
 
-/// Bytes that are not NBD. Says what is wrong with them.
+/// Bytes that violate the protocol, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(pub &'static str);
 
-/// The flags that a client answers the greeting with.
+/// The client's flags, sent after the greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientFlags {
-    /// Expects answers to its options.
+    /// Expects replies to its options.
     pub fixed_newstyle: bool,
     /// Expects no padding after [`option::EXPORT_NAME`].
     pub no_zeroes: bool,
 }
 
 impl ClientFlags {
-    /// Reads them.
+    /// Parses the flags.
     ///
     /// # Errors
-    /// When there are flags that the server did not offer.
+    /// If they contain a flag that the server did not offer.
     pub fn parse(bytes: [u8; CLIENT_FLAGS_BYTES]) -> Result<Self, Malformed> {
         let flags = u32::from_be_bytes(bytes);
         let (fixed_newstyle, no_zeroes) = (u32::from(FIXED_NEWSTYLE), u32::from(NO_ZEROES));
@@ -156,28 +156,28 @@ impl ClientFlags {
     }
 }
 
-/// What stands before the data of an option.
+/// The header of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionHead {
-    /// Which option.
+    /// The code of the option.
     pub code: u32,
     /// Bytes of data that follow, at most [`OPTION_BYTES_MAX`].
     pub bytes: u32,
 }
 
 impl OptionHead {
-    /// Reads it.
+    /// Parses the header.
     ///
     /// # Errors
-    /// When it is not the head of an option, or of one too long.
+    /// If the magic is wrong or the option is too long.
     pub fn parse(bytes: [u8; OPTION_HEAD_BYTES]) -> Result<Self, Malformed> {
         let mut fields = Fields(&bytes);
         if fields.u64() != Some(OPTION_MAGIC) {
-            return Err(Malformed("bad magic of an option"));
+            return Err(Malformed("wrong magic of an option"));
         }
         match (fields.u32(), fields.u32()) {
             (Some(code), Some(bytes)) if bytes <= OPTION_BYTES_MAX => Ok(Self { code, bytes }),
-            _ => Err(Malformed("option too long")),
+            _ => Err(Malformed("an option that is too long")),
         }
     }
 }
@@ -185,43 +185,43 @@ impl OptionHead {
 /// An option of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientOption<'a> {
-    /// Choose an export and start, with no way to be refused.
+    /// Choose an export and start transmission. The protocol has no error reply to it.
     ExportName(&'a [u8]),
-    /// Leave.
+    /// End the connection.
     Abort,
-    /// What exports are there?
+    /// List the exports.
     List,
-    /// Go on under TLS.
+    /// Start TLS.
     StartTls,
-    /// What is known of an export?
+    /// Get information about an export.
     Info(ExportWish<'a>),
-    /// Choose an export and start.
+    /// Choose an export and start transmission.
     Go(ExportWish<'a>),
-    /// Answer reads with structured replies.
+    /// Use structured replies to reads.
     StructuredReply,
-    /// Something else.
+    /// An unknown option.
     Unknown,
 }
 
-/// What a client asks about an export.
+/// The data of [`ClientOption::Info`] and [`ClientOption::Go`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExportWish<'a> {
-    /// Which export; the default one when empty.
+    /// The name of the export; empty for the default one.
     pub name: &'a [u8],
-    /// Wants [`info::NAME`].
+    /// Requests [`info::NAME`].
     pub wants_name: bool,
-    /// Wants [`info::DESCRIPTION`].
+    /// Requests [`info::DESCRIPTION`].
     pub wants_description: bool,
 }
 
 impl<'a> ClientOption<'a> {
-    /// Reads an option. The outcome is to be answered, never a reason to leave.
+    /// Parses an option. An error gets an error reply; the connection continues.
     ///
     /// # Errors
-    /// When `data` does not fit `code`.
+    /// If `data` does not fit `code`.
     pub fn parse(code: u32, data: &'a [u8]) -> Result<Self, Malformed> {
         let bare = |option| {
-            if data.is_empty() { Ok(option) } else { Err(Malformed("an option with stray data")) }
+            if data.is_empty() { Ok(option) } else { Err(Malformed("an option with extra data")) }
         };
         match code {
             option::EXPORT_NAME => Ok(Self::ExportName(data)),
@@ -239,11 +239,11 @@ impl<'a> ClientOption<'a> {
 impl<'a> ExportWish<'a> {
     fn parse(data: &'a [u8]) -> Result<Self, Malformed> {
         let mut fields = Fields(data);
-        let cut_short = Malformed("an option cut short");
+        let cut_short = Malformed("a truncated option");
         let name_bytes = fields.u32().ok_or(cut_short)?;
         let name_bytes = usize::try_from(name_bytes).map_err(|_| cut_short)?;
         if name_bytes > STRING_BYTES_MAX {
-            return Err(Malformed("a name too long"));
+            return Err(Malformed("an export name that is too long"));
         }
         let name = fields.bytes(name_bytes).ok_or(cut_short)?;
         let wishes = fields.u16().ok_or(cut_short)?;
@@ -255,34 +255,34 @@ impl<'a> ExportWish<'a> {
                 _ => {}
             }
         }
-        if fields.0.is_empty() { Ok(wish) } else { Err(Malformed("an option with stray data")) }
+        if fields.0.is_empty() { Ok(wish) } else { Err(Malformed("an option with extra data")) }
     }
 }
 
-/// What stands before the data of a request.
+/// The header of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHead {
-    /// Of [`command_flag`].
+    /// Flags from [`command_flag`].
     pub flags: u16,
-    /// Of [`command`].
+    /// A command from [`command`].
     pub command: u16,
-    /// The client's name for the request; its reply bears the same.
+    /// The client's identifier of the request; the reply repeats it.
     pub cookie: u64,
-    /// The first byte of the disk.
+    /// Offset on the disk.
     pub offset: u64,
-    /// How many.
+    /// Length of the range.
     pub bytes: u32,
 }
 
 impl RequestHead {
-    /// Reads it.
+    /// Parses the header.
     ///
     /// # Errors
-    /// When it is not the head of a request.
+    /// If the magic is wrong.
     pub fn parse(bytes: [u8; REQUEST_HEAD_BYTES]) -> Result<Self, Malformed> {
         let mut fields = Fields(&bytes);
         if fields.u32() != Some(REQUEST_MAGIC) {
-            return Err(Malformed("bad magic of a request"));
+            return Err(Malformed("wrong magic of a request"));
         }
         let mut read = || {
             Some(Self {
@@ -293,11 +293,11 @@ impl RequestHead {
                 bytes: fields.u32()?,
             })
         };
-        read().ok_or(Malformed("a request cut short"))
+        read().ok_or(Malformed("a truncated request"))
     }
 }
 
-/// Takes one field after the other; nothing when there is not enough left.
+/// Parses fields one after the other; `None` if too few bytes are left.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -324,14 +324,14 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The first words of a server.
+/// Appends the server's greeting.
 pub fn push_greeting(out: &mut Vec<u8>) {
     out.extend(GREETING_MAGIC.to_be_bytes());
     out.extend(OPTION_MAGIC.to_be_bytes());
     out.extend((FIXED_NEWSTYLE | NO_ZEROES).to_be_bytes());
 }
 
-/// An answer to the option `code`, with the bytes of `parts` as its data.
+/// Appends a reply to the option `code`, with `parts` as its data.
 pub fn push_option_reply(out: &mut Vec<u8>, code: u32, reply: u32, parts: &[&[u8]]) {
     out.extend(OPTION_REPLY_MAGIC.to_be_bytes());
     out.extend(code.to_be_bytes());
@@ -340,7 +340,7 @@ pub fn push_option_reply(out: &mut Vec<u8>, code: u32, reply: u32, parts: &[&[u8
     parts.iter().for_each(|part| out.extend_from_slice(part));
 }
 
-/// The answer to [`option::EXPORT_NAME`].
+/// Appends the reply to [`option::EXPORT_NAME`].
 pub fn push_export_name_reply(out: &mut Vec<u8>, export_bytes: u64, flags: u16, no_zeroes: bool) {
     const PADDING: [u8; 124] = [0; 124];
     out.extend(export_bytes.to_be_bytes());
@@ -348,18 +348,18 @@ pub fn push_export_name_reply(out: &mut Vec<u8>, export_bytes: u64, flags: u16, 
     out.extend_from_slice(if no_zeroes { &[] } else { &PADDING });
 }
 
-/// A simple reply. After the one to a successful read, the data follow.
+/// Appends a simple reply. After a successful read, the data follow it.
 pub fn push_simple_reply(out: &mut Vec<u8>, cookie: u64, error: Option<Errno>) {
     out.extend(SIMPLE_REPLY_MAGIC.to_be_bytes());
     out.extend(error.map_or(0, |error| error as u32).to_be_bytes());
     out.extend(cookie.to_be_bytes());
 }
 
-/// Whether no other chunk follows in a reply.
+/// Whether a chunk is the last of its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IsLast(pub bool);
 
-/// The head of a chunk of data. `bytes` of data follow, from `offset` of the disk.
+/// Appends the header of a data chunk for `offset`; `bytes` bytes of data follow it.
 pub fn push_data_chunk(out: &mut Vec<u8>, cookie: u64, is_last: IsLast, offset: u64, bytes: usize) {
     if bytes == 0 {
         return push_chunk_head(out, chunk::NONE, cookie, is_last, 0);
@@ -368,8 +368,7 @@ pub fn push_data_chunk(out: &mut Vec<u8>, cookie: u64, is_last: IsLast, offset: 
     out.extend(offset.to_be_bytes());
 }
 
-/// A chunk that is an error: of the whole read, or of what stands `at` an offset of the disk. Of a long message, the
-/// beginning is said.
+/// Appends an error chunk: for the whole read, or for offset `at`. A long message is cut.
 pub fn push_error_chunk(
     out: &mut Vec<u8>,
     cookie: u64,
@@ -401,5 +400,5 @@ fn push_chunk_head(out: &mut Vec<u8>, kind: u16, cookie: u64, is_last: IsLast, b
 }
 
 fn length(bytes: usize) -> u32 {
-    u32::try_from(bytes).expect("replies are bounded by the requests they answer")
+    u32::try_from(bytes).expect("the length of a reply is bounded by its request")
 }

@@ -1,5 +1,5 @@
-//! Who gets in when there are many: strangers who only connect keep nobody out, and clients who do not read
-//! cannot make the server hold more than it may.
+//! Admission under load: connections without a handshake keep no client out, and clients that do
+//! not read cannot exceed the server's memory budget.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use super::tls::Certificates;
 use super::{DISK_BYTES, TestServer};
 use oblivio_testkit::memory_disk::{PATIENCE, wait_until};
 
-/// Long enough that no deadline lets anybody in while a test runs.
+/// A timeout so long that no handshake expires during a test.
 const PATIENT: Limits = Limits { handshake_seconds_max: 600, ..Limits::DEFAULT };
 
 fn server(limits: Limits) -> TestServer {
@@ -26,7 +26,7 @@ fn strangers(server: &TestServer, count: usize) -> Vec<Client> {
     (0..count).map(|_| Client::connect_silently(&server.socket())).collect()
 }
 
-/// A client that has been answered: it has its seat.
+/// A client that has a seat: it got an answer.
 fn seated(server: &TestServer) -> Client {
     let mut client = Client::ready(&server.socket());
     assert_eq!(client.read(0, 3), [0; 3]);
@@ -34,29 +34,29 @@ fn seated(server: &TestServer) -> Client {
 }
 
 #[test]
-fn strangers_who_say_nothing_keep_no_client_out() {
+fn silent_connections_keep_no_client_out() {
     let server = server(PATIENT);
     let mut first = Client::ready(&server.socket());
     let silent = strangers(&server, 200);
     let mut owner = Client::ready(&server.socket());
     assert_eq!(owner.write(0, 10, b"owner"), 0);
-    assert_eq!(first.read(10, 5), b"owner", "clients in use are not displaced");
+    assert_eq!(first.read(10, 5), b"owner", "clients in the transmission phase are not displaced");
     let NotLetIn { turned_away, displaced } = server.handle.not_let_in();
     assert_eq!(turned_away, 0);
     assert!(displaced >= 200 - Limits::DEFAULT.handshakes_max as u64, "{displaced}");
     drop(silent);
 }
 
-/// Whoever knew who is displaced could aim at the owner.
+/// If the choice were predictable, an attacker could target the owner.
 #[test]
-fn chance_alone_says_which_stranger_makes_room() {
+fn the_displaced_handshake_is_chosen_at_random() {
     const ROUNDS: usize = 64;
     let mut displaced = [0; 2];
     for _ in 0..ROUNDS {
         let server = server(Limits { handshakes_max: 2, ..PATIENT });
         let mut strangers = strangers(&server, 3);
         displaced[who_is_left(&strangers)] += 1;
-        // The last one has come in, and the one who was not displaced can go on.
+        // The newest client was admitted, and the remaining one can continue.
         strangers.retain(|stranger| !is_left(stranger));
         assert_eq!(strangers.len(), 2);
         for mut still_there in strangers {
@@ -67,11 +67,11 @@ fn chance_alone_says_which_stranger_makes_room() {
         }
         assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 0, displaced: 1 });
     }
-    // Chance fails this once in 10^10 runs.
+    // Fails by chance once in 10^10 runs.
     assert!(displaced.iter().all(|times| *times >= ROUNDS / 8), "{displaced:?}");
 }
 
-/// The place of the first stranger that the server leaves.
+/// The index of the first connection that the server closes.
 fn who_is_left(strangers: &[Client]) -> usize {
     let mut place = None;
     wait_until(|| {
@@ -81,15 +81,16 @@ fn who_is_left(strangers: &[Client]) -> usize {
     place.unwrap()
 }
 
-/// Whether the server has left a stranger to whom it has nothing to say.
+/// Whether the server has closed the connection. It sends nothing before that.
 fn is_left(stranger: &Client) -> bool {
     stranger.stream.set_nonblocking(true).unwrap();
     matches!((&stranger.stream).read(&mut [0; 1]), Ok(0))
 }
 
-/// There is one seat, and nobody who chooses an export: whoever finds no seat was kept out by a stranger.
+/// One seat, and no client chooses an export: a refused connection means that a handshake took the
+/// seat.
 #[test]
-fn strangers_take_no_seats() {
+fn handshakes_take_no_seats() {
     let server = server(Limits { connections_max: 1, ..PATIENT });
     let socket = &server.socket();
     std::thread::scope(|scope| {
@@ -106,7 +107,7 @@ fn strangers_take_no_seats() {
 }
 
 #[test]
-fn a_client_who_has_shown_a_certificate_is_not_displaced_by_those_who_have_not() {
+fn an_authenticated_client_is_not_displaced_by_unauthenticated_ones() {
     let certificates = Certificates::new();
     for handshakes_max in [1, 2] {
         let options = NbdOptions {
@@ -126,7 +127,7 @@ fn a_client_who_has_shown_a_certificate_is_not_displaced_by_those_who_have_not()
 }
 
 #[test]
-fn clients_beyond_the_bound_are_turned_away_and_counted() {
+fn clients_beyond_the_limit_are_refused_and_counted() {
     let server = server(Limits { connections_max: 2, ..PATIENT });
     let clients = [(); 2].map(|()| seated(&server));
     let turned_away = UnixStream::connect(server.socket()).unwrap();
@@ -138,9 +139,9 @@ fn clients_beyond_the_bound_are_turned_away_and_counted() {
     assert_eq!(Client::ready(&server.socket()).read(0, 3), [0; 3]);
 }
 
-/// Who was talked to while there was a seat, and chose an export when there was none.
+/// The handshake began while a seat was free, and the client chose an export when none was.
 #[test]
-fn a_client_who_took_too_long_finds_no_seat() {
+fn a_slow_client_is_refused_if_no_seat_is_left() {
     let server = server(Limits { connections_max: 1, ..PATIENT });
     let mut slow = Client::connect(&server.socket());
     let mut fast = seated(&server);
@@ -151,9 +152,9 @@ fn a_client_who_took_too_long_finds_no_seat() {
     assert_eq!(server.handle.not_let_in(), NotLetIn { turned_away: 1, displaced: 0 });
 }
 
-/// All clients share a thread. It would wait if it brought the disk more than that has room for.
+/// All clients share a thread, which would block if it passed more requests than the disk accepts.
 #[test]
-fn a_client_who_keeps_the_disk_busy_keeps_no_other_out() {
+fn a_client_that_keeps_the_disk_busy_does_not_block_others() {
     const ROOM: usize = 4;
     let options = NbdOptions { limits: PATIENT, ..NbdOptions::default() };
     let disk = MemoryDisk::new(DISK_BYTES, 1).with_room_for(ROOM);
@@ -175,7 +176,7 @@ fn a_client_who_keeps_the_disk_busy_keeps_no_other_out() {
 }
 
 #[test]
-fn clients_who_do_not_read_make_the_server_hold_no_more_than_it_may() {
+fn clients_that_do_not_read_cannot_exceed_the_memory_budget() {
     const READ_BYTES: u32 = 2 << 20;
     const AT_ONCE: usize = 3;
     let request_bytes_max = READ_BYTES * AT_ONCE as u32;
@@ -187,10 +188,10 @@ fn clients_who_do_not_read_make_the_server_hold_no_more_than_it_may() {
         }
     }
     wait_until(|| server.disk.taken() == AT_ONCE);
-    // A reply is longer than the socket takes, so none of them makes room.
+    // A reply is longer than the socket buffer, so none of them completes.
     sleep(Duration::from_millis(300));
     assert_eq!(server.disk.taken(), AT_ONCE);
-    // Whoever reads makes room for all others.
+    // A client that reads frees memory for all others.
     let reading = clients.into_iter().map(|mut client| {
         std::thread::Builder::new().spawn(move || {
             for _ in 0..2 {

@@ -1,5 +1,5 @@
-//! A client that says exactly the bytes it is told to say. Written from the specification, with its
-//! own numbers: it shares nothing with the server.
+//! A client that sends exactly the bytes of a test. It is written from the specification with its
+//! own constants, and shares no code with the server.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -44,7 +44,7 @@ pub(crate) struct Client<S = UnixStream> {
     pub(crate) stream: S,
 }
 
-/// What a server says to a request.
+/// A server's reply to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Simple { error: u32, cookie: u64 },
@@ -52,14 +52,14 @@ pub(crate) enum Reply {
 }
 
 impl Client {
-    /// Connected, greeted, and ready for options.
+    /// Connects, and is ready to send options.
     pub(crate) fn connect(socket: &Path) -> Self {
         let mut client = Self::connect_silently(socket);
         client.say(&3_u32.to_be_bytes());
         client
     }
 
-    /// Connected and greeted.
+    /// Connects and receives the greeting.
     pub(crate) fn connect_silently(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -68,14 +68,14 @@ impl Client {
         client
     }
 
-    /// Ready for requests, answered in the simple way.
+    /// Ready for requests, with simple replies.
     pub(crate) fn ready(socket: &Path) -> Self {
         let mut client = Self::connect(socket);
         client.go();
         client
     }
 
-    /// Ready for requests; reads are answered in the structured way.
+    /// Ready for requests, with structured replies to reads.
     pub(crate) fn ready_structured(socket: &Path) -> Self {
         let mut client = Self::connect(socket);
         client.say_option(STRUCTURED_REPLY, b"");
@@ -86,7 +86,7 @@ impl Client {
 }
 
 impl<S: Read + Write> Client<S> {
-    /// Chooses the export.
+    /// Chooses the default export.
     pub(crate) fn go(&mut self) {
         self.say_option(GO, &export_wish(b"", &[]));
         while self.hear_option_reply(GO).0 != ACK {}
@@ -106,12 +106,12 @@ impl<S: Read + Write> Client<S> {
         self.hear(bytes).iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
-    /// The server has nothing more to say, and has left.
+    /// Asserts that the server has closed the connection and sends nothing more.
     pub(crate) fn assert_left(&mut self) {
         assert_eq!(self.hear_to_the_end(), b"");
     }
 
-    /// Everything until the server leaves, whether or not it has heard everything.
+    /// Everything until the server closes the connection, even if it has not read everything.
     pub(crate) fn hear_to_the_end(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         if let Err(error) = self.stream.read_to_end(&mut rest) {
@@ -143,11 +143,11 @@ impl<S: Read + Write> Client<S> {
                 let bytes = self.hear_number(4) as usize;
                 Reply::Chunk { flags, kind, cookie, payload: self.hear(bytes) }
             }
-            magic => panic!("a reply with the magic {magic:x}"),
+            magic => panic!("unknown magic {magic:x} of a reply"),
         }
     }
 
-    /// Asks, and hears how it went.
+    /// Sends a request and returns the error of its reply.
     pub(crate) fn call(&mut self, flags: u16, command: u16, offset: u64, bytes: u32) -> u32 {
         self.say(&request(flags, command, 77, offset, bytes));
         self.hear_error()

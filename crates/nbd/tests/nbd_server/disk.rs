@@ -1,4 +1,4 @@
-//! A disk in memory that answers out of order, and knows what would survive a crash.
+//! A disk in memory that answers out of order and models a crash.
 
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,11 +21,11 @@ pub(crate) struct MemoryDisk {
     block_bytes: u32,
 }
 
-/// Who answers.
+/// Which thread answers.
 enum Way {
-    /// A thread that picks any of the requests it has.
+    /// A worker thread that picks pending requests at random.
     Thread(Mutex<Sender<Request>>),
-    /// The caller.
+    /// The caller's thread.
     AtOnce,
 }
 
@@ -49,7 +49,7 @@ struct State {
 }
 
 impl MemoryDisk {
-    /// `seed` says in which order requests are answered, and when.
+    /// `seed` determines the order and delay of answers.
     pub(crate) fn new(bytes: u64, seed: u64) -> Self {
         let (sender, receiver) = channel();
         let contents = Contents::zeros(bytes);
@@ -74,7 +74,7 @@ impl MemoryDisk {
         }
     }
 
-    /// Lets callers wait while this many requests are in flight.
+    /// Blocks callers while this many requests are in flight.
     pub(crate) fn with_room_for(self, in_flight_max: usize) -> Self {
         Self { in_flight_max, ..self }
     }
@@ -83,7 +83,7 @@ impl MemoryDisk {
         Self { block_bytes, ..self }
     }
 
-    /// What everybody reads.
+    /// The current contents.
     pub(crate) fn contents(&self) -> Vec<u8> {
         self.contents.state.lock().unwrap().volatile.clone()
     }
@@ -92,27 +92,27 @@ impl MemoryDisk {
         self.contents.state.lock().unwrap().volatile.copy_from_slice(contents);
     }
 
-    /// What would be left after a crash.
+    /// The contents after a crash.
     pub(crate) fn after_crash(&self) -> Vec<u8> {
         self.contents.state.lock().unwrap().durable.clone()
     }
 
-    /// Flushes and durable requests.
+    /// The number of flushes and durable requests.
     pub(crate) fn flushes(&self) -> usize {
         self.contents.state.lock().unwrap().flushes
     }
 
-    /// Requests that somebody has come with, those included that wait for room.
+    /// Requests that reached the disk, including those that wait for room.
     pub(crate) fn asked(&self) -> usize {
         self.contents.state.lock().unwrap().asked
     }
 
-    /// Requests submitted.
+    /// Requests accepted by the disk.
     pub(crate) fn taken(&self) -> usize {
         self.contents.state.lock().unwrap().taken
     }
 
-    /// Answers nothing until [`Self::release`].
+    /// Delays all answers until [`Self::release`].
     pub(crate) fn hold(&self) {
         self.contents.state.lock().unwrap().held = true;
     }
@@ -122,12 +122,12 @@ impl MemoryDisk {
         self.contents.changed.notify_all();
     }
 
-    /// Fails what touches these bytes from now on.
+    /// Makes reads and writes that touch this range fail from now on.
     pub(crate) fn lose(&self, bytes: Range<u64>) {
         self.contents.state.lock().unwrap().lost = bytes;
     }
 
-    /// Fails everything from now on.
+    /// Makes all requests fail from now on.
     pub(crate) fn fail(&self, kind: DiskErrorKind) {
         self.contents.state.lock().unwrap().fault = Some(kind);
     }

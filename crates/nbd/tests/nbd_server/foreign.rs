@@ -1,4 +1,4 @@
-//! Programs of others.
+//! Interoperability with programs of other projects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn nbdcopy_copies_both_ways() {
     let parallel = ["--connections=4", "--requests=64", "--flush"];
     run("nbdcopy", &[&parallel[..], &[from.to_str().unwrap(), &uri]].concat());
     assert!(server.disk.contents() == image);
-    assert!(server.disk.after_crash() == image, "--flush reaches the disk");
+    assert!(server.disk.after_crash() == image, "--flush did not reach the disk");
     let to = server.folder.path().join("copy");
     run("nbdcopy", &[&parallel[..], &[&uri, to.to_str().unwrap()]].concat());
     assert!(fs::read(&to).unwrap() == image);
@@ -97,7 +97,7 @@ fn nbdcopy_copies_over_tcp() {
 }
 
 #[test]
-fn qemu_img_knows_converts_and_compares() {
+fn qemu_img_reports_converts_and_compares() {
     let server = TestServer::new();
     let (uri, image) = (server.handle.uri(), image(3));
     let info = json(&run("qemu-img", &["info", "--output=json", &uri]));
@@ -140,7 +140,7 @@ fn qemu_io_writes_discards_zeroes_and_flushes() {
     assert_eq!(server.disk.after_crash()[1024..2048], [7; 1024]);
 }
 
-/// qemu-io flushes at its end, whatever it has done before.
+/// qemu-io always flushes once at its end.
 #[test]
 fn qemu_io_forces_writes() {
     let flushes = ["write -P 9 0 4k", "write -f -P 9 0 4k"].map(|command| {
@@ -152,7 +152,7 @@ fn qemu_io_forces_writes() {
 }
 
 #[test]
-fn qemu_io_hears_that_there_is_no_room() {
+fn qemu_io_reports_that_no_space_is_left() {
     let server = TestServer::new();
     server.disk.fail(oblivio_volume::device::DiskErrorKind::NoSpace);
     let output = qemu_io(&server, &["write -P 7 0 64k"]);

@@ -1,4 +1,5 @@
-//! Clients that do not keep to the protocol. Each is refused or left, and the next one is served.
+//! Clients that violate the protocol. Each is refused or disconnected, and the next client is
+//! served.
 
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::disk::{MemoryDisk, REQUEST_BYTES_MAX};
 use super::{DISK_BYTES, TestServer};
 use oblivio_testkit::memory_disk::wait_until;
 
-/// The server has survived.
+/// Asserts that the server still works.
 fn assert_serves(server: &TestServer) {
     let mut client = Client::ready(&server.socket());
     assert_eq!(client.write(0, 10, b"alive"), 0);
@@ -27,7 +28,7 @@ fn assert_serves(server: &TestServer) {
     wait_until(|| server.handle.connections() == 0);
 }
 
-/// Said instead of options, these make the server leave.
+/// Asserts that these bytes in place of options make the server disconnect.
 fn left_in_negotiation(said: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::connect(&server.socket());
@@ -36,7 +37,7 @@ fn left_in_negotiation(said: &[u8]) {
     assert_serves(&server);
 }
 
-/// Said instead of requests, these make the server leave.
+/// Asserts that these bytes in place of requests make the server disconnect.
 fn left_in_transmission(said: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
@@ -45,7 +46,7 @@ fn left_in_transmission(said: &[u8]) {
     assert_serves(&server);
 }
 
-/// This request is answered with `errno`, and the next one as if nothing had been.
+/// Asserts that this request gets the error `errno` and does not affect the next one.
 fn refused(errno: u32, (flags, command): (u16, u16), (offset, bytes): (u64, u32), data: &[u8]) {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
@@ -53,7 +54,7 @@ fn refused(errno: u32, (flags, command): (u16, u16), (offset, bytes): (u64, u32)
     client.say(data);
     assert_eq!(client.hear_error(), errno);
     assert_eq!(client.read(0, 10), [0; 10]);
-    assert_eq!(server.disk.taken(), 1, "the disk heard of it");
+    assert_eq!(server.disk.taken(), 1, "the refused request reached the disk");
     drop(client);
     assert_serves(&server);
 }
@@ -68,7 +69,7 @@ fn unknown_client_flags() {
 }
 
 #[test]
-fn an_option_from_a_client_that_expects_no_answers() {
+fn an_option_from_a_client_that_expects_no_replies() {
     let server = TestServer::new();
     let mut client = Client::connect_silently(&server.socket());
     client.say(&0_u32.to_be_bytes());
@@ -89,7 +90,7 @@ fn an_option_too_long() {
 }
 
 #[test]
-fn an_export_name_that_nobody_has() {
+fn an_unknown_export_name() {
     left_in_negotiation(&option(1, b"nobody"));
 }
 
@@ -138,7 +139,7 @@ fn a_client_that_says_nothing() {
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 1), options);
     let mut chosen = Client::ready(&server.socket());
     Client::connect_silently(&server.socket()).assert_left();
-    assert_eq!(chosen.read(0, 1), [0], "after the handshake a client may take its time");
+    assert_eq!(chosen.read(0, 1), [0], "after the handshake there is no timeout");
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn disconnect_in_the_middle_of_a_payload() {
         client.stream.shutdown(Shutdown::Write).unwrap();
         client.assert_left();
     }
-    assert_eq!(server.disk.taken(), 0, "the disk heard of half a write");
+    assert_eq!(server.disk.taken(), 0, "a part of a write reached the disk");
     assert_serves(&server);
 }
 
@@ -257,7 +258,7 @@ fn export() -> Export {
     }
 }
 
-/// Bytes that go deeper than chance alone would.
+/// Byte streams that reach deeper into the protocol than random bytes.
 fn session() -> impl Strategy<Value = Vec<u8>> {
     let codes = (0_u32..12, prop::collection::vec(any::<u8>(), 0..20));
     let requests = (any::<u16>(), 0_u16..9, 0..DISK_BYTES + 2, 0_u32..9000);
@@ -279,7 +280,7 @@ fn session() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn parsers_take_any_bytes(
+    fn parsers_accept_or_refuse_any_bytes(
         flags: [u8; 4],
         option: [u8; 16],
         request: [u8; 28],
@@ -296,7 +297,7 @@ proptest! {
         }
     }
 
-    /// Whatever reaches the disk lies on it, and is no longer than the disk takes.
+    /// Requests passed to the disk are within it, and not longer than it accepts.
     #[test]
     fn plans_stay_on_the_disk(
         flags in 0_u16..32,
@@ -317,15 +318,15 @@ proptest! {
         }
     }
 
-    /// A power of two of 512 or more, as clients insist, and no less than a block.
+    /// A power of two of at least 512, as clients require, and at least a block.
     #[test]
-    fn the_preferred_block_size_is_one_that_clients_take(block_bytes in 1_u32..1 << 20) {
+    fn the_preferred_block_size_is_valid_for_clients(block_bytes in 1_u32..1 << 20) {
         let preferred = Export { block_bytes, ..export() }.preferred_block_bytes();
         prop_assert!(preferred.is_power_of_two() && preferred >= 512 && preferred >= block_bytes);
         prop_assert!(preferred == 512 || preferred < 2 * block_bytes);
     }
 
-    /// Any session comes to an end when the client says nothing more.
+    /// Any session ends once the client sends nothing more.
     #[test]
     fn any_session_ends(said in session()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -335,7 +336,7 @@ proptest! {
             let (near, far) = tokio::io::duplex(1 << 12);
             let (mut hear, mut say) = tokio::io::split(near);
             let client = async move {
-                // A server that has left hears nothing more.
+                // Fails if the server has disconnected.
                 let _ = say.write_all(&[&3_u32.to_be_bytes()[..], &said].concat()).await;
                 let _ = say.shutdown().await;
             };

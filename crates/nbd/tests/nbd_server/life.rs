@@ -1,4 +1,4 @@
-//! How a server begins and ends.
+//! Start and stop of a server.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ fn disk() -> Arc<MemoryDisk> {
 }
 
 #[test]
-fn the_socket_is_its_owners_alone() {
+fn only_the_owner_can_use_the_socket() {
     let server = TestServer::new();
     let mode = fs::metadata(server.socket()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -30,7 +30,7 @@ fn a_socket_left_over_by_a_dead_server_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("nbd.sock");
     drop(UnixListener::bind(&socket).unwrap());
-    // A process that another test is just starting has it for a moment longer.
+    // A child process of another test may hold the listening socket a moment longer.
     wait_until(|| UnixStream::connect(&socket).is_err());
     assert!(socket.exists());
     let server = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default()).unwrap();
@@ -58,20 +58,20 @@ fn a_file_that_is_no_socket_is_left_alone() {
 }
 
 #[test]
-fn a_lock_on_the_folder_keeps_no_server_away() {
+fn a_lock_on_the_folder_does_not_block_a_server() {
     let folder = tempfile::tempdir().unwrap();
-    // As anybody can take it who may read the folder.
+    // Any user who can read the folder can lock it.
     let locked = fs::File::open(folder.path()).unwrap();
     locked.lock().unwrap();
     let socket = folder.path().join("nbd.sock");
     let server = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default()).unwrap();
     Client::ready(&socket);
     server.shutdown().unwrap();
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "the lock file is gone, too");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left in the folder");
 }
 
 #[test]
-fn a_socket_that_another_server_is_making_is_left_to_it() {
+fn a_socket_that_another_server_is_creating_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("nbd.sock");
     let lock = fs::File::create(folder.path().join("nbd.sock.lock")).unwrap();
@@ -79,15 +79,15 @@ fn a_socket_that_another_server_is_making_is_left_to_it() {
     let refused = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default());
     assert!(matches!(refused.err(), Some(ServeError::InUse(_))));
     drop(lock);
-    // What a server has left that died meanwhile is in nobody's way, once the processes that other tests are
-    // just starting have let go of it, too.
+    // A stale lock file of a dead server does not block. A child process of another test may hold
+    // the lock a moment longer.
     wait_until(|| serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default()).is_ok());
 }
 
 #[test]
-fn a_lock_file_of_somebody_else_is_not_trusted() {
+fn a_lock_file_of_another_user_is_not_trusted() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("LEFT OUT: only root can make files of others");
+        eprintln!("SKIPPED: only root can create files of other users");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -97,7 +97,7 @@ fn a_lock_file_of_somebody_else_is_not_trusted() {
     std::os::unix::fs::chown(&lock, Some(65534), None).unwrap();
     let refused = serve(disk(), Listen::Unix(socket.clone()), NbdOptions::default());
     assert!(matches!(refused.err(), Some(ServeError::ForeignLock(path)) if path == lock));
-    // Nor is a link, wherever it leads.
+    // Symbolic links are not followed.
     fs::remove_file(&lock).unwrap();
     fs::write(folder.path().join("precious"), "data").unwrap();
     std::os::unix::fs::symlink("precious", &lock).unwrap();
@@ -107,7 +107,7 @@ fn a_lock_file_of_somebody_else_is_not_trusted() {
 }
 
 #[test]
-fn a_path_too_long_for_a_socket_is_said_to_be() {
+fn a_socket_path_that_is_too_long_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("x".repeat(100));
     fs::create_dir(&deep).unwrap();
@@ -135,7 +135,7 @@ fn other_machines_must_be_allowed() {
 }
 
 #[test]
-fn clients_from_other_machines_prove_who_they_are_or_anybody_is_let_in_on_purpose() {
+fn beyond_loopback_clients_must_authenticate_unless_any_client_is_allowed() {
     let anywhere: SocketAddr = "0.0.0.0:0".parse().unwrap();
     let certificates = Certificates::new();
     let known = certificates.files_for_known_clients();
@@ -148,7 +148,7 @@ fn clients_from_other_machines_prove_who_they_are_or_anybody_is_let_in_on_purpos
         TlsMode::Off,
         TlsMode::Required(certificates.files()),
         TlsMode::Offered(certificates.files()),
-        // Whoever does without TLS shows no certificate.
+        // A client without TLS shows no certificate.
         TlsMode::Offered(known.clone()),
     ] {
         let refused = serve_with(tls.clone(), false);
@@ -186,7 +186,7 @@ fn requests_in_flight_are_answered_before_the_end() {
     idle.assert_left();
     undecided.assert_left();
     wait_until(|| !socket.exists());
-    assert!(!stopping.is_finished(), "a request is in flight");
+    assert!(!stopping.is_finished(), "the server stopped with a request in flight");
     disk.release();
     assert_eq!(client.hear_error(), 0);
     client.assert_left();
@@ -196,17 +196,18 @@ fn requests_in_flight_are_answered_before_the_end() {
 }
 
 #[test]
-fn a_disk_that_does_not_answer_is_not_waited_for_forever() {
+fn shutdown_gives_up_on_a_disk_that_does_not_answer() {
     gives_up_on_a_disk_that_does_not_answer(1000, 1, 1);
 }
 
-/// One request is taken, and others wait for its place.
+/// One request is accepted, and others wait for it.
 #[test]
-fn a_disk_without_room_is_not_waited_for_forever_either() {
+fn shutdown_gives_up_on_a_disk_that_accepts_no_more_requests() {
     gives_up_on_a_disk_that_does_not_answer(1, 9, 1);
 }
 
-/// With room in the disk for so many requests, and so many clients that ask for one; at least `kept` of them wait.
+/// The disk accepts `room` requests, and each of `clients` clients sends one. At least `kept` of
+/// them must be unfinished.
 fn gives_up_on_a_disk_that_does_not_answer(room: usize, clients: usize, kept: usize) {
     let limits = Limits { shutdown_seconds_max: 1, ..Limits::default() };
     let options = NbdOptions { limits, ..NbdOptions::default() };
@@ -235,7 +236,7 @@ fn a_server_that_is_dropped_ends() {
 }
 
 #[test]
-fn options_that_cannot_work_are_refused() {
+fn invalid_options_are_refused() {
     let long = NbdOptions { export_name: "x".repeat(5000), ..NbdOptions::default() };
     let shut = Limits { in_flight_requests_max: 0, ..Limits::default() };
     let shut = NbdOptions { limits: shut, ..NbdOptions::default() };

@@ -1,4 +1,4 @@
-//! The NBD server, met by foreign clients and by hostile ones.
+//! Tests of the NBD server with foreign and with hostile clients.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 
@@ -21,7 +21,7 @@ use disk::MemoryDisk;
 use oblivio_nbd::{Listen, NbdOptions, ServerHandle, serve};
 use tempfile::TempDir;
 
-/// A server on a Unix socket in a folder of its own.
+/// A server on a Unix socket in its own folder.
 struct TestServer {
     disk: Arc<MemoryDisk>,
     handle: ServerHandle,

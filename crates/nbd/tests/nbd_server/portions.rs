@@ -1,4 +1,4 @@
-//! Long requests, which the disk hears of a portion at a time.
+//! Long requests reach the disk in portions.
 
 use std::net::Shutdown;
 use std::thread::sleep;
@@ -12,11 +12,11 @@ use super::{DISK_BYTES, TestServer};
 use oblivio_testkit::memory_disk::wait_until;
 
 const PORTION: u64 = 32 << 10;
-/// Of the longest request.
+/// Portions of the longest request.
 const PORTIONS: u64 = REQUEST_BYTES_MAX as u64 / PORTION;
 const COOKIE: u64 = 9;
 
-/// Bytes that say where they stand.
+/// Bytes that depend on their offset.
 fn pattern(bytes: u64) -> Vec<u8> {
     (0..bytes).map(|at| (at / 4096 % 251) as u8 ^ at as u8).collect()
 }
@@ -32,18 +32,18 @@ fn filled_disk(disk: MemoryDisk) -> (TestServer, Vec<u8>) {
     (server, contents)
 }
 
-/// A chunk of a structured reply, and whether another follows it.
+/// A chunk of a structured reply.
 enum Chunk {
     Data { offset: u64, data: Vec<u8> },
     Failed { errno: u32, reason: Vec<u8>, offset: Option<u64> },
 }
 
-/// All chunks of one structured reply. After the last, the server has nothing to say.
+/// Receives all chunks of one structured reply.
 fn hear_chunks(client: &mut Client) -> Vec<Chunk> {
     let mut chunks = Vec::new();
     loop {
         let Reply::Chunk { flags, kind, cookie: COOKIE, payload } = client.hear_reply() else {
-            panic!("no chunk of the reply")
+            panic!("the reply is not a chunk")
         };
         let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         chunks.push(match kind {
@@ -55,18 +55,18 @@ fn hear_chunks(client: &mut Client) -> Vec<Chunk> {
                 assert_eq!(place.len(), if kind == 0x8002 { 8 } else { 0 });
                 Chunk::Failed { errno: number(&start[..4]) as u32, reason: reason.into(), offset }
             }
-            other => panic!("a chunk of the kind {other:x}"),
+            other => panic!("unexpected kind of chunk {other:x}"),
         });
         match flags {
             0 => (),
             1 => return chunks,
-            other => panic!("a chunk with the flags {other:x}"),
+            other => panic!("unexpected flags of a chunk {other:x}"),
         }
     }
 }
 
 #[test]
-fn a_long_read_comes_in_chunks_in_any_order_each_byte_once() {
+fn a_long_read_arrives_in_chunks_in_any_order_and_complete() {
     let mut orders = Vec::new();
     for seed in 0..8 {
         let (server, contents) = filled(seed);
@@ -89,15 +89,15 @@ fn a_long_read_comes_in_chunks_in_any_order_each_byte_once() {
             assert_eq!(heard.as_deref(), Some(&contents[range]));
             orders.push(order);
         }
-        // Nothing is left of the reply.
+        // No byte of the reply is left over.
         client.say(&request(0, READ, COOKIE, 1, 2));
         assert_eq!(hear_chunks(&mut client).len(), 1);
     }
-    assert!(orders.iter().any(|order| !order.is_sorted()), "the disk answers out of order");
+    assert!(orders.iter().any(|order| !order.is_sorted()), "all chunks came in order");
 }
 
 #[test]
-fn a_long_read_that_must_be_in_one_piece_is() {
+fn an_unfragmented_long_read_is_one_piece() {
     let (server, contents) = filled(1);
     let mut structured = Client::ready_structured(&server.socket());
     structured.say(&request(DF, READ, COOKIE, 7, REQUEST_BYTES_MAX));
@@ -110,7 +110,7 @@ fn a_long_read_that_must_be_in_one_piece_is() {
 }
 
 #[test]
-fn of_a_long_read_it_is_said_what_is_lost() {
+fn a_long_read_reports_which_portion_is_lost() {
     let (server, contents) = filled(1);
     server.disk.lose(2 * PORTION + 5..2 * PORTION + 6);
     let mut client = Client::ready_structured(&server.socket());
@@ -138,7 +138,7 @@ fn of_a_long_read_it_is_said_what_is_lost() {
     assert_eq!(simple.read(0, 10), contents[..10]);
 }
 
-/// A block is written as a whole or not at all, and each part of one is an access more where there is no cache.
+/// A block is written atomically, and without a cache each part of one costs another access.
 #[test]
 fn no_portion_divides_a_block() {
     for (block_bytes, portions) in [(4096, 1), (1000, 1), (20_000, 4), (64 << 10, 4), (1 << 20, 4)]
@@ -154,7 +154,7 @@ fn no_portion_divides_a_block() {
 }
 
 #[test]
-fn a_long_write_has_one_reply_and_is_as_durable_as_it_asks() {
+fn a_long_write_has_one_reply_and_the_requested_durability() {
     for (flags, seed) in [(0, 1), (FUA, 2), (FUA, 3)] {
         let server = TestServer::start(MemoryDisk::new(DISK_BYTES, seed), NbdOptions::default());
         let mut client = Client::ready_structured(&server.socket());
@@ -165,7 +165,7 @@ fn a_long_write_has_one_reply_and_is_as_durable_as_it_asks() {
         assert_eq!(written, data);
         let durable = &server.disk.after_crash()[5..][..data.len()];
         assert_eq!(durable == data, flags == FUA);
-        // Nothing is left of the reply.
+        // No byte of the reply is left over.
         assert_eq!(client.write(0, 0, b"more"), 0);
     }
 }
@@ -185,7 +185,7 @@ fn a_long_write_fails_if_a_portion_does() {
 }
 
 #[test]
-fn of_a_write_that_breaks_off_no_half_portion_is_written() {
+fn an_interrupted_write_writes_no_partial_portion() {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
     client.say(&request(0, WRITE, COOKIE, 0, REQUEST_BYTES_MAX));
@@ -200,7 +200,7 @@ fn of_a_write_that_breaks_off_no_half_portion_is_written() {
 }
 
 #[test]
-fn the_server_holds_no_more_than_some_portions_or_one_reply() {
+fn memory_is_bounded_by_some_portions_or_one_reply() {
     let limits = Limits {
         shared_bytes_max: 3 * PORTION as u32,
         request_bytes_max: REQUEST_BYTES_MAX,
@@ -208,7 +208,8 @@ fn the_server_holds_no_more_than_some_portions_or_one_reply() {
     };
     let options = NbdOptions { limits, ..NbdOptions::default() };
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 1), options);
-    // Of each client one portion, and three more; of simple replies as many bytes as one may have.
+    // Structured: one portion of each client, and three shared ones. Simple: the bytes of one
+    // longest reply.
     for (is_structured, in_flight) in [(true, 5), (false, 1)] {
         let connect = if is_structured { Client::ready_structured } else { Client::ready };
         server.disk.hold();
@@ -238,19 +239,19 @@ fn the_server_holds_no_more_than_some_portions_or_one_reply() {
 }
 
 #[test]
-fn clients_who_do_not_read_keep_no_other_from_the_disk() {
+fn clients_that_do_not_read_do_not_block_others() {
     keep_no_other_from(MemoryDisk::new(DISK_BYTES, 1), PORTIONS);
 }
 
-/// Portions are as long as blocks then.
+/// A portion is then as long as a block.
 #[test]
-fn nor_do_they_from_a_disk_with_long_blocks() {
+fn clients_that_do_not_read_do_not_block_others_with_long_blocks() {
     const BLOCK_BYTES: u32 = 1 << 20;
     let portions = u64::from(REQUEST_BYTES_MAX / BLOCK_BYTES);
     keep_no_other_from(MemoryDisk::new(DISK_BYTES, 1).with_blocks_of(BLOCK_BYTES), portions);
 }
 
-/// So many portions has the longest request.
+/// The longest request has `portions` portions.
 fn keep_no_other_from(disk: MemoryDisk, portions: u64) {
     let (server, contents) = filled_disk(disk);
     let mut asleep: Vec<_> = (0..5).map(|_| Client::ready_structured(&server.socket())).collect();
@@ -259,13 +260,13 @@ fn keep_no_other_from(disk: MemoryDisk, portions: u64) {
             client.say(&request(0, READ, COOKIE, 0, REQUEST_BYTES_MAX));
         }
     }
-    // Until they have got all that they will get.
+    // Until the disk gets no further requests.
     let mut taken = 0;
     wait_until(|| {
         sleep(Duration::from_millis(100));
         std::mem::replace(&mut taken, server.disk.taken()) == server.disk.taken()
     });
-    assert!((taken as u64) < 2 * portions, "they get as much as they want");
+    assert!((taken as u64) < 2 * portions, "clients that do not read exceed the budget");
     let mut awake = Client::ready_structured(&server.socket());
     awake.say(&request(0, READ, COOKIE, 3, REQUEST_BYTES_MAX));
     for chunk in hear_chunks(&mut awake) {

@@ -1,4 +1,4 @@
-//! Byte for byte what the specification says.
+//! Byte-exact checks against the specification.
 
 use std::collections::HashMap;
 use std::thread::sleep;
@@ -18,7 +18,7 @@ use oblivio_testkit::memory_disk::wait_until;
 
 const BLOCK: u32 = BLOCK_BYTES;
 
-/// Flags, flush, FUA, trim, zeroes, many connections, fast zero.
+/// Flags, flush, FUA, trim, zeroes, multiple connections, fast zero.
 const EXPORT_FLAGS: u16 = 0b1001_0110_1101;
 const WITH_DF: u16 = 1 << 7;
 
@@ -42,7 +42,7 @@ fn a_list_names_the_export() {
 }
 
 #[test]
-fn information_says_what_the_disk_is() {
+fn information_describes_the_disk() {
     let server = named();
     let mut client = Client::connect(&server.socket());
     for name in [b"disk".as_slice(), b""] {
@@ -60,7 +60,7 @@ fn information_says_what_the_disk_is() {
 }
 
 #[test]
-fn options_that_nobody_knows_are_unsupported() {
+fn unknown_options_are_unsupported() {
     let server = named();
     let mut client = Client::connect(&server.socket());
     for code in [0, 4, 9, 10, 11, u32::MAX] {
@@ -82,7 +82,7 @@ fn an_export_of_another_name_is_unknown() {
 }
 
 #[test]
-fn an_export_can_be_chosen_in_the_old_way() {
+fn an_export_can_be_chosen_by_export_name() {
     let server = named();
     for (client_flags, padding) in [(0_u32, 124), (1, 124), (3, 0)] {
         let mut client = Client::connect_silently(&server.socket());
@@ -116,7 +116,7 @@ fn fragments_are_offered_with_structured_replies_only() {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn reads_return_what_was_written() {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
     for (offset, bytes) in [(0, 1), (4095, 2), (5000, 100_000), (DISK_BYTES - 10, 10)] {
@@ -156,7 +156,7 @@ fn structured_reads_fail_with_a_reason() {
 }
 
 #[test]
-fn failures_of_the_disk_have_numbers() {
+fn failures_of_the_disk_map_to_error_numbers() {
     for (kind, errno) in [
         (DiskErrorKind::NoSpace, ENOSPC),
         (DiskErrorKind::Failed, EIO),
@@ -176,7 +176,7 @@ fn failures_of_the_disk_have_numbers() {
 }
 
 #[test]
-fn replies_come_as_they_are_ready() {
+fn replies_are_sent_when_they_are_ready() {
     let server = TestServer::new();
     let contents: Vec<u8> = (0..DISK_BYTES).map(|i| (i / 4096) as u8).collect();
     server.disk.fill(&contents);
@@ -196,7 +196,7 @@ fn replies_come_as_they_are_ready() {
         })
         .collect();
     let sorted = (0..100).collect::<Vec<_>>();
-    assert_ne!(cookies, sorted, "the disk answers out of order, and so does the server");
+    assert_ne!(cookies, sorted, "the replies came in order");
     let mut seen = cookies;
     seen.sort_unstable();
     assert_eq!(seen, sorted);
@@ -230,9 +230,9 @@ fn requests_in_flight_are_bounded() {
     }
 }
 
-/// What the server needs for requests and answers does not grow with the number of clients.
+/// The server's memory for requests and replies does not grow with the number of clients.
 #[test]
-fn bytes_in_flight_are_bounded_over_all_clients() {
+fn bytes_in_flight_of_all_clients_are_bounded() {
     for (command, asked) in [(READ, 4096), (WRITE, 4096)] {
         let limits = Limits {
             in_flight_bytes_max: asked - 1,
@@ -263,7 +263,7 @@ fn bytes_in_flight_are_bounded_over_all_clients() {
 }
 
 #[test]
-fn a_disk_with_little_room_serves_many_clients() {
+fn a_disk_that_accepts_few_requests_serves_many_clients() {
     let disk = MemoryDisk::new(DISK_BYTES, 3).with_room_for(2);
     let server = TestServer::start(disk, NbdOptions::default());
     let mut clients: Vec<_> = (0..9).map(|_| Client::ready(&server.socket())).collect();
@@ -281,7 +281,7 @@ fn a_disk_with_little_room_serves_many_clients() {
 }
 
 #[test]
-fn a_client_that_does_not_read_piles_up_nothing() {
+fn replies_to_a_client_that_does_not_read_do_not_pile_up() {
     let limits = Limits { in_flight_requests_max: 4, ..Limits::default() };
     let options = NbdOptions { limits, ..NbdOptions::default() };
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
@@ -291,7 +291,7 @@ fn a_client_that_does_not_read_piles_up_nothing() {
     }
     wait_until(|| server.disk.taken() >= 4);
     sleep(Duration::from_millis(200));
-    // What the socket swallowed, and what is in flight.
+    // Requests in the socket buffers and in flight.
     assert!(server.disk.taken() < 16, "{}", server.disk.taken());
     for _ in 0..64 {
         assert!(matches!(client.hear_reply(), Reply::Simple { error: 0, .. }));
@@ -331,7 +331,7 @@ fn forced_access_is_durable() {
 }
 
 #[test]
-fn zeroes_may_leave_no_hole_but_are_not_fast() {
+fn fast_zero_is_supported_for_whole_blocks_only() {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
     assert_eq!(client.write(0, 0, &[1; 10]), 0);
@@ -339,20 +339,20 @@ fn zeroes_may_leave_no_hole_but_are_not_fast() {
     assert_eq!(client.read(0, 10), [1; 10]);
     assert_eq!(client.call(NO_HOLE, WRITE_ZEROES, 0, 9), 0);
     assert_eq!(client.read(0, 10), [0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
-    // Whole blocks are forgotten, which is faster than to write them.
+    // Whole blocks are dropped, which is faster than writing them.
     assert_eq!(client.write(0, u64::from(BLOCK) - 1, &[1; 10]), 0);
     assert_eq!(client.call(FAST_ZERO, WRITE_ZEROES, BLOCK.into(), BLOCK), 0);
     assert_eq!(client.read(u64::from(BLOCK) - 1, 10), [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     for (offset, bytes) in [(1, BLOCK), (0, BLOCK - 1), (1, BLOCK - 1)] {
         assert_eq!(client.call(FAST_ZERO, WRITE_ZEROES, offset, bytes), ENOTSUP);
     }
-    // Longer than any write, at one go.
+    // Longer than the longest write, in one request.
     assert_eq!(client.call(0, WRITE_ZEROES, 0, DISK_BYTES as u32), 0);
     assert_eq!(server.disk.contents(), vec![0; DISK_BYTES as usize]);
 }
 
 #[test]
-fn a_read_only_export_does_not_change() {
+fn a_read_only_export_refuses_changes() {
     let options = NbdOptions { read_only: true, ..NbdOptions::default() };
     let server = TestServer::start(MemoryDisk::new(DISK_BYTES, 3), options);
     let mut client = Client::connect(&server.socket());
@@ -368,7 +368,7 @@ fn a_read_only_export_does_not_change() {
 }
 
 #[test]
-fn a_client_that_leaves_is_still_answered() {
+fn requests_before_a_disconnect_are_answered() {
     let server = TestServer::new();
     let mut client = Client::ready(&server.socket());
     server.disk.hold();

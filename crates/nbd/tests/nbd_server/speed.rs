@@ -1,4 +1,4 @@
-//! How fast, beside nbdkit: the same load on a disk in memory.
+//! A speed comparison with nbdkit: the same load on a disk in memory.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -52,7 +52,7 @@ fn requests_per_second(socket: &Path, pattern: &str) -> f64 {
             "--output-format=json",
         ],
     );
-    // The engine greets before the report begins.
+    // fio's NBD engine prints a greeting before the report.
     let report = &printed[printed.find("{\n").unwrap()..];
     let report: Value = serde_json::from_str(report).unwrap();
     let side = if pattern == "randread" { "read" } else { "write" };

@@ -1,4 +1,4 @@
-//! TLS, with certificates made for the occasion.
+//! TLS, with certificates generated for each test.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -23,8 +23,8 @@ use super::disk::MemoryDisk;
 use super::tools::{run, try_run};
 use super::{DISK_BYTES, TestServer, foreign};
 
-/// A folder with an authority, and a server and a client that it vouches for, under the names that
-/// libnbd and qemu expect.
+/// A folder with an authority and certificates of a server and a client that it signed, under the
+/// file names that libnbd and qemu expect.
 pub(crate) struct Certificates(TempDir);
 
 impl Certificates {
@@ -67,12 +67,12 @@ impl Certificates {
         TlsFiles { client_authorities: Some(self.path("ca-cert.pem")), ..self.files() }
     }
 
-    /// A client of TLS that knows the authority.
+    /// A TLS client that trusts the authority.
     fn session(&self) -> rustls::ClientConnection {
         self.session_of(|config| config.with_no_client_auth())
     }
 
-    /// A client that the server knows by its certificate, and that has not chosen an export yet.
+    /// An authenticated client that has not chosen an export yet.
     pub(crate) fn known_client(&self, socket: &Path) -> Client<impl Read + Write + use<>> {
         let certificate = CertificateDer::from_pem_file(self.path("client-cert.pem")).unwrap();
         let key = PrivateKeyDer::from_pem_file(self.path("client-key.pem")).unwrap();
@@ -82,7 +82,7 @@ impl Certificates {
         client.say_option(STARTTLS, b"");
         assert_eq!(client.hear_option_reply(STARTTLS), (ACK, vec![]));
         let mut known = Client { stream: rustls::StreamOwned::new(session, client.stream) };
-        // An answer under TLS comes from a server that has seen the certificate.
+        // A reply under TLS means that the server has verified the certificate.
         known.say_option(99, b"");
         assert_eq!(known.hear_option_reply(99), (UNSUP, vec![]));
         known
@@ -106,7 +106,7 @@ impl Certificates {
         rustls::ClientConnection::new(Arc::new(config), name).unwrap()
     }
 
-    /// The same authority, and nothing of the client.
+    /// A folder with the same authority and no client certificate.
     fn without_client(&self) -> TempDir {
         let folder = tempfile::tempdir().unwrap();
         fs::copy(self.path("ca-cert.pem"), folder.path().join("ca-cert.pem")).unwrap();
@@ -119,14 +119,14 @@ fn server(tls: TlsMode) -> TestServer {
     TestServer::start(MemoryDisk::new(DISK_BYTES, 4), options)
 }
 
-/// Where a client finds the server, and what it shall trust.
+/// The server's URI with the folder of the client's certificates.
 fn secure_uri(server: &TestServer, trusted: &Path) -> String {
     let (socket, trusted) = (server.socket(), trusted.display());
     format!("nbds+unix:///?socket={}&tls-certificates={trusted}", socket.display())
 }
 
 #[test]
-fn data_go_round_under_tls() {
+fn data_round_trip_under_tls() {
     let certificates = Certificates::new();
     let server = server(TlsMode::Required(certificates.files()));
     assert!(server.handle.uri().starts_with("nbds+unix:///"));
@@ -141,7 +141,7 @@ fn data_go_round_under_tls() {
 }
 
 #[test]
-fn it_speaks_tls_over_tcp_under_its_name() {
+fn tls_works_over_tcp_with_a_host_name() {
     let certificates = Certificates::new();
     let options =
         NbdOptions { tls: TlsMode::Required(certificates.files()), ..NbdOptions::default() };
@@ -166,7 +166,7 @@ fn qemu_speaks_tls() {
 }
 
 #[test]
-fn tls_that_is_offered_may_be_declined() {
+fn offered_tls_is_optional() {
     let certificates = Certificates::new();
     let server = server(TlsMode::Offered(certificates.files()));
     run("nbdinfo", &["--size", &server.handle.uri()]);
@@ -174,7 +174,7 @@ fn tls_that_is_offered_may_be_declined() {
 }
 
 #[test]
-fn nothing_goes_before_tls_that_is_required() {
+fn required_tls_comes_before_everything_else() {
     let certificates = Certificates::new();
     let server = server(TlsMode::Required(certificates.files()));
     let mut client = Client::connect(&server.socket());
@@ -192,13 +192,13 @@ fn nothing_goes_before_tls_that_is_required() {
 }
 
 #[test]
-fn a_client_nobody_vouches_for_is_left() {
+fn a_client_without_a_trusted_certificate_is_refused() {
     let (certificates, others) = (Certificates::new(), Certificates::new());
     let server = server(TlsMode::Required(certificates.files_for_known_clients()));
     run("nbdinfo", &["--size", &secure_uri(&server, certificates.0.path())]);
     let unknown = certificates.without_client();
     assert!(!try_run("nbdinfo", &[&secure_uri(&server, unknown.path())]).status.success());
-    // Knows the server, and shows a certificate of another authority.
+    // A client that trusts the server, but whose certificate is signed by another authority.
     for name in ["client-cert.pem", "client-key.pem"] {
         fs::copy(others.path(name), unknown.path().join(name)).unwrap();
     }
@@ -206,21 +206,21 @@ fn a_client_nobody_vouches_for_is_left() {
 }
 
 #[test]
-fn what_stands_behind_starttls_in_clear_is_not_taken() {
+fn clear_text_after_starttls_is_ignored() {
     let certificates = Certificates::new();
     let server = server(TlsMode::Required(certificates.files()));
     let mut client = Client::connect(&server.socket());
     let go = super::client::option(GO, &export_wish(b"", &[]));
     client.say(&[super::client::option(STARTTLS, b""), go].concat());
     assert_eq!(client.hear_option_reply(STARTTLS), (ACK, vec![]));
-    // An alert of TLS, and the end: no answer to the option.
+    // A TLS alert and the end, but no reply to the option.
     let rest = client.hear_to_the_end();
     assert!(!rest.windows(8).any(|bytes| bytes == 0x3e889045565a9_u64.to_be_bytes()));
 }
 
-/// A client that waits for the padding, because it has not said that it can do without.
+/// A client that expects the padding unless it has negotiated otherwise.
 #[test]
-fn what_a_client_said_of_padding_holds_under_tls() {
+fn the_clients_padding_flag_holds_under_tls() {
     let certificates = Certificates::new();
     let server = server(TlsMode::Required(certificates.files()));
     for (flags, padding) in [(1_u32, 124), (3, 0)] {
@@ -235,7 +235,7 @@ fn what_a_client_said_of_padding_holds_under_tls() {
         stream.read_exact(&mut export).unwrap();
         assert_eq!(export[..8], DISK_BYTES.to_be_bytes());
         assert!(export[10..].iter().all(|byte| *byte == 0));
-        // What comes next is the answer to a request, and no padding.
+        // The next bytes are the reply to a request, not padding.
         stream.write_all(&request(0, FLUSH, 77, 0, 0)).unwrap();
         let mut reply = [0; 16];
         stream.read_exact(&mut reply).unwrap();

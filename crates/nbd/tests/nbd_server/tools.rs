@@ -1,10 +1,10 @@
-//! Foreign programs.
+//! Runs programs of other projects.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::process::{Command, Output};
 
-/// The package of Debian that has `program`.
+/// The Debian package that contains `program`.
 fn package(program: &str) -> &'static str {
     match program {
         "nbdinfo" | "nbdcopy" => "libnbd-bin",
@@ -12,13 +12,13 @@ fn package(program: &str) -> &'static str {
         "nbd-client" => "nbd-client",
         "nbdkit" => "nbdkit",
         "fio" => "fio",
-        other => panic!("say which package has {other}"),
+        other => panic!("add the package of {other} here"),
     }
 }
 
-/// Runs `program` to its end, however it ends. Gives up after a minute.
+/// Runs `program` and returns its output, whatever its exit code. Gives up after a minute.
 pub(crate) fn try_run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Output {
-    // Where Debian has programs of administrators, and others do not look.
+    // Debian installs some programs in directories that are not in a normal user's PATH.
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap());
     let limited = |limits: &[&str]| {
         Command::new("timeout")
@@ -29,10 +29,10 @@ pub(crate) fn try_run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Output
             .output()
     };
     let output = limited(&["60"]).unwrap();
-    // `timeout` says so when it finds no such program.
+    // The exit code of `timeout` if the program does not exist.
     if output.status.code() == Some(127) {
         let package = package(program);
-        panic!("{program} is missing: run apt-get install {package}");
+        panic!("{program} is missing; run apt-get install {package}");
     }
     output
 }
@@ -50,7 +50,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> String {
 pub(crate) fn start(program: &str, arguments: &[&str]) -> std::process::Child {
     Command::new(program).args(arguments).spawn().unwrap_or_else(|error| match error.kind() {
         ErrorKind::NotFound => {
-            panic!("{program} is missing: run apt-get install {}", package(program))
+            panic!("{program} is missing; run apt-get install {}", package(program))
         }
         _ => panic!("{program}: {error}"),
     })

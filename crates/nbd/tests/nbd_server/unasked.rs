@@ -1,11 +1,12 @@
-//! What nobody asks for is not done: without a rate, storage sees each request that reaches the disk.
+//! The server makes no requests of its own: without a rate, storage sees each request that reaches
+//! the disk.
 
 use super::TestServer;
 use super::client::{Client, DISC, FLUSH, LIST, READ, request};
 use oblivio_testkit::memory_disk::wait_until;
 
 #[test]
-fn clients_that_come_and_go_ask_the_disk_for_nothing() {
+fn connections_without_requests_do_not_reach_the_disk() {
     let server = TestServer::new();
     for says_goodbye in [true, false] {
         let mut client = Client::ready_structured(&server.socket());
@@ -29,7 +30,7 @@ fn each_request_reaches_the_disk_once() {
     client.read(0, 4096);
     assert_eq!(client.write(0, 4096, b"data"), 0);
     assert_eq!(client.call(0, FLUSH, 0, 0), 0);
-    // One that is refused does not.
+    // A refused request does not reach the disk.
     assert_ne!(client.call(0, READ, u64::MAX, 1), 0);
     assert_eq!(server.disk.asked(), 4);
 }
