@@ -1,6 +1,7 @@
-//! What servers and clients of S³ORAM do with elements, beside reading the same bytes and doing nothing with them.
+//! Field operations of S³ORAM servers and clients, compared with reading the same bytes.
 //!
-//! `docs/adr/0015-field-of-shares.md` says what was measured with it. Bytes are those of the data that is shared, not of its elements.
+//! `docs/adr/0015-field-of-shares.md` has the results. Byte counts are of the shared data, not of
+//! its elements.
 
 use std::hint::black_box;
 
@@ -14,7 +15,7 @@ use rand::rngs::StdRng;
 
 const MIB: usize = 1 << 20;
 
-/// More than any cache holds.
+/// Larger than any cache.
 const STORED_BYTES: usize = 512 * MIB;
 
 /// Slots of a path with `Z = 333` and `H = 4`.
@@ -32,7 +33,7 @@ fn drawn<F: Field>(count: usize) -> Vec<F::Element> {
     elements
 }
 
-/// Of one bucket after the other, as they come from memory.
+/// Inner products of one path after the other, read from memory.
 #[divan::bench(types = [Gf256, Mersenne61], args = BLOCK_BYTES, sample_count = 5)]
 fn inner_product<F: Field>(bencher: Bencher, block_bytes: usize) {
     let elements = F::packed_elements(block_bytes);
@@ -48,7 +49,7 @@ fn inner_product<F: Field>(bencher: Bencher, block_bytes: usize) {
     });
 }
 
-/// What the memory gives.
+/// Memory bandwidth.
 #[divan::bench(sample_count = 5)]
 fn reading_alone(bencher: Bencher) {
     let stored = drawn::<Gf256>(STORED_BYTES);
@@ -61,7 +62,8 @@ fn reading_alone(bencher: Bencher) {
     });
 }
 
-/// Of one level of an eviction. Bytes are those of the products: each of 2Z slots with each of Z columns.
+/// The products of one level of an eviction. Bytes count products: each of 2Z slots with each of Z
+/// columns.
 #[divan::bench(types = [Gf256, Mersenne61], args = [74, 333], sample_count = 3)]
 fn matrix_product<F: Field>(bencher: Bencher, slots: usize) {
     let elements = F::packed_elements(4096);
@@ -74,7 +76,7 @@ fn matrix_product<F: Field>(bencher: Bencher, slots: usize) {
         .bench_local(|| F::combine(&mut out, &matrix, slots, &rows));
 }
 
-/// A bucket of 74 slots of 4 KiB is dealt to three servers.
+/// Shares a bucket of 74 slots of 4 KiB among three servers.
 #[divan::bench(types = [Gf256, Mersenne61])]
 fn dealing<F: Field>(bencher: Bencher) {
     let parties = Parties::new(3, 1).expect("three servers");
@@ -85,7 +87,7 @@ fn dealing<F: Field>(bencher: Bencher) {
         .bench_local(|| reshare::<F>(parties, 1, &product, &mut coins));
 }
 
-/// What three servers have dealt is added up.
+/// Combines the shares from three dealers.
 #[divan::bench(types = [Gf256, Mersenne61])]
 fn reducing<F: Field>(bencher: Bencher) {
     let dealt = drawn::<F>(F::packed_elements(74 * 4096));
@@ -95,7 +97,7 @@ fn reducing<F: Field>(bencher: Bencher) {
         .bench_local(|| reduce::<F>(&[1, 2, 3], &dealt));
 }
 
-/// The matrices of an eviction with `Z = 333` and `H = 4`. Bytes are those of the elements before they are shared.
+/// The matrices of an eviction with `Z = 333` and `H = 4`. Bytes count elements before sharing.
 #[divan::bench(types = [Gf256, Mersenne61], sample_count = 5)]
 fn sharing_matrices<F: Field>(bencher: Bencher) {
     let parties = Parties::new(3, 1).expect("three servers");

@@ -1,8 +1,9 @@
-//! Accesses and evictions of S³ORAM with three servers in one process, a thread for each, and no network between them.
+//! Accesses and evictions of S³ORAM with three servers in one process. Each server has a thread,
+//! and there is no network.
 //!
-//! `docs/s3oram.md` says what was measured with it.
+//! `docs/s3oram.md` has the results.
 
-#![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
+#![expect(clippy::unwrap_used, reason = "a benchmark stops at an error")]
 
 use std::thread;
 
@@ -20,7 +21,7 @@ fn main() {
     divan::main();
 }
 
-/// What is measured: the shapes for which times of the authors' implementation are known.
+/// Shapes for which times of the authors' implementation are known.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     /// 4 KiB, H = 4, Z = 333.
@@ -39,7 +40,7 @@ struct World {
 const BLOCKS: usize = 60;
 
 impl World {
-    /// All buckets have been written.
+    /// Creates a world in which all buckets have been written.
     fn new(shape: Shape) -> Self {
         let (height, preset, bytes) = match shape {
             Shape::Small => (4, Preset::LARGE, 4 << 10),
@@ -107,7 +108,7 @@ impl World {
     }
 }
 
-/// A block is read and written back.
+/// Reads a block and writes it back.
 #[divan::bench(args = [Shape::Small, Shape::Large], sample_count = 50, sample_size = 1)]
 fn access(bencher: Bencher, shape: Shape) {
     let mut world = World::new(shape);

@@ -1,49 +1,55 @@
-//! What servers have answered, as a word of a Reed–Solomon code: the answers of all servers lie on one polynomial of degree 2*t*, and with more than 2*t* + 1 of
-//! them it shows if some do not.
+//! Decoding of the servers' answers as a word of a Reed–Solomon code. The answers of all servers
+//! lie on one polynomial of degree 2*t*. With more than 2*t* + 1 answers, an answer off the
+//! polynomial can be detected.
 //!
-//! The paper takes servers to do what they are told, and needs 2*t* + 1 answers. With *e* answers more than that, up to *e* wrong ones are noticed, and up to *e* / 2
-//! are corrected, but no more than *e* − *t*: the servers that gave them are named. This is not in the paper.
+//! The paper assumes honest servers and needs 2*t* + 1 answers. With *e* more answers, up to *e*
+//! wrong ones are detected. The smaller of *e* / 2 and *e* − *t* are corrected, and the servers
+//! that gave them are named. This is not in the paper.
 //!
-//! Two words of the code differ in *e* + 1 places. So *t* servers that lie together can come as near to another word as *e* + 1 − *t* answers of others are: if so many were
-//! corrected, these would be named. Up to *e* − *t*, the answer of whoever is named is wrong: it has lied, its shares are damaged, or another has dealt it wrong
-//! ones in an eviction.
+//! Why no more than *e* − *t* are corrected: two words of the code differ in *e* + 1 places, so *t*
+//! colluding liars can produce a word that differs from another code word in only *e* + 1 − *t*
+//! honest answers. Correcting that many would name honest servers. Up to *e* − *t*, the answer of
+//! each named server is wrong: it lied, its shares are damaged, or another server dealt it wrong
+//! shares in an eviction.
 
 use crate::field::Field;
 use crate::sharing::{Parties, recover, value};
 
-/// The shares that some servers have answered.
+/// The shares in the answers of some servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answers<E> {
-    /// The numbers of these servers.
+    /// The numbers of the servers that answered.
     pub(crate) numbers: Vec<u8>,
     /// The share of each.
     pub(crate) shares: Vec<Vec<E>>,
 }
 
-/// A block that was recovered, and whose answers were wrong.
+/// A recovered block, and the servers whose answers were wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered<E> {
     /// The block.
     pub block: Vec<E>,
-    /// The numbers of servers whose answers do not fit those of the others. None of them could have been noticed if there were no more answers than are
-    /// needed.
+    /// The numbers of the servers whose answers do not fit the others. Always empty if there are no
+    /// more answers than needed.
     pub liars: Vec<u8>,
 }
 
-/// Answers of which no block can be made.
+/// Why answers give no block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoBlock {
-    /// There are fewer than 2*t* + 1, two of one server, one of a server that there is not, or one that is no block.
-    #[error("too few servers have answered, or with something else than a share of a block")]
+    /// There are fewer than 2*t* + 1 answers, two from one server, one from an unknown server, or
+    /// one of a wrong length.
+    #[error("too few servers answered with a valid share of a block")]
     NotAnswers,
-    /// They do not fit each other, and there are too few of them to tell which are wrong.
+    /// The answers contradict each other, and too few servers answered to tell which are wrong.
     #[error(
-        "answers of servers contradict each other, and there are too few to tell which are wrong"
+        "answers of servers contradict each other, and too few servers answered to tell which are wrong"
     )]
     Contradict,
 }
 
-/// The block that servers `numbers` have answered, each with its share of degree 2*t*, of `elements` elements.
+/// Recovers a block of `elements` elements from the answers of servers `numbers`, which are shares
+/// of degree 2*t*.
 pub(crate) fn decode<F: Field>(
     parties: Parties,
     numbers: &[u8],
@@ -53,7 +59,7 @@ pub(crate) fn decode<F: Field>(
     decode_from::<F>(parties, parties.for_product(), numbers, answers, elements)
 }
 
-/// The same of shares of which so many are enough: *t* + 1, if they are of degree *t*.
+/// Like [`decode`], for shares of which `enough` recover the block: *t* + 1 for degree *t*.
 pub(crate) fn decode_from<F: Field>(
     parties: Parties,
     enough: usize,
@@ -70,7 +76,7 @@ pub(crate) fn decode_from<F: Field>(
     {
         return Err(NoBlock::NotAnswers);
     }
-    // There are seven servers at most: all choices are a few. The fewest liars come first.
+    // There are at most seven servers, so all choices can be tried. Try the fewest liars first.
     for liars in (0..=correctable(parties, enough, numbers.len()))
         .flat_map(|count| choices(numbers.len(), count))
     {
@@ -85,13 +91,13 @@ pub(crate) fn decode_from<F: Field>(
     Err(NoBlock::Contradict)
 }
 
-/// How many wrong answers are corrected of so many, of which some are enough.
+/// The number of wrong answers that can be corrected if `enough` of `answers` recover the block.
 pub(crate) fn correctable(parties: Parties, enough: usize, answers: usize) -> usize {
     let more = answers.saturating_sub(enough);
     (more / 2).min(more.saturating_sub(parties.colluding()))
 }
 
-/// Whether the polynomial through the first of them goes through all.
+/// Whether the polynomial through the first `enough` answers goes through all of them.
 fn fit_each_other<F: Field>(
     honest: &[usize],
     numbers: &[u8],
@@ -114,7 +120,7 @@ fn chosen<'a, E>(
     which.iter().map(|i| (numbers[*i], &answers[*i][..])).unzip()
 }
 
-/// Every choice of `count` of the numbers below `all`.
+/// Every set of `count` numbers below `all`.
 pub(crate) fn choices(all: usize, count: usize) -> Vec<Vec<usize>> {
     let sets = (0u32..1 << all).filter(|set| set.count_ones() as usize == count);
     sets.map(|set| (0..all).filter(|i| set >> i & 1 == 1).collect()).collect()
@@ -128,7 +134,7 @@ mod tests {
 
     const ELEMENTS: usize = 9;
 
-    /// Shares of degree 2t of some block: of a product of two.
+    /// A block and its shares of degree 2t: a product of two shared blocks.
     fn product<F: Field>(parties: Parties) -> (Vec<F::Element>, Vec<Vec<F::Element>>) {
         let (a, b) = (drawn::<F>(1, ELEMENTS), drawn::<F>(2, ELEMENTS));
         let multiply = |a: &[F::Element], b: &[F::Element]| -> Vec<_> {
@@ -150,7 +156,7 @@ mod tests {
                     for wrong in (0..=more).flat_map(|wrong| choices(count, wrong)) {
                         let mut answers = of_them.clone();
                         for i in &wrong {
-                            // One element of one, all of another.
+                            // Change one element of some answers, and all elements of others.
                             let elements = &mut answers[*i][..1 + i % 2 * (ELEMENTS - 1)];
                             elements.iter_mut().for_each(|it| *it = F::add(*it, F::ONE));
                         }
@@ -159,7 +165,7 @@ mod tests {
                             let liars = wrong.iter().map(|i| numbers[*i]).collect();
                             assert_eq!(decoded, Ok(Recovered { block: block.clone(), liars }));
                         } else {
-                            // Something is noticed: nothing is taken for right with nobody lying.
+                            // The error is detected: no block is accepted without naming a liar.
                             assert!(!decoded.is_ok_and(|it| it.liars.is_empty()));
                         }
                     }
@@ -169,13 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn wrong_answers_are_noticed_and_corrected_as_far_as_there_are_more_than_needed() {
+    fn wrong_answers_are_detected_and_corrected_within_the_bounds() {
         over_all_fields!(liars_are_named_as_far_as_there_are_answers);
     }
 
-    /// As many as may collude add what differs between two words of the code, in their own places: all but one of the places in which it does are theirs, or fewer.
+    /// *t* liars add to their answers the difference of two code words. They hold all places in
+    /// which the words differ but the last ones.
     #[test]
-    fn no_honest_server_is_named_however_those_lie_that_may_collude() {
+    fn no_honest_server_is_named_however_t_servers_lie() {
         use crate::field::Gf256;
         let add = |to: &mut [u8], more: &[u8]| Gf256::add_multiple(to, Gf256::ONE, more);
         for parties in all_parties() {
@@ -183,7 +190,8 @@ mod tests {
             let numbers: Vec<_> = parties.numbers().collect();
             let (servers, all_zeros) = (parties.servers(), vec![0; ELEMENTS]);
             for enough in [parties.colluding() + 1, parties.for_product()] {
-                // A word that is zero in as many places as can be: all but the last of those that fix it.
+                // A code word with as many zeros as possible: all but one of the values that fix it
+                // are zero.
                 for nonzero in choices(servers, servers - enough + 1) {
                     let mut fixed: Vec<_> = (0..servers).filter(|i| !nonzero.contains(i)).collect();
                     fixed.push(nonzero[0]);
@@ -196,7 +204,7 @@ mod tests {
                     let word = numbers.iter().map(|at| value::<Gf256>(&of, &values, *at).unwrap());
                     let word: Vec<_> = word.collect();
                     for liars in choices(servers, parties.colluding()) {
-                        // Of degree t are the shares of zeros, for example.
+                        // Zeros are shares of degree t, for example.
                         let mut said = if enough == parties.for_product() {
                             answers.clone()
                         } else {
@@ -215,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn invalid_answers_are_refused() {
         use crate::field::Gf256;
         let parties = Parties::new(5, 1).unwrap();
         let (_, answers) = product::<Gf256>(parties);

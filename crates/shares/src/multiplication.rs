@@ -1,17 +1,20 @@
-//! The multiplication of Gennaro, Rabin and Rabin (Protocol 1 of the paper): from shares of a product, which lie on a polynomial of
-//! degree 2*t* that is not a random one, servers make shares of the same secret on a random polynomial of degree *t*.
+//! The multiplication protocol of Gennaro, Rabin and Rabin (Protocol 1 of the paper). Shares of a
+//! product lie on a polynomial of degree 2*t* that is not random. The servers turn them into shares
+//! of the same secret on a random polynomial of degree *t*.
 //!
-//! Each of 2*t* + 1 servers, the *dealers*, shares its share of the product among all. Each server adds up what it got, with the
-//! weights that recover a secret from shares of the dealers: the first row of the inverse of their Vandermonde matrix.
+//! Each of 2*t* + 1 servers, the *dealers*, shares its share of the product among all servers. Each
+//! server adds the shares it received, with the weights that recover a secret from the dealers'
+//! shares: the first row of the inverse of their Vandermonde matrix.
 
 use rand_core::CryptoRng;
 
 use crate::field::Field;
 use crate::sharing::{Parties, Share, recover, share};
 
-/// Steps 2 and 3: what the dealer of this number sends to each server, itself included, in their order.
+/// Steps 2 and 3: the shares that `dealer` sends to all servers, itself included, in the order of
+/// the servers.
 ///
-/// The shares that are drawn are those of the servers behind it. If all servers deal, each gets as many seeds as the others.
+/// The servers after the dealer get seeds. If all servers deal, each gets equally many.
 pub fn reshare<F: Field>(
     parties: Parties,
     dealer: u8,
@@ -21,8 +24,9 @@ pub fn reshare<F: Field>(
     share::<F>(parties, product, dealer.into(), coins)
 }
 
-/// Step 6: the new share, from what was dealt by `dealers`, 2*t* + 1 of them. All servers take what the same dealers have dealt, or their shares lie on
-/// different polynomials. None where there are none, two of one dealer, or of different lengths.
+/// Step 6: computes the new share from the shares of 2*t* + 1 `dealers`. All servers must use the
+/// same dealers, or their new shares lie on different polynomials. `None` if there are no shares,
+/// two of one dealer, or shares of different lengths.
 pub fn reduce<F: Field>(dealers: &[u8], dealt: &[&[F::Element]]) -> Option<Vec<F::Element>> {
     recover::<F>(dealers, dealt)
 }
@@ -40,7 +44,7 @@ mod tests {
     /// The first row of the inverse of the matrix (4) of the paper, by elimination.
     fn first_row_of_the_inverse<F: Field>(dealers: &[u8]) -> Vec<F::Element> {
         let size = dealers.len();
-        // Solve row · V = (1, 0, …): columns of V are the equations.
+        // Solve row · V = (1, 0, …). The columns of V are the equations.
         let mut equations: Vec<Vec<F::Element>> = (0..size)
             .map(|power| {
                 let value = |dealer: &u8| {
@@ -81,7 +85,7 @@ mod tests {
         assert_eq!(weights::<Mersenne61>(&[1, 2, 3, 4, 5], 0), [5, minus(10), 10, minus(5), 1]);
     }
 
-    /// Protocol 1 among all servers, with these dealers.
+    /// Runs Protocol 1 among all servers, with these dealers.
     fn multiplied<F: Field>(
         parties: Parties,
         dealers: &[u8],
@@ -118,7 +122,7 @@ mod tests {
             let last_dealers: Vec<u8> = (1..=last).rev().take(parties.for_product()).collect();
             for dealers in [first_dealers, last_dealers] {
                 let product = multiplied::<F>(parties, &dealers, &of_a, &of_b, &mut coins);
-                // Any t + 1 give it: the degree is t again. And those of a third factor can follow.
+                // Any t + 1 shares recover it: the degree is t again. So a third factor can follow.
                 for first in 1..=last - parties.colluding() as u8 {
                     let numbers: Vec<u8> = (first..=first + parties.colluding() as u8).collect();
                     let shares: Vec<_> =
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_multiply_and_come_back_to_the_degree_of_the_factors() {
+    fn servers_multiply_and_reduce_the_degree_to_t() {
         over_all_fields!(products_come_out_of_degree_t);
     }
 }

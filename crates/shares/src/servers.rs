@@ -8,15 +8,15 @@ use oblivio_core::store::BucketStore;
 
 use crate::message::Request;
 
-/// What one server answers to one request, as bytes.
+/// A server's encoded answer to one request.
 pub type ServerAnswer = Result<Vec<u8>, StoreError>;
 
-/// How long a server may say that it is still working before its request counts as failed.
+/// How long a server may report that it is still working before its request counts as failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Long enough for what a server does at once, however much it reads for that.
+    /// Long enough for an ordinary request, however many bytes the server reads for it.
     Short,
-    /// Long enough for an eviction, and for a request that waits for one.
+    /// Long enough for an eviction, or for a request that waits for one.
     Long,
 }
 
@@ -24,21 +24,21 @@ pub enum Patience {
 ///
 /// # Contract
 /// - Only the scheme reads answers. Requests and answers hold shares and public values: a carrier
-///   of the messages to one server learns what that server learns.
+///   of the messages to one server learns only what that server learns.
 /// - [`ask`](Self::ask) is one round trip. Each server handles its requests in order.
-/// - A request is sent as [`Request::encode_in`] has it. A lost link may deliver it twice. The
-///   scheme makes sure that this changes nothing.
-/// - **Trust.** None, as in any storage.
+/// - A request is sent as [`Request::encode_in`] encodes it. A lost link may deliver it twice. The
+///   scheme ensures that a repeated request changes nothing.
+/// - **Trust.** The servers are untrusted, as any storage.
 pub trait ShareServers {
-    /// How many servers there are.
+    /// The number of servers.
     fn count(&self) -> usize;
 
-    /// Sends all requests for one of the trees at once, one place for each server, and waits for
-    /// the answers. The answer to a request is in the same place. A failed server does not keep the
-    /// others from answering, and can be asked again later.
+    /// Sends all requests for one tree at once and waits for the answers. `requests` has one entry
+    /// for each server, and the result has each answer at the same index. A failed server does not
+    /// delay the others, and can be asked again later.
     ///
     /// # Panics
-    /// When there are more or fewer places than servers.
+    /// If `requests` does not have one entry for each server.
     fn ask(
         &mut self,
         tree: u8,
@@ -46,7 +46,7 @@ pub trait ShareServers {
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>>;
 
-    /// Starts the time limit of the waits below, before an operation that is retried.
+    /// Resets the time limit of the waits below, before an operation that is retried.
     fn begin_retries(&mut self);
 
     /// Waits for missing servers until all have returned or the time limit is reached.
@@ -56,7 +56,7 @@ pub trait ShareServers {
     /// whether to retry: false once the time limit is reached.
     fn wait_for_links(&mut self, failed: u32) -> bool;
 
-    /// The public key by which the other servers know this one.
+    /// The public key of a server, by which the other servers know it.
     fn key(&self, server: usize) -> [u8; 32];
 
     /// The name of a server in messages for people: its number and its address.
@@ -68,8 +68,8 @@ pub trait ServerStore: ShareServers + BucketStore + Send {}
 
 impl<S: ShareServers + BucketStore + Send> ServerStore for S {}
 
-/// Share servers of any kind. A volume takes it [as its store](store_of), and its scheme
-/// [finds](share_servers) the servers in it.
+/// Share servers of any kind. A volume uses them [as its store](store_of), and its scheme
+/// [finds](share_servers) the servers in the store.
 pub type AnyServers = Box<dyn ServerStore>;
 
 /// Share servers as a store of any kind.
@@ -85,11 +85,11 @@ pub fn share_servers(store: AnyStore) -> Result<AnyServers, AnyStore> {
     if (&*store as &dyn Any).is::<AnyStore>() {
         // A generic caller has boxed an `AnyStore` a second time.
         let boxed = (store as Box<dyn Any>).downcast::<AnyStore>();
-        return share_servers(*boxed.expect("its type was checked"));
+        return share_servers(*boxed.expect("the type was checked above"));
     }
     if !(&*store as &dyn Any).is::<AnyServers>() {
         return Err(store);
     }
     let servers = (store as Box<dyn Any>).downcast::<AnyServers>();
-    Ok(*servers.expect("its type was checked"))
+    Ok(*servers.expect("the type was checked above"))
 }

@@ -1,10 +1,12 @@
-//! Shamir's secret sharing (Algorithm 1 of the paper): of a secret, each party gets the value of a random polynomial at its own place,
-//! and the secret is the value at 0. With degree *t*, any *t* shares are uniform and independent of the secret, and *t* + 1 give it back.
+//! Shamir's secret sharing (Algorithm 1 of the paper). The secret is the value at 0 of a random
+//! polynomial, and each party gets the value at its own point. With degree *t*, any *t* shares are
+//! uniform and independent of the secret, and any *t* + 1 recover it.
 //!
-//! Of the ℓ shares, *t* can be drawn instead of computed: together with the secret they fix the polynomial, and any values fix one. So
-//! *t* parties get a seed, from which they draw their shares, and the others' are computed from those. (Not more than *t*: of one secret,
-//! *t* + 1 shares are not independent.) With three servers and *t* = 1 a third of what would be sent need not be. What the paper proves
-//! against anybody holds then as far as nobody tells `ChaCha20` from chance.
+//! *t* of the ℓ shares can be drawn instead of computed: together with the secret they fix the
+//! polynomial. So *t* parties get a seed from which they draw their shares, and the other shares
+//! are computed from these. No more than *t* can be drawn: *t* + 1 shares of one secret are not
+//! independent. With three servers and *t* = 1, this saves a third of the upload. The paper's
+//! secrecy then holds against attackers that cannot distinguish `ChaCha20` from random.
 
 use std::fmt;
 
@@ -14,21 +16,21 @@ use zeroize::Zeroizing;
 
 use crate::field::Field;
 
-/// How many servers there are, and how many of them may tell each other everything and still learn nothing.
+/// The number of servers, and how many of them may collude and still learn nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parties {
     servers: u8,
     colluding: u8,
 }
 
-/// Servers, at most.
+/// The largest number of servers.
 pub const SERVERS_MAX: u8 = 7;
 
-/// Servers that do not make an S³ORAM.
+/// An unsupported number of servers or of colluding servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{servers} servers of which {colluding} may collude: there must be {} servers at least, \
-     {SERVERS_MAX} at most, and 1 may collude at least",
+    "cannot use {servers} servers of which {colluding} may collude: choose {} to {SERVERS_MAX} \
+     servers, and let at least 1 collude",
     2 * u16::from(*.colluding) + 1
 )]
 pub struct NoParties {
@@ -40,7 +42,7 @@ impl Parties {
     /// `servers` is the paper's ℓ, and `colluding` its *t*.
     ///
     /// # Errors
-    /// When there are fewer than 2*t* + 1 servers or more than [`SERVERS_MAX`], or *t* is 0.
+    /// If there are fewer than 2*t* + 1 servers or more than [`SERVERS_MAX`], or *t* is 0.
     pub fn new(servers: u8, colluding: u8) -> Result<Self, NoParties> {
         let is_sound = colluding >= 1
             && servers <= SERVERS_MAX
@@ -58,22 +60,23 @@ impl Parties {
         self.colluding.into()
     }
 
-    /// How many shares of a product give it back: 2*t* + 1.
+    /// The number of shares that recover a product: 2*t* + 1.
     pub fn for_product(self) -> usize {
         2 * self.colluding() + 1
     }
 
-    /// Whether these are servers, no two of them the same.
+    /// Whether these are numbers of different servers.
     pub(crate) fn are_some(self, numbers: &[u8]) -> bool {
         numbers.iter().all(|number| (1..=self.servers).contains(number)) && are_different(numbers)
     }
 
-    /// The numbers of all servers, from 1. Server *i* has the place *i*.
+    /// The numbers of all servers, from 1. Server *i* evaluates polynomials at the point *i*.
     pub fn numbers(self) -> impl Iterator<Item = u8> {
         1..=self.servers
     }
 
-    /// Whose shares are drawn: *t* servers in a row, the first of them for turn 0. So each gets as many seeds as the others, over time.
+    /// The *t* servers whose shares are drawn: consecutive servers, beginning with server 1 for
+    /// turn 0. Over time, each server gets equally many seeds.
     fn drawn(self, turn: u64) -> impl Iterator<Item = u8> {
         let servers = u64::from(self.servers);
         let first = turn % servers;
@@ -81,19 +84,19 @@ impl Parties {
     }
 }
 
-/// From what a share is drawn.
+/// The seed of a drawn share.
 pub type Seed = [u8; 32];
 
-/// What a party gets of a secret that is a vector.
+/// A party's share of a vector.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Share<E> {
-    /// It is drawn from this.
+    /// The share is drawn from this seed.
     Drawn(Seed),
-    /// Here it is.
+    /// The elements of the share.
     Computed(Vec<E>),
 }
 
-/// What it holds is no secret of the party that has it, but nobody else's business.
+/// Shows no contents: a share must stay with the party that holds it.
 impl<E> fmt::Debug for Share<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -104,7 +107,7 @@ impl<E> fmt::Debug for Share<E> {
 }
 
 impl<E: Copy> Share<E> {
-    /// Whether it is the share of a vector of so many elements.
+    /// Whether this is a valid share of a vector of `count` elements.
     pub fn is_of<F: Field<Element = E>>(&self, count: usize) -> bool {
         match self {
             Self::Drawn(_) => true,
@@ -114,7 +117,7 @@ impl<E: Copy> Share<E> {
         }
     }
 
-    /// The share itself, if it is one of a vector of so many elements.
+    /// The elements of the share; `None` if it is not a valid share of `count` elements.
     pub fn into_elements<F: Field<Element = E>>(self, count: usize) -> Option<Vec<E>> {
         self.is_of::<F>(count).then(|| match self {
             Self::Drawn(seed) => draw::<F>(&seed, count),
@@ -129,7 +132,8 @@ fn draw<F: Field>(seed: &Seed, count: usize) -> Vec<F::Element> {
     elements
 }
 
-/// Shares of each element of `secret`, for the servers in their order. Whose are drawn depends on `turn` alone.
+/// Shares each element of `secret`, and returns the shares in the order of the servers. `turn`
+/// alone decides which servers get seeds.
 pub fn share<F: Field>(
     parties: Parties,
     secret: &[F::Element],
@@ -139,7 +143,7 @@ pub fn share<F: Field>(
     let drawn: Vec<_> = parties.drawn(turn).collect();
     let seeds: Vec<Seed> = drawn.iter().map(|_| fresh_seed(coins)).collect();
     let known: Vec<_> = seeds.iter().map(|seed| draw::<F>(seed, secret.len())).collect();
-    // All shares together are the secret.
+    // Together with the computed shares they reveal the secret.
     let known = Zeroizing::new(known);
     let fixed_at: Vec<u8> = std::iter::once(0).chain(drawn.iter().copied()).collect();
     let share_of = |number| match drawn.iter().position(|other| *other == number) {
@@ -163,13 +167,14 @@ fn fresh_seed(coins: &mut dyn CryptoRng) -> Seed {
     seed
 }
 
-/// The secret again, from shares of servers `numbers`: as many as the degree of the polynomial and one more. None where there are none, two of one server, or of
-/// different lengths.
+/// Recovers the secret from the shares of servers `numbers`, one more than the degree of the
+/// polynomial. `None` if there are no shares, two of one server, or shares of different lengths.
 pub fn recover<F: Field>(numbers: &[u8], shares: &[&[F::Element]]) -> Option<Vec<F::Element>> {
     value::<F>(numbers, shares, 0)
 }
 
-/// The share of another server, from those of *t* + 1: what it has to hold. None where there are none, two of one server, or of different lengths.
+/// Computes the share of `server` from *t* + 1 others. `None` if there are no shares, two of one
+/// server, or shares of different lengths.
 pub fn share_of_another<F: Field>(
     numbers: &[u8],
     shares: &[&[F::Element]],
@@ -178,7 +183,7 @@ pub fn share_of_another<F: Field>(
     value::<F>(numbers, shares, server)
 }
 
-/// What a polynomial with these values is at another place.
+/// Interpolates at `at` the polynomial with these values.
 pub(crate) fn value<F: Field>(
     numbers: &[u8],
     shares: &[&[F::Element]],
@@ -194,20 +199,20 @@ pub(crate) fn value<F: Field>(
     Some(value)
 }
 
-/// Whether none comes twice.
+/// Whether all numbers are different.
 pub(crate) fn are_different(numbers: &[u8]) -> bool {
     (1..numbers.len()).all(|i| !numbers[..i].contains(&numbers[i]))
 }
 
-/// By what the values at some places are multiplied, so that their sum is the value at another place: Lagrange's interpolation of a
-/// polynomial of a degree below the number of places. No two of `numbers` are the same.
+/// The Lagrange weights for interpolation at `at`, for a polynomial of a degree below the number of
+/// points. No two of `numbers` may be equal.
 pub(crate) fn weights<F: Field>(numbers: &[u8], at: u8) -> Vec<F::Element> {
     let place = |number: &u8| F::place(*number);
     let weight = |of: &u8| {
         let others = numbers.iter().filter(|other| *other != of);
         others.fold(F::ONE, |weight, other| {
             let distance = F::subtract(place(of), place(other));
-            // Places of different numbers are different: no distance is zero.
+            // Different numbers have different points, so no distance is zero.
             let inverse = F::inverse(distance).unwrap_or(F::ZERO);
             F::multiply(weight, F::multiply(F::subtract(place(&at), place(other)), inverse))
         })
@@ -223,7 +228,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::field::tests::{drawn, over_all_fields};
 
-    /// All that can be had.
+    /// Examples of supported numbers of servers.
     pub(crate) fn all_parties() -> Vec<Parties> {
         let all = [(3, 1), (4, 1), (5, 1), (5, 2), (6, 2), (7, 1), (7, 2), (7, 3)];
         all.map(|(servers, colluding)| Parties::new(servers, colluding).unwrap()).to_vec()
@@ -238,7 +243,7 @@ pub(crate) mod tests {
         shares.into_iter().map(|share| share.into_elements::<F>(secret.len()).unwrap()).collect()
     }
 
-    /// Algorithm 1, `SSS.Create`, literally: one element.
+    /// Algorithm 1, `SSS.Create`, literally, for one element.
     fn create<F: Field>(
         parties: Parties,
         secret: F::Element,
@@ -254,7 +259,7 @@ pub(crate) mod tests {
         parties.numbers().map(value).collect()
     }
 
-    /// Every choice of `count` of the servers.
+    /// Every choice of `count` servers.
     fn choices(parties: Parties, count: usize) -> Vec<Vec<u8>> {
         let chosen = crate::answers::choices(parties.servers(), count);
         chosen.into_iter().map(|which| which.into_iter().map(|i| i as u8 + 1).collect()).collect()
@@ -269,7 +274,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_are_no_shares_give_nothing() {
+    fn invalid_shares_recover_nothing() {
         use crate::field::Gf256;
         let recover = recover::<Gf256>;
         assert_eq!(recover(&[], &[]), None);
@@ -288,7 +293,7 @@ pub(crate) mod tests {
                 for chosen in choices(parties, parties.colluding() + 1) {
                     assert_eq!(recovered::<F>(&chosen, &shares), secret);
                 }
-                // One fewer gives something else.
+                // One share fewer gives another value.
                 for chosen in choices(parties, parties.colluding()) {
                     assert_ne!(recovered::<F>(&chosen, &shares), secret);
                 }
@@ -301,7 +306,8 @@ pub(crate) mod tests {
         over_all_fields!(enough_shares_give_the_secret);
     }
 
-    /// What is drawn and computed is what Algorithm 1 gives, with some coefficients: a polynomial of degree *t* goes through all shares.
+    /// Checks that drawn and computed shares are a result of Algorithm 1 for some coefficients: one
+    /// polynomial of degree *t* goes through all of them.
     fn shares_are_those_of_the_paper<F: Field>() {
         for parties in all_parties() {
             let degree = parties.colluding();
@@ -368,7 +374,7 @@ pub(crate) mod tests {
                     assert_eq!(recovered::<F>(&chosen, &shares), expected);
                 }
             }
-            // A product is of twice the degree.
+            // A product has twice the degree.
             let (shares, expected) = each(&F::multiply);
             for chosen in choices(parties, parties.for_product() - 1) {
                 assert_ne!(recovered::<F>(&chosen, &shares), expected);
@@ -381,10 +387,11 @@ pub(crate) mod tests {
         over_all_fields!(shares_can_be_calculated_with);
     }
 
-    /// Over all coins, what *t* parties get is uniform and independent, whatever the secret: each of the 65,536 pairs that two of five
-    /// servers can get comes as often as the others, and the same for three servers and one. In a field of 256 elements that can be counted.
+    /// Checks that the shares of *t* parties are uniform and independent of the secret. GF(2^8) is
+    /// small enough to count: each of the 65,536 pairs of shares of two of five servers must be
+    /// equally frequent.
     #[test]
-    fn few_shares_say_nothing() {
+    fn t_shares_are_independent_of_the_secret() {
         use crate::field::Gf256;
         use oblivio_testkit::statistics::{Verdicts, uniformity};
         let mut verdicts = Verdicts::new(1e-6);
@@ -405,7 +412,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn each_sharing_has_coins_of_its_own_and_seeds_go_round() {
+    fn every_sharing_draws_new_seeds_for_servers_in_turn() {
         use crate::field::Gf256;
         let parties = Parties::new(5, 2).unwrap();
         let mut coins = StdRng::seed_from_u64(1);
@@ -415,7 +422,7 @@ pub(crate) mod tests {
             for (i, share) in share::<Gf256>(parties, &[0; 4], turn, &mut coins).iter().enumerate()
             {
                 if let Share::Drawn(seed) = share {
-                    assert!(seeds.insert(*seed), "a seed came twice");
+                    assert!(seeds.insert(*seed), "a seed was used twice");
                     drawn_of[i] += 1;
                 }
             }

@@ -1,18 +1,19 @@
-//! The tree of buckets (section 3.1 of the paper), and which of them take part in an eviction (Figure 2).
+//! The tree of buckets (section 3.1 of the paper), and the buckets of each eviction (Figure 2).
 //!
-//! Leaves and buckets are named as in `core`: bit *j* of a leaf's label says where its path goes below level *j*, so the paper's
-//! reverse-lexicographic order of evictions is plain counting. All of it is public.
+//! Leaves and buckets are numbered as in `core`: bit *j* of a leaf's label is the direction of its
+//! path below level *j*. So the paper's reverse-lexicographic order of evictions is plain counting.
+//! All of this is public.
 
 use oblivio_core::geometry::reverse_lexicographic;
 use oblivio_core::{BucketId, Leaf};
 
-/// The most levels below the root.
+/// The largest number of levels below the root.
 pub const HEIGHT_MAX: u8 = 30;
 
-/// The most slots of a bucket.
+/// The largest number of slots of a bucket.
 pub const SLOTS_MAX: u16 = 4096;
 
-/// The shape of the tree, and how often it is evicted.
+/// The shape of a tree, and its eviction period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
     height: u8,
@@ -20,7 +21,8 @@ pub struct Tree {
     accesses: u16,
 }
 
-/// How many slots and how many accesses for an eviction: what decides how likely it is that a bucket overflows (Lemma 4.1).
+/// The slots of a bucket and the eviction period. They determine the probability that a bucket
+/// overflows (Lemma 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// The paper's *Z*.
@@ -30,45 +32,52 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// Buckets as long as the paper's, which overflow with a probability below 2^-80.
+    /// Buckets as long as in the paper, which overflow with a probability below 2^-80.
     pub const LARGE: Self = Self { slots: 333, accesses: 176 };
-    /// Short buckets that overflow as seldom. An eviction sends and multiplies a twentieth, and comes eleven times as often.
+    /// Short buckets that overflow equally rarely. An eviction sends and multiplies a twentieth as
+    /// much, and is due eleven times as often.
     pub const SMALL: Self = Self { slots: 74, accesses: 16 };
-    /// The paper's: *Z* = *A* = 333. Most evictions overflow a bucket, if other blocks are accessed all the time: for comparison alone.
+    /// The paper's parameters, *Z* = *A* = 333. If different blocks are accessed all the time, most
+    /// evictions overflow a bucket. Only for comparison.
     pub const PAPER: Self = Self { slots: 333, accesses: 333 };
-    /// What the authors' implementation is set to. It overflows in one eviction of some hundreds: for comparison alone.
+    /// The parameters of the authors' implementation. One eviction in some hundreds overflows a
+    /// bucket. Only for comparison.
     pub const PROTOTYPE: Self = Self { slots: 333, accesses: 280 };
-    /// Of the authors' later work. Its probability is bounded by 2^-21 alone: for comparison.
+    /// The parameters of the authors' later work. The bound on the probability of an overflow is
+    /// only 2^-21. Only for comparison.
     pub const PROTOTYPE_SMALL: Self = Self { slots: 74, accesses: 37 };
 
     /// A bound on the probability that an eviction overflows a bucket, as a power of two.
     ///
-    /// In the middle of an eviction, a destination holds what two evictions have brought: as a sibling it got half of what was in its
-    /// source, and now it gets the other half of what has come there since. Each of *A* · 2^*h* accesses may have mapped a block to it, with a
-    /// probability of 2^-*h*: *A* blocks on average, and this is Chernoff's bound for that. Lemma 4.1 takes half of it for the average, which is right
-    /// [between evictions](Self::lemma_log2).
+    /// During an eviction, a destination holds blocks from two evictions. As a sibling it received
+    /// half of its source's blocks; as the destination it receives the other half of the blocks
+    /// that arrived since. Each of *A* · 2^*h* accesses mapped a block to it with probability
+    /// 2^-*h*, so it holds *A* blocks on average. This is Chernoff's bound for that average. Lemma
+    /// 4.1 assumes half the average, which is right [between evictions](Self::lemma_log2).
     pub fn overflow_log2(self) -> f64 {
         let (more, mean) = (f64::from(self.slots) + 1.0, f64::from(self.accesses));
         (more - mean + more * (mean / more).ln()) * std::f64::consts::LOG2_E
     }
 
-    /// The bound of Lemma 4.1, as a power of two. It holds of siblings, which stay as they are after an eviction, and of leaves.
+    /// The bound of Lemma 4.1, as a power of two. It holds for siblings, which do not change after
+    /// an eviction, and for leaves.
     pub fn lemma_log2(self) -> f64 {
         let (slots, accesses) = (f64::from(self.slots), f64::from(self.accesses));
         -(2.0 * slots - accesses).powi(2) / (6.0 * accesses) * std::f64::consts::LOG2_E
     }
 }
 
-/// A tree that there cannot be.
+/// An unsupported shape of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoTree(&'static str);
 
 impl Tree {
-    /// With `height` levels below the root: the paper's *H*.
+    /// A tree with `height` levels below the root: the paper's *H*.
     ///
     /// # Errors
-    /// When there are no levels, too many of them or of slots, or more accesses for an eviction than the root has slots.
+    /// If the number of levels or slots is 0 or too large, or the eviction period exceeds the slots
+    /// of the root.
     pub fn new(height: u8, preset: Preset) -> Result<Self, NoTree> {
         let Preset { slots, accesses } = preset;
         if !(1..=HEIGHT_MAX).contains(&height) {
@@ -79,16 +88,16 @@ impl Tree {
         }
         if !(1..=slots).contains(&accesses) {
             return Err(NoTree(
-                "an eviction comes after one access at least, and after no more than a bucket has slots",
+                "the eviction period must be at least one access and at most the slots of a bucket",
             ));
         }
         Ok(Self { height, slots, accesses })
     }
 
-    /// The lowest tree for so many blocks.
+    /// The lowest tree that holds `blocks` blocks.
     ///
     /// # Errors
-    /// When it would be too high.
+    /// If it would have more than [`HEIGHT_MAX`] levels below the root.
     pub fn for_blocks(blocks: u64, preset: Preset) -> Result<Self, NoTree> {
         let heights = 1..=HEIGHT_MAX;
         let trees = heights.map(|height| Self::new(height, preset));
@@ -98,13 +107,15 @@ impl Tree {
         trees
             .into_iter()
             .find(fits)
-            .unwrap_or(Err(NoTree("so many blocks need a tree of more than 30 levels")))
+            .unwrap_or(Err(NoTree("the blocks need a tree of more than 30 levels below the root")))
     }
 
-    /// The most blocks: *A* · 2^*H*, so that a leaf holds *A* on average.
+    /// The largest number of blocks: *A* · 2^*H*, so that a leaf holds *A* on average.
     ///
-    /// Section 3.1 says half of it, with which a leaf holds half of *A*, as Lemma 4.1 takes it for all buckets. Destinations hold *A* on average
-    /// all the same ([`Preset::overflow_log2`]). Buckets that are long enough for them are long enough for such leaves.
+    /// Section 3.1 allows half as many blocks, so that a leaf holds *A* / 2 on average; Lemma 4.1
+    /// assumes this average for all buckets. But destinations hold *A* on average in any case
+    /// ([`Preset::overflow_log2`]). Buckets that are long enough for destinations are long enough
+    /// for leaves with *A* blocks.
     pub fn blocks_max(self) -> u64 {
         u64::from(self.accesses) << self.height
     }
@@ -129,7 +140,7 @@ impl Tree {
         self.slots() * (usize::from(self.height) + 1)
     }
 
-    /// How many leaves there are.
+    /// The number of leaves.
     pub fn leaves(self) -> u64 {
         1 << self.height
     }
@@ -139,7 +150,7 @@ impl Tree {
         (0..=self.height).map(move |level| BucketId::on_path(leaf, level))
     }
 
-    /// The leaf whose path is evicted as the `number`-th, from 0: equation (6).
+    /// The leaf whose path eviction `number` evicts, counted from 0: equation (6).
     pub fn evicted(self, number: u64) -> Leaf {
         reverse_lexicographic(number, self.height)
     }
@@ -149,8 +160,9 @@ impl Tree {
         Leaf(leaf.0 ^ 1 << (self.height - 1))
     }
 
-    /// Whether so many evictions have put something into a bucket below the root, and left it there: for one above the leaves, whether the last of them
-    /// through the bucket above it went to the other side; for a leaf, whether there was one.
+    /// Whether a bucket below the root holds blocks after `evictions` evictions. A leaf does after
+    /// the first eviction through its parent. Another bucket does if the last eviction through its
+    /// parent went to its sibling.
     pub fn is_filled(self, bucket: BucketId, evictions: u64) -> bool {
         let (level, index) = (bucket.level(), bucket.index());
         let above = (1u64 << (level - 1)) - 1;
@@ -161,13 +173,13 @@ impl Tree {
         level == self.height || through_the_one_above & ((1 << level) - 1) != index
     }
 
-    /// All buckets, the root first.
+    /// All buckets, beginning with the root.
     pub fn buckets(self) -> impl Iterator<Item = BucketId> {
         let levels = 0..=self.height;
         levels.flat_map(|level| (0..1 << level).map(move |at| BucketId::new(level, at)))
     }
 
-    /// The buckets of each step of that eviction, from the root on.
+    /// The buckets of each step of eviction `number`, from the root down.
     pub fn triplets(self, number: u64) -> impl Iterator<Item = Triplet> {
         let leaf = self.evicted(number);
         (0..self.height).map(move |level| Triplet {
@@ -179,14 +191,15 @@ impl Tree {
     }
 }
 
-/// A bucket and its children: the blocks of the source go to the child that their path goes through.
+/// A bucket and its children. Each block of the source moves to the child on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Triplet {
-    /// It is empty afterwards.
+    /// The bucket that the step empties.
     pub source: BucketId,
-    /// The child on the path that is evicted. It may hold blocks already.
+    /// The child on the evicted path. It may already hold blocks.
     pub destination: BucketId,
-    /// The other child. Unless it is a leaf, it is empty before: it gets a copy of the source.
+    /// The other child. Unless it is a leaf, it is empty before the step, and gets a copy of the
+    /// source.
     pub sibling: BucketId,
     /// Whether the children are leaves.
     pub is_last: bool,
@@ -201,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_overflow_as_seldom_as_they_say() {
+    fn presets_have_the_documented_overflow_bounds() {
         for preset in [Preset::LARGE, Preset::SMALL] {
             let one_more = Preset { accesses: preset.accesses + 1, ..preset };
             assert!(preset.overflow_log2() <= -80.0 && one_more.overflow_log2() > -80.0);
@@ -218,7 +231,7 @@ mod tests {
 
     #[test]
     fn trees_are_as_high_as_their_blocks_need() {
-        // 40 GB of 128 KiB blocks: 2^15 · 10 of them.
+        // 40 GB of 128 KiB blocks: 2^15 · 10 blocks.
         for (blocks, height) in [(1, 1), (666, 1), (667, 2), (327_680, 10), (1 << 25, 17)] {
             let tree = Tree::for_blocks(blocks, Preset::PAPER).unwrap();
             assert_eq!(tree.height(), height, "{blocks}");
@@ -252,8 +265,8 @@ mod tests {
         }
     }
 
-    /// What "non-leaf sibling buckets are guaranteed to be empty" says: whatever was in a bucket has left it by the time that it is a
-    /// sibling again.
+    /// The paper's "non-leaf sibling buckets are guaranteed to be empty": all blocks of a bucket
+    /// have left it before it is a sibling again.
     #[test]
     fn a_sibling_that_is_no_leaf_has_been_emptied_before() {
         let tree = small(4);

@@ -1,46 +1,49 @@
-//! Why a client cannot do something.
+//! Errors of the client.
 
 use oblivio_core::BucketId;
 
 use crate::answers::NoBlock;
 
-/// Why something cannot be done. Nothing has changed.
+/// Why an operation failed. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// There are fewer blocks.
-    #[error("there are fewer blocks")]
+    /// The address is past the last block, or the tree cannot hold the blocks.
+    #[error("the tree does not hold so high an address or number of blocks")]
     NoSuchBlock,
-    /// The root has to be evicted first.
+    /// The root is full, and must be evicted first.
     #[error("the root is full: evict first")]
     MustEvict,
-    /// Data goes into a tree first of all, or not at all.
-    #[error("the tree has been used: data can only be put into a new one")]
+    /// Data can only be loaded into a new tree.
+    #[error("the tree is in use: data can only be loaded into a new tree")]
     IsUsed,
-    /// What servers have answered makes no block.
+    /// The answers of the servers give no block.
     #[error("{0}")]
     Answers(NoBlock),
-    /// A block is longer or shorter.
-    #[error("blocks of this tree have another length")]
+    /// The block has the wrong length.
+    #[error("the block has the wrong length for this tree")]
     BlockLength,
-    /// A block that was asked for has to be written back before anything else is done, and only that one can be.
-    #[error("the block that was asked for has to be written back first")]
+    /// A selected block must be written back before anything else, and no other block can be.
+    #[error("the selected block must be written back first")]
     IsSelected,
-    /// What servers say of their slots is not what this client has written there: one lies, was set back, or has dealt wrong.
+    /// The metadata of slots is not what this client wrote: a server lies, was rolled back, or
+    /// dealt wrong shares.
     #[error(
-        "what servers say of their slots is not what was written: one of them lies, was \
-         set back, or has dealt wrong"
+        "metadata from share servers is not what was written: a server lies, was rolled back, \
+         or dealt wrong shares"
     )]
     Metadata,
-    /// There is no tree of this shape.
+    /// No tree holds the blocks, or a map block would hold fewer than two entries.
     #[error(
-        "there is no tree for so many blocks, or a block of its map tells of fewer than \
-         two others"
+        "no tree can hold the blocks, or a block of the position map would hold fewer than \
+         two entries"
     )]
     NoSuchTree,
-    /// An access has failed in the middle: nobody knows what of it the servers have done.
-    #[error("an access has failed in the middle: nothing more can be done with this client")]
+    /// An access failed halfway. The state of the servers is unknown.
+    #[error("an access failed halfway: this client cannot be used any further")]
     Broken,
-    /// A bucket has no room for what is to be evicted to it: see [`Preset::overflow_log2`](crate::tree::Preset::overflow_log2). Nothing can be done about it.
-    #[error("bucket {0} has no room for what is to be evicted to it")]
+    /// The blocks to be evicted to a bucket do not fit: see
+    /// [`Preset::overflow_log2`](crate::tree::Preset::overflow_log2). The client cannot recover
+    /// from this.
+    #[error("bucket {0} overflows: the blocks to be evicted to it do not fit")]
     Overflow(BucketId),
 }

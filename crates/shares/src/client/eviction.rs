@@ -1,4 +1,4 @@
-//! Which block goes where when a path is evicted (Subroutine 3).
+//! Plans an eviction: which block moves to which slot (Subroutine 3).
 
 use oblivio_core::{BucketId, Leaf};
 use zeroize::{Zeroize, Zeroizing};
@@ -8,27 +8,27 @@ use super::positions::{Position, Positions};
 use crate::field::Field;
 use crate::tree::{Tree, Triplet};
 
-/// An eviction. The matrices are secret until they are shared.
+/// A planned eviction. The matrices are secret until they are shared.
 pub(crate) struct Plan<E: Zeroize> {
     /// Its number.
     pub(super) number: u64,
-    /// Where blocks are afterwards. Of several of one block the last is true.
+    /// The new positions of blocks. If a block has several, the last one counts.
     pub(super) moves: Vec<(usize, Position)>,
     /// See [`Evict::matrices`](crate::message::Evict::matrices).
     pub(super) matrices: Vec<Zeroizing<Vec<E>>>,
 }
 
 impl<E: Zeroize> Plan<E> {
-    /// All that is shared of it.
+    /// The matrices to share.
     pub(crate) fn matrices(&self) -> &[Zeroizing<Vec<E>>] {
         &self.matrices
     }
 }
 
-/// A block in a slot, and the leaf that it is mapped to.
+/// A block in a slot, with the leaf that it is mapped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occupant {
-    /// What tells it from others: its address, unless it is one that servers may read together.
+    /// The block's identity: its address, or a secret label if servers that collude could read it.
     pub(crate) label: usize,
     pub(crate) leaf: Leaf,
 }
@@ -40,10 +40,10 @@ impl Zeroize for Occupant {
     }
 }
 
-/// The blocks in slots, one after the other.
+/// The occupants of consecutive slots.
 pub(crate) type Occupants = Zeroizing<Vec<Option<Occupant>>>;
 
-/// Plans an eviction of these blocks.
+/// Plans eviction `number` of these blocks.
 pub(crate) fn plan<F: Field>(
     tree: Tree,
     number: u64,
@@ -69,7 +69,8 @@ pub(crate) fn plan<F: Field>(
     Ok(plan)
 }
 
-/// The sibling gets a copy of the source, and of that the blocks that belong there count.
+/// The moves of blocks to a sibling that gets a copy of the source. Only blocks that belong under
+/// the sibling count.
 fn copied(
     triplet: &Triplet,
     source: &Occupants,
@@ -81,7 +82,7 @@ fn copied(
     copied.map(|(slot, it)| (it.label, Position { leaf: it.leaf, level, slot })).collect()
 }
 
-/// Some blocks of a bucket go to a child.
+/// A move of some blocks of a bucket to a child.
 struct Push<'p> {
     source: &'p Occupants,
     goes: &'p dyn Fn(Occupant) -> bool,
@@ -89,7 +90,7 @@ struct Push<'p> {
 }
 
 impl Push<'_> {
-    /// The matrix. What is in the child already stays where it is.
+    /// Computes the matrix. Blocks already in the child keep their slots.
     fn fill<F: Field>(
         &self,
         child: &mut Occupants,
@@ -118,16 +119,17 @@ impl Push<'_> {
     }
 }
 
-/// What is in the buckets of an eviction before it.
+/// The contents of the buckets of an eviction before it.
 pub(crate) struct Occupied {
-    /// Of the path, the root first.
+    /// The buckets of the path, the root first.
     pub(crate) path: Vec<Occupants>,
-    /// The leaf beside it.
+    /// The sibling leaf.
     pub(crate) beside: Occupants,
 }
 
 impl Occupied {
-    /// From the positions of all blocks: it looks at each of them. That takes some milliseconds for a million blocks, once for *A* accesses.
+    /// Collects the occupants from the positions of all blocks. Takes some milliseconds for a
+    /// million blocks, once every *A* accesses.
     pub(crate) fn find(tree: Tree, number: u64, positions: &Positions) -> Self {
         let evicted = tree.evicted(number);
         let empty = Occupants::new(vec![None; tree.slots()]);

@@ -1,8 +1,10 @@
-//! The client: it knows where each block is, says what each server is to do, and puts their answers together.
+//! The client: it keeps the position map, sends requests to each server, and combines their
+//! answers.
 //!
-//! An access is [selected](Client::select), [recovered](Client::recover) and [written](Client::write) back to the root, whether it
-//! reads or writes (Protocol 2). After so many accesses as the tree says, a path is [evicted](Client::evict). What it shows are a path,
-//! which is drawn for each access anew, and counters; the rest are shares.
+//! Every access, a read or a write, is [selected](Client::select), [recovered](Client::recover) and
+//! [written](Client::write) back to the root (Protocol 2). A path is [evicted](Client::evict) after
+//! the tree's number of accesses. Servers see the path of each access, which is random, and
+//! counters. Everything else is shared.
 
 mod error;
 mod eviction;
@@ -23,10 +25,10 @@ pub use error::ClientError;
 pub(crate) use eviction::{Occupant, Occupants, Occupied, Plan as Next, plan};
 pub(crate) use positions::{Position, Positions};
 
-/// What a server is asked in this field.
+/// A selection request over the field.
 type SelectOf<F> = Select<<F as Field>::Element>;
 
-/// Of one tree.
+/// The client of one tree.
 pub struct Client<F> {
     parties: Parties,
     tree: Tree,
@@ -34,27 +36,29 @@ pub struct Client<F> {
     positions: Positions,
     /// Blocks written to the root since the last eviction: the paper's `n_r`.
     written: usize,
-    /// The paper's `n_e`. It is counted on, so that nothing is ever evicted under a number twice.
+    /// The paper's `n_e`. It only grows, so no eviction number is used twice.
     evictions: u64,
-    /// How often something was shared.
+    /// The number of sharings.
     turns: u64,
-    /// The block that was asked for and is not written back yet: if its path were asked for again, that would show.
+    /// The block that was selected and is not yet written back. Selecting it again would show the
+    /// same path twice.
     selected: Option<usize>,
     field: PhantomData<F>,
 }
 
-/// A block that was asked for, and has to be written back.
+/// A selected block, which must be written back.
 #[derive(Debug)]
-#[must_use = "what was selected is to be written back to the root"]
+#[must_use = "a selected block must be written back to the root"]
 pub struct Selected {
     address: usize,
 }
 
 impl<F: Field> Client<F> {
-    /// Of so many blocks, all zeros (Algorithm 3, of an empty database): the servers have nothing yet, and it takes no time.
+    /// Creates the client of `blocks` blocks of zeros (Algorithm 3, for an empty database). Nothing
+    /// is sent to the servers.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchBlock`] for more than [`Tree::blocks_max`].
+    /// [`ClientError::NoSuchBlock`] if the tree cannot hold `blocks` blocks ([`Tree::blocks_max`]).
     pub fn new(
         parties: Parties,
         tree: Tree,
@@ -79,14 +83,18 @@ impl<F: Field> Client<F> {
         })
     }
 
-    /// Puts data into a tree of which nothing has been used yet (Algorithm 3): maps each block to a leaf that is drawn, and hands over what to send to each
-    /// server, so many slots at once, leaf by leaf. `block` puts the data of a block where it is told to, and answers whether it has any.
+    /// Loads data into a new tree (Algorithm 3). Maps each block to a random leaf, and passes the
+    /// shares for each server to `send`, leaf by leaf, at most `at_once` slots at a time. `block`
+    /// writes the data of a block into its argument, and returns whether the block has data.
     ///
-    /// Blocks go to leaves alone. Buckets above them are filled by evictions, which take for granted what is empty.
+    /// Blocks are only put into leaves. Evictions fill the buckets above, and rely on which of them
+    /// are empty.
     ///
     /// # Errors
-    /// Those of `block` and `send`: nothing can be done with the tree then. [`ClientError::Overflow`] if more blocks are mapped to a leaf than it has slots: that is
-    /// as unlikely as that an eviction overflows it, and with other coins it is not so. [`ClientError::IsUsed`] for a tree that was.
+    /// The errors of `block` and `send`, after which the tree is unusable.
+    /// [`ClientError::Overflow`] if more blocks are mapped to a leaf than it has slots; this is as
+    /// unlikely as an overflow in an eviction, and other coins avoid it. [`ClientError::IsUsed`] if
+    /// the tree is not new.
     pub fn load<E: From<ClientError>>(
         &mut self,
         at_once: usize,
@@ -97,7 +105,7 @@ impl<F: Field> Client<F> {
         if self.turns > 0 {
             return Err(ClientError::IsUsed.into());
         }
-        // As secret as the positions.
+        // This is as secret as the positions.
         let mut blocks_of = vec![Zeroizing::new(Vec::new()); self.tree.leaves() as usize];
         for address in 0..self.positions.blocks() {
             blocks_of[self.draw_leaf(coins).0 as usize].push(address);
@@ -120,29 +128,30 @@ impl<F: Field> Client<F> {
                         self.positions.set(*address, Position { leaf, level, slot });
                     }
                 }
-                // Slots without a block are shared as well: which they are does not show.
+                // Share empty slots as well, to hide which they are.
                 send(slots, share::<F>(self.parties, data, self.next_turn(), coins))?;
             }
         }
         Ok(())
     }
 
-    /// Whether the next thing has to be an eviction.
+    /// Whether an eviction must come next.
     pub fn must_evict(&self) -> bool {
         self.written >= self.tree.accesses()
     }
 
-    /// How many evictions there were.
+    /// The number of evictions so far.
     pub fn evictions(&self) -> u64 {
         self.evictions
     }
 
-    /// Asks for a block (Subroutine 1, steps 1 to 3): what to send to each server, in their order.
+    /// Selects a block (Subroutine 1, steps 1 to 3). Returns a request for each server, in their
+    /// order.
     ///
-    /// A block that was never written is nowhere. A path that is drawn is asked for it, and no slot of it.
+    /// A block that was never written has no position. Its query selects no slot of a random path.
     ///
     /// # Errors
-    /// When there is no such block, or an eviction or the block before comes first.
+    /// If there is no such block, an eviction is due, or another block is selected.
     pub fn select(
         &mut self,
         address: usize,
@@ -157,7 +166,7 @@ impl<F: Field> Client<F> {
         if self.must_evict() {
             return Err(ClientError::MustEvict);
         }
-        // It is drawn for both.
+        // Draw a leaf in both cases, so that both consume the same coins.
         let drawn = self.draw_leaf(coins);
         let position = self.positions.get(address);
         let leaf = position.map_or(drawn, |position| position.leaf);
@@ -166,7 +175,8 @@ impl<F: Field> Client<F> {
         Ok((Selected { address }, queries))
     }
 
-    /// What to send to each server so that it answers the share of a block, on a path that was drawn before. What is nowhere, and what is no block, has no slot there.
+    /// The selection request for each server, on a given path. Selects no slot if there is no
+    /// `address`, or the block has no position.
     pub(crate) fn queries(
         &mut self,
         address: Option<usize>,
@@ -177,7 +187,7 @@ impl<F: Field> Client<F> {
         self.queries_at(position, leaf, coins)
     }
 
-    /// The same of a block of which it is known where it is.
+    /// Like [`Self::queries`], for a given position.
     pub(crate) fn queries_at(
         &mut self,
         position: Option<Position>,
@@ -192,7 +202,8 @@ impl<F: Field> Client<F> {
         shares.into_iter().map(|query| Select { leaf, query }).collect()
     }
 
-    /// The block, from what servers `numbers` have answered: 2*t* + 1 of them at least. With more, wrong answers are noticed, and corrected if they are few.
+    /// Recovers the block from the answers of servers `numbers`, at least 2*t* + 1. With more
+    /// answers, wrong ones are detected, and corrected if they are few.
     ///
     /// # Errors
     /// [`ClientError::Answers`].
@@ -205,11 +216,11 @@ impl<F: Field> Client<F> {
             .map_err(ClientError::Answers)
     }
 
-    /// Maps the block that was selected to a new path, and writes it to the root (steps 2 and 5 to 11 of Protocol 2): what to send to
-    /// each server.
+    /// Maps the selected block to a new path and writes it to the root (steps 2 and 5 to 11 of
+    /// Protocol 2). Returns a request for each server.
     ///
     /// # Errors
-    /// [`ClientError::BlockLength`], and [`ClientError::IsSelected`] for another block than was selected last.
+    /// [`ClientError::BlockLength`], and [`ClientError::IsSelected`] if another block is selected.
     pub fn write(
         &mut self,
         selected: &Selected,
@@ -230,7 +241,7 @@ impl<F: Field> Client<F> {
         Ok(writes)
     }
 
-    /// What to send to each server so that it puts a block into a slot of the root.
+    /// The request for each server to write a block into a slot of the root.
     pub(crate) fn writes(
         &mut self,
         slot: usize,
@@ -241,7 +252,8 @@ impl<F: Field> Client<F> {
         shares.into_iter().map(|block| RootWrite { slot, block }).collect()
     }
 
-    /// A block, or none, is in the next slot of the root, and mapped to a path that was drawn.
+    /// Records that the next slot of the root was written: with the block at `address`, mapped to
+    /// `leaf`, or with a dummy.
     pub(crate) fn keep(&mut self, address: Option<usize>, leaf: Leaf) {
         if let Some(address) = address {
             self.positions.set(address, Position { leaf, level: 0, slot: self.written });
@@ -249,13 +261,15 @@ impl<F: Field> Client<F> {
         self.written += 1;
     }
 
-    /// Evicts the next path (Subroutine 3, steps 1 to 17): what to send to each server. It may be done ahead of its time.
+    /// Evicts the next path (Subroutine 3, steps 1 to 17). Returns a request for each server. An
+    /// eviction may be made early.
     ///
-    /// If servers do not come to an end with it, all [go back](crate::server::Server::go_back), and are sent the same again as a
-    /// [later attempt](Self::next_attempt): the same shares say nothing more.
+    /// If servers do not finish the eviction, all [roll back](crate::server::Server::go_back) and
+    /// get the same requests again as a [later attempt](Self::next_attempt). Repeating the same
+    /// shares reveals nothing more.
     ///
     /// # Errors
-    /// [`ClientError::Overflow`], and [`ClientError::IsSelected`] in the middle of an access.
+    /// [`ClientError::Overflow`], and [`ClientError::IsSelected`] during an access.
     pub fn evict(
         &mut self,
         coins: &mut dyn CryptoRng,
@@ -270,13 +284,14 @@ impl<F: Field> Client<F> {
         Ok(evictions)
     }
 
-    /// What the next eviction moves. It is long to find, and the same as often as it is asked for.
+    /// Plans the next eviction. Slow; deterministic as long as no access comes between.
     pub(crate) fn next_eviction(&self) -> Result<Next<F::Element>, ClientError> {
         let occupied = Occupied::find(self.tree, self.evictions, &self.positions);
         plan::<F>(self.tree, self.evictions, occupied)
     }
 
-    /// What to send to each server so that it makes that eviction, as this attempt: shared anew each time.
+    /// The request for each server to make an eviction, as this attempt. Each call shares the
+    /// matrices with fresh coins.
     pub(crate) fn eviction_shares(
         &mut self,
         next: &Next<F::Element>,
@@ -292,7 +307,8 @@ impl<F: Field> Client<F> {
         evictions
     }
 
-    /// All servers are through with that eviction: blocks are where it has put them.
+    /// Records that all servers have finished an eviction: updates the positions of the moved
+    /// blocks.
     pub(crate) fn evicted(&mut self, next: Next<F::Element>) {
         for (address, position) in next.moves {
             self.positions.set(address, position);
@@ -300,27 +316,27 @@ impl<F: Field> Client<F> {
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 
-    /// Goes on from this turn: what was shared at the same turns before, with the same coins, is the same again.
+    /// Sets the turn. The same sharings with the same coins then give the same shares as before.
     pub(crate) fn go_to_turn(&mut self, turn: u64) {
         self.turns = turn;
     }
 
-    /// Goes on from there. The positions are those of that point.
+    /// Sets the progress to `at`. The positions must be of this point.
     pub(crate) fn go_to(&mut self, at: Point) {
         (self.evictions, self.written) = (at.evictions, at.written);
     }
 
-    /// Where each block is.
+    /// The position map.
     pub(crate) fn positions(&self) -> &Positions {
         &self.positions
     }
 
-    /// The same, to be told.
+    /// The position map, mutable.
     pub(crate) fn positions_mut(&mut self) -> &mut Positions {
         &mut self.positions
     }
 
-    /// The number of a further attempt to evict a path.
+    /// The number of another attempt to evict a path.
     pub fn next_attempt(&mut self) -> u64 {
         self.next_turn()
     }
@@ -331,7 +347,7 @@ impl<F: Field> Client<F> {
     }
 
     pub(crate) fn draw_leaf(&self, coins: &mut dyn CryptoRng) -> Leaf {
-        // There are a power of two of them.
+        // The number of leaves is a power of two.
         Leaf(coins.next_u64() & (self.tree.leaves() - 1))
     }
 }

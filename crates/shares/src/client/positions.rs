@@ -1,26 +1,27 @@
-//! The position map: of each block, to which leaf it is mapped, and in which slot of the path to it it lies. So the client can ask for
-//! one slot, and can plan an eviction without asking anybody.
+//! The position map: for each block, its leaf and its slot on the path to the leaf. With it the
+//! client selects one slot, and plans evictions without asking the servers.
 //!
-//! It takes four bytes a block as long as there are no more than 2^32 − 1 slots of paths, which is 2^25 blocks of the paper's tree
-//! (134 MB, where the paper states 119), and eight in larger trees.
+//! An entry takes four bytes if all paths together have at most 2^32 − 1 slots. For the paper's
+//! tree this holds up to 2^25 blocks (134 MB; the paper states 119). Entries of larger trees take
+//! eight bytes.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;
 
 use crate::tree::Tree;
 
-/// Where a block is.
+/// The position of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// It stays on the path to this leaf until it is accessed.
+    /// The leaf whose path holds the block until the next access.
     pub(crate) leaf: Leaf,
-    /// Of its bucket.
+    /// The level of the bucket.
     pub(crate) level: u8,
-    /// In its bucket.
+    /// The slot in the bucket.
     pub(crate) slot: usize,
 }
 
-/// Where all are that have ever been written.
+/// The positions of all blocks that were ever written.
 pub(crate) struct Positions {
     tree: Tree,
     entries: Entries,
@@ -32,7 +33,7 @@ enum Entries {
 }
 
 impl Positions {
-    /// Of so many blocks, none of which is anywhere.
+    /// A map of `blocks` blocks without positions.
     pub(super) fn new(tree: Tree, blocks: usize) -> Self {
         let entries = if Self::are_narrow(tree) {
             Entries::Narrow(Zeroizing::new(vec![0; blocks]))
@@ -49,7 +50,7 @@ impl Positions {
         }
     }
 
-    /// How many bytes an entry takes.
+    /// Bytes of an entry.
     pub(crate) fn entry_bytes(tree: Tree) -> usize {
         if Self::are_narrow(tree) { size_of::<u32>() } else { size_of::<u64>() }
     }
@@ -58,7 +59,7 @@ impl Positions {
         slots_of_paths(tree) < u128::from(u32::MAX)
     }
 
-    /// A position as a number: 0 is none.
+    /// The position of a block as a number; 0 for none.
     pub(crate) fn entry(&self, address: usize) -> u64 {
         match &self.entries {
             Entries::Narrow(entries) => entries[address].into(),
@@ -66,7 +67,7 @@ impl Positions {
         }
     }
 
-    /// None if it is nowhere.
+    /// The position of a block; `None` if it has none.
     pub(crate) fn get(&self, address: usize) -> Option<Position> {
         let entry = self.entry(address);
         let (path_slots, slots) = (self.tree.path_slots() as u64, self.tree.slots() as u64);
@@ -86,7 +87,7 @@ impl Positions {
         self.put(address, entry);
     }
 
-    /// Puts back what [`Self::entry`] has told. Answers whether there is such a position.
+    /// Restores a value of [`Self::entry`]. Returns whether it is valid.
     #[must_use]
     pub(crate) fn set_entry(&mut self, address: usize, entry: u64) -> bool {
         let is_some = u128::from(entry) <= slots_of_paths(self.tree);
@@ -96,14 +97,14 @@ impl Positions {
         is_some
     }
 
-    /// The block is nowhere from now on.
+    /// Removes the position of a block.
     pub(crate) fn remove(&mut self, address: usize) {
         self.put(address, 0);
     }
 
     fn put(&mut self, address: usize, entry: u64) {
         match &mut self.entries {
-            // There are fewer, or they would be wide.
+            // Fits: entries of larger trees are wide.
             Entries::Narrow(entries) => entries[address] = entry as u32,
             Entries::Wide(entries) => entries[address] = entry,
         }
@@ -120,7 +121,7 @@ mod tests {
     use crate::tree::Preset;
 
     #[test]
-    fn positions_come_back_in_small_trees_and_in_large_ones() {
+    fn positions_round_trip_in_small_and_large_trees() {
         for (height, is_wide) in [(3, false), (18, false), (20, true), (30, true)] {
             let tree = Tree::new(height, Preset::PAPER).unwrap();
             let mut positions = Positions::new(tree, 4);
@@ -133,7 +134,7 @@ mod tests {
             }
             let found = (0..4).map(|address| positions.get(address)).collect::<Vec<_>>();
             assert_eq!(found, [Some(first), Some(last), None, Some(between)]);
-            // They come back as numbers, and others are none.
+            // Entries can be restored, and invalid ones are refused.
             let entries = [0, 1, 3].map(|address| positions.entry(address));
             positions.remove(1);
             assert_eq!(positions.get(1), None);

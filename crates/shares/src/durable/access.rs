@@ -17,40 +17,41 @@ use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::{Point, Request, Select};
 
-/// Numbers of writes are below, or a block of the map could not say them.
+/// Write numbers are below this: a map block has no room for greater ones.
 const WRITES_MAX: u64 = 1 << 48;
 
-/// What an access is for in one of the trees.
+/// An access to one tree.
 struct Visit {
     tree: usize,
     at: Point,
-    /// `None` for no block.
+    /// The block; `None` for a dummy access.
     address: Option<u64>,
-    /// What slots say in place of the address, if they say which block they hold.
+    /// The block's label, if slots have metadata.
     label: Option<usize>,
-    /// What the tree before, or the client, knows of the block; `None` if the block is nowhere.
+    /// The block's map entry, from the client or the previous tree; `None` if the block has no
+    /// position.
     mapped: Option<Mapped>,
     /// The path that is shown.
     shown: Leaf,
 }
 
 impl Visit {
-    /// The block that has to be in the slot.
+    /// The block that the slot must hold.
     fn occupant(&self) -> Option<Occupant> {
         Some(Occupant { label: self.label?, leaf: self.mapped?.leaf })
     }
 }
 
-/// What each server is asked for the slot of a block.
+/// The selection request for each server.
 type Queries = Vec<Select<u8>>;
 
 impl ShareArray {
-    /// One access, for a block or for none, with the evictions that come after it.
+    /// Makes one access, for a block or a dummy, and the evictions that follow it.
     pub(super) fn access(&mut self, step: &Step, op: &mut Op<'_>) -> Result<(), Error> {
         let number = self.known.accesses();
         let done = self.look()?;
-        // The data are written last. But a server whose disk said too early that all is durable can
-        // lack the write of another tree alone.
+        // The data is written last. But a server whose disk acknowledged a sync too early may lack
+        // only the write of another tree.
         let at = self.known.at();
         if let Some(lacking) = done.iter().position(|done| at >= *done) {
             self.access_on_servers(lacking, step, op)?;
@@ -79,7 +80,7 @@ impl ShareArray {
     ) -> Result<(), Error> {
         let number = self.known.accesses();
         if number >= WRITES_MAX {
-            return Err(impossible("a volume has 2^48 accesses at most: copy it to a new one"));
+            return Err(impossible("a volume allows at most 2^48 accesses: copy it to a new volume"));
         }
         let at = self.known.at();
         self.catch_up(at)?;
@@ -114,8 +115,8 @@ impl ShareArray {
         Ok(())
     }
 
-    /// What slots say in place of an address; `None` if they say nothing, or there is no address.
-    /// It takes time, and so is computed for no block as well.
+    /// The label of a block; `None` if slots have no metadata, or there is no block. Computed for
+    /// dummies as well, because it takes time.
     fn label(&self, tree: usize, address: Option<u64>) -> Option<usize> {
         if let Positions::OnClient(_) = self.known.positions {
             return None;
@@ -148,7 +149,7 @@ impl ShareArray {
         Ok(answers)
     }
 
-    /// Those of requests to all servers that go to servers which take part.
+    /// Keeps the requests to participating servers.
     fn to_current(
         &self,
         tree: usize,
@@ -158,7 +159,7 @@ impl ShareArray {
         requests.zip(is_current).map(|(request, is_asked)| is_asked.then_some(request)).collect()
     }
 
-    /// A server has not done what it was asked: it takes no part for now.
+    /// Excludes a server that failed a request, for now.
     pub(super) fn fail(
         &mut self,
         tree: usize,
@@ -168,7 +169,7 @@ impl ShareArray {
         self.parts[tree].fail(&*self.store, server, error)
     }
 
-    /// Refuses to go on with fewer servers than an access needs.
+    /// Fails if fewer servers participate than an access needs.
     pub(super) fn check_enough(&self, tree: usize) -> Result<(), Error> {
         self.parts[tree].check_enough(&*self.store, self.params.parties)
     }
@@ -206,14 +207,14 @@ impl ShareArray {
         Ok((self.checked(visit, sealed)?, queries))
     }
 
-    /// The slot of the block: the client knows it, or slots of the path say it.
+    /// The position of the block, from the client's map or from the metadata of the path.
     fn position(&mut self, visit: &Visit) -> Result<Option<Position>, Error> {
         let Visit { tree, at, address, label, mapped, shown } = *visit;
         if let Positions::OnClient(map) = &self.known.positions {
             return Ok(address.and_then(|address| map.client.positions().get(address as usize)));
         }
-        // All are asked, and not only as many as are enough: so a share that is wrong is noticed,
-        // whatever the access is for.
+        // Ask all servers, not only as many as needed, so that a wrong share is detected whatever
+        // the purpose of the access.
         let request = Request::Metadata { at, leaf: shown };
         let requests = std::iter::repeat_n(request, self.params.parties.servers());
         let bytes = self.trees[tree].path_metadata_bytes();
@@ -239,8 +240,8 @@ impl ShareArray {
                 Ok(Zeroizing::new(block))
             }
             Err(ClientError::Answers(NoBlock::Contradict)) => {
-                let what = "answers of share servers contradict each other, and there are too few \
-                            to tell which are wrong";
+                let what = "answers of share servers contradict each other, and too few servers \
+                            answered to tell which are wrong";
                 let path = self.path(visit);
                 let do_shares_fit = false;
                 Err(self.suspicious(visit.tree, what, path, do_shares_fit))
@@ -249,8 +250,7 @@ impl ShareArray {
         }
     }
 
-    /// The block, if what was recovered is what has to be there. What is done does not depend on
-    /// whether that is a block.
+    /// Opens and checks a recovered slot. The steps do not depend on whether it holds a block.
     fn checked(&self, visit: &Visit, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let Visit { tree, address, mapped, .. } = *visit;
         let opened = self.sealer.open(sealed);
@@ -264,7 +264,7 @@ impl ShareArray {
             _ => false,
         };
         if !fits {
-            let what = "what share servers have answered is not what was written";
+            let what = "share servers did not return what was written";
             return Err(self.wrong(visit, what));
         }
         if let Some(opened) = &opened {
@@ -273,7 +273,7 @@ impl ShareArray {
         Ok(block)
     }
 
-    /// Writes a block to the root of a tree. The slot that was selected is taken.
+    /// Writes a block to the root of a tree. The selected slot becomes taken.
     fn write(
         &mut self,
         visit: &Visit,
@@ -284,8 +284,8 @@ impl ShareArray {
         let Visit { tree, at, address, label, .. } = *visit;
         let number = self.known.accesses();
         let sealed = self.sealer.seal(self.known.name(tree, address, number), block);
-        // What is done again has the same shares: of two times, some servers may have got the one
-        // and some the other.
+        // A repeated write has the same shares: some servers may have got the first write, and some
+        // the second.
         let (slot, mut coins) = match &self.known.positions {
             Positions::OnClient(_) => {
                 let coins = salted(&self.sealer, &[&step.salt, &sealed]);
@@ -339,7 +339,7 @@ impl ShareArray {
         let has_failed = |said: &Option<Result<(), StoreError>>| matches!(said, Some(Err(_)));
         for failed in 0.. {
             let again: Vec<_> = said.iter().map(is_cut_off).collect();
-            // All servers are needed: another failure of one is not waited out.
+            // All servers are needed, so waiting is useless if a server failed for another reason.
             let is_final = said.iter().zip(&again).any(|(said, again)| has_failed(said) && !again);
             let waits = |servers: &mut TreeServers<'_>| !is_final && servers.wait_for_links(failed);
             if !again.contains(&true) || failed > 0 && !waits(&mut servers) {
@@ -368,17 +368,17 @@ impl ShareArray {
         self.trees[visit.tree].tree.path(visit.shown).collect()
     }
 
-    /// An error about what was found on the path of a visit.
+    /// An error about the path of a visit.
     fn wrong(&self, visit: &Visit, what: &str) -> Error {
         let parties = self.params.parties;
-        // With t answers more than needed, lies of t servers would not have fitted.
+        // With t answers more than needed, the answers of t lying servers would not have fitted.
         let enough = parties.for_product() + parties.colluding();
         let do_shares_fit = self.parts[visit.tree].count() >= enough;
         self.suspicious(visit.tree, what, self.path(visit), do_shares_fit)
     }
 
-    /// An error about what was found in one of these buckets of a tree, which names those that may
-    /// have spoilt it.
+    /// An error about one of these buckets of a tree. It names the servers that may have damaged
+    /// it.
     pub(super) fn suspicious(
         &self,
         tree: usize,
@@ -391,31 +391,31 @@ impl ShareArray {
         suspicion.error(&self.corrupt(tree, what), &self.trust)
     }
 
-    /// An error about blocks, or what slots say, that are not what they have to be.
+    /// An error about wrong blocks or metadata.
     pub(super) fn corrupt(&self, tree: usize, what: &str) -> Error {
         let (wrong, parties) = (self.trust.wrong_servers(), self.params.parties);
-        // A server that is missing has not answered.
+        // Missing servers have not answered.
         let count = self.parts[tree].count();
         let is_named = correctable(parties, parties.for_product(), count) > 0;
-        let who = if is_named { "" } else { " Of so few answers, nobody can tell which." };
+        let who = if is_named { "" } else { " There are too few answers to tell which server." };
         let before = if wrong.is_empty() {
             String::new()
         } else {
-            format!(" Wrong answers have come before from {}.", wrong.join(", "))
+            format!(" Earlier wrong answers came from {}.", wrong.join(", "))
         };
         Error::new(
             ErrorKind::Corrupt,
             format!(
-                "{what}: one of them lies, or its shares are damaged. Nothing of it was used.{who}{before}"
+                "{what}: a server lies, or its shares are damaged. The data was not used.{who}{before}"
             ),
         )
     }
 
-    /// The servers of these numbers have answered wrong: they deal no more.
+    /// Records wrong answers of these servers. They no longer deal in evictions.
     pub(super) fn found_wrong(&mut self, numbers: &[u8]) -> Result<(), Error> {
         self.trust.found_wrong(&*self.store, numbers)
     }
 }
 
-/// What is wrong with a block of the map that no client has written.
-pub(super) const SAYS_NO_LEAF: &str = "a block of the position map says no leaf";
+/// The error for an invalid entry in a map block.
+pub(super) const SAYS_NO_LEAF: &str = "a block of the position map has an invalid leaf";

@@ -29,30 +29,30 @@ use super::{impossible, invalid, servers, standing};
 use crate::message::Point;
 use crate::servers::AnyServers;
 
-/// An S³ORAM of a volume.
+/// The S³ORAM of a volume.
 pub(super) struct ShareArray {
     pub(super) params: S3OramParams,
-    /// What servers keep their shares in, the data first.
+    /// The trees on the servers, the data first.
     pub(super) trees: Vec<ShareTree>,
     pub(super) store: AnyServers,
     pub(super) sealer: BlockSealer,
     pub(super) labels: Labels,
     pub(super) known: Known,
-    /// The coins for matrices.
+    /// The coins for sharing matrices.
     pub(super) coins: EraCoins,
-    /// Accesses of the state that the client could go back to.
+    /// The number of accesses in the last durable state of the client.
     pub(super) kept: u64,
-    /// How many accesses the servers may have seen, as far as the directory knows.
+    /// The most accesses that the servers may have seen, according to the client's directory.
     pub(super) seen_max: u64,
-    /// For each tree, the point to which servers were through when they were asked first.
+    /// For each tree, the point that the servers had finished when they were first asked.
     pub(super) done: Option<Vec<Point>>,
-    /// For each tree, which servers take part.
+    /// For each tree, which servers participate.
     pub(super) parts: Vec<Parts>,
-    /// Servers have made links to each other since the array was opened.
+    /// Whether servers have connected to each other since the array was opened.
     pub(super) has_met: bool,
     /// Which servers have answered wrong.
     pub(super) trust: Trust,
-    /// An access was begun and has not ended well.
+    /// Whether an access began and failed.
     broken: bool,
 }
 
@@ -94,7 +94,7 @@ impl ShareArray {
         self.params.accesses_per_checkpoint().saturating_sub(since)
     }
 
-    /// The address of the block that is wanted; `None` if the access is for nothing. Secret.
+    /// The address of the wanted block; `None` for a dummy access. Secret.
     fn address_of(&self, want: Want) -> Result<Option<u64>, Error> {
         match want {
             Want::Block(address) if address < self.params.blocks => Ok(Some(address)),
@@ -131,7 +131,7 @@ impl DurableOram for ShareArray {
         let mut steps = Vec::with_capacity(wanted.len());
         for (number, want) in (first..).zip(wanted) {
             let address = self.address_of(*want)?;
-            // Both are drawn, whatever is shown. There are a power of two leaves.
+            // Draw both leaves, even if one is not used. The number of leaves is a power of two.
             let draws = self.trees.iter().map(|it| {
                 let [shown, to] = [(); 2].map(|()| Leaf(coins.next_u64() & (it.tree.leaves() - 1)));
                 Draw { shown, to }
@@ -161,7 +161,7 @@ impl DurableOram for ShareArray {
         check_sound(self.broken)?;
         let steps: &[Step] = plan.steps()?;
         if steps.len() != ops.len() || steps.len() as u64 > self.accesses_left() {
-            return Err(invalid("there are more or fewer accesses than operations, or than room"));
+            return Err(invalid("the plan does not match the operations, or exceeds the remaining accesses"));
         }
         for (step, op) in steps.iter().zip(&*ops) {
             if let Some(address) = step.address {
@@ -181,7 +181,7 @@ impl DurableOram for ShareArray {
     fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         check_sound(self.broken)?;
         check_range(&range, self.params.blocks)?;
-        // Of copies of this client, one may forget what the other does not.
+        // Two copies of this client may forget different ranges.
         self.coins
             .mix_in(&self.sealer, &[range.start, range.end].map(u64::to_le_bytes).concat())?;
         self.known.forget(range);
@@ -201,7 +201,7 @@ impl DurableOram for ShareArray {
     }
 
     fn evict(&mut self) -> Result<(), Error> {
-        Err(invalid("this scheme has no stash, and evicts when the root is full"))
+        Err(invalid("this scheme has no stash: it evicts when the root is full"))
     }
 
     fn load(

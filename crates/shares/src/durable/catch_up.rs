@@ -1,7 +1,9 @@
-//! What servers lack that were missing: the blocks that came into the root meanwhile, *A* at most. Nobody remembers which these are: servers say how far they are.
+//! Sends servers that were missing the blocks that came into the root meanwhile, at most *A*. The
+//! servers' progress tells which these are.
 //!
-//! The share of a block that a server lacks follows from those of the others. They are of degree *t*, so more of them are there than are needed, and wrong ones are noticed; and what they give has to be the
-//! block of that access, sealed, whatever block it is.
+//! A missing share is computed from the shares of the other servers. They are of degree *t*, so
+//! there are more than needed, and wrong ones are detected. Any block recovered on the way must be
+//! sealed under the number of its access.
 
 use oblivio_core::{BucketId, Error};
 
@@ -13,17 +15,17 @@ use super::standing::{IS_FURTHER, sound};
 use crate::message::{HostEpoch, Point, Request, Slots};
 use crate::sharing::Share;
 
-/// A server that lacks blocks.
+/// A server that lacks blocks of the root.
 struct Laggard {
     server: usize,
-    /// Blocks of the root that it has.
+    /// The number of blocks of the root that it has.
     written: usize,
 }
 
 impl ShareArray {
-    /// Servers that were missing or lag, and are back, get what they lack. From then on they take part.
+    /// Sends servers that are back the blocks they lack. They then participate again.
     ///
-    /// With the position map in trees, all servers have made each access: none lacks anything.
+    /// With the position map in trees, all servers took part in each access, so none lacks a block.
     pub(super) fn catch_up(&mut self, at: Point) -> Result<(), Error> {
         if self.params.is_in_trees() {
             return Ok(());
@@ -52,7 +54,7 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Those that say that they are back, and lack something.
+    /// The servers that are back and lack blocks.
     fn find_laggards(&mut self, at: Point) -> Result<Vec<Laggard>, Error> {
         let is_asked = self.parts[0].may_be_back();
         let mut laggards = Vec::new();
@@ -90,7 +92,8 @@ impl ShareArray {
         Ok(fetched)
     }
 
-    /// Writes a block to those that lack it. Who does not take it is none of them any more.
+    /// Writes a block to the laggards that lack it. A server that refuses it is removed from
+    /// `laggards`.
     fn write_to(
         &mut self,
         laggards: &mut Vec<Laggard>,
@@ -101,14 +104,14 @@ impl ShareArray {
         let parties = self.params.parties;
         let Ok(decoded) = fetched.decoded(parties, place) else {
             return Err(
-                self.corrupt(0, "shares of a block that a server lacks contradict each other")
+                self.corrupt(0, "shares for a server that is catching up contradict each other")
             );
         };
         self.found_wrong(&decoded.liars)?;
         let number = self.params.accesses_at(at);
         let opened = self.sealer.open(&decoded.block);
         if opened.is_none_or(|opened| opened.name().number != number) {
-            return Err(self.corrupt(0, "a block that a server lacks is not what was written"));
+            return Err(self.corrupt(0, "a block for a server that is catching up is not what was written"));
         }
         let request = |(server, number)| {
             laggards.iter().find(|it| it.server == server && it.written == at.written)?;
@@ -134,11 +137,11 @@ impl ShareArray {
     }
 }
 
-/// What part a server takes that is there, where others are at this point.
+/// The participation of a server at `there`, when the others are at `at`.
 fn part_of(there: Point, at: Point) -> Part {
     let Point { evictions, written } = there;
     if evictions != at.evictions {
-        Part::Astray("is not in the eviction in which the others are")
+        Part::Astray("is not at the same eviction as the others")
     } else if written < at.written {
         Part::Lags
     } else if written <= at.written + 1 {

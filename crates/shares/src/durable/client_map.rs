@@ -1,4 +1,4 @@
-//! The position map on the client: where each block is, and the number of its last write.
+//! The position map on the client: for each block, its position and the number of its last write.
 
 use std::ops::Range;
 
@@ -19,22 +19,22 @@ use crate::map_trees::map_block::Mapped;
 use crate::message::Slots;
 use crate::sharing::Share;
 
-/// Where each block is. Secret; wiped when dropped.
+/// The positions of all blocks. Secret; wiped when dropped.
 pub(super) struct ClientMap {
     /// The client of the tree, which knows the positions.
     pub(super) client: Client<Gf256>,
     /// The number of the last write of each block, and in the lowest bit whether it has contents.
     versions: Zeroizing<Vec<u64>>,
-    /// The next eviction, from when it is planned until servers have made it.
+    /// The next eviction, from its planning until all servers have made it.
     pub(super) next: Option<Next<u8>>,
 }
 
 impl ClientMap {
-    /// Bytes that are kept of the last write of a block.
+    /// Bytes of the last write of a block.
     pub(super) const NUMBER_BYTES: usize = size_of::<u64>();
 
-    /// The number of blocks that were there from the beginning. No access has it: evictions count
-    /// as made then.
+    /// The write number of initially loaded blocks. No access has it, because loading counts as
+    /// having made evictions.
     const LOADED: u64 = 0;
 
     /// The map of an empty array.
@@ -49,8 +49,7 @@ impl ClientMap {
         self.versions.len() as u64
     }
 
-    /// Maps all blocks that an array begins with, as [`Client::load`] does. `block` seals each block
-    /// under its name.
+    /// Loads all initial blocks, as [`Client::load`] does. `block` seals each block under its name.
     pub(super) fn load(
         &mut self,
         at_once: usize,
@@ -67,18 +66,18 @@ impl ClientMap {
         client.load(at_once, coins, block, send)
     }
 
-    /// The leaf that a block is mapped to; `None` if it is nowhere.
+    /// The leaf that a block is mapped to; `None` if it has no position.
     pub(super) fn leaf(&self, address: u64) -> Option<Leaf> {
         self.client.positions().get(address as usize).map(|position| position.leaf)
     }
 
-    /// The same, with the number of the last write of the block.
+    /// The leaf of a block and the number of its last write; `None` if it has no position.
     pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
         let write = self.versions[address as usize] >> 1;
         self.leaf(address).map(|leaf| Mapped { leaf, write })
     }
 
-    /// Which block is in which slot: bucket, slot and address, in order.
+    /// The occupied slots: bucket, slot and address, in order.
     pub(super) fn places(&self) -> Zeroizing<Vec<[u64; 3]>> {
         let mut places = Zeroizing::new(Vec::with_capacity(self.versions.len()));
         for address in 0..self.blocks() {
@@ -96,7 +95,7 @@ impl ClientMap {
         self.versions[address as usize] & 1 == 1
     }
 
-    /// All blocks that have contents.
+    /// The blocks that have contents.
     pub(super) fn live(&self) -> Bits {
         let mut live = Bits::new(self.blocks());
         let addresses = (0..self.blocks()).filter(|address| self.is_live(*address));
@@ -108,7 +107,7 @@ impl ClientMap {
         self.versions.iter().any(|version| version & 1 == 1)
     }
 
-    /// A block, or none, was written to the root.
+    /// Records that a block or a dummy was written to the root.
     pub(super) fn write(&mut self, step: &Step, number: u64, is_written: bool) {
         if let Some(address) = step.address {
             let version = &mut self.versions[address as usize];
@@ -117,13 +116,13 @@ impl ClientMap {
         self.client.keep(step.address.map(|address| address as usize), step.draws[0].to);
     }
 
-    /// Plans the next eviction. It takes long, and an eviction may take several attempts.
+    /// Plans the next eviction. Slow; kept for all attempts of the eviction.
     pub(super) fn plan_eviction(&mut self) -> Result<(), Error> {
         self.next = Some(self.client.next_eviction().map_err(overflow)?);
         Ok(())
     }
 
-    /// A path was evicted.
+    /// Records that the next path was evicted.
     pub(super) fn evict(&mut self) -> Result<(), Error> {
         if self.next.is_none() {
             self.plan_eviction()?;
@@ -140,12 +139,12 @@ impl ClientMap {
         }
     }
 
-    /// What a state holds of a block: its position, and its last write.
+    /// The position and the last write of a block, for a saved state.
     pub(super) fn entry(&self, address: u64) -> Entry {
         [self.client.positions().entry(address as usize), self.versions[address as usize]]
     }
 
-    /// Restores that. Returns whether there is such a block, and such a position.
+    /// Restores an entry. Returns whether the block and the position exist.
     #[must_use]
     pub(super) fn set_entry(&mut self, address: u64, [position, version]: Entry) -> bool {
         let Some(known) = self.versions.get_mut(address as usize) else { return false };

@@ -1,4 +1,4 @@
-//! What is left of a tree whose shares may be damaged, or missing: each slot, from those servers that answer.
+//! Reads a tree whose shares may be damaged or missing: each slot, from the servers that answer.
 
 use oblivio_core::{BucketId, Error, ErrorKind};
 
@@ -12,30 +12,31 @@ use crate::message::Slots;
 use crate::sharing::{Parties, recover};
 use crate::tree::Tree;
 
-/// What becomes of what a server does not give back that is not what it should be.
-pub(super) const OTHERS_ARE_READ: &str = "What is left is read from the others";
+/// The advice if a server fails during a salvage.
+pub(super) const OTHERS_ARE_READ: &str = "The remaining data is read from the other servers";
 
-/// What is in a slot.
+/// The contents of a slot.
 pub(super) enum Held<T> {
     Block(T),
-    /// Zeros, or a block that does not count any more.
+    /// Zeros, or a stale block.
     Nothing,
-    /// What was never written.
+    /// Something that was never written.
     Damaged,
 }
 
-/// A tree that is read, at a point that enough servers have.
+/// A tree, read at a point that enough servers have.
 pub(super) struct Left<'l> {
     pub(super) parties: Parties,
     pub(super) tree: Tree,
-    /// Bytes of a slot, as it is fetched.
+    /// Bytes of a fetched slot.
     pub(super) slot_bytes: usize,
     pub(super) agreed: &'l Agreed,
 }
 
 impl Left<'_> {
-    /// Hands over each block. `held` says what a slot of a bucket holds. `damaged` is told what is wrong, once for each bucket, and `progress` when it is read. Answers whether each slot
-    /// held a block or nothing.
+    /// Passes each block to `take`. `held` decodes a slot of a bucket. `damaged` gets at most one
+    /// problem for each bucket, and `progress` is called after each. Returns whether each slot held
+    /// a block or nothing.
     pub(super) fn read<T>(
         &self,
         servers: &mut TreeServers<'_>,
@@ -64,7 +65,7 @@ impl Left<'_> {
                         Held::Nothing => (),
                         Held::Damaged => {
                             is_whole = false;
-                            trouble = Some(corrupt("a slot holds no block"));
+                            trouble = Some(corrupt("a slot holds no valid block"));
                         }
                     }
                 }
@@ -75,7 +76,7 @@ impl Left<'_> {
         is_whole
     }
 
-    /// All slots of a bucket. Of no run a server has some slots and not all of them.
+    /// Divides the slots of a bucket into runs, so that each server has all slots of a run or none.
     fn runs(&self, bucket: BucketId) -> Vec<Slots> {
         let at_once = Slots::at_once(self.slot_bytes);
         let ends = self.agreed.ends(bucket, slots(self.tree, self.agreed.at, bucket));
@@ -88,7 +89,7 @@ impl Left<'_> {
         runs.collect()
     }
 
-    /// The block that some of the shares of a slot give.
+    /// The block that some shares of a slot recover.
     fn held<T>(&self, fetched: &Fetched, place: usize, held: &dyn Fn(&[u8]) -> Held<T>) -> Held<T> {
         let mut all = Held::Damaged;
         for slot in candidates(self.parties, fetched, place) {
@@ -103,11 +104,11 @@ impl Left<'_> {
 }
 
 fn corrupt(what: &str) -> Error {
-    let message = format!("{what}: one of the share servers lies, or its shares are damaged");
+    let message = format!("{what}: a share server lies, or its shares are damaged");
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// What may be in a slot: what each few of the shares give that are enough.
+/// The candidates for a slot: the values that each set of *t* + 1 shares recovers.
 fn candidates(parties: Parties, fetched: &Fetched, place: usize) -> impl Iterator<Item = Vec<u8>> {
     let (numbers, shares) = (&fetched.numbers, fetched.slot(place));
     choices(numbers.len(), parties.colluding() + 1).into_iter().filter_map(move |chosen| {

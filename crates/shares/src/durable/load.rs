@@ -1,7 +1,9 @@
-//! What an array holds from its beginning (Algorithm 3): each block goes to a leaf that is drawn, and shares of all slots of all leaves go to the servers.
+//! Loads the initial contents of an array (Algorithm 3). Each block goes to a random leaf, and
+//! shares of all slots of all leaves go to the servers.
 //!
-//! The array is taken for one in which something was evicted to each leaf: so what a server holds follows from the number of evictions, as it always does. Buckets between root and leaves that
-//! would not be empty then hold zeros, whose shares are zeros.
+//! The array counts as having evicted to each leaf, so that, as always, the number of evictions
+//! determines which buckets are in use. Buckets between the root and the leaves that then count as
+//! used hold zeros, and zeros are shares of zero.
 
 use oblivio_core::Error;
 use oblivio_core::durable::Contents;
@@ -17,8 +19,8 @@ use crate::client::ClientError;
 use crate::message::{Point, Request, Slots};
 use crate::sharing::Share;
 
-/// What is said of a server that has not done it.
-const ADVICE: &str = "A new volume needs all of its servers: see to it, and make the volume again";
+/// The advice if a server fails.
+const ADVICE: &str = "A new volume needs all of its servers: fix this one, and create the volume again";
 
 impl ShareArray {
     pub(super) fn load_all(
@@ -34,7 +36,7 @@ impl ShareArray {
         let block = |name: BlockName, slot: &mut [u8]| {
             data.fill(0);
             let is_some = contents.block(name.address, &mut data)?;
-            // Sealed in any case: servers see how long it takes.
+            // Always seal the block: servers see how long it takes.
             let sealed = sealer.seal(name, &data);
             if is_some {
                 slot.copy_from_slice(&sealed);
@@ -58,7 +60,7 @@ impl ShareArray {
     }
 }
 
-/// Why nothing was loaded.
+/// Why loading failed.
 pub(super) struct Failed(Error);
 
 impl From<Error> for Failed {
@@ -69,6 +71,6 @@ impl From<Error> for Failed {
 
 impl From<ClientError> for Failed {
     fn from(error: ClientError) -> Self {
-        Self(impossible(format!("{error}. Make the volume again: blocks go elsewhere then")))
+        Self(impossible(format!("{error}. Create the volume again: its blocks will get other leaves")))
     }
 }

@@ -1,94 +1,94 @@
-//! S³ORAM for storage that outlives the client: a scheme of [`oblivio_core::durable`], on
-//! [servers](crate::servers::ShareServers).
+//! S³ORAM for storage that outlives the client: a scheme of [`oblivio_core::durable`], on [share
+//! servers](crate::servers::ShareServers).
 //!
-//! An access selects a block, seals it anew and writes it to the root: two trips, whatever it is
-//! for. After *A* of them a path is evicted, as part of the last. The client keeps where each block
-//! is and which write was its last; the log of a volume keeps, before any server sees an access,
-//! which path it shows and to which the block goes.
+//! An access selects a block, reseals it and writes it to the root. It takes two round trips,
+//! whatever its purpose. Every *A*-th access also evicts a path. The client keeps the position and
+//! the last write number of each block. The log of a volume records the path of each access and the
+//! new leaf of its block before any server sees the access.
 //!
 //! ```text
-//! count of accesses  n      what servers are asked at     n / A evictions, n mod A blocks in the root
-//!            select ─► check ─► seal ─► write     and if the root is full:  epochs ─► go back ─► evict
+//! number of accesses n      the servers' point is        n / A evictions, n mod A blocks in the root
+//!           select ─► check ─► seal ─► write      and if the root is full:  epochs ─► roll back ─► evict
 //! ```
 //!
-//! # Going back
-//! Servers keep no state to which a client could go back: they know how far they are, to the write,
-//! and a client that comes back asks them. All accesses of its log that enough servers are through
-//! with (`standing`) are done on the client alone, because what they change there follows from the
-//! plan. The first that is not is done again, with the same path: servers that are ahead by its
-//! write take it as if they were not (ADR 16 of the repository). So moves have to be durable before
-//! a server sees them.
+//! # Recovery
+//! A server cannot roll back to an earlier checkpoint of the client. Instead, a restarted client
+//! asks the servers how far they are, to the write. It replays the accesses of its log that enough
+//! servers have finished (`standing`) on the client alone, because their changes follow from the
+//! plan. It repeats the first other access with the same path; servers that already have its write
+//! answer as if they did not (ADR 16 in the repository). So moves must be durable before a server
+//! sees them.
 //!
-//! When a write is repeated, some servers may keep their share of the first attempt, so each attempt
-//! must send the same shares. They are drawn from a seed that follows from the sealed block, whose
-//! seal is deterministic, and from the salt of the plan. So if a client was rolled back, no server
-//! sees which accesses of its two histories are equal.
+//! When a write is repeated, some servers may keep their share from the first attempt, so each
+//! attempt must send the same shares. They are drawn from a seed derived from the plan's salt and
+//! from the sealed block, whose seal is deterministic. The salt ensures that after a rollback of
+//! the client no server can tell which accesses of its two histories are equal.
 //!
-//! # What servers cannot do
-//! A slot holds a block that is [sealed](oblivio_core::seal::BlockSealer) with its address and the
-//! number of its write, or nothing but zeros. Each access checks that what it has recovered is the
-//! one or the other, whatever it is for: so whether it fails does not depend on that. *t* servers
-//! that lie are noticed; with more than 2*t* + 1 servers those that answer wrong are named, and
-//! corrected as far as they are few ([`answers`](crate::answers)). A server that deals wrong in an
-//! eviction spoils blocks, which is noticed when they are read.
+//! # Dishonest servers
+//! A slot holds zeros or a block [sealed](oblivio_core::seal::BlockSealer) with its address and
+//! write number. Each access checks that the recovered slot holds what it should, whatever its
+//! purpose, so a failure does not depend on the purpose. *t* lying servers are detected. With more
+//! than 2*t* + 1 servers, wrong answers are attributed to their servers, and corrected if they are
+//! few ([`answers`](crate::answers)). A server that deals wrong shares in an eviction damages
+//! blocks, which is detected when they are read.
 //!
 //! # The position map in trees
-//! Positions have two sources (`known::Positions`). A client without memory for the map has it in
-//! smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
+//! Positions have two sources (`known::Positions`). A client without memory for the position map
+//! keeps it in smaller trees on the same servers ([`map_trees`](crate::map_trees), ADR 17).
 //!
 //! ```text
 //! for each tree, from the last of the map to the data
-//!   metadata of the path that the tree before has told ─► find ─► select ─► check ─► seal ─► write
-//! and if the roots are full, for each tree:  epochs ─► go back ─► metadata of two paths ─► evict
+//!   metadata of the path named by the previous tree ─► find ─► select ─► check ─► seal ─► write
+//! and if the roots are full, for each tree:  epochs ─► roll back ─► metadata of two paths ─► evict
 //! ```
 //!
 //! For each block of the last tree, the client keeps its leaf and the number of its last write. For
-//! each block of the data, it keeps whether the block has contents. Blocks of the map hold the rest.
-//! Each block is sealed with its address, its tree and the number of its write, so an entry is as
-//! authentic and fresh as its block, which the entry in the next tree verifies.
+//! each block of the data, it keeps whether the block has contents. Map blocks hold the rest. Each
+//! block is sealed with its address, its tree and its write number. So an entry is as authentic and
+//! fresh as its map block, which is verified with its own entry in the next tree.
 //!
-//! A plan says what was drawn for each tree: the leaf that the block goes to, and the leaf that is
-//! shown if the block is nowhere. No log holds what a block of the map says. An access counts once
-//! all servers have it in all trees. Until then it is made again from its beginning to the first
-//! tree that lacks it. That is the data, which are written last, unless a disk has lied about a
-//! sync. Servers that are a write further answer as if they were not, so their answers and what
-//! they are sent are the same. Queries have the same shares each time as well, because servers add
-//! them to the marks of what was taken. They follow from the salt of the plan and from the query:
-//! if a server lies the second time, and the client asks for another slot, no share equals one that
-//! the first query had.
+//! A plan holds the random choices for each tree: the block's new leaf, and the leaf to show if the
+//! block has no position. The log holds no contents of map blocks. An access counts once all
+//! servers have it in all trees. Until then it is repeated from the last tree down to the first
+//! tree that lacks it. That is the data, which is written last, unless a disk lied about a sync.
+//! Servers that are one write ahead answer as if they were not, so a repeated access sends and
+//! receives the same messages. Queries must repeat their shares as well, because servers add them
+//! to the marks of taken blocks. They are drawn from a seed derived from the plan's salt and from
+//! the query. If a server lies the second time, so that the client selects another slot, no share
+//! equals a share of the first query.
 //!
-//! All trees count accesses alike, and are evicted after the same access, when all of them have it.
-//! An access needs all servers then: one that was missing would lack marks.
+//! All trees have the same number of accesses, and are evicted after the same access, once all of
+//! them have it. With map trees an access needs all servers: a missing server would lack marks.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `params` | what shapes an array |
-//! | `config` | what it costs, and how it is made |
-//! | `share_tree` | one of the trees of an array |
-//! | `known` | what the client knows, and what an access changes of it |
-//! | `client_map` | positions, if the client keeps all of them |
-//! | `tree_map` | positions, if they are in trees |
-//! | `labels` | what slots say in place of addresses |
-//! | `opener` | slots that say which block they hold, opened |
-//! | `load` | what an array holds from its beginning |
-//! | `sections` | a head and a map, as sections of a state |
-//! | `state` | states and plans as bytes |
-//! | `servers` | asking all servers, and what is said of one that fails |
-//! | `standing` | how far servers are, and which of them are not where they have to be |
-//! | `parts` | which servers take part, and why others do not |
-//! | `fetch` | shares of slots, as servers hold them |
-//! | `look` | how far servers are, and what they are told to be |
+//! | `params` | the parameters of an array |
+//! | `config` | costs, creation and restoration |
+//! | `share_tree` | one tree of an array |
+//! | `known` | the client's state, and how accesses change it |
+//! | `client_map` | the position map on the client |
+//! | `tree_map` | the position map in trees |
+//! | `labels` | secret labels of blocks in slots |
+//! | `opener` | opening slots with metadata |
+//! | `load` | loading the initial contents |
+//! | `sections` | head and map sections of a state |
+//! | `state` | encoding of states and plans |
+//! | `servers` | requests to all servers, and errors about failed ones |
+//! | `standing` | the servers' progress, and which servers are astray |
+//! | `parts` | which servers participate, and why others do not |
+//! | `fetch` | fetching shares of slots |
+//! | `look` | setting up servers, and asking for their progress |
 //! | `access` | one access |
-//! | `coins` | what shares are drawn from |
-//! | `catch_up` | what servers lack that were missing |
-//! | `evict` | an eviction, until all servers are through with it |
-//! | `suspicion` | who may have spoilt what shares give back |
-//! | `trust` | which servers deal in evictions: none that has answered wrong |
-//! | `walk` | all slots of all servers, checked |
-//! | `salvage` | what is left of the data |
-//! | `agreed` | the last point that enough servers have: what is left is read there |
-//! | `left` | what is left of a tree whose shares may be damaged, or missing |
-//! | `repair` | the shares of one server, made anew from those of the others |
+//! | `coins` | the randomness of shares |
+//! | `catch_up` | sending missed blocks to servers that return |
+//! | `evict` | an eviction, until all servers have finished it |
+//! | `suspicion` | which servers may have damaged a block |
+//! | `trust` | which servers deal in evictions |
+//! | `walk` | checking all slots on all servers |
+//! | `salvage` | reading the remaining data of a damaged volume |
+//! | `agreed` | the last point that enough servers have, for a salvage |
+//! | `left` | reading a tree with damaged or missing shares |
+//! | `repair` | rebuilding the shares of one server from the others |
 //! | `array` | the array as volumes use it |
 
 mod access;
@@ -135,7 +135,7 @@ pub struct DurableS3Oram;
 
 const NAME: &str = "s3oram";
 
-/// Servers, unless others are asked for.
+/// The default number of servers.
 const SERVERS: u8 = 3;
 
 impl DurableScheme for DurableS3Oram {
@@ -144,7 +144,7 @@ impl DurableScheme for DurableS3Oram {
     }
 
     fn about(&self) -> &'static str {
-        "S3ORAM on three or more share servers that compute: little goes over the link, and no server sees a block"
+        "S3ORAM on three or more share servers that compute: little traffic, and no server sees a block"
     }
 
     fn needs_servers(&self) -> bool {
@@ -160,7 +160,7 @@ impl DurableScheme for DurableS3Oram {
         ];
         if let Some((_, said)) = refused.iter().find(|(is_said, _)| *is_said) {
             return Err(impossible(format!(
-                "the scheme `{NAME}` has no {said}: leave it out, or choose another scheme"
+                "the scheme `{NAME}` has no {said}: omit the setting, or choose another scheme"
             )));
         }
         let slots = match requirements.slots {
@@ -168,13 +168,13 @@ impl DurableScheme for DurableS3Oram {
             Some(Slots::Same(slots)) => slots,
             Some(Slots::PerLevel(_)) => {
                 return Err(impossible(format!(
-                    "the scheme `{NAME}` has as many slots on every level: give one number"
+                    "the scheme `{NAME}` has the same number of slots on every level: give one number"
                 )));
             }
         };
         let accesses = requirements.evict_period.unwrap_or(Preset::LARGE.accesses.into());
         let accesses = u16::try_from(accesses)
-            .map_err(|_| impossible("an eviction comes after 4096 accesses at the latest"))?;
+            .map_err(|_| impossible("the eviction period is at most 4096 accesses"))?;
         let servers = requirements.servers.unwrap_or(SERVERS);
         let colluding = requirements.colluding.unwrap_or(servers.saturating_sub(1) / 2);
         let parties = Parties::new(servers, colluding).map_err(|it| impossible(it.to_string()))?;
@@ -194,7 +194,7 @@ impl DurableScheme for DurableS3Oram {
     }
 }
 
-/// With the position map in smaller trees, if it does not fit on the client.
+/// Puts the position map into smaller trees if it does not fit on the client.
 fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Error> {
     let mut least = params.cost()?;
     let whole = least.client_bytes();
@@ -206,7 +206,7 @@ fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Erro
         params.clone().with_map_in_trees(shape)
     };
     let most = MapShape::default().client_entries_max;
-    // Half as many, as long as it is too much: one tree more takes time.
+    // Halve the entries as long as they do not fit. An extra tree takes time.
     for entries in std::iter::successors(Some(most), |it| Some(it / 2)).take_while(|it| *it > 0) {
         let Ok(params) = in_trees(entries) else { continue };
         let cost = params.cost()?;
@@ -217,12 +217,12 @@ fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Erro
             least = cost;
         }
     }
-    // Servers of which some may be missing have no such trees, and say so.
+    // If some servers may be missing, map trees are impossible, and this error says so.
     if least.client_bytes() == whole {
         in_trees(1)?;
     }
     Err(impossible(format!(
-        "such a volume takes {} bytes of client memory at least, {} of them for the matrices of an eviction with a block, whatever its position map takes, and {} for that: allow as many, or choose fewer slots a bucket or a smaller disk",
+        "such a volume takes {} bytes of client memory at least, {} of them for the matrices of an eviction with a block, whatever its position map takes, and {} for that: allow more client memory, or choose fewer slots a bucket or a smaller disk",
         least.client_bytes(),
         least.blocks_on_client_bytes,
         least.position_map_bytes

@@ -1,4 +1,4 @@
-//! Slots of trees that say which block they hold, opened.
+//! Opens slots with metadata.
 
 use oblivio_core::BucketId;
 use oblivio_core::seal::{BlockSealer, OpenedBlock};
@@ -27,10 +27,10 @@ pub(super) struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    /// The block in a slot; none if there is none that counts.
+    /// The live block in a slot; `None` if there is none.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with the slot.
     pub(super) fn block_in(
         &self,
         tree: usize,
@@ -47,8 +47,8 @@ impl Opener<'_> {
         Ok(Some(Found { address, mapped, block }))
     }
 
-    /// Whether a client has written a slot so: all zeros, a block with its label, or a dummy
-    /// without one. The leaf is not sealed, and any is taken.
+    /// Whether a client wrote this slot: all zeros, a block with its label, or a dummy without a
+    /// label. Any leaf is accepted, because it is not sealed.
     pub(super) fn was_written(&self, tree: usize, slot: &[u8]) -> bool {
         slot.iter().all(|byte| *byte == 0)
             || match self.split(tree, slot) {
@@ -61,7 +61,7 @@ impl Opener<'_> {
             }
     }
 
-    /// What a slot says of its block, and the sealed block. The mark stands behind it.
+    /// Splits a slot into its metadata and the sealed block. The mark comes last.
     fn split<'s>(
         &self,
         tree: usize,
@@ -78,7 +78,7 @@ impl Opener<'_> {
         Ok((format.get(&said)?, sealed))
     }
 
-    /// The address and the contents of a block; none if it is another block than its label says.
+    /// The address and the contents of a block; `None` if it is not the block of its label.
     fn open(&self, tree: usize, said: Occupant, sealed: &[u8]) -> Option<(u64, OpenedBlock)> {
         let opened = self.sealer.open(sealed)?;
         let blocks = self.levels.level(tree).blocks;

@@ -1,4 +1,4 @@
-//! What shapes an S³ORAM of a volume, and what follows from it.
+//! The parameters of a volume's S³ORAM, and values derived from them.
 
 use oblivio_core::durable::DurableConfig;
 use oblivio_core::durable::section::Fields;
@@ -16,18 +16,18 @@ use crate::message::{Point, ServerKey, Setup, TREES_MAX};
 use crate::sharing::Parties;
 use crate::tree::{Preset, Tree};
 
-/// What shapes one. Public.
+/// The parameters. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3OramParams {
-    /// How many blocks it holds (N).
+    /// The number of blocks (N).
     pub(super) blocks: u64,
     /// Bytes of a block.
     pub(super) block_bytes: u32,
-    /// Of how many servers how many may collude.
+    /// The number of servers, and how many may collude.
     pub(super) parties: Parties,
     pub(super) preset: Preset,
     pub(super) tree: Tree,
-    /// None if the client keeps where blocks are.
+    /// `None` if the position map is on the client.
     pub(super) map: Option<Map>,
 }
 
@@ -35,31 +35,33 @@ pub struct S3OramParams {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Map {
     pub(super) shape: MapShape,
-    /// The trees, that of the data first.
+    /// The trees, the data first.
     levels: Levels,
 }
 
-/// The most blocks: a TiB in blocks of 4 KiB. A client with the whole map keeps sixteen bytes for each, and looks at all in each eviction.
+/// The maximum number of blocks: a TiB in blocks of 4 KiB. A client with the whole map keeps
+/// sixteen bytes for each, and reads all of them for each eviction.
 const BLOCKS_MAX: u64 = 1 << 28;
 
-/// Bytes of the number of a write in a block of the map: more than are ever made.
+/// Bytes of a write number in a map block, enough for all writes ever made.
 const WRITE_BYTES: usize = 6;
 
-/// The fewest bytes of a label: FF1 permutes no fewer than a million numbers.
+/// The minimum bytes of a label: FF1 needs a domain of at least a million numbers.
 const LABEL_BYTES_MIN: usize = 3;
 
-/// That an eviction overflows a bucket, and with that the array is lost, is no likelier than this, as a power of two.
+/// The maximum probability that an eviction overflows a bucket, which loses the array, as a power
+/// of two.
 const OVERFLOW_LOG2_MAX: f64 = -40.0;
 
-/// The fewest accesses between checkpoints, and the fewest evictions.
+/// The minimum number of accesses between checkpoints, and of evictions.
 const ACCESSES_PER_CHECKPOINT_MIN: u64 = 256;
 const EVICTIONS_PER_CHECKPOINT: u64 = 4;
 
 impl S3OramParams {
-    /// Those of so many blocks, if there can be such an array.
+    /// The parameters of an array with `blocks` blocks.
     ///
     /// # Errors
-    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) when there cannot.
+    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if such an array is not supported.
     pub fn new(
         blocks: u64,
         block_bytes: u32,
@@ -68,37 +70,39 @@ impl S3OramParams {
     ) -> Result<Self, Error> {
         if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&(block_bytes as usize)) {
             return Err(impossible(format!(
-                "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes"
+                "the block size must be {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes"
             )));
         }
         if !(1..=BLOCKS_MAX).contains(&blocks) {
             return Err(impossible(format!(
-                "the scheme `{NAME}` holds 1 to {BLOCKS_MAX} blocks: make the blocks larger, or choose another scheme"
+                "the scheme `{NAME}` holds 1 to {BLOCKS_MAX} blocks: choose larger blocks or another \
+                 scheme"
             )));
         }
         let tree = Tree::for_blocks(blocks, preset).map_err(|it| impossible(it.to_string()))?;
         let overflow = preset.overflow_log2();
         if overflow > OVERFLOW_LOG2_MAX {
             return Err(impossible(format!(
-                "with {} slots (Z) and {} accesses between evictions (A), one of 2^{:.0} evictions overflows a bucket, which loses the volume: take \
-                 more slots or evict more often, so that it is one of 2^{:.0}",
+                "with {} slots (Z) and {} accesses between evictions (A), one of 2^{:.0} evictions \
+                 overflows a bucket, which loses the volume: choose more slots or evict more often, \
+                 for at most one of 2^{:.0}",
                 preset.slots, preset.accesses, -overflow, -OVERFLOW_LOG2_MAX
             )));
         }
         Ok(Self { blocks, block_bytes, parties, preset, tree, map: None })
     }
 
-    /// The same with the position map in smaller trees.
+    /// The same parameters with the position map in trees.
     ///
     /// # Errors
-    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) when servers may be missing, which they could not come back from, or when the client could keep the map in so
-    /// few trees, or not in so many.
+    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if the volume allows missing
+    /// servers, which could not catch up; or if the map needs no tree, or too many.
     pub fn with_map_in_trees(self, shape: MapShape) -> Result<Self, Error> {
         let Self { blocks, parties, preset, .. } = self;
         if parties.servers() != parties.for_product() {
             let client_bytes = self.cost()?.client_bytes();
             return Err(impossible(format!(
-                "with {} servers of which {} may collude, some may be missing, and then the position map has to be on the client, which takes {client_bytes} bytes: allow as many, or let more collude",
+                "with {} servers of which {} may collude, some may be missing, and then the position map has to be on the client, which takes {client_bytes} bytes: allow more client memory, or let more collude",
                 parties.servers(),
                 parties.colluding()
             )));
@@ -114,12 +118,12 @@ impl S3OramParams {
         let levels = Levels::sealed::<Gf256>(blocks, bytes, preset, shape, sealed);
         let levels = levels.map_err(|it| impossible(it.to_string()))?;
         if !(2..=usize::from(TREES_MAX)).contains(&levels.count()) {
-            return Err(impossible("the position map has no more than seven trees, or needs none"));
+            return Err(impossible("the position map would need no tree, or more than seven"));
         }
         Ok(Self { map: Some(Map { shape, levels }), ..self })
     }
 
-    /// The trees in which the position map is, that of the data before them; none if the client keeps where blocks are.
+    /// The trees of the data and of the position map; `None` if the map is on the client.
     pub(super) fn levels(&self) -> Option<&Levels> {
         self.map.as_ref().map(|map| &map.levels)
     }
@@ -129,7 +133,7 @@ impl S3OramParams {
         self.map.is_some()
     }
 
-    /// What servers keep their shares in, the data first.
+    /// The trees on the servers, the data first.
     pub(super) fn trees(&self) -> Vec<ShareTree> {
         let (parties, tree) = (self.parties, self.tree);
         let alone = ShareTree {
@@ -150,12 +154,13 @@ impl S3OramParams {
         trees.collect()
     }
 
-    /// Those of a volume, as its superblock says them.
+    /// Decodes the parameters in a superblock.
     ///
     /// # Errors
-    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) when there can be no such array.
+    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if they are invalid or not
+    /// supported.
     pub fn decode(blocks: u64, block_bytes: u32, params: &[u8]) -> Result<Self, Error> {
-        let other_length = |_| impossible(format!("parameters of `{NAME}` have another length"));
+        let other_length = |_| impossible(format!("the parameters of `{NAME}` have a wrong length"));
         let mut fields = Fields::of(params);
         let mut read = || {
             let [servers, colluding] = fields.array()?;
@@ -181,7 +186,7 @@ impl S3OramParams {
         }
     }
 
-    /// The tree that each server keeps its shares in.
+    /// The shape of the data's tree.
     pub fn tree(&self) -> Tree {
         self.tree
     }
@@ -191,7 +196,7 @@ impl S3OramParams {
         self.tree.accesses() as u64
     }
 
-    /// How many accesses there were before this point.
+    /// The number of accesses before a point.
     pub(super) fn accesses_at(&self, at: Point) -> u64 {
         at.evictions * self.evict_period() + at.written as u64
     }
@@ -200,17 +205,17 @@ impl S3OramParams {
         ACCESSES_PER_CHECKPOINT_MIN.max(EVICTIONS_PER_CHECKPOINT * self.evict_period())
     }
 
-    /// Bytes of a block of the data as it is shared.
+    /// Bytes of a shared block of the data.
     pub(super) fn slot_bytes(&self) -> usize {
         self.trees().first().map_or(0, |data| data.slot_bytes)
     }
 
-    /// How many buckets there are in all trees.
+    /// The number of buckets in all trees.
     pub fn buckets(&self) -> u64 {
         self.trees().iter().map(ShareTree::buckets).sum()
     }
 
-    /// Bytes that the client keeps of where blocks are.
+    /// Bytes of the client's part of the position map.
     pub(super) fn map_bytes(&self) -> u64 {
         match self.levels() {
             Some(levels) => tree_map::map_bytes(levels),
@@ -221,7 +226,7 @@ impl S3OramParams {
         }
     }
 
-    /// What the server of this number is to be.
+    /// The setup of a server for each tree.
     pub(super) fn setup(&self, number: u8, keys: Vec<ServerKey>) -> Vec<Setup> {
         self.trees().iter().map(|tree| tree.setup(number, keys.clone())).collect()
     }

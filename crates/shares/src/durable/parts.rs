@@ -1,4 +1,4 @@
-//! Which servers take part in accesses, and why others do not.
+//! Which servers participate in accesses, and why others do not.
 
 use oblivio_core::error::join_failures;
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
@@ -7,21 +7,22 @@ use super::servers;
 use crate::servers::ShareServers;
 use crate::sharing::Parties;
 
-/// What part one server takes.
+/// The participation of one server.
 #[derive(Debug)]
 pub(super) enum Part {
-    /// It has all that was written, and takes part.
+    /// It has all writes, and participates.
     Current,
-    /// It lacks blocks that were written to the root lately.
+    /// It lacks recent writes to the root.
     Lags,
-    /// It does not answer, or has not done what it was asked.
+    /// It does not answer, or failed a request.
     Failed(StoreError),
-    /// It is where it must not be, as people are told.
+    /// Its progress is impossible. Holds the reason, for people.
     Astray(&'static str),
 }
 
 impl Part {
-    /// Whether it is worth asking before an access if it is back. A store that has called a server in vain says so at once.
+    /// Whether to ask, before an access, if the server is back. The store fails such a request at
+    /// once while the server is unreachable.
     fn may_be_back(&self) -> bool {
         match self {
             Self::Lags => true,
@@ -30,18 +31,18 @@ impl Part {
         }
     }
 
-    /// Why it takes no part; none if it does.
+    /// Why the server does not participate; `None` if it does.
     pub(super) fn why(&self) -> Option<String> {
         match self {
             Self::Current => None,
-            Self::Lags => Some("it lacks what was written last".into()),
+            Self::Lags => Some("it lacks the last writes".into()),
             Self::Failed(error) => Some(error.to_string()),
             Self::Astray(why) => Some(format!("it {why}")),
         }
     }
 }
 
-/// The parts of all servers, in their order.
+/// The participation of all servers, in their order.
 #[derive(Debug)]
 pub(super) struct Parts(Vec<Part>);
 
@@ -50,7 +51,7 @@ impl Parts {
         Self(parts)
     }
 
-    /// All of so many take part.
+    /// All of `count` servers participate.
     pub(super) fn all(count: usize) -> Self {
         Self((0..count).map(|_| Part::Current).collect())
     }
@@ -59,12 +60,12 @@ impl Parts {
         self.0[server] = part;
     }
 
-    /// Which take part.
+    /// For each server, whether it participates.
     pub(super) fn current(&self) -> Vec<bool> {
         self.0.iter().map(|part| matches!(part, Part::Current)).collect()
     }
 
-    /// How many do.
+    /// The number of participating servers.
     pub(super) fn count(&self) -> usize {
         self.0.iter().filter(|part| matches!(part, Part::Current)).count()
     }
@@ -73,12 +74,12 @@ impl Parts {
         self.count() == self.0.len()
     }
 
-    /// Whether this one lacks blocks that were written lately.
+    /// Whether a server lacks recent writes.
     pub(super) fn lags(&self, server: usize) -> bool {
         matches!(self.0[server], Part::Lags)
     }
 
-    /// What has failed on those that failed.
+    /// The errors of failed servers.
     pub(super) fn failures(&self) -> impl Iterator<Item = &StoreError> + Clone {
         self.0.iter().filter_map(|part| match part {
             Part::Failed(error) => Some(error),
@@ -86,15 +87,15 @@ impl Parts {
         })
     }
 
-    /// Which are to be asked whether they are back.
+    /// For each server, whether to ask if it is back.
     pub(super) fn may_be_back(&self) -> Vec<bool> {
         self.0.iter().map(Part::may_be_back).collect()
     }
 
-    /// A server has not done what it was asked: it takes no part for now.
+    /// Excludes a server that failed a request, for now.
     ///
     /// # Errors
-    /// If somebody else has taken the volume over, which is for all servers.
+    /// If another client has taken the volume over, which applies to all servers.
     pub(super) fn fail(
         &mut self,
         servers: &dyn ShareServers,
@@ -102,17 +103,17 @@ impl Parts {
         error: StoreError,
     ) -> Result<(), Error> {
         if error.kind() == StoreErrorKind::Fenced {
-            let advice = "Somebody else has opened the volume";
+            let advice = "Another client has opened the volume";
             return Err(servers::failure(servers, vec![(server, error)], advice));
         }
         self.set(server, Part::Failed(error));
         Ok(())
     }
 
-    /// Refuses to go on if fewer take part than give back a product.
+    /// Fails if too few servers participate to recover a product.
     ///
     /// # Errors
-    /// One that names the others.
+    /// An error that names the other servers.
     pub(super) fn check_enough(
         &self,
         servers: &dyn ShareServers,
@@ -125,10 +126,11 @@ impl Parts {
             all if all == parties.servers() => "Every server".into(),
             some => format!("{some} of the servers"),
         };
-        Err(self.error(servers, &format!("{needed} must have what is written: {BRING_BACK}")))
+        Err(self.error(servers, &format!("{needed} must have all writes: {BRING_BACK}")))
     }
 
-    /// An error that names those that take no part. It is one of storage that does not answer, unless all of them are astray.
+    /// An error that names the servers that do not participate. Its kind is that of a failed
+    /// server, or [`ErrorKind::StoreRolledBack`] if no server failed.
     pub(super) fn error(&self, servers: &dyn ShareServers, advice: &str) -> Error {
         let each = self.0.iter().enumerate();
         let each = each.filter_map(|(server, part)| Some((servers.name(server), part.why()?)));
@@ -142,10 +144,11 @@ impl Parts {
     }
 }
 
-/// What is done about servers none of which is where it has to be.
-const ALL_ARE_ASTRAY: &str = "Bring back their folders as they were: shares can be made anew from those of other servers alone";
+/// The advice if all servers are astray.
+const ALL_ARE_ASTRAY: &str = "Restore the folders of the servers: shares can only be rebuilt from \
+                              other servers";
 
-/// What is done about a server that takes no part.
-pub(super) const BRING_BACK: &str = "bring it back as it was and open the volume again; if it has \
-                                     lost its disk, make its shares anew with `oblivio shares \
-                                     repair`";
+/// The advice for a server that does not participate.
+pub(super) const BRING_BACK: &str = "bring each of these servers back with its data and open the \
+                                     volume again; if a server has lost its disk, rebuild its \
+                                     shares with `oblivio shares repair`";

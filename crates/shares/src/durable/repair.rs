@@ -1,7 +1,8 @@
-//! The shares of one server, made anew from those of the others: it has lost them, or holds others than it should.
+//! Rebuilds the shares of one server from the others, after it lost its shares or holds wrong ones.
 //!
-//! No client's directory is needed: how far servers are, and which slots hold something, is public. No block comes out of it either, but in the memory of whoever makes it: it needs the superblock,
-//! which says what the tree is.
+//! This needs no client's directory: the servers' progress, and which slots are in use, are public.
+//! The superblock is needed for the shape of the tree. Blocks are recovered only in the memory of
+//! the repairing client.
 
 use oblivio_core::error::join_failures;
 use oblivio_core::seal::BlockSealer;
@@ -21,43 +22,50 @@ use crate::message::{HostEpoch, Point, Request, Slots};
 use crate::servers::ShareServers;
 use crate::sharing::Share;
 
-/// What the others need to be for it.
-const OTHERS_ARE_NEEDED: &str = "What a server has to hold follows from the others: bring back as many as may collude and one more";
+/// The advice if too few of the other servers answer.
+const OTHERS_ARE_NEEDED: &str = "Shares are rebuilt from the other servers: bring back at least one more \
+                                 of them than may collude";
 
-/// What is said where one of the others is not what it should be.
+/// The end of an error if another server is not what it should be.
 const NOTHING_WAS_DONE: &str = "Nothing was removed";
 
-/// A server whose shares were made anew. Others are counted from 0, as the servers of a store are.
+/// The result of a repair. Servers are counted from 0, as in a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
-    /// Which others have shares that do not fit.
+    /// Other servers with wrong shares.
     pub wrong: Vec<usize>,
-    /// Which others are an eviction behind, and have to be made anew, too: the server that was made anew cannot go back to where they are.
+    /// Other servers that are one eviction behind. They must be rebuilt too: the repaired server
+    /// cannot roll back to their point.
     pub behind: Vec<usize>,
 }
 
-/// What is known of a server from before its shares are removed: how far it said that it was, in each tree. Where others are then follows from the same as when they were looked at.
+/// The progress in each tree that the server reported before its shares were removed. With it, the
+/// repair comes to the same conclusions as the check before.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
     was_at: Vec<Option<Point>>,
 }
 
-/// Whether the shares of a server have to be made anew.
+/// What a server needs to catch up with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// It is where the others are.
+    /// Nothing: it is up to date with the others.
     Nothing,
-    /// It is behind others, and comes where they are by what the next access does. If it was set back, it does not: the client's directory alone knows.
+    /// It lacks the last writes, and the next access sends them. But if it was rolled back, it
+    /// needs a repair; only the client's directory can tell.
     LastWrites,
-    /// It has to.
+    /// Its shares must be rebuilt.
     Shares,
 }
 
-/// Reads all that the others hold, before anything is removed of a server: whether they are those of the volume, in this order, and whether all that they give back is
-/// blocks of it. Of as many servers as may collude and one more that is the only sign of a wrong share. `progress` is told how many buckets are read.
+/// Reads all shares of the other servers before anything is removed: checks that they are the
+/// servers of the volume, in this order, and that their shares recover blocks of it. With only *t*
+/// + 1 other servers, this is the only way to detect a wrong share. `progress` gets the number of
+/// buckets read so far.
 ///
 /// # Errors
-/// When too few of the others are there, one of them is another's, they contradict each other, or what they give back was not written.
+/// If too few other servers answer, one belongs to another volume, or their shares contradict each
+/// other or recover something that was never written.
 pub fn check_others(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -67,7 +75,7 @@ pub fn check_others(
 ) -> Result<Checked, Error> {
     check_place(servers, params, lost)?;
     let (number, seals, mut done) =
-        (lost as u8 + 1, Seals::new(params, key, "Nothing was removed"), 0);
+        (lost as u8 + 1, Seals::new(params, key, NOTHING_WAS_DONE), 0);
     let mut checked = Checked::default();
     for tree in &params.trees() {
         let servers = &mut TreeServers { servers, tree: tree.number };
@@ -93,10 +101,10 @@ pub fn check_others(
     Ok(checked)
 }
 
-/// What is done with slots that were read.
+/// A callback for slots that were read.
 type EachRun<'e> = dyn FnMut(&mut TreeServers<'_>, Slots, &Fetched) -> Result<(), Error> + 'e;
 
-/// Reads what the sources hold at a point, run by run.
+/// Reads all slots from the sources at a point, run by run.
 fn each_run(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
@@ -120,11 +128,13 @@ fn each_run(
     Ok(())
 }
 
-/// Makes the shares of the server at this place, which has none, from those of the others, after they were [checked](check_others). An interrupted repair is begun again with a server that has none.
-/// `progress` is told how many buckets are done.
+/// Rebuilds the shares of a server that has none, from the other servers, after they were
+/// [checked](check_others). After an interruption, begin again with an empty server. `progress`
+/// gets the number of buckets done so far.
 ///
 /// # Errors
-/// When too few of the others are there, they contradict each other, what they give back was not written, or the server is not new.
+/// If too few other servers answer, their shares contradict each other or recover something that
+/// was never written, or the server is not new.
 pub fn repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -133,15 +143,16 @@ pub fn repair(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Repaired, Error> {
     check_place(servers, params, lost)?;
-    // Once more: what was read before may have been answered otherwise.
+    // Check again: servers may answer differently than before.
     let seals = Seals::new(
         params,
         key,
-        "The one that is made anew is not whole: do it once more, without the other",
+        "The rebuilt server is incomplete: repeat the repair without the damaged server",
     );
     let (number, mut done) = (lost as u8 + 1, 0);
     let Repaired { mut wrong, behind: mut all_behind } = Repaired::default();
-    // The data are written last: if some lack a write there, an access is under way, and is done again in all trees.
+    // The data is written last. If servers lack a write there, an access is in progress, and will
+    // be repeated in all trees.
     let mut last_access = None;
     for (i, tree) in params.trees().iter().enumerate() {
         let servers = &mut TreeServers { servers, tree: tree.number };
@@ -151,7 +162,7 @@ pub fn repair(
         tell(servers, lost, Request::Setup(tree.setup(number, keys)))?;
         let at = settled.at;
         let again = *last_access.get_or_insert(settled.least);
-        // Only where slots say whose they are does it matter what was there before.
+        // The marks before that access matter, but only if slots have metadata.
         let is_ahead = again.evictions == at.evictions && again.written < at.written;
         let before = (is_ahead && tree.metadata_bytes > 0).then_some(again);
         for at in before.into_iter().chain([at]) {
@@ -174,10 +185,11 @@ pub fn repair(
     Ok(Repaired { wrong, behind: all_behind })
 }
 
-/// Where the server at this place is, beside the others. Its shares are not looked at.
+/// Compares the progress of a server with the others. Does not check its shares.
 ///
 /// # Errors
-/// When too few of the others are there, or the server is further than all of them: then it may be the only one that has what was written last.
+/// If too few other servers answer, or the server is ahead of all of them: then it may be the only
+/// one with the last writes.
 pub fn needs_repair(
     servers: &mut dyn ShareServers,
     params: &S3OramParams,
@@ -195,7 +207,7 @@ pub fn needs_repair(
     Ok(all)
 }
 
-/// The same of one of its trees.
+/// Like [`needs_repair`], for one tree.
 fn needs_repair_in(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
@@ -208,7 +220,7 @@ fn needs_repair_in(
     let there = claim(tree, &told[server]);
     let others = told.iter().enumerate().filter(|(i, _)| *i != server);
     let others = others.filter_map(|(_, told)| claim(tree, told)).max();
-    // A few that say that they are further may lie. But whoever does not answer may be there as well.
+    // Up to *t* servers that claim to be ahead may lie. But silent servers may be ahead as well.
     let claims = claims(tree, &told);
     let silent = told.len() - claims.len();
     let far = claims.get(parties.colluding().saturating_sub(silent)).copied();
@@ -225,15 +237,15 @@ fn needs_repair_in(
         let silent = join_failures(silent);
         if !silent.is_empty() {
             let message = format!(
-                "{name} says that it is further than all others that answer, and some do not \
+                "{name} claims to be ahead of all other servers that answer, and some do not \
                  answer: {silent}. Bring them back, and repeat the repair"
             );
             return Err(StoreError::new(StoreErrorKind::Unreachable, message).into());
         }
         let message = format!(
-            "{name} says that it is further than all others: if they were set back, it alone has \
-             what was written last. Bring them back as they were. If it lies, it can be made anew \
-             all the same"
+            "{name} claims to be ahead of all other servers: if they were rolled back, only it has \
+             the last writes. Restore the others to their latest state. If {name} lies, \
+             it can be rebuilt anyway"
         );
         return Err(Error::new(ErrorKind::StoreRolledBack, message));
     }
@@ -246,7 +258,7 @@ fn needs_repair_in(
     })
 }
 
-/// Refuses to make a server anew that cannot open its files: it may have them all.
+/// Refuses to rebuild a server that cannot open its files: its shares may be intact.
 fn check_can_open(
     servers: &dyn ShareServers,
     told: &[Result<HostEpoch, StoreError>],
@@ -256,8 +268,8 @@ fn check_can_open(
     match &told[server] {
         Err(error) if matches!(error.kind(), Failed | Full | Refused) => {
             let message = format!(
-                "{}: {error}. Mend that first: its shares may be whole. If they are damaged, it \
-                 can be made anew all the same",
+                "{}: {error}. Fix that first: its shares may be intact. If they are damaged, \
+                 it can be rebuilt anyway",
                 servers.name(server)
             );
             Err(StoreError::new(error.kind(), message).into())
@@ -273,15 +285,15 @@ fn check_place(
 ) -> Result<(), Error> {
     let count = params.parties.servers();
     if servers.count() != count {
-        return Err(impossible(format!("the volume is for {count} share servers: name all")));
+        return Err(impossible(format!("the volume has {count} share servers: name all of them")));
     }
     if server >= count {
-        return Err(impossible(format!("there are servers 1 to {count}")));
+        return Err(impossible(format!("the servers are numbered from 1 to {count}")));
     }
     Ok(())
 }
 
-/// Asks one server, which has to do it.
+/// Sends a request to one server, which must do it.
 fn tell(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Result<(), Error> {
     let mut requests: Vec<_> = (0..servers.count()).map(|_| None).collect();
     requests[server] = Some(request);
@@ -289,40 +301,44 @@ fn tell(servers: &mut TreeServers<'_>, server: usize, request: Request) -> Resul
     match said.map(servers::done) {
         Some(Ok(())) => Ok(()),
         Some(Err(error)) => {
-            let advice = "Its shares are not made anew: begin again";
+            let advice = "Its shares are not rebuilt: start the repair again";
             Err(servers::failure(&**servers, vec![(server, error)], advice))
         }
         None => Err(invalid("the server was not asked")),
     }
 }
 
-/// Where a server has to be that is made anew.
+/// The point of a rebuilt server, and the progress of the others.
 struct Settled {
     at: Point,
-    /// Where the last of the others are that count: an access under way is done again from there.
+    /// The least point of the others that counts: an access in progress is repeated from there.
     least: Point,
-    /// Where others are, as far as they say.
+    /// The points that other servers claim.
     claims: Vec<Option<Point>>,
-    /// Who is an eviction behind, and has to be made anew, too.
+    /// Servers that are one eviction behind, and must be rebuilt too.
     behind: Vec<usize>,
-    /// Where it is, or was before its shares were removed, as far as it says.
+    /// The point that the server itself claims, or claimed before its shares were removed.
     was_at: Option<Point>,
 }
 
 impl Settled {
-    /// Who answers what was held at a point: who is there, or a step further.
+    /// The servers that can answer for a point: those at it or one step ahead.
     fn sources(&self, tree: &ShareTree, at: Point) -> Vec<bool> {
         let answers = |there: Point| there == at || before(tree.tree, there) == at;
         self.claims.iter().map(|claim| claim.is_some_and(answers)).collect()
     }
 }
 
-/// Which point the server has to be at, and where the others are.
+/// Determines the point for the rebuilt server, and the progress of the others.
 ///
-/// - **After a write** it is the furthest that *t* + 1 of the others claim: one of them does not lie. Whoever lacks that write gets it by the next access. From fewer steps it would lack with them what
-///   may have been acknowledged: each of those who have it could be lost one after the other.
-/// - **After an eviction** it is that, too, if *t* at most say that they are an eviction behind: they may lie, and nobody goes back for them. They have to be made anew as well.
-///   If more are, an honest one is: then the eviction is not over. Others that are through with it keep what was before, and go back when the client begins it anew.
+/// - **After a write** it is the furthest point that *t* + 1 of the others claim: one of them is
+///   honest. The next access sends the write to servers that lack it. An earlier point would be
+///   unsafe: the write may have been acknowledged, and the servers that have it could be lost one
+///   after the other.
+/// - **After an eviction** it is the same point if at most *t* servers claim to be one eviction
+///   behind: they may lie, and no server rolls back for them. They must be rebuilt as well. If more
+///   are behind, one of them is honest, so the eviction is not over. Servers that finished it keep
+///   the state before it, and roll back when the client repeats the eviction.
 fn settle(
     servers: &mut TreeServers<'_>,
     tree: &ShareTree,
@@ -373,7 +389,9 @@ fn settle(
     };
     if let Some(server) = claims.iter().position(is_further) {
         let message = format!(
-            "{} says that it is further than the others: while it does, nobody knows what the lost server had. Bring back others, or repair that one first; if it is wrong, stop it, and begin again",
+            "{} claims to be ahead of the others, so the state of the lost server is unknown. Bring \
+             back other servers, or repair that server first; if it is wrong, stop it and start the \
+             repair again",
             servers.name(server)
         );
         return Err(Error::new(ErrorKind::StoreMismatch, message));
@@ -381,27 +399,30 @@ fn settle(
     Ok(Settled { at, least, claims, behind, was_at })
 }
 
-/// What the lost server says that it has, and others have, may have been acknowledged: without it, and with one that lacks it, nobody would have it any more.
+/// The error if the lost server and others have a write that one server lacks. The write may have
+/// been acknowledged, and a repair might leave no server that has it.
 fn lacks_what_others_have(servers: &dyn ShareServers, behind: usize, lost: usize) -> Error {
     let [behind, lost] = [behind, lost].map(|server| servers.name(server));
     let message = format!(
-        "{behind} lacks what was written last, and {lost} says that it has it: repair {behind} first. If that is refused because shares of {lost} are wrong, \
-         do not open the volume, whose evictions would spread them: remove its folder of this volume, which gives up what was written last"
+        "{behind} lacks the last writes, and {lost} claims to have them: repair {behind} first. If \
+         that repair is refused because shares of {lost} are wrong, do not open the volume, because \
+         an eviction would spread them: remove the volume's folder on {lost}, which gives up the \
+         last writes"
     );
     Error::new(ErrorKind::StoreMismatch, message)
 }
 
-/// What is wrong with a server that is not where it has to be.
+/// The error for a server that is astray.
 pub(super) fn elsewhere(why: String) -> StoreError {
     StoreError::new(StoreErrorKind::Failed, why)
 }
 
-/// What tells a slot that was written from one that wrong shares give back.
+/// Distinguishes written slots from the result of wrong shares.
 struct Seals {
     sealer: BlockSealer,
-    /// None if slots do not say whose they are.
+    /// `None` if slots have no metadata.
     of_map: Option<(Levels, Labels)>,
-    /// What is so, where one was not.
+    /// The end of the error message: the state of the repair.
     then: &'static str,
 }
 
@@ -425,14 +446,15 @@ impl Seals {
             return Ok(());
         }
         let message = format!(
-            "what the other servers give back was never written: one of them is damaged, and another one than that which was to be made anew. {}",
+            "the shares of the other servers recover data that was never written: a server other \
+             than the one to be repaired is damaged. {}",
             self.then
         );
         Err(Error::new(ErrorKind::Corrupt, message))
     }
 }
 
-/// What a server has to hold of these slots, one after the other.
+/// Computes a server's shares of these slots, one after the other.
 fn shares_of(
     fetched: &Fetched,
     tree: &ShareTree,
@@ -442,7 +464,8 @@ fn shares_of(
     wrong: &mut Vec<usize>,
 ) -> Result<Vec<u8>, Error> {
     let contradict = || {
-        let message = "shares of the other servers contradict each other, and there are too few to tell which are wrong: nothing is made of them";
+        let message = "shares of the other servers contradict each other, and too few servers answer \
+                       to tell which are wrong: no share was rebuilt from them";
         Error::new(ErrorKind::Corrupt, message)
     };
     let mut shares = Vec::with_capacity(run.count * tree.fetched_bytes());

@@ -1,4 +1,4 @@
-//! Asking all servers, and what is said of one that fails.
+//! Requests to all servers, and errors about failed servers.
 
 use std::ops::{Deref, DerefMut};
 
@@ -9,7 +9,7 @@ use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 use crate::message::{Answer, HostEpoch, Refusal, Request};
 use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers, share_servers};
 
-/// What one server has answered, or why it has not, or will not do it.
+/// A server's answer, or its failure or refusal.
 pub(super) type Said = Result<Answer, StoreError>;
 
 /// The `count` share servers of which a store consists.
@@ -20,11 +20,11 @@ pub(super) fn of(store: AnyStore, count: usize) -> Result<AnyServers, Error> {
     let mismatch = |problem: String| Err(Error::new(ErrorKind::StoreMismatch, problem));
     match share_servers(store) {
         Err(_) => mismatch(
-            "this scheme needs share servers, and the store has none: name a volume shares://…"
+            "this scheme needs share servers, and the store has none: use a volume at shares://…"
                 .into(),
         ),
         Ok(servers) if servers.count() != count => mismatch(format!(
-            "the volume is for {count} share servers, and the store has {}: name all of them, in their order",
+            "the volume has {count} share servers, and the store has {}: name all of them, in order",
             servers.count()
         )),
         Ok(servers) => Ok(servers),
@@ -52,12 +52,12 @@ impl DerefMut for TreeServers<'_> {
 }
 
 impl TreeServers<'_> {
-    /// Asks each server one thing, all at once.
+    /// Sends one request to each server, all at once.
     pub(super) fn ask(&mut self, requests: Vec<Request>) -> Vec<Said> {
         all_said(self.ask_some(requests.into_iter().map(Some).collect()))
     }
 
-    /// Asks those servers for which there is a request.
+    /// Sends each request to its server.
     pub(super) fn ask_some(&mut self, requests: Vec<Option<Request>>) -> Vec<Option<Said>> {
         let may_take_long = |request: &Request| {
             matches!(request, Request::Evict { .. } | Request::Setup(_) | Request::Meet)
@@ -88,8 +88,8 @@ impl TreeServers<'_> {
         said.filter_map(|(server, said)| Some((server, done(said?).err()?))).collect()
     }
 
-    /// How far all servers are, when a volume is opened and before an attempt to evict a path. A
-    /// server that works on an eviction whose client was lost answers when it is over.
+    /// Asks for the progress of all servers, when a volume is opened and before an attempt to
+    /// evict. A server that is still evicting for a lost client answers once it has finished.
     pub(super) fn epochs(&mut self) -> Vec<Result<HostEpoch, StoreError>> {
         let requests = vec![Some(Request::Epoch); self.count()];
         all_said(self.ask_with(requests, Patience::Long)).into_iter().map(epoch).collect()
@@ -108,12 +108,12 @@ fn said(answered: ServerAnswer) -> Said {
     }
 }
 
-/// It has answered with something else than what was asked for.
+/// The error for an answer of the wrong kind.
 pub(super) fn no_answer() -> StoreError {
-    StoreError::new(StoreErrorKind::Failed, "it answers something else than what it was asked")
+    StoreError::new(StoreErrorKind::Failed, "the server's answer does not match the request")
 }
 
-/// Whether it was done.
+/// Checks that the server did what was requested.
 pub(super) fn done(said: Said) -> Result<(), StoreError> {
     match said? {
         Answer::Done => Ok(()),
@@ -121,7 +121,7 @@ pub(super) fn done(said: Said) -> Result<(), StoreError> {
     }
 }
 
-/// How far a server is that was asked that.
+/// The progress in an answer.
 pub(super) fn epoch(said: Said) -> Result<HostEpoch, StoreError> {
     match said? {
         Answer::Epoch(epoch) => Ok(epoch),
@@ -129,7 +129,7 @@ pub(super) fn epoch(said: Said) -> Result<HostEpoch, StoreError> {
     }
 }
 
-/// Refuses to go on if somebody else has taken the volume over from this client.
+/// Fails if another client has taken the volume over.
 pub(super) fn check_not_fenced<T>(
     servers: &dyn ShareServers,
     told: &[Result<T, StoreError>],
@@ -145,7 +145,7 @@ pub(super) fn check_not_fenced<T>(
     }
 }
 
-/// The share, if it is one of so many bytes.
+/// The share in an answer, if it has `bytes` bytes.
 pub(super) fn share(said: Said, bytes: usize) -> Result<Vec<u8>, StoreError> {
     match said? {
         Answer::Share(share) if share.len() == bytes => Ok(share),
@@ -153,7 +153,7 @@ pub(super) fn share(said: Said, bytes: usize) -> Result<Vec<u8>, StoreError> {
     }
 }
 
-/// What servers have told, and those that have not, with the reason.
+/// Separates the values from the failed servers.
 pub(super) fn parted<T>(
     told: impl IntoIterator<Item = Result<T, StoreError>>,
 ) -> (Vec<T>, Vec<(usize, StoreError)>) {
@@ -167,7 +167,7 @@ pub(super) fn parted<T>(
     (values, failed)
 }
 
-/// What all have told; or an error that names those that have not, and says what is to be done.
+/// The values of all servers, or an error that names the failed ones and ends with `advice`.
 pub(super) fn all<T>(
     servers: &dyn ShareServers,
     told: impl IntoIterator<Item = Result<T, StoreError>>,
@@ -177,7 +177,7 @@ pub(super) fn all<T>(
     if failed.is_empty() { Ok(values) } else { Err(failure(servers, failed, advice)) }
 }
 
-/// An error that names servers, and says what is to be done.
+/// An error that names the failed servers and ends with `advice`.
 pub(super) fn failure(
     servers: &dyn ShareServers,
     failed: Vec<(usize, StoreError)>,
@@ -191,15 +191,15 @@ pub(super) fn failure(
     }
 }
 
-/// Whether a server that has failed so will do the same again: others only wait for it.
+/// Whether such a failure will repeat, and is the cause of other servers' waiting.
 pub(super) fn is_cause(kind: StoreErrorKind) -> bool {
     use StoreErrorKind::{Damaged, Full, UnknownVersion};
     matches!(kind, Full | Damaged | UnknownVersion)
 }
 
-/// What counts of several failures, the least first. What a server's files hold can be seen by
-/// others; what it says of versions it alone says. A lost link is the reason why others fail as
-/// well.
+/// The rank of a failure among several, the most important first. Other clients can verify that a
+/// server's files are damaged or its disk is full, but only the server itself reports a version. A
+/// lost link explains failures of other servers.
 pub(super) fn rank(kind: StoreErrorKind) -> u8 {
     match kind {
         StoreErrorKind::UnknownVersion => 1,
@@ -213,9 +213,9 @@ pub(super) fn rank(kind: StoreErrorKind) -> u8 {
 mod tests {
     use super::*;
 
-    /// One that says another version may lie, and an error has one exit code.
+    /// A server that reports another version may lie, and an error has one exit code.
     #[test]
-    fn what_a_server_says_of_versions_counts_after_what_keeps_others_waiting() {
+    fn an_unknown_version_ranks_after_full_and_damaged_servers() {
         use StoreErrorKind::{Damaged, Failed, Full, Refused, UnknownVersion, Unreachable};
         assert_eq!((rank(Full), rank(Failed)), (rank(Damaged), rank(Refused)));
         let ranks = [Damaged, UnknownVersion, Unreachable, Failed].map(rank);

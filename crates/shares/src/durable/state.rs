@@ -1,4 +1,4 @@
-//! Saved states and plans as bytes. `docs/format.md` of the repository says what each of them is.
+//! The encoding of saved states and plans. `docs/format.md` in the repository describes it.
 
 use std::ops::Range;
 
@@ -17,21 +17,21 @@ use super::known::{Draw, Known, NOTHING, Positions, SALT_BYTES, Step};
 use super::params::S3OramParams;
 use super::sections::{self, Coming, Saving, ranges, tag};
 
-/// The tag of sections that say which blocks have contents, if the position map is in trees. On the
-/// client, entries of the map say it.
+/// The tag of sections that tell which blocks have contents, if the position map is in trees.
+/// Otherwise map entries tell it.
 const LIVE: u8 = 3;
 
-/// Blocks of which one section says whether they have contents: whole bytes of them.
+/// The number of blocks in one such section: whole bytes of bits.
 const SECTION_BITS: u64 = 8 * 32_768;
 
-/// Bytes that a plan takes for an access.
+/// Bytes of an access in a plan.
 fn step_bytes(params: &S3OramParams) -> usize {
-    // With the position map on the client, a plan does not say its number: positions tell.
+    // With the position map on the client, a plan has no number: its positions identify it.
     let number_bytes = if params.is_in_trees() { 8 } else { 0 };
     number_bytes + 8 + params.trees().len() * (4 + 4) + SALT_BYTES
 }
 
-/// How large states and plans are at most.
+/// The maximum sizes of states and plans.
 pub(super) fn size(params: &S3OramParams) -> StateSize {
     let entries = match params.levels() {
         None => params.blocks,
@@ -55,11 +55,11 @@ fn put_live(out: &mut WipedBytes, live: &Bits, range: Range<u64>) {
     out.push(LIVE);
     out.extend_from_slice(&range.start.to_le_bytes());
     put_count(out, (range.end - range.start) as usize);
-    // What a block is read into is not wiped. It says no more than whether blocks have contents.
+    // The result of `to_bytes` is not wiped. It only tells which blocks have contents.
     out.extend_from_slice(&live.to_bytes(range));
 }
 
-/// Hands the state to `out`, section by section.
+/// Passes the state to `out`, section by section.
 pub(super) fn save(known: &Known, what: Save, out: &mut dyn FnMut(&[u8])) {
     let Some(mut saving) = Saving::begin(known.accesses(), what, out) else { return };
     saving.map(known.entries(), &|block| known.entry(block));
@@ -70,7 +70,7 @@ pub(super) fn save(known: &Known, what: Save, out: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// A plan of these accesses.
+/// Encodes a plan of these accesses.
 pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
     let bytes = |step: &Step| 8 + 8 + step.draws.len() * (4 + 4) + SALT_BYTES;
     let mut section = WipedBytes::with_capacity(steps.iter().map(bytes).sum());
@@ -78,7 +78,7 @@ pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
         number.iter().for_each(|number| section.extend_from_slice(&number.to_le_bytes()));
         section.extend_from_slice(&address.unwrap_or(NOTHING).to_le_bytes());
         for Leaf(leaf) in draws.iter().flat_map(|draw| [draw.shown, draw.to]) {
-            // A tree has 2^30 leaves at most.
+            // A tree has at most 2^30 leaves.
             section.extend_from_slice(&(leaf as u32).to_le_bytes());
         }
         section.extend_from_slice(salt);
@@ -87,7 +87,7 @@ pub(super) fn plan_of(steps: Vec<Step>) -> AccessPlan {
 }
 
 impl S3OramParams {
-    /// The accesses of a plan that the journal has kept.
+    /// Decodes the accesses of a plan from the log.
     pub(super) fn decode_steps(&self, plan: &EncodedPlan) -> Result<Vec<Step>, Error> {
         let mut fields = Fields::of(plan.section());
         let (trees, step_bytes) = (self.trees(), step_bytes(self));
@@ -114,7 +114,7 @@ impl S3OramParams {
     }
 }
 
-/// A state that comes back.
+/// A state that is being restored.
 pub(super) struct ShareRestore {
     params: S3OramParams,
     known: Known,

@@ -1,4 +1,4 @@
-//! The position map in trees: the client keeps what is known of the blocks of the last tree, and
+//! The position map in trees. The client keeps the entries for the blocks of the last tree, and
 //! which blocks have contents.
 
 use oblivio_core::durable::Bits;
@@ -15,7 +15,7 @@ use crate::map_trees::map_block::Mapped;
 use crate::map_trees::mapped_tree::MappedTree;
 use crate::sharing::Parties;
 
-/// Bytes that are kept of a block of the last tree: a leaf and one, and a number.
+/// Bytes of a client entry for a block of the last tree: the leaf plus one, and a write number.
 const ENTRY_BYTES: usize = 2 * size_of::<u64>();
 
 /// Bytes of client memory.
@@ -24,33 +24,33 @@ pub(super) fn map_bytes(levels: &Levels) -> u64 {
     levels.client_entries() as u64 * ENTRY_BYTES as u64 + blocks.div_ceil(8)
 }
 
-/// Blocks of trees have names that differ: the number of the tree stands above the address.
+/// Names of blocks contain the number of their tree, above the bits of the address.
 const ADDRESS_BITS: u32 = 56;
 
-/// The name under which a block of a tree is sealed, or a dummy.
+/// The name under which a block or a dummy of a tree is sealed.
 pub(super) fn name(tree: usize, address: Option<u64>, number: u64) -> BlockName {
     let address = address.unwrap_or((1 << ADDRESS_BITS) - 1);
     BlockName { address: (tree as u64) << ADDRESS_BITS | address, number }
 }
 
-/// Whether a dummy of this tree has that name.
+/// Whether this is the name of a dummy of the tree.
 pub(super) fn is_dummy_of(tree: usize, named: BlockName) -> bool {
     name(tree, None, named.number) == named
 }
 
-/// The block of this tree that has that name; `None` for a block of another tree.
+/// The address of the block of this tree with that name; `None` for a block of another tree.
 pub(super) fn address_in(tree: usize, named: BlockName) -> Option<u64> {
     let address = named.address & ((1 << ADDRESS_BITS) - 1);
     (name(tree, Some(address), named.number) == named).then_some(address)
 }
 
-/// What the client knows of trees. Secret; wiped when dropped.
+/// The client's part of the map. Secret; wiped when dropped.
 pub(super) struct TreeMap {
     pub(super) levels: Levels,
     /// The clients of the trees, the data first.
     pub(super) trees: Vec<MappedTree<Gf256>>,
-    /// For each block of the last tree, its leaf plus one (0: the block is nowhere), and the number of
-    /// its last write.
+    /// For each block of the last tree, its leaf plus one (0 if it has no position), and the number
+    /// of its last write.
     entries: Zeroizing<Vec<Entry>>,
     /// Which blocks of the data have contents.
     pub(super) live: Bits,
@@ -80,20 +80,20 @@ impl TreeMap {
         addresses
     }
 
-    /// What is known of the block of the last tree that leads to this one; `None` if that is
-    /// nowhere.
+    /// The client's entry for the block of the last tree on the way to this block; `None` if it has
+    /// no position.
     pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
         let [in_last, _] = *self.addresses(address).last()?;
         self.of_last(in_last)
     }
 
-    /// The same of a block of the last tree.
+    /// The client's entry for a block of the last tree.
     pub(super) fn of_last(&self, block: u64) -> Option<Mapped> {
         let [numbered, write] = *self.entries.get(block as usize)?;
         numbered.checked_sub(1).map(|leaf| Mapped { leaf: Leaf(leaf), write })
     }
 
-    /// A block of each tree, or none, was written to the root.
+    /// Records that a block or a dummy of each tree was written to the root.
     pub(super) fn write(&mut self, step: &Step, number: u64, is_written: bool) {
         if let (Some(address), Some(Draw { to, .. })) = (step.address, step.draws.last()) {
             let in_last = self.addresses(address).last().map_or(0, |[block, _]| *block);
@@ -104,17 +104,17 @@ impl TreeMap {
         }
     }
 
-    /// How many blocks the last tree has.
+    /// The number of blocks of the last tree.
     pub(super) fn entries(&self) -> u64 {
         self.entries.len() as u64
     }
 
-    /// What a state holds of one of them.
+    /// The entry of a block, for a saved state.
     pub(super) fn entry(&self, block: u64) -> Entry {
         self.entries[block as usize]
     }
 
-    /// Restores that. Returns whether there is such a block, and such a leaf.
+    /// Restores an entry. Returns whether the block and the leaf exist.
     #[must_use]
     pub(super) fn set_entry(&mut self, block: u64, entry: Entry) -> bool {
         let leaves = self.levels.iter().last().map_or(0, |last| last.tree.leaves());

@@ -1,7 +1,8 @@
-//! The integers modulo the prime 2^61 − 1: a field as the paper has one.
+//! The integers modulo the prime 2^61 − 1: a prime field, as in the paper.
 //!
-//! No volume is made of it: an element carries seven bytes and takes eight (ADR 15). Tests hold sharing and the whole scheme over it,
-//! because in GF(2^8) a number is its own negative, and a wrong sign would not show.
+//! No volume uses it: an element carries seven bytes and takes eight (ADR 15). It serves tests of
+//! sharing and of the scheme. In GF(2^8) every number is its own negative, so tests over that field
+//! alone would not notice a wrong sign.
 
 use rand_core::CryptoRng;
 
@@ -13,7 +14,7 @@ pub struct Mersenne61;
 
 const PRIME: u64 = (1 << 61) - 1;
 
-/// The element that a number is: 2^61 is one.
+/// Reduces a number modulo the prime, using 2^61 = 1.
 fn reduced(number: u128) -> u64 {
     let fold = |number: u128| (number & u128::from(PRIME)) + (number >> 61);
     let folded = fold(fold(number)) as u64;
@@ -44,7 +45,7 @@ impl Field for Mersenne61 {
         reduced(u128::from(a) * u128::from(b))
     }
 
-    /// Fermat: `a` to the power of the prime less two.
+    /// Fermat's little theorem: the inverse is `a` to the power of `PRIME - 2`.
     fn inverse(a: u64) -> Option<u64> {
         let (mut power, mut square, mut exponent) = (1, a, PRIME - 2);
         while exponent > 0 {
@@ -110,7 +111,7 @@ impl Field for Mersenne61 {
         }
     }
 
-    /// Sums of products are brought back into the field at the end alone: 64 products of 122 bits fit into 128.
+    /// Reduces sums as late as possible: 64 products of 122 bits fit into 128 bits.
     fn combine(out: &mut [u64], matrix: &[u64], columns: usize, rows: &[&[u64]]) {
         const PLACES: usize = 512;
         const PRODUCTS_MAX: usize = 63;
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_element_is_refused() {
+    fn values_outside_the_field_are_refused() {
         for number in [PRIME, PRIME + 1, u64::MAX] {
             assert_eq!(Mersenne61::decode(&number.to_le_bytes(), &mut [0]), Err(NotElements));
         }
@@ -174,12 +175,12 @@ mod tests {
         let elements = drawn::<Mersenne61>(1, COUNT);
         for bit in 0..61 {
             let set = elements.iter().filter(|element| *element >> bit & 1 == 1).count();
-            // Six deviations.
+            // Six standard deviations.
             assert!(set.abs_diff(COUNT / 2) < 300, "bit {bit}: {set}");
         }
     }
 
-    /// The largest products, more of them than are added up before they are reduced.
+    /// Adds more of the largest products than fit before a reduction.
     #[test]
     fn sums_do_not_overflow() {
         let largest = PRIME - 1;

@@ -1,4 +1,4 @@
-//! Finite fields: what shares are made of.
+//! The finite fields that shares consist of.
 
 pub mod gf256;
 pub mod mersenne61;
@@ -10,23 +10,23 @@ pub use mersenne61::Mersenne61;
 use rand_core::CryptoRng;
 use zeroize::Zeroize;
 
-/// A finite field, and how bytes are made elements of it without loss.
-///
-/// Whoever has shares of data adds and multiplies rows of elements, so what is done for each of them stands here too.
+/// A finite field, with a lossless packing of bytes into its elements, and arithmetic on rows of
+/// elements.
 pub trait Field: Copy + Debug + Send + Sync + 'static {
-    /// One of them. There is one value for each element.
+    /// An element. Each element has exactly one value of this type.
     type Element: Copy + Eq + Debug + Zeroize + Send + Sync + 'static;
 
-    /// Adds nothing.
+    /// The neutral element of addition.
     const ZERO: Self::Element;
-    /// Multiplies by nothing.
+    /// The neutral element of multiplication.
     const ONE: Self::Element;
-    /// Bytes of an element as it is sent.
+    /// Bytes of an encoded element.
     const ELEMENT_BYTES: usize;
     /// Bytes of data that an element carries.
     const PACKED_BYTES: usize;
 
-    /// The element that names party `number`: 0 is the secret's place, other numbers give other elements.
+    /// The point at which party `number` evaluates polynomials. Party 0 is the secret's point,
+    /// zero. Different numbers have different points.
     fn place(number: u8) -> Self::Element;
 
     /// `a + b`.
@@ -38,44 +38,46 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     /// `a · b`.
     fn multiply(a: Self::Element, b: Self::Element) -> Self::Element;
 
-    /// What `a` times is one. None for zero.
+    /// The multiplicative inverse of `a`; `None` for zero.
     fn inverse(a: Self::Element) -> Option<Self::Element>;
 
     /// Draws each element of `out` uniformly and independently.
     fn draw(coins: &mut dyn CryptoRng, out: &mut [Self::Element]);
 
-    /// Whether a value that comes from elsewhere is an element.
+    /// Whether a received value is an element of the field.
     fn is_element(_: Self::Element) -> bool {
         true
     }
 
-    /// Elements that so many bytes of data are packed into.
+    /// The number of elements into which `bytes` bytes are packed.
     fn packed_elements(bytes: usize) -> usize {
         bytes.div_ceil(Self::PACKED_BYTES)
     }
 
-    /// Makes elements of any data. `out` has [`Self::packed_elements`] of it.
+    /// Packs data into elements. `out` holds [`Self::packed_elements`] elements.
     fn pack(data: &[u8], out: &mut [Self::Element]);
 
-    /// The data again, whatever the elements are: what was not packed so gives some bytes. `data` is as long as it was.
+    /// Unpacks `data.len()` bytes. Elements that [`Self::pack`] did not make give arbitrary bytes.
     fn unpack(elements: &[Self::Element], data: &mut [u8]);
 
-    /// Puts elements behind `out` as they are sent.
+    /// Appends the encoded elements to `out`.
     fn encode(elements: &[Self::Element], out: &mut Vec<u8>);
 
-    /// The elements that these bytes say, into `out`.
+    /// Decodes elements into `out`.
     ///
     /// # Errors
-    /// When the bytes are too many or too few, or say what is no element of the field.
+    /// If the number of bytes does not match `out`, or the bytes do not encode elements of the
+    /// field.
     fn decode(bytes: &[u8], out: &mut [Self::Element]) -> Result<(), NotElements>;
 
-    /// Adds `factor` times a row to `out`, which is as long.
+    /// Adds `factor` times a row to `out`, which has the same length.
     fn add_multiple(out: &mut [Self::Element], factor: Self::Element, row: &[Self::Element]);
 
-    /// The product of `rows`, taken as a vector, with a matrix: `out[j] = Σ_i matrix[i][j] · rows[i]`, for each place of a row.
+    /// The product of the vector `rows` and a matrix: `out[j] = Σ_i matrix[i][j] · rows[i]`,
+    /// elementwise over each row.
     ///
-    /// `matrix` has a row of `columns` elements for each of `rows`; `out` has `columns` rows, one after the other. All rows have one
-    /// length, and there is one at least.
+    /// `matrix` has `columns` elements for each of `rows`, and `out` has `columns` rows, one after
+    /// the other. All rows have the same length. There is at least one.
     fn combine(
         out: &mut [Self::Element],
         matrix: &[Self::Element],
@@ -84,9 +86,9 @@ pub trait Field: Copy + Debug + Send + Sync + 'static {
     );
 }
 
-/// Bytes that say no elements of a field.
+/// Bytes that do not encode elements of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the bytes are too many, too few, or no elements of the field")]
+#[error("the bytes do not encode the expected number of field elements")]
 pub struct NotElements;
 
 #[cfg(test)]
@@ -97,7 +99,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Runs a test over every field.
+    /// Runs a test for each field.
     macro_rules! over_all_fields {
         ($test:ident) => {
             $test::<crate::field::Gf256>();
@@ -146,7 +148,7 @@ pub(crate) mod tests {
             let elements = drawn::<F>(2, inputs * length);
             let rows: Vec<_> = elements.chunks_exact(length).collect();
             let matrix = drawn::<F>(3, inputs * columns);
-            // What was there before does not matter.
+            // `combine` must overwrite the previous contents.
             let mut out = drawn::<F>(4, columns * length);
             F::combine(&mut out, &matrix, columns, &rows);
             for (at, found) in out.iter().enumerate() {
@@ -160,7 +162,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn products_with_matrices_are_what_they_say() {
+    fn matrix_products_match_their_definition() {
         over_all_fields!(rows_are_combined);
     }
 

@@ -1,4 +1,4 @@
-//! The shapes of the trees: of the data, of its map, of the map of that, and so on, until the
+//! The shapes of the trees: the data, its position map, the map of that map, and so on, until the
 //! client can keep the rest.
 
 use super::map_block::{MapFormat, number_bytes};
@@ -7,55 +7,54 @@ use crate::client::ClientError;
 use crate::field::Field;
 use crate::tree::{Preset, Tree};
 
-/// How the position map is cut into blocks, and how much of it the client keeps.
+/// How the position map is divided into blocks, and how much of it the client keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapShape {
-    /// Bytes of a block of the map, at most.
+    /// The maximum number of bytes of a map block.
     pub block_bytes: usize,
-    /// Blocks of which the client itself keeps where they are, at most.
+    /// The maximum number of entries that the client keeps itself.
     pub client_entries_max: u64,
 }
 
 impl Default for MapShape {
-    /// With [`Preset::LARGE`], a map of some hundred thousand blocks takes one tree: shorter blocks
-    /// make it higher, and a query of it is as long as these.
+    /// With [`Preset::LARGE`], the map of some hundred thousand blocks takes one tree. Shorter
+    /// blocks would make it higher, and a query is already about as long as such a block.
     fn default() -> Self {
         Self { block_bytes: 1024, client_entries_max: 4096 }
     }
 }
 
-/// The trees, that of the data first: the paper's `S³ORAM_0` to `S³ORAM_X`. Public.
+/// The trees, the data first: the paper's `S³ORAM_0` to `S³ORAM_X`. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Levels {
     levels: Vec<Level>,
 }
 
-/// What sealed blocks have beside their contents. All fields are 0 if blocks do not outlive the
-/// client.
+/// The overhead of sealed blocks. All fields are 0 if blocks do not outlive the client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sealed {
     /// The bytes that a seal adds to a block.
     pub(crate) seal_bytes: usize,
-    /// The bytes of the number of its last write, in the map.
+    /// The bytes of the write number in a map entry.
     pub(crate) write_bytes: usize,
-    /// The least bytes of the label that slots know it by; 0 if that is its address.
+    /// The minimum bytes of a label in metadata; 0 if the label is the address.
     pub(crate) label_bytes: usize,
 }
 
-/// One of the trees.
+/// One tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// Its shape.
+    /// The shape of the tree.
     pub tree: Tree,
-    /// How many blocks it holds.
+    /// The number of blocks.
     pub blocks: u64,
     /// Elements of a block.
     pub block_elements: usize,
-    /// Elements of what a slot says of the block in it. They stand before the block.
+    /// Elements of the metadata of a slot. They come before the block.
     pub metadata_elements: usize,
-    /// How many labels there are, by which slots tell blocks from each other.
+    /// The number of labels.
     pub(crate) labels: u64,
-    /// The format of the blocks in the next tree, which map the blocks of this one.
+    /// The format of blocks of the next tree, which map the blocks of this one.
     pub(crate) map: MapFormat,
 }
 
@@ -80,7 +79,7 @@ impl Level {
         Ok(Self { tree, blocks, block_elements, metadata_elements, labels, map })
     }
 
-    /// Bytes of what a slot says of a label.
+    /// Bytes of a label in metadata.
     pub(crate) fn label_bytes(&self) -> usize {
         number_bytes(self.labels)
     }
@@ -95,8 +94,8 @@ impl Levels {
     /// The levels for `blocks` blocks.
     ///
     /// # Errors
-    /// [`ClientError::NoSuchTree`] for none or too many, and for a map that would not end: each of
-    /// its blocks has to tell of two others at least.
+    /// [`ClientError::NoSuchTree`] if there are no or too many blocks, or a map block would hold
+    /// fewer than two entries, so that the levels would not end.
     pub fn new<F: Field>(
         blocks: u64,
         block_elements: usize,
@@ -106,7 +105,7 @@ impl Levels {
         Self::sealed::<F>(blocks, block_elements, preset, shape, Sealed::default())
     }
 
-    /// The levels for sealed blocks, those of the data among them.
+    /// The levels for sealed blocks.
     pub(crate) fn sealed<F: Field>(
         blocks: u64,
         block_elements: usize,
@@ -128,12 +127,12 @@ impl Levels {
         Ok(Self { levels })
     }
 
-    /// The trees, that of the data first.
+    /// The trees, the data first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Level> {
         self.levels.iter()
     }
 
-    /// How many trees there are: one at least.
+    /// The number of trees, at least one.
     pub fn count(&self) -> usize {
         self.levels.len()
     }
@@ -142,7 +141,7 @@ impl Levels {
         &self.levels[number]
     }
 
-    /// How many blocks of the last tree the client knows the leaves of.
+    /// The number of blocks of the last tree. The client keeps their leaves.
     pub fn client_entries(&self) -> usize {
         self.levels.last().map_or(0, |last| last.blocks as usize)
     }
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_that_do_not_end_are_refused() {
+    fn maps_without_a_last_level_are_refused() {
         let new = |blocks, block_bytes| {
             let shape = MapShape { block_bytes, client_entries_max: 0 };
             Levels::new::<Gf256>(blocks, 7, Preset::LARGE, shape).map(|levels| levels.count())

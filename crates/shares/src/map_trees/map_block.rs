@@ -1,7 +1,8 @@
-//! A block of the position map: of each of some blocks in a row, to which leaf it is mapped, and
-//! the number of its last write if that is kept. Where on its path a block is, its slot says.
+//! A block of the position map. It has one entry for each of several consecutive blocks: the leaf,
+//! and the number of the last write if that is kept. The metadata of slots tells where on its path
+//! a block is.
 //!
-//! An entry is the leaf and one, so zeros map no block: a map of which nothing was used is zeros.
+//! An entry holds the leaf plus one. Zero maps no block, so the map of a new tree is all zeros.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;
@@ -10,16 +11,16 @@ use crate::client::ClientError;
 use crate::field::Field;
 use crate::tree::Tree;
 
-/// How map blocks are shaped that tell of a tree.
+/// The format of the map blocks for a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MapFormat {
     leaves: u64,
-    /// Of the number of a write.
+    /// Bytes of a write number.
     write_bytes: usize,
     entries: usize,
 }
 
-/// What the map says of a block. Secret.
+/// A map entry. Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mapped {
     pub(crate) leaf: Leaf,
@@ -28,14 +29,14 @@ pub(crate) struct Mapped {
 }
 
 impl MapFormat {
-    /// Of blocks of at most so many bytes, with so many of the number of a write.
+    /// The format for the blocks of tree `of`, for map blocks of at most `block_bytes_max` bytes.
     pub(super) fn new(of: Tree, write_bytes: usize, block_bytes_max: usize) -> Self {
         let leaves = of.leaves();
         let entries = block_bytes_max / (number_bytes(leaves) + write_bytes);
         Self { leaves, write_bytes, entries }
     }
 
-    /// How many blocks one tells of.
+    /// The number of entries of a map block.
     pub(crate) fn entries(self) -> usize {
         self.entries
     }
@@ -48,11 +49,10 @@ impl MapFormat {
         self.entries * self.entry_bytes()
     }
 
-    /// Maps the block of this entry to another leaf. Answers what was said of it; none if it was
-    /// mapped to none.
+    /// Replaces an entry. Returns the old one; `None` if it mapped no block.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] for what is no leaf.
+    /// [`ClientError::Metadata`] if the old entry has an invalid leaf.
     pub(crate) fn replace<F: Field>(
         self,
         block: &mut [F::Element],
@@ -70,7 +70,7 @@ impl MapFormat {
         before
     }
 
-    /// What the bytes of a block say of this entry.
+    /// Reads an entry; `None` if it maps no block.
     ///
     /// # Errors
     /// As [`Self::replace`].
@@ -85,13 +85,13 @@ impl MapFormat {
     }
 }
 
-/// How many bytes hold each number up to this one: one at least.
+/// The bytes that hold every number up to `most`, at least one.
 pub(super) fn number_bytes(most: u64) -> usize {
     let bits = u64::BITS - most.leading_zeros();
     bits.div_ceil(u8::BITS).max(1) as usize
 }
 
-/// The lowest byte comes first.
+/// Writes a number in little-endian order.
 pub(crate) fn put_number(number: u64, out: &mut [u8]) {
     out.copy_from_slice(&number.to_le_bytes()[..out.len()]);
 }
@@ -106,16 +106,16 @@ mod tests {
     use crate::field::{Gf256, Mersenne61};
     use crate::tree::Preset;
 
-    fn entries_stand_for_themselves<F: Field>() {
+    fn entries_round_trip<F: Field>() {
         for height in [1, 7, 8, 16, 30] {
             let tree = Tree::new(height, Preset::LARGE).unwrap();
             for write_bytes in [0, 6] {
-                entries_stand_for_themselves_in::<F>(tree, MapFormat::new(tree, write_bytes, 160));
+                entries_round_trip_in::<F>(tree, MapFormat::new(tree, write_bytes, 160));
             }
         }
     }
 
-    fn entries_stand_for_themselves_in<F: Field>(tree: Tree, format: MapFormat) {
+    fn entries_round_trip_in<F: Field>(tree: Tree, format: MapFormat) {
         assert!(format.entries() >= 16 && format.bytes() <= 160);
         let write = |n: usize| if format.write_bytes > 0 { n as u64 * 0x1234_5678 } else { 0 };
         let mut block = vec![F::ZERO; F::packed_elements(format.bytes())];
@@ -135,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn entries_stand_for_themselves_over_both_fields() {
-        entries_stand_for_themselves::<Gf256>();
-        entries_stand_for_themselves::<Mersenne61>();
+    fn entries_round_trip_over_both_fields() {
+        entries_round_trip::<Gf256>();
+        entries_round_trip::<Mersenne61>();
     }
 
     #[test]
-    fn what_is_no_leaf_is_refused() {
+    fn an_invalid_leaf_is_refused() {
         let format = MapFormat::new(Tree::new(2, Preset::LARGE).unwrap(), 0, 3);
         let mut block = [4, 5, 255];
         let [first, last] = [0, 3].map(|leaf| Mapped { leaf: Leaf(leaf), write: 0 });
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_long_as_the_greatest() {
+    fn numbers_are_as_long_as_the_largest() {
         for (most, bytes) in [(0, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 3), (u64::MAX, 8)] {
             assert_eq!(number_bytes(most), bytes);
             let mut out = vec![7; bytes];

@@ -1,4 +1,4 @@
-//! One tree whose leaves the caller knows. Its slots say which blocks they hold.
+//! A tree whose slots have metadata. The caller knows the leaf of a block, and metadata its slot.
 
 use oblivio_core::Leaf;
 use zeroize::Zeroizing;
@@ -15,8 +15,8 @@ pub(crate) struct MappedTree<F> {
     parties: Parties,
     level: Level,
     format: MetadataFormat<F>,
-    /// Asks for slots, writes them and shares matrices. It knows no positions, so it takes no
-    /// memory.
+    /// Makes queries and writes, and shares matrices. It knows no positions, so it takes no memory
+    /// for them.
     pub(crate) client: Client<F>,
 }
 
@@ -27,9 +27,9 @@ impl<F: Field> MappedTree<F> {
         Ok(Self { parties, level, format, client })
     }
 
-    /// The blocks on a path that count, from what servers have answered of it: those that were not
-    /// taken since, and that are where they belong. An eviction copies a bucket to its sibling as a
-    /// whole, so there are copies on paths that they are not mapped to.
+    /// The live blocks on a path, from the servers' metadata answers: blocks that were not taken
+    /// since, on the path to their own leaf. An eviction copies a whole bucket to its sibling, so
+    /// paths also hold stale copies.
     pub(crate) fn occupants(
         &self,
         leaf: Leaf,
@@ -54,12 +54,12 @@ impl<F: Field> MappedTree<F> {
         occupants.collect()
     }
 
-    /// Where a block is, from what slots of the path say that is shown for it (Subroutine 1, step
-    /// 1); none for a block that is mapped to no leaf.
+    /// Finds the position of a block in the metadata of a path (Subroutine 1, step 1); `None` for a
+    /// block that is mapped to no leaf.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] if a block that is mapped is not there once, or one that is not
-    /// mapped is.
+    /// [`ClientError::Metadata`] if a mapped block is not there exactly once, or an unmapped one is
+    /// there.
     pub(crate) fn find(
         &self,
         label: usize,
@@ -82,11 +82,11 @@ impl<F: Field> MappedTree<F> {
         Ok(position)
     }
 
-    /// The sealed block of a slot that was recovered, of which this has to be said; or zeros, for
-    /// none.
+    /// The sealed block in a recovered slot, whose metadata must match `expected`; or zeros for
+    /// `None`.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] for another block.
+    /// [`ClientError::Metadata`] if the metadata does not match.
     pub(crate) fn sealed<'s>(
         &self,
         expected: Option<Occupant>,
@@ -97,7 +97,7 @@ impl<F: Field> MappedTree<F> {
         if self.format.get(said)? == expected { Ok(block) } else { Err(ClientError::Metadata) }
     }
 
-    /// A slot that holds a block, or something that is none, of which nothing is said.
+    /// Builds a slot: a block with metadata, or a dummy without.
     pub(crate) fn slot(
         &self,
         occupant: Option<Occupant>,
@@ -112,17 +112,16 @@ impl<F: Field> MappedTree<F> {
         slot
     }
 
-    /// The paths of which an eviction has to know: the one that it evicts, and the one to the leaf
-    /// beside it.
+    /// The two leaves whose paths an eviction needs: the evicted leaf and its sibling.
     pub(crate) fn evicted(&self) -> [Leaf; 2] {
         let evicted = self.level.tree.evicted(self.client.evictions());
         [evicted, self.level.tree.beside(evicted)]
     }
 
-    /// What the next eviction moves, from what slots of these two say.
+    /// Plans the next eviction from the metadata of these two paths.
     ///
     /// # Errors
-    /// [`ClientError::Overflow`], and those of what was answered.
+    /// [`ClientError::Overflow`], and errors about the answers.
     pub(crate) fn next_eviction(
         &self,
         answers: [&Answers<F::Element>; 2],

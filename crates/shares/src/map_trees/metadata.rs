@@ -1,12 +1,11 @@
-//! What a slot says of itself: whose block it holds, to which leaf that is mapped, and whether it
-//! was taken since (the bucket metadata of section 3.3, of one slot).
+//! The metadata of a slot: which block it holds, the leaf that the block is mapped to, and whether
+//! the block was taken since (the bucket metadata of section 3.3, for one slot).
 //!
 //! ```text
 //! slot = label + 1 ‖ leaf, packed into elements ‖ mark ‖ block
 //! ```
-//! The label tells the block from others. Zeros are an empty slot, so a tree of which nothing was
-//! used says that of all its slots. The slot of a block in its path (the paper's `pIdx`) needs no
-//! place: it is where this stands.
+//! The label identifies the block. An empty slot is all zeros, and so is a new tree. The slot
+//! number in the path (the paper's `pIdx`) is not stored: it is the metadata's own place.
 
 use std::marker::PhantomData;
 
@@ -19,7 +18,7 @@ use crate::client::{ClientError, Occupant};
 use crate::field::Field;
 use crate::tree::Tree;
 
-/// How long it is, in a tree of blocks with so many labels.
+/// The format of metadata in one tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetadataFormat<F> {
     labels: u64,
@@ -27,11 +26,11 @@ pub(crate) struct MetadataFormat<F> {
     field: PhantomData<F>,
 }
 
-/// What a slot says that holds a block.
+/// The metadata of a slot that holds a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metadata {
     pub(crate) occupant: Occupant,
-    /// The block is somewhere else by now.
+    /// The block has been taken to the root.
     pub(crate) is_taken: bool,
 }
 
@@ -48,12 +47,12 @@ impl<F: Field> MetadataFormat<F> {
         self.label_bytes() + number_bytes(self.leaves - 1)
     }
 
-    /// Elements of it, the mark included.
+    /// Elements of the metadata, including the mark.
     pub(crate) fn elements(self) -> usize {
         F::packed_elements(self.bytes()) + 1
     }
 
-    /// Puts what is said of a block that has just come.
+    /// Writes the metadata of a newly written block.
     pub(super) fn put(self, occupant: Occupant, out: &mut [F::Element]) {
         let mut bytes = Zeroizing::new(vec![0; self.bytes()]);
         let (label, leaf) = bytes.split_at_mut(self.label_bytes());
@@ -63,10 +62,10 @@ impl<F: Field> MetadataFormat<F> {
         F::pack(&bytes, &mut out[..self.elements() - 1]);
     }
 
-    /// What a slot says; none if it is empty.
+    /// Reads the metadata of a slot; `None` if the slot is empty.
     ///
     /// # Errors
-    /// [`ClientError::Metadata`] for what no client has ever put.
+    /// [`ClientError::Metadata`] if it is invalid.
     pub(crate) fn get(self, elements: &[F::Element]) -> Result<Option<Metadata>, ClientError> {
         if elements.iter().all(|element| *element == F::ZERO) {
             return Ok(None);
@@ -91,7 +90,7 @@ mod tests {
     use crate::field::{Gf256, Mersenne61};
     use crate::tree::Preset;
 
-    fn comes_back<F: Field>() {
+    fn round_trips<F: Field>() {
         for (height, blocks) in [(1, 1), (1, 255), (3, 256), (8, 65_536), (17, 1 << 25)] {
             let tree = Tree::new(height, Preset::LARGE).unwrap();
             let format = MetadataFormat::<F>::new(tree, blocks);
@@ -109,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_slot_says_comes_back_over_both_fields() {
-        comes_back::<Gf256>();
-        comes_back::<Mersenne61>();
+    fn metadata_round_trips_over_both_fields() {
+        round_trips::<Gf256>();
+        round_trips::<Mersenne61>();
     }
 
     #[test]
-    fn what_no_slot_says_is_refused() {
+    fn invalid_metadata_is_refused() {
         let tree = Tree::new(2, Preset::LARGE).unwrap();
         let format = MetadataFormat::<Gf256>::new(tree, 9);
         assert_eq!(format.get(&[9, 3, 1]).map(|it| it.is_some()), Ok(true));

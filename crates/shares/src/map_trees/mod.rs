@@ -1,19 +1,19 @@
-//! The trees of a position map that is on the servers (section 3.3; `docs/adr/0017`).
+//! Position map in trees on the servers (section 3.3; ADR 17 in `docs/adr/0017`).
 //!
-//! Each tree is an S³ORAM. Tree 0 holds the data, and tree *i* + 1 holds the leaf of each block of
-//! tree *i*. The client keeps the map of the last tree. The array
-//! ([`durable`](crate::durable)) accesses all of them, the smallest first.
+//! Each tree is an S³ORAM. Tree 0 holds the data, and tree *i* + 1 holds the leaves of the blocks
+//! of tree *i*. The client keeps the leaves of the last tree. The array
+//! ([`durable`](crate::durable)) accesses all trees, the smallest first.
 //!
-//! A slot says which block it holds ([`metadata`](crate::server::Server::metadata)), in shares that
-//! evictions move with the block. So a client sends nothing but matrices for an eviction, and never
-//! writes metadata back: a block that is taken leaves a mark, which servers compute from the query.
+//! The [metadata](crate::server::Server::metadata) of a slot names its block. It is shared, and
+//! evictions move it with the block. So the client sends only matrices for an eviction, and never
+//! writes metadata back. Taking a block leaves a mark, which servers compute from the query.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `levels` | the shapes of the trees |
 //! | `map_block` | a block of the position map |
-//! | `metadata` | what a slot says of its block |
-//! | `mapped_tree` | one tree, for a client that is given the leaf of a block |
+//! | `metadata` | the metadata of a slot |
+//! | `mapped_tree` | one tree, for a client that knows the leaves |
 
 mod levels;
 pub(crate) mod map_block;

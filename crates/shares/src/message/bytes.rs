@@ -1,6 +1,7 @@
-//! Messages as bytes. `docs/protocol.md` of the repository lists them.
+//! The encoding of messages. `docs/protocol.md` in the repository lists them.
 //!
-//! Whatever comes may come from anybody: lengths are looked at before memory is taken, and there is one way to say each thing.
+//! Received bytes are untrusted: lengths are checked before memory is allocated, and each message
+//! has exactly one encoding.
 
 use oblivio_core::durable::section::Fields;
 use oblivio_core::{BucketId, Error, ErrorKind, Leaf, StoreErrorKind};
@@ -12,16 +13,17 @@ use super::{
 use crate::sharing::{Parties, Seed, Share};
 use crate::tree::{Preset, Tree};
 
-/// Bytes of a block as it is shared, at most: what three bytes say.
+/// The maximum bytes of a shared block: its length is encoded in three bytes.
 pub const BLOCK_BYTES_MAX: usize = (16 << 20) - 1;
 
-/// Bytes of the files of a server, at most: a PiB.
+/// The maximum bytes of a server's files: a PiB.
 const FILES_BYTES_MAX: u128 = 1 << 50;
 
-/// Bytes of the matrices of an eviction, at most: with what is around them, they fit in a message of 32 MiB.
+/// The maximum bytes of the matrices of an eviction: with their framing they fit in a message of 32
+/// MiB.
 const MATRICES_BYTES_MAX: u128 = (32 << 20) - (64 << 10);
 
-/// Matrices of an eviction, and shares of a round, at most.
+/// The maximum number of matrices of an eviction, and of shares of a round.
 const SHARES_MAX: usize = crate::tree::HEIGHT_MAX as usize + 1;
 
 const SETUP: u8 = 1;
@@ -43,7 +45,7 @@ const AT: u8 = 2;
 const SHARE: u8 = 3;
 const REFUSED: u8 = 4;
 
-/// Why something is refused, by the number that is sent.
+/// The kinds of refusals, by their encoded number.
 const KINDS: [StoreErrorKind; 5] = [
     StoreErrorKind::Failed,
     StoreErrorKind::Refused,
@@ -56,7 +58,7 @@ const DRAWN: u8 = 0;
 const COMPUTED: u8 = 1;
 
 impl Request {
-    /// As it is sent for the tree of the data.
+    /// Encodes the request for the data's tree.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_in(0)
     }
@@ -121,10 +123,10 @@ impl Request {
         out
     }
 
-    /// What was sent.
+    /// Decodes a request for the data's tree.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for what is no request.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid request.
     pub fn decode(message: &[u8]) -> Result<Self, Error> {
         let mut fields = Fields::of(message);
         let request = match fields.u8()? {
@@ -160,10 +162,10 @@ impl Request {
         fields.end().map(|()| request)
     }
 
-    /// What was sent, and for which of the trees.
+    /// Decodes a request and the number of its tree.
     ///
     /// # Errors
-    /// Those of [`Self::decode`].
+    /// The errors of [`Self::decode`].
     pub fn decode_in(message: &[u8]) -> Result<(u8, Self), Error> {
         match message {
             [IN_TREE, tree, message @ ..] if (1..TREES_MAX).contains(tree) => {
@@ -175,7 +177,7 @@ impl Request {
 }
 
 impl Answer {
-    /// As it is sent.
+    /// Encodes the answer.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
@@ -199,10 +201,10 @@ impl Answer {
         out
     }
 
-    /// What was sent.
+    /// Decodes an answer.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for what is no answer.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid answer.
     pub fn decode(message: &[u8]) -> Result<Self, Error> {
         let mut fields = Fields::of(message);
         match fields.u8()? {
@@ -229,7 +231,7 @@ impl Answer {
 }
 
 impl Dealt<u8> {
-    /// As it is sent from server to server.
+    /// Encodes the message from server to server.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![DEALT];
         out.extend(self.number.to_le_bytes());
@@ -240,10 +242,10 @@ impl Dealt<u8> {
         out
     }
 
-    /// What was sent.
+    /// Decodes a message from server to server.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for what nobody deals.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid message.
     pub fn decode(message: &[u8]) -> Result<Self, Error> {
         let mut fields = Fields::of(message);
         if fields.u8()? != DEALT {
@@ -258,17 +260,17 @@ impl Dealt<u8> {
 }
 
 impl Setup {
-    /// As it is kept, and as it is sent.
+    /// Encodes the setup, for a file or a message.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_setup(&mut out, self);
         out
     }
 
-    /// What was kept.
+    /// Decodes a setup.
     ///
     /// # Errors
-    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for what no server can be.
+    /// [`InvalidRequest`](ErrorKind::InvalidRequest) for an invalid setup.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut fields = Fields::of(bytes);
         let decoded = setup(&mut fields)?;
@@ -305,10 +307,11 @@ fn setup(fields: &mut Fields<'_>) -> Result<Setup, Error> {
     Ok(Setup { number, parties, tree, block_bytes, metadata_bytes, keys })
 }
 
-/// Whether the files of a server have lengths that there are, and the matrices of an eviction fit in a message.
+/// Whether the files of a server do not exceed their limit, and the matrices of an eviction fit in
+/// a message.
 fn can_be_kept(tree: Tree, block_bytes: usize) -> bool {
     let slots = tree.slots() as u128;
-    // The root, what is between it and the leaves, and two places for each leaf.
+    // The root, the buckets between it and the leaves, and two places for each leaf.
     let kept = 2 * tree.accesses() as u128 + 3 * u128::from(tree.leaves()) * slots;
     let matrices = (u128::from(tree.height()) + 1) * 2 * slots * slots;
     kept * block_bytes as u128 <= FILES_BYTES_MAX && matrices <= MATRICES_BYTES_MAX
@@ -382,7 +385,7 @@ fn shares(fields: &mut Fields<'_>) -> Result<Vec<Share<u8>>, Error> {
 }
 
 fn strange() -> Error {
-    Error::new(ErrorKind::InvalidRequest, "this is no message of a share server")
+    Error::new(ErrorKind::InvalidRequest, "the message is not a valid message of the share server protocol")
 }
 
 #[cfg(test)]
@@ -412,17 +415,17 @@ mod tests {
 
     fn any_setup() -> impl Strategy<Value = Setup> {
         let parties = (3..=7u8, 1..=3u8)
-            .prop_filter_map("too many may collude", |(of, colluding)| {
+            .prop_filter_map("too many colluding servers", |(of, colluding)| {
                 Parties::new(of, colluding).ok()
             });
         let tree = (1..=20u8, 1..=600u16, 1..=600u16).prop_filter_map(
-            "an eviction comes before the root is full",
+            "the eviction period exceeds the slots of the root",
             |(height, slots, accesses)| Tree::new(height, Preset { slots, accesses }).ok(),
         );
         let bytes =
-            (1..=BLOCK_BYTES_MAX, 0..=12usize).prop_filter("no block", |(all, said)| said < all);
+            (1..=BLOCK_BYTES_MAX, 0..=12usize).prop_filter("metadata as long as the slot", |(all, said)| said < all);
         (parties, tree, bytes, 1..=3u8, any::<u8>()).prop_filter_map(
-            "no server keeps it",
+            "too large for a server",
             |(parties, tree, (block_bytes, metadata_bytes), number, byte)| {
                 let keys = parties.numbers().map(|number| [number ^ byte; 32]).collect();
                 can_be_kept(tree, block_bytes).then_some(Setup {
@@ -479,9 +482,10 @@ mod tests {
         ]
     }
 
-    /// Only whoever keeps the volume says that somebody else has it: that ends it on all servers.
+    /// Only the server of the volume may report that another client took it over, because that ends
+    /// this client on all servers.
     #[test]
-    fn no_server_says_in_its_answer_that_somebody_else_has_the_volume() {
+    fn no_answer_of_a_share_server_is_fenced() {
         for kind in 0..=u8::MAX {
             if let Ok(Answer::Refused(refusal)) = Answer::decode(&[REFUSED, kind, b'n']) {
                 assert_ne!(refusal.kind, StoreErrorKind::Fenced, "{kind}");
@@ -507,7 +511,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_said_is_understood(
+        fn messages_round_trip(
             request in any_request(),
             answer in any_answer(),
             dealt in any_dealt(),
@@ -524,9 +528,9 @@ mod tests {
             prop_assert_eq!(Dealt::decode(&dealt.encode()).unwrap(), dealt);
         }
 
-        /// There is one way to say a thing, and anything else is refused.
+        /// Each message has one encoding, and other bytes are refused.
         #[test]
-        fn what_is_understood_was_said_so(
+        fn decodable_bytes_are_canonical(
             request in any_request(),
             answer in any_answer(),
             dealt in any_dealt(),

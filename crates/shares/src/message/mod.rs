@@ -1,5 +1,5 @@
-//! What the client sends to each server, and servers to each other. To every server goes one of the same shape; what differs is the
-//! shares. How it is said in bytes is in [`bytes`].
+//! Messages from the client to each server, and between servers. All servers get messages of the
+//! same shape, which differ only in the shares. [`bytes`] has their encoding.
 
 pub mod bytes;
 
@@ -8,79 +8,85 @@ use oblivio_core::{BucketId, Leaf, StoreErrorKind};
 use crate::sharing::{Parties, Share};
 use crate::tree::Tree;
 
-/// Asks for one slot of a path, without saying which (Subroutine 1). The answer is the share of a block, of degree 2*t*.
+/// Requests one slot of a path, without revealing which (Subroutine 1). The answer is the share of
+/// a block, of degree 2*t*.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select<E> {
-    /// Whose path it is. Public once it is asked for.
+    /// The leaf of the path. Public once it is sent.
     pub leaf: Leaf,
-    /// Of a vector with an element for each slot of the path, the root's first: one for the slot that is wanted, zero for the others.
+    /// The share of a vector with one element for each slot of the path, the root's first: one for
+    /// the selected slot, and zero for the others.
     pub query: Share<E>,
 }
 
-/// Puts a block into the root (step 10 of Protocol 2).
+/// Writes a block to the root (step 10 of Protocol 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootWrite<E> {
-    /// The next one since the last eviction, whatever the block.
+    /// The next slot since the last eviction, whatever the block.
     pub slot: usize,
-    /// Of the block.
+    /// The share of the block.
     pub block: Share<E>,
 }
 
 /// Evicts a path (Subroutine 3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evict<E> {
-    /// Counted from 0. It says which path.
+    /// The number of the eviction, from 0. It determines the path.
     pub number: u64,
-    /// Each time that it is begun, a greater one than ever before: what was dealt in one attempt is nothing in another.
+    /// The number of the attempt, greater than all before. Shares dealt in one attempt are invalid
+    /// in another.
     pub attempt: u64,
-    /// For each level below the root, of the matrix that says which slot of the source and of the destination goes to which slot of
-    /// the destination; and one more, for the leaf beside the path. Each has a row for each slot of both, and a column for each slot.
+    /// The share of the matrix for each level below the root, and one more for the sibling leaf. A
+    /// matrix maps slots of the source and the destination to slots of the destination. It has a
+    /// row for each slot of both, and a column for each slot of the destination.
     pub matrices: Vec<Share<E>>,
 }
 
-/// What a dealer sends to one server in one round of an eviction (step 3 of Protocol 1).
+/// The message of a dealer to one server in one round of an eviction (step 3 of Protocol 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dealt<E> {
-    /// Of the eviction.
+    /// The number of the eviction.
     pub number: u64,
-    /// Of the attempt.
+    /// The number of the attempt.
     pub attempt: u64,
-    /// Which part of every block: 0, if they are not divided.
+    /// The part of every block that is computed; 0 if blocks are not divided.
     pub tile: u32,
-    /// The level of the buckets that are made in the round: from 1 on.
+    /// The level of the buckets that the round computes, from 1.
     pub level: u8,
-    /// For each of them, the share of the dealer's share.
+    /// For each of these buckets, the share of the dealer's share.
     pub shares: Vec<Share<E>>,
 }
 
-/// How far a tree is, as the client sees it: what it asks is meant for this state.
+/// The progress of a tree, as the client counts it. A request is meant for one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Point {
-    /// Evictions that are over.
+    /// Finished evictions.
     pub evictions: u64,
-    /// Blocks in the root since the last of them.
+    /// Blocks written to the root since the last eviction.
     pub written: usize,
 }
 
-/// What a server is to be.
+/// The role of a server in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Which of the servers it is, from 1.
+    /// The number of the server, from 1.
     pub number: u8,
-    /// How many there are, and how many may collude.
+    /// The number of servers, and how many may collude.
     pub parties: Parties,
-    /// The tree.
+    /// The shape of the tree.
     pub tree: Tree,
-    /// Bytes of a slot: of a block as it is shared.
+    /// Bytes of a slot, which holds a shared block.
     pub block_bytes: usize,
-    /// So many of them, at the beginning, say whose block it is, and the last of these is its mark: none, if the client knows.
+    /// Bytes of metadata at the beginning of a slot, of which the last is the mark. 0 if the client
+    /// knows where blocks are.
     pub metadata_bytes: usize,
-    /// By which each server knows the others, in the order of their numbers.
+    /// The public keys of all servers, in their order, by which they know each other.
     pub keys: Vec<ServerKey>,
 }
 
 impl Setup {
-    /// Bytes of a slot as it is fetched and put: with its mark, if slots say whose they are.
+    /// Bytes of a slot in [`Request::Fetch`] and [`Request::Put`]: with its mark, if slots have
+    /// metadata.
     pub fn fetched_bytes(&self) -> usize {
         self.block_bytes + usize::from(self.metadata_bytes > 0)
     }
@@ -89,27 +95,27 @@ impl Setup {
 /// The public key of a server.
 pub type ServerKey = [u8; 32];
 
-/// Slots of a bucket, one after the other.
+/// Consecutive slots of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// Of the tree.
+    /// The bucket.
     pub bucket: BucketId,
-    /// Of the bucket.
+    /// The first slot.
     pub first: usize,
-    /// How many: one at least.
+    /// The number of slots, at least one.
     pub count: usize,
 }
 
-/// Bytes of slots that are sent at once, unless one has more.
+/// The maximum bytes of slots in one message, unless one slot has more.
 const SLOTS_BYTES_MAX: usize = 4 << 20;
 
 impl Slots {
-    /// How many of so many bytes are sent at once, at most.
+    /// The maximum number of slots of `slot_bytes` bytes in one message.
     pub fn at_once(slot_bytes: usize) -> usize {
         (SLOTS_BYTES_MAX / slot_bytes).max(1)
     }
 
-    /// The first `all` slots of a bucket, so many at once.
+    /// Divides the first `all` slots of a bucket into runs of at most `at_once` slots.
     pub(crate) fn runs(bucket: BucketId, all: usize, at_once: usize) -> impl Iterator<Item = Self> {
         (0..all).step_by(at_once).map(move |first| {
             let count = at_once.min(all - first);
@@ -118,112 +124,115 @@ impl Slots {
     }
 }
 
-/// What the client asks of a server that keeps its shares in files. Bytes are elements of GF(2^8).
+/// A request of the client to a server with its shares in files. Bytes are elements of GF(2^8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Be this server of a new tree. Nothing, if it is already.
+    /// Sets up the server in a new tree. Does nothing if the server already has this setup.
     Setup(Setup),
-    /// How far it is.
+    /// Asks for the server's progress.
     Epoch,
-    /// The share of a slot of a path, which is not said.
+    /// Requests the share of one slot of a path, without revealing which.
     Select {
-        /// Blocks that came into the root later are taken for zeros.
+        /// The point of the access. Later blocks of the root count as zeros.
         at: Point,
-        /// Which path, and the query.
+        /// The path and the query.
         select: Select<u8>,
     },
-    /// Puts a block into the slot of the root that is next at this point; also if that has just been done.
+    /// Writes a block to the next slot of the root at this point. Repeating the last write is
+    /// allowed.
     Write {
-        /// The slot is the number of blocks in the root.
+        /// The point of the access. The slot is the number of blocks in the root.
         at: Point,
-        /// Of the block.
+        /// The share of the block.
         block: Share<u8>,
     },
-    /// Evicts a path, with all other servers.
+    /// Evicts a path, together with all other servers.
     Evict {
-        /// The matrices.
+        /// The eviction and its matrices.
         evict: Evict<u8>,
-        /// Whose shares all take: 2*t* + 1 servers.
+        /// The 2*t* + 1 servers whose shares all servers use.
         dealers: Vec<u8>,
     },
-    /// Goes back to so many evictions, if the last one is over here and not everywhere.
+    /// Rolls back the last eviction if this server finished it and not all servers did.
     GoBack {
-        /// What there were before it.
+        /// The number of evictions before it.
         evictions: u64,
     },
-    /// What the slots of a path say of themselves, as it is shared, the root's first.
+    /// Requests the shares of the metadata of a path, the root's first.
     Metadata {
-        /// Blocks that came into the root later are taken for zeros, and what was taken later for there.
+        /// The point of the access. Later blocks of the root count as zeros, and blocks that were
+        /// taken later as still there.
         at: Point,
-        /// Whose path it is. Public once it is asked for.
+        /// The leaf of the path. Public once it is sent.
         leaf: Leaf,
     },
-    /// The shares of slots, as they are: to make those of another server from them, or to check them.
+    /// Requests the shares of slots, to check them or to rebuild another server's shares.
     Fetch {
-        /// It has to be here.
+        /// The point at which the slots are read. The server must still have it.
         at: Point,
-        /// Which: as many as [`Slots::at_once`] says, at most.
+        /// The slots, at most as many as [`Slots::at_once`] allows.
         slots: Slots,
     },
-    /// Puts shares into slots of a tree of which nothing was used.
+    /// Stores shares in slots of a new tree.
     Put {
-        /// What the tree is to be when all is there.
+        /// The point of the tree once all shares are stored.
         at: Point,
-        /// Which.
+        /// The slots.
         slots: Slots,
-        /// Theirs, one after the other.
+        /// Their shares, one after the other.
         share: Share<u8>,
     },
-    /// Make links to all other servers, if there are none.
+    /// Connects to all other servers, unless links exist.
     Meet,
-    /// All is there: it is this far.
+    /// Declares that all shares are stored, and that the server is at this point.
     Adopt {
-        /// As others are.
+        /// The point at which the other servers are.
         at: Point,
     },
 }
 
-/// A server keeps as many trees for a volume at most: that of the data has number 0, and each further one says where the blocks of the one before are mapped to.
+/// The maximum number of trees of a volume. Number 0 is the data, and each further tree maps the
+/// blocks of the tree before.
 pub const TREES_MAX: u8 = 8;
 
-/// What a server answers.
+/// An answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is done, and durable.
+    /// The request is done, and durable.
     Done,
-    /// To [`Request::Epoch`].
+    /// The answer to [`Request::Epoch`].
     Epoch(HostEpoch),
-    /// The share that was asked for, or several, one after the other.
+    /// The requested share, or several shares, one after the other.
     Share(Vec<u8>),
-    /// It is not done, and nothing has changed.
+    /// The request was refused. Nothing has changed.
     Refused(Refusal),
 }
 
-/// Why a server has not done something.
+/// Why a server refused a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What the client acts by: [`Unreachable`](StoreErrorKind::Unreachable) if a lost link is the
-    /// cause, to another server or to the client, or a server that was started again; never
+    /// The kind, which decides what the client does. [`Unreachable`](StoreErrorKind::Unreachable)
+    /// if a link to the client or to another server was lost, or a server was restarted. Never
     /// [`Fenced`](StoreErrorKind::Fenced).
     pub kind: StoreErrorKind,
-    /// For people.
+    /// The reason, for people.
     pub why: String,
 }
 
 impl<S: Into<String>> From<S> for Refusal {
-    /// What was asked is not what can be done.
+    /// A refusal of kind [`Refused`](StoreErrorKind::Refused).
     fn from(why: S) -> Self {
         Self { kind: StoreErrorKind::Refused, why: why.into() }
     }
 }
 
-/// How far a server is that keeps its shares in files.
+/// The progress of a server with its shares in files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct HostEpoch {
-    /// What is durable there.
+    /// The durable progress.
     pub at: Point,
-    /// The greatest number of an attempt that it has seen.
+    /// The greatest attempt number that the server has seen.
     pub attempt: u64,
-    /// Whether it is a server of a tree at all.
+    /// Whether the server is set up.
     pub is_set_up: bool,
 }

@@ -1,4 +1,5 @@
-//! Evictions: rounds of dealing and reducing, from the root to the leaves, and what becomes of them.
+//! Evictions: rounds of dealing and reducing, from the root to the leaves; and their commit or
+//! rollback.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,49 +13,51 @@ use crate::message::{Dealt, Evict};
 use crate::multiplication::{reduce, reshare};
 use crate::tree::Triplet;
 
-/// An eviction that is under way.
+/// An eviction in progress.
 pub(super) struct Evicting<E> {
-    /// What is left to do: a round for each.
+    /// The remaining rounds.
     triplets: VecDeque<Triplet>,
-    /// The next one first, and that of the last leaf beside the path last of all.
+    /// The matrices of the remaining rounds in order, and last the matrix for the sibling leaf.
     matrices: VecDeque<Vec<E>>,
-    /// What the source of the next round holds.
+    /// The contents of the source of the next round.
     source: Option<Bucket<E>>,
-    /// What buckets hold once it is over.
+    /// The contents of buckets after the eviction.
     made: Vec<(BucketId, Option<Bucket<E>>)>,
 }
 
-/// What an eviction has replaced.
+/// The state before the last eviction.
 pub(super) struct Replaced<E> {
-    /// In the order in which it was.
+    /// The replaced buckets, in the order of their replacement.
     buckets: Vec<(BucketId, Option<Bucket<E>>)>,
     written: usize,
 }
 
-const IS_NOT_EVICTING: Refused = Refused("no path is being evicted");
+const IS_NOT_EVICTING: Refused = Refused("no eviction is in progress");
 
 impl<F: Field> Server<F> {
-    /// Begins to evict a path (Subroutine 3, step 18). A round follows for each level: all servers [deal](Self::deal) and
-    /// [reduce](Self::reduce). If it does not come to an end, it is begun once more as a later attempt, with the same matrices.
+    /// Begins an eviction (Subroutine 3, step 18). One round follows for each level, in which all
+    /// servers [deal](Self::deal) and [reduce](Self::reduce). An eviction that does not finish is
+    /// begun again as a later attempt, with the same matrices.
     ///
     /// # Errors
-    /// For another number than the next one, for an attempt that is no later one, for matrices that are none, and in the middle of an eviction.
+    /// If `number` is not the next, the attempt is not a later one, the matrices are invalid, or an
+    /// eviction is in progress.
     pub fn begin_eviction(&mut self, evict: Evict<F::Element>) -> Result<(), Refused> {
         let Evict { number, attempt, matrices } = evict;
         self.check_settled()?;
         if number != self.evictions {
-            return Err(Refused("another eviction is next"));
+            return Err(Refused("this is not the next eviction"));
         }
         if attempt <= self.attempt {
-            return Err(Refused("there was a later attempt to evict a path"));
+            return Err(Refused("this server has already seen this attempt to evict, or a later one"));
         }
         if matrices.len() != usize::from(self.tree.height()) + 1 {
             return Err(Refused(
-                "an eviction has a matrix for each level, and one for the last sibling",
+                "an eviction needs one matrix for each level, and one for the sibling leaf",
             ));
         }
         let elements = 2 * self.tree.slots() * self.tree.slots();
-        // Before any is drawn.
+        // Check all lengths before expanding any seed.
         if !matrices.iter().all(|share| share.is_of::<F>(elements)) {
             return Err(WRONG_LENGTH);
         }
@@ -67,11 +70,11 @@ impl<F: Field> Server<F> {
         Ok(())
     }
 
-    /// What this server, as a dealer, sends to each server in the next round of the eviction, itself included (Subroutine 3, step 23,
-    /// and steps 2 to 4 of Protocol 1).
+    /// The shares that this server, as a dealer, sends to each server in the next round, itself
+    /// included (Subroutine 3, step 23, and steps 2 to 4 of Protocol 1).
     ///
     /// # Errors
-    /// When there is none.
+    /// If no eviction is in progress.
     pub fn deal(&self, coins: &mut dyn CryptoRng) -> Result<Vec<Dealt<F::Element>>, Refused> {
         let evicting = self.evicting.as_ref().ok_or(IS_NOT_EVICTING)?;
         let triplet = evicting.triplet()?;
@@ -90,12 +93,14 @@ impl<F: Field> Server<F> {
         Ok(dealt)
     }
 
-    /// Takes what 2*t* + 1 dealers have sent to this server in this round, and has the buckets that come of it (Subroutine 3, steps 19
-    /// and 24, and step 6 of Protocol 1). The dealers are the same for all servers. Answers whether the eviction is over here. It counts once all
+    /// Combines the shares that 2*t* + 1 dealers sent to this server in this round into the new
+    /// buckets (Subroutine 3, steps 19 and 24, and step 6 of Protocol 1). All servers must use the
+    /// same dealers. Returns whether this server has finished the eviction, which counts once all
     /// servers [agree](Self::agree).
     ///
     /// # Errors
-    /// When there is no eviction, for other dealers than 2*t* + 1 different servers, for what was dealt in another round, and for shares that are none.
+    /// If no eviction is in progress, the dealers are not 2*t* + 1 different servers, or the shares
+    /// are invalid or from another round.
     pub fn reduce(
         &mut self,
         dealers: &[u8],
@@ -107,7 +112,7 @@ impl<F: Field> Server<F> {
         let Some(evicting) = &mut self.evicting else { return Err(IS_NOT_EVICTING) };
         evicting.triplets.pop_front();
         evicting.matrices.drain(..made.len());
-        // The source is empty afterwards. Its sibling gets all of it, unless that is made.
+        // The source becomes empty. The sibling gets a copy of it, unless the sibling is a leaf.
         let source = evicting.source.take();
         evicting.made.push((triplet.source, None));
         if triplet.is_last {
@@ -121,7 +126,7 @@ impl<F: Field> Server<F> {
         Ok(triplet.is_last)
     }
 
-    /// The new shares of the buckets of a round.
+    /// Computes the new shares of the buckets of a round.
     fn reduced(
         &self,
         triplet: Triplet,
@@ -132,14 +137,14 @@ impl<F: Field> Server<F> {
         let are_enough =
             dealers.len() == self.parties.for_product() && dealers.len() == dealt.len();
         if !(are_enough && self.parties.are_some(dealers)) {
-            return Err(Refused("so many servers have to deal as give back a product, each once"));
+            return Err(Refused("the dealers must be 2t + 1 different servers"));
         }
         let round = (self.evictions, self.attempt, triplet.destination.level());
         if dealt.iter().any(|dealt| (dealt.number, dealt.attempt, dealt.level) != round) {
-            return Err(Refused("this was dealt in another round"));
+            return Err(Refused("these shares belong to another round"));
         }
         if dealt.iter().any(|dealt| dealt.shares.len() != buckets) {
-            return Err(Refused("a dealer sends a share for each bucket that is made in a round"));
+            return Err(Refused("a dealer must send one share for each bucket of the round"));
         }
         let elements = self.bucket_elements();
         let expanded = dealt.into_iter().map(|dealt| {
@@ -154,7 +159,8 @@ impl<F: Field> Server<F> {
         reduced.collect::<Option<_>>().ok_or(WRONG_LENGTH)
     }
 
-    /// The eviction is over here.
+    /// Finishes the eviction on this server: replaces the buckets, and keeps the old ones for a
+    /// rollback.
     fn put_what_was_made(&mut self) {
         let Some(Evicting { made, .. }) = self.evicting.take() else { return };
         let buckets = made.into_iter().map(|(id, bucket)| (id, self.put(id, bucket))).collect();
@@ -162,7 +168,7 @@ impl<F: Field> Server<F> {
         (self.evictions, self.written) = (self.evictions + 1, 0);
     }
 
-    /// A bucket holds this from now on. Answers what it held before.
+    /// Sets the contents of a bucket. Returns its old contents.
     fn put(
         &mut self,
         id: BucketId,
@@ -174,11 +180,11 @@ impl<F: Field> Server<F> {
         }
     }
 
-    /// Makes an eviction on all servers of a tree, which are in one process: the reference of what
-    /// servers do that send messages to each other.
+    /// Runs an eviction on all servers of a tree in one process. It is the reference for servers
+    /// that exchange messages.
     ///
     /// # Errors
-    /// When a server refuses.
+    /// If a server refuses.
     pub fn evict_all(
         servers: &mut [Self],
         evictions: Vec<Evict<F::Element>>,
@@ -200,22 +206,23 @@ impl<F: Field> Server<F> {
         servers.iter_mut().try_for_each(|server| server.agree(server.evictions))
     }
 
-    /// All servers are through with the last of so many evictions: nobody goes back before it any more. It may be told more than once.
+    /// Commits the last of `evictions` evictions: all servers have finished it, so none rolls it
+    /// back. Idempotent.
     ///
     /// # Errors
-    /// When this server is not.
+    /// If this server has not finished exactly that many evictions.
     pub fn agree(&mut self, evictions: u64) -> Result<(), Refused> {
         if evictions != self.evictions || self.evicting.is_some() {
             return Err(Refused(
-                "this server is not through with this eviction, or with others since",
+                "this server has not finished exactly this number of evictions",
             ));
         }
         self.replaced = None;
         Ok(())
     }
 
-    /// Goes back to what was before the eviction that is under way, or that is over here and not everywhere. It may be told more than once: where all is
-    /// settled, nothing happens.
+    /// Rolls back the eviction that is in progress, or the last one if this server finished it and
+    /// not all servers did. Idempotent: a settled server does not change.
     pub fn go_back(&mut self) {
         self.evicting = None;
         if let Some(Replaced { buckets, written }) = self.replaced.take() {
@@ -228,14 +235,14 @@ impl<F: Field> Server<F> {
 }
 
 impl<E> Evicting<E> {
-    /// That of the next round.
+    /// The buckets of the next round.
     fn triplet(&self) -> Result<Triplet, Refused> {
         self.triplets.front().copied().ok_or(IS_NOT_EVICTING)
     }
 }
 
 impl Triplet {
-    /// The buckets that are made by a product.
+    /// The buckets that the step computes as a product.
     pub(crate) fn made(self) -> impl Iterator<Item = BucketId> {
         [Some(self.destination), self.is_last.then_some(self.sibling)].into_iter().flatten()
     }

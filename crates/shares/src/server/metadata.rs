@@ -1,8 +1,11 @@
-//! Slots that say whose block they hold, so that the client need not know it (section 3.3; how is in `docs/adr/0017`).
+//! Slots with metadata that names their block, so that the client need not know it (section 3.3;
+//! ADR 17 in `docs/adr/0017`).
 //!
-//! A slot begins with its metadata, which are shares as the rest is: so an eviction moves them with the block. Their last element is the *mark*: one if the block
-//! was taken to the root, and zero otherwise. Who takes it has sent a share of one for its slot, and of zero for all others of the path: the query. Each server adds it to its
-//! shares of the marks, and nobody sees which has changed.
+//! A slot begins with its metadata, which is shared like the rest, so an eviction moves it with the
+//! block. Its last element is the *mark*: one if the block was taken to the root, and zero
+//! otherwise. To take a block, the client sends the query as usual: shares of one for its slot, and
+//! of zero for the other slots of the path. Each server adds the query to its shares of the marks,
+//! and cannot see which mark has changed.
 
 use std::sync::Arc;
 
@@ -13,18 +16,19 @@ use crate::field::Field;
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
-/// A query, and the path that it is for.
+/// A query and its path.
 pub(super) struct Asked<E> {
     pub(super) leaf: Leaf,
-    /// An element for each slot.
+    /// One element for each slot of the path.
     pub(super) query: Vec<E>,
 }
 
 impl<F: Field> Server<F> {
-    /// The same as [`Self::new`], with slots of so many elements, of which the first say whose they are.
+    /// Like [`Self::new`], with slots of `slot_elements` elements, of which the first
+    /// `metadata_elements` name the block.
     ///
     /// # Errors
-    /// When there is no server of this number, or when slots are no longer than what they say.
+    /// If there is no server of this number, or slots are not longer than their metadata.
     pub fn with_metadata(
         number: u8,
         parties: Parties,
@@ -33,15 +37,15 @@ impl<F: Field> Server<F> {
         metadata_elements: usize,
     ) -> Result<Self, Refused> {
         if metadata_elements >= slot_elements {
-            return Err(Refused("a slot holds a block, and what it says of it"));
+            return Err(Refused("a slot must be longer than its metadata"));
         }
         Ok(Self { metadata_elements, ..Self::new(number, parties, tree, slot_elements)? })
     }
 
-    /// What the slots of a path say, the root's first: shares of degree *t*.
+    /// The metadata of the slots of a path, the root's first: shares of degree *t*.
     ///
     /// # Errors
-    /// For a path that there is not, and in the middle of an eviction.
+    /// If the tree has no such path, or an eviction is in progress.
     pub fn metadata(&self, leaf: Leaf) -> Result<Vec<F::Element>, Refused> {
         if leaf.0 >= self.tree.leaves() {
             return Err(Refused("the tree has no such path"));
@@ -51,13 +55,14 @@ impl<F: Field> Server<F> {
         Ok(slots.flat_map(|slot| &slot[..self.metadata_elements]).copied().collect())
     }
 
-    /// The slot that was selected is taken. Buckets that hold nothing are left out: no slot of them can have been selected, and which they are is no secret.
+    /// Marks the selected slot as taken. Empty buckets are left out: none of their slots can be
+    /// selected, and which buckets are empty is public.
     pub(super) fn mark_what_was_taken(&mut self) -> Result<(), Refused> {
         if self.metadata_elements == 0 {
             return Ok(());
         }
         let Some(Asked { leaf, query }) = self.asked.take() else {
-            return Err(Refused("a block is selected before one is written"));
+            return Err(Refused("a block must be selected before one is written"));
         };
         let (slots, slot_elements) = (self.tree.slots(), self.block_elements);
         for (bucket, taken) in self.tree.path(leaf).zip(query.chunks_exact(slots)) {

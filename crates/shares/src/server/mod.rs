@@ -1,9 +1,11 @@
-//! One server: it has a share of every block, and does with all of them the same, whatever it is asked.
+//! One server, with a share of every block. It handles all blocks in the same way, whatever the
+//! request.
 //!
-//! What it is sent may come from anybody. It is checked first, and refused whole: then nothing has changed.
+//! Requests are untrusted. Each is checked first, and a refused request changes nothing.
 //!
-//! An eviction counts on all servers or on none. What it changes is put aside until the server is through with it, and what it has replaced is kept
-//! until all are: until then each can go back, and the client sends the same again.
+//! An eviction counts on all servers or on none. Its results are kept aside until this server has
+//! finished. The replaced buckets are kept until all servers have finished: until then each can
+//! roll back, and the client sends the same again.
 
 mod eviction;
 mod metadata;
@@ -26,64 +28,67 @@ pub struct Server<F: Field> {
     parties: Parties,
     tree: Tree,
     block_elements: usize,
-    /// How many elements at the beginning of each slot say whose block it holds: none, if the client knows.
+    /// How many elements at the beginning of each slot are metadata. 0 if the client knows where
+    /// blocks are.
     metadata_elements: usize,
-    /// What was selected, and is not written back yet.
+    /// The query of a selected block that is not yet written back.
     asked: Option<Asked<F::Element>>,
-    /// Those that hold something. The others are all zeros, which follows from the number of evictions and is no secret.
+    /// The buckets that are not all zeros. Which these are follows from the number of evictions,
+    /// and is public.
     buckets: HashMap<BucketId, Bucket<F::Element>>,
-    /// A slot of such a bucket.
+    /// An empty slot.
     zeros: Vec<F::Element>,
     /// Blocks written to the root since the last eviction.
     written: usize,
-    /// Evictions that are over.
+    /// Finished evictions.
     evictions: u64,
     evicting: Option<Evicting<F::Element>>,
-    /// What the last eviction has replaced, until all servers agree.
+    /// The state before the last eviction, until all servers agree.
     replaced: Option<Replaced<F::Element>>,
-    /// Of the last eviction that was begun: a greater one takes its place.
+    /// The number of the last attempt to evict. The next attempt must have a greater number.
     attempt: u64,
 }
 
 /// The slots of a bucket, one after the other.
 type Bucket<E> = Arc<Vec<E>>;
 
-/// How far a server is. All of it is public.
+/// A server's progress. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch {
-    /// Evictions that are over.
+    /// Finished evictions.
     pub evictions: u64,
     /// Blocks written to the root since the last of them.
     pub written: usize,
-    /// What has to come next.
+    /// What the server accepts next.
     pub stage: Stage,
 }
 
 /// See [`Epoch::stage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Blocks are selected and written, or the next path is evicted.
+    /// Selects and writes, or the next eviction.
     Settled,
-    /// A path is being evicted.
+    /// An eviction is in progress.
     Evicting,
-    /// The last eviction is over here. It counts once all servers [agree](Server::agree).
+    /// This server has finished the last eviction. The eviction counts once all servers
+    /// [agree](Server::agree).
     Over,
 }
 
-/// Why something was not done. Nothing has changed.
+/// Why a server refused a request. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub(crate) &'static str);
 
-const WRONG_LENGTH: Refused = Refused("a share has another length than what is shared");
+const WRONG_LENGTH: Refused = Refused("a share has the wrong length");
 const IS_NOT_SETTLED: Refused =
-    Refused("a path is being evicted: this has to wait until all servers agree that it is");
+    Refused("an eviction is in progress: wait until all servers have finished it");
 
 impl<F: Field> Server<F> {
-    /// With blocks that are all zeros.
+    /// Creates server `number`, with blocks that are all zeros.
     ///
     /// # Errors
-    /// When there is no server of this number.
+    /// If there is no server of this number.
     pub fn new(
         number: u8,
         parties: Parties,
@@ -91,7 +96,7 @@ impl<F: Field> Server<F> {
         block_elements: usize,
     ) -> Result<Self, Refused> {
         if !parties.are_some(&[number]) {
-            return Err(Refused("there are fewer servers"));
+            return Err(Refused("there is no server of this number"));
         }
         Ok(Self {
             number,
@@ -110,19 +115,19 @@ impl<F: Field> Server<F> {
         })
     }
 
-    /// Keeps what slots of a leaf hold at the beginning (Algorithm 3, steps 14 and 15).
+    /// Stores the initial contents of slots of a leaf (Algorithm 3, steps 14 and 15).
     ///
     /// # Errors
-    /// For slots that no leaf has, a share that is none, and once anything else has been done.
+    /// If no leaf has these slots, the share is invalid, or the tree is not new.
     pub fn load(&mut self, slots: Slots, share: Share<F::Element>) -> Result<(), Refused> {
         let Slots { bucket, first, count } = slots;
         let end = first.checked_add(count).filter(|end| *end <= self.tree.slots());
         let Some(end) = end.filter(|_| bucket.level() == self.tree.height()) else {
-            return Err(Refused("no leaf of the tree has such slots"));
+            return Err(Refused("no leaf of the tree has these slots"));
         };
         let new = Epoch { evictions: 0, written: 0, stage: Stage::Settled };
         if self.epoch() != new {
-            return Err(Refused("the tree has been used: data can only be put into a new one"));
+            return Err(Refused("the tree is in use: data can only be loaded into a new tree"));
         }
         let elements = self.block_elements;
         let share = share.into_elements::<F>(count * elements).ok_or(WRONG_LENGTH)?;
@@ -132,7 +137,7 @@ impl<F: Field> Server<F> {
         Ok(())
     }
 
-    /// How far it is.
+    /// This server's progress.
     pub fn epoch(&self) -> Epoch {
         let stage = match (&self.evicting, &self.replaced) {
             (Some(_), _) => Stage::Evicting,
@@ -146,10 +151,10 @@ impl<F: Field> Server<F> {
         (self.epoch().stage == Stage::Settled).then_some(()).ok_or(IS_NOT_SETTLED)
     }
 
-    /// The share of the block that is selected, of degree 2*t* (Subroutine 1, steps 4 to 8).
+    /// Returns the share of the selected block, of degree 2*t* (Subroutine 1, steps 4 to 8).
     ///
     /// # Errors
-    /// For a path that there is not, a query that is none, and in the middle of an eviction.
+    /// If the tree has no such path, the query is invalid, or an eviction is in progress.
     pub fn select(&mut self, select: Select<F::Element>) -> Result<Vec<F::Element>, Refused> {
         let Select { leaf, query } = select;
         if leaf.0 >= self.tree.leaves() {
@@ -164,16 +169,17 @@ impl<F: Field> Server<F> {
         Ok(answer)
     }
 
-    /// Keeps the share of a block in the root.
+    /// Stores the share of a block in the root.
     ///
     /// # Errors
-    /// For another slot than the next one, a share that is none, and in the middle of an eviction; and if slots say whose they are, and none was selected.
+    /// If the slot is not the next, the share is invalid, or an eviction is in progress. With
+    /// metadata, also if no block was selected.
     pub fn write(&mut self, write: RootWrite<F::Element>) -> Result<(), Refused> {
         let RootWrite { slot, block } = write;
         self.check_settled()?;
         if slot != self.written || slot == self.tree.accesses() {
             return Err(Refused(
-                "another slot of the root is next, or the root has to be evicted first",
+                "this is not the next slot of the root, or the root is full and must be evicted",
             ));
         }
         let block = block.into_elements::<F>(self.block_elements).ok_or(WRONG_LENGTH)?;
@@ -182,7 +188,7 @@ impl<F: Field> Server<F> {
         let root = self.buckets.entry(BucketId::ROOT);
         let root = root.or_insert_with(|| Arc::new(vec![F::ZERO; elements]));
         let start = slot * self.block_elements;
-        // Nobody else has it while no path is evicted.
+        // The `Arc` is not shared while no eviction is in progress.
         Arc::make_mut(root)[start..start + self.block_elements].copy_from_slice(&block);
         self.written += 1;
         Ok(())
@@ -192,7 +198,7 @@ impl<F: Field> Server<F> {
         self.tree.slots() * self.block_elements
     }
 
-    /// The slots of a bucket, or of one that is all zeros.
+    /// The slots of a bucket; zeros for `None`.
     fn slots_of<'b>(
         &'b self,
         bucket: Option<&'b Bucket<F::Element>>,
@@ -204,7 +210,7 @@ impl<F: Field> Server<F> {
         (0..self.tree.slots()).map(slot)
     }
 
-    /// Those of the bucket of this name.
+    /// The slots of the bucket with this ID.
     fn slots(&self, bucket: BucketId) -> impl Iterator<Item = &[F::Element]> {
         self.slots_of(self.buckets.get(&bucket))
     }

@@ -1,19 +1,20 @@
-//! What each share server sees of its client, recorded.
+//! Records what each share server sees of its client.
 //!
-//! A [`ShareRecorder`] stands where [`Recorder`] does, below the scheme and above the link, and records what it can read in the messages that pass, as a server can. Each server is a tree of the view, and one more for each tree of the position map, of which
-//! it touches what the message makes it touch:
+//! A [`ShareRecorder`] sits where [`Recorder`] does, below the scheme and above the link. It
+//! records what a server can read in its messages. Each server is a tree of the view, with one more
+//! for each tree of the position map. A message is recorded as accesses to that tree:
 //!
-//! | asked | recorded |
+//! | request | recorded as |
 //! |---|---|
-//! | [`Select`](Request::Select) | a read of each bucket of the path; the message is the contents of the root, the answer those of the leaf |
-//! | [`Metadata`](Request::Metadata) | a read of the header of each bucket of the path but the leaf, so that a view counts an access once: by its query, which is for the same path; the answer is the contents of the last |
+//! | [`Select`](Request::Select) | a read of each bucket of the path; the message is the contents of the root, and the answer the contents of the leaf |
+//! | [`Metadata`](Request::Metadata) | a read of the header of each bucket of the path but the leaf; the answer is the contents of the last. A view thus counts an access once, by its query for the same path |
 //! | [`Write`](Request::Write) | a write of a slot of the root |
 //! | [`Evict`](Request::Evict) | a read and then a write of each bucket of the path; the message is the contents of the root that is read |
 //! | [`Fetch`](Request::Fetch), [`Put`](Request::Put) | a read or a write of each slot |
 //! | anything else | a read of the root's header |
 //!
-//! All servers that are asked at once share a trip. What servers send to each other does not pass there: a [`WireRecorder`] watches one server, and
-//! has both.
+//! Requests sent to several servers at once share a trip. Messages between servers do not pass
+//! here: a [`WireRecorder`] watches one server, and records both.
 
 mod touched;
 mod wire;
@@ -30,25 +31,26 @@ use crate::servers::{AnyServers, Patience, ServerAnswer, ShareServers};
 use crate::tree::HEIGHT_MAX;
 use touched::touched;
 
-/// The tree of a view that stands for a server, counted from 0, and the data that it has.
+/// The tree of a view for the data of server `server`, counted from 0.
 pub fn tree_of_server(server: usize) -> TreeId {
     tree_of_party(party(server), 0)
 }
 
-/// The number of a server that is counted from 0.
+/// The number of server `server`, which is counted from 0.
 fn party(server: usize) -> u8 {
     server as u8 + 1
 }
 
-/// What an array says of its servers, and of those that may collude.
+/// The names of an array's facts about its servers, and how many may collude.
 pub(crate) const SERVERS: &str = "servers";
 pub(crate) const COLLUDING: &str = "colluding";
 
-/// What an array says of the levels of its tree, and of those of its map if it has any.
+/// The names of an array's facts about the levels of its tree, and of its map trees if it has any.
 pub(crate) const LEVELS: &str = "levels";
 pub(crate) const MAP_LEVELS: &str = "map_levels";
 
-/// The levels below the root of each tree that servers keep of an array with these facts, the data first; none if it says nothing of them.
+/// The levels below the root of each tree of an array with these facts, the data first; `None` if
+/// the facts do not contain them.
 pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
     let of_map = facts.iter().find_map(|fact| match fact {
         Fact::Value(MAP_LEVELS, FactValue::Numbers(levels)) => Some(&levels[..]),
@@ -59,13 +61,14 @@ pub fn heights(facts: &[Fact]) -> Option<Vec<u8>> {
     Some([data].iter().chain(of_map.unwrap_or_default()).map(height).collect())
 }
 
-/// The servers of an array with these facts, as its client sees them: not what they send to each other. None if it says nothing of them.
+/// The servers of an array with these facts, as seen by their client: without the messages between
+/// them. `None` if the facts do not contain them.
 pub fn servers_of(facts: &[Fact]) -> Option<ViewServers> {
     let number = |name| u8::try_from(number_of(facts, name)?).ok();
     ViewServers::new(number(SERVERS)?, number(COLLUDING)?)
 }
 
-/// Wraps share servers, and tells a sink of every call. It changes nothing.
+/// Wraps share servers and reports every call to a sink. It does not change calls.
 pub struct ShareRecorder<K> {
     recorder: Recorder<AnyServers, K>,
     /// The levels of each tree below its root.
@@ -73,7 +76,7 @@ pub struct ShareRecorder<K> {
 }
 
 impl<K: EventSink> ShareRecorder<K> {
-    /// Records all calls from now on. `heights` are the levels of each tree below its root.
+    /// Starts recording. `heights` are the levels of each tree below its root.
     pub fn new(servers: AnyServers, sink: K, heights: Vec<u8>) -> Self {
         Self { recorder: Recorder::new(servers, sink), heights }
     }

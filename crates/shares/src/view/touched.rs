@@ -1,4 +1,4 @@
-//! What a server touches for a message of its client, as a view records it.
+//! The accesses of a server for a message of its client, as a view records them.
 
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::tree_of_party;
@@ -9,7 +9,7 @@ use crate::message::{Request, Slots};
 /// Pieces of one trip, with the bytes that moved for each.
 pub(super) type Seen<'m> = Vec<(Piece, &'m [u8])>;
 
-/// What a server touches.
+/// The accesses of a server for one message.
 #[derive(Default)]
 pub(super) struct Touched<'m> {
     pub(super) read: Seen<'m>,
@@ -26,14 +26,14 @@ impl<'m> Touched<'m> {
     }
 }
 
-/// A read of the root's header: there was a message, and it moves nothing of a tree.
+/// A read of the root's header: a message that moves no part of a tree.
 pub(super) fn header_of_root(party: u8, tree: u8, message: &[u8]) -> Touched<'_> {
     let tree = tree_of_party(party, tree);
     Touched::reads(vec![(Piece { tree, bucket: BucketId::ROOT, part: Part::Header }, message)])
 }
 
-/// What the server of this number touches for a request for one of its trees, which has so many levels below the root; and which bytes were the message and
-/// its answer, which is a share or nothing.
+/// The accesses of a server for a request to one of its trees, which has `height` levels below the
+/// root. `message` and `answer` are recorded as contents; the answer is a share or empty.
 pub(super) fn touched<'m>(
     party: u8,
     (tree, height): (u8, u8),
@@ -49,7 +49,7 @@ pub(super) fn touched<'m>(
     };
     let whole_path = |leaf| path(leaf, Part::Whole);
     let slot = |bucket, slot| piece(bucket, Part::Slot(slot as u16));
-    // What is said of several slots is in the first.
+    // The message or answer for several slots is recorded with the first.
     let several = |Slots { bucket, first, count }: &Slots, said| {
         let mut slots: Seen<'_> =
             (*first..first + count).map(|at| (slot(*bucket, at), &[][..])).collect();

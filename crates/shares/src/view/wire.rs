@@ -1,4 +1,4 @@
-//! What passes a server, recorded there: what its client asks, and what it and the other servers send to each other.
+//! Records the messages of one server: requests of its client, and messages between servers.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,18 +9,19 @@ use crate::host::Watcher;
 use crate::message::{Answer, Dealt, Request, Setup};
 use crate::sharing::Share;
 
-/// The servers of a view that one server of these records.
+/// The servers of a view recorded at one server.
 pub fn servers_seen_by(setup: &Setup) -> Option<ViewServers> {
     let count = setup.parties.servers() as u8;
     ViewServers::new(count, setup.parties.colluding() as u8)?
         .watching(1 << setup.number.checked_sub(1)?)
 }
 
-/// Watches one server and tells a sink of all that passes there: what its client asks is recorded as
-/// [`ShareRecorder`](super::ShareRecorder) records it, and each message between servers as an [`Exchange`].
+/// Watches one server and reports its messages to a sink. Requests of the client are recorded as by
+/// [`ShareRecorder`](super::ShareRecorder), and each message between servers as an [`Exchange`].
 ///
-/// An eviction is recorded when it is asked for, before what is dealt in it, and so also if it is refused. Everything else is recorded when it is answered:
-/// what is refused is a read of the root's header, whatever was asked.
+/// An eviction is recorded when its request arrives, before its messages between servers, and even
+/// if it is refused. Other requests are recorded with their answer: a refused one is a read of the
+/// root's header.
 pub struct WireRecorder<K> {
     party: u8,
     state: Mutex<State<K>>,
@@ -29,14 +30,14 @@ pub struct WireRecorder<K> {
 struct State<K> {
     sink: K,
     trips: u64,
-    /// Of each tree, the levels below the root.
+    /// The levels below the root of each tree.
     heights: Vec<u8>,
-    /// The latest attempt to evict a path, and in which tree.
+    /// The latest attempt to evict a path, and its tree.
     begun: Option<(u64, u8)>,
 }
 
 impl<K: ExchangeSink> WireRecorder<K> {
-    /// Records from now on what passes the server that is set up so, its trees in their order.
+    /// Starts recording at the server with these setups, one for each tree.
     pub fn new<'s>(sink: K, trees: impl IntoIterator<Item = &'s Setup>) -> Self {
         let mut party = 1;
         let heights = trees.into_iter().map(|setup| {
@@ -57,7 +58,7 @@ impl<K: ExchangeSink> WireRecorder<K> {
     }
 
     fn exchanged(&self, direction: Direction, partner: u8, dealt: &[u8]) {
-        // What is no such message ends a link, and moves nothing.
+        // An invalid message ends the link and moves no data.
         let Ok(Dealt { number, attempt, tile, level, shares }) = Dealt::decode(dealt) else {
             return;
         };
@@ -132,7 +133,7 @@ impl<K: ExchangeSink + Send> Watcher for WireRecorder<K> {
                 return;
             }
         };
-        // What a client that does not keep to the protocol asks for may be anything, and is refused.
+        // A client that breaks the protocol may ask for anything, and is refused.
         if matches!(Answer::decode(answer), Ok(Answer::Refused(_)) | Err(_)) {
             state.touched(&header_of_root(self.party, tree, message));
             return;
@@ -165,7 +166,7 @@ mod tests {
     use crate::sharing::Parties;
     use crate::tree::{Preset, Tree};
 
-    /// Trees of messages, and parts of calls.
+    /// The trees of exchanges, and the parts of calls.
     #[derive(Default)]
     struct Seen {
         trees: Vec<Option<u8>>,
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_eviction_is_one_and_what_is_dealt_for_it_has_its_tree() {
+    fn a_refused_eviction_is_recorded_and_its_messages_have_its_tree() {
         let setup = Setup {
             number: 1,
             parties: Parties::new(3, 1).unwrap(),
@@ -201,12 +202,12 @@ mod tests {
         };
         let dealt =
             |attempt| Dealt { number: 0, attempt, tile: 0, level: 1, shares: Vec::new() }.encode();
-        let refused = Answer::Refused(Refusal::from("another server is not there")).encode();
+        let refused = Answer::Refused(Refusal::from("another server is missing")).encode();
         recorder.received(2, &dealt(5));
         recorder.asked(&eviction(1, 5));
         recorder.sent(2, &dealt(5));
         recorder.answered(&eviction(1, 5), &refused);
-        // It was on its way.
+        // This message was already in flight.
         recorder.received(3, &dealt(5));
         recorder.asked(&eviction(0, 6));
         recorder.received(2, &dealt(5));

@@ -1,4 +1,4 @@
-//! Parameters as bytes, and those that there are not.
+//! Encoding of parameters, and unsupported ones.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn params(servers: u8, colluding: u8, preset: Preset) -> Result<S3OramParams, Er
 }
 
 #[test]
-fn there_is_one_encoding_and_it_comes_back() {
+fn parameters_have_one_encoding_and_round_trip() {
     for (servers, colluding, preset) in
         [(3, 1, Preset::LARGE), (5, 1, Preset::SMALL), (7, 3, Preset::LARGE)]
     {

@@ -1,12 +1,13 @@
-//! The one file with `unsafe` code: products of rows of bytes in GF(2^8), as fast as the processor can.
+//! Products of rows of bytes in GF(2^8), with vector instructions. This file has the only `unsafe`
+//! code of the crate.
 //!
-//! What is done is the same whatever the bytes are: no branch and no address depends on them. Which instructions are used depends on
-//! the processor alone, and each way is held against the portable one.
+//! No branch and no address depends on the bytes. The instructions used depend only on the
+//! processor. Tests compare each set of instructions with the portable code.
 #![allow(unsafe_code)]
 
 use super::product;
 
-/// `out += factor · row`. Both are of one length.
+/// `out += factor · row`. Both have the same length.
 pub(super) fn add_multiple(out: &mut [u8], factor: u8, row: &[u8]) {
     add_products(Way::best(), out, &[factor], 1, &[row]);
 }
@@ -16,25 +17,25 @@ pub(super) fn combine(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u
     combine_by(Way::best(), out, matrix, columns, rows);
 }
 
-/// Which instructions there are.
+/// A set of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// Any processor.
     Portable,
-    /// Products with a factor are looked up, 32 at once.
+    /// AVX2: looks up 32 products at once.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// There is an instruction for 64 products.
+    /// AVX-512 with GFNI: one instruction computes 64 products.
     #[cfg(target_arch = "x86_64")]
     Gfni512,
 }
 
 impl Way {
     fn best() -> Self {
-        *Self::all().last().expect("the portable one is always there")
+        *Self::all().last().expect("the portable code runs on every processor")
     }
 
-    /// Those that this processor has, the fastest last.
+    /// The sets that this processor supports, the fastest last.
     fn all() -> &'static [Self] {
         #[cfg(target_arch = "x86_64")]
         {
@@ -54,13 +55,15 @@ impl Way {
     }
 }
 
-/// Rows that are added to one sum at once: it is loaded and stored so much less often, and the processor foresees so many.
+/// The number of rows that are added to one sum at once. The sum is loaded and stored once for all
+/// of them.
 const ROWS: usize = 8;
 
-/// Columns that are summed up together: each byte that was loaded is used so often.
+/// The number of columns that are summed together. Each loaded byte is used once for each.
 const COLUMNS: usize = 4;
 
-/// Of each row, so many bytes are worked on together. For some hundred rows, all of it fits into the second cache.
+/// The number of bytes of each row that are processed together. A tile of some hundred rows fits
+/// into the second-level cache.
 const TILE_BYTES: usize = 1024;
 
 fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
@@ -68,11 +71,11 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
     assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
     if columns == 1 {
         out.fill(0);
-        // Each row is read once, from its beginning to its end.
+        // Read each row once, from beginning to end.
         let mut later = rows.chunks(ROWS);
         for factors in matrix.chunks(ROWS) {
             let Some(rows) = later.next() else { break };
-            // Rows lie on other pages, where no processor looks by itself.
+            // Each row begins on another page, and hardware prefetchers do not cross pages.
             later.clone().next().into_iter().flatten().for_each(|row| will_need(row));
             add_products(way, out, factors, 1, rows);
         }
@@ -100,14 +103,15 @@ fn combine_by(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&
     }
 }
 
-/// Of a row that is read soon, so many bytes are asked of memory ahead of time: 256 to 512 make rows of 4 KiB an eighth faster, and 2048 nothing.
+/// The number of bytes of an upcoming row to prefetch. 256 to 512 bytes speed up rows of 4 KiB by
+/// an eighth; 2048 bytes gain nothing.
 const AHEAD_BYTES: usize = 512;
 
-/// Asks for the beginning of a row.
+/// Prefetches the beginning of a row.
 fn will_need(row: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     row.iter().take(AHEAD_BYTES).step_by(64).for_each(|byte| {
-        // SAFETY: it only reads what is there, and into a cache.
+        // SAFETY: a prefetch only loads a valid address into a cache.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
                 std::ptr::from_ref(byte).cast(),
@@ -116,7 +120,8 @@ fn will_need(row: &[u8]) {
     });
 }
 
-/// Adds to `out`, which has a row for each of [`COLUMNS`] columns at most, the products of `rows` with the matrix.
+/// Adds the products of `rows` with the matrix to `out`. `out` has `columns` rows, at most
+/// [`COLUMNS`].
 fn add_products(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) {
     if out.is_empty() {
         return;
@@ -126,7 +131,7 @@ fn add_products(way: Way, out: &mut [u8], matrix: &[u8], columns: usize, rows: &
     assert_eq!((out.len(), matrix.len()), (columns * length, columns * rows.len()));
     let whole = match way {
         Way::Portable => 0,
-        // SAFETY: the processor has these instructions, or there were no such way.
+        // SAFETY: `Way::all` offers this variant only if the processor supports its instructions.
         #[cfg(target_arch = "x86_64")]
         Way::Avx2 => unsafe { x86::avx2(out, matrix, columns, rows) },
         // SAFETY: as above.
@@ -147,7 +152,8 @@ mod x86 {
 
     use super::{COLUMNS, product};
 
-    /// What a factor's products with the low and the high half of a byte are made of: bit by bit of the factor.
+    /// For each bit of a factor: its products with each low half of a byte, then with each high
+    /// half.
     static PRODUCTS_OF_BITS: [[u8; 32]; 8] = products_of_bits();
 
     const fn products_of_bits() -> [[u8; 32]; 8] {
@@ -162,12 +168,13 @@ mod x86 {
         tables
     }
 
-    /// The products of a factor with each low half of a byte, in both lanes, and with each high half.
+    /// The products of a factor with each low half of a byte, in both lanes; and the same for high
+    /// halves.
     #[target_feature(enable = "avx2")]
     fn tables(factor: u8) -> (__m256i, __m256i) {
         let mut table = _mm256_setzero_si256();
         for (bit, products) in PRODUCTS_OF_BITS.iter().enumerate() {
-            // SAFETY: 32 bytes are there.
+            // SAFETY: `products` has 32 bytes.
             let products = unsafe { _mm256_loadu_si256(products.as_ptr().cast()) };
             let is_set = _mm256_set1_epi8(0i8.wrapping_sub((factor >> bit & 1) as i8));
             table = _mm256_xor_si256(table, _mm256_and_si256(products, is_set));
@@ -178,7 +185,8 @@ mod x86 {
         )
     }
 
-    /// As [`super::add_products`], which has checked the lengths, for whole vectors. Answers how many bytes of each row that is.
+    /// Does what [`super::add_products`] does, for whole vectors. The caller has checked the
+    /// lengths. Returns the number of bytes of each row that were processed.
     #[target_feature(enable = "avx2")]
     pub(super) fn avx2(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
         const VECTOR: usize = size_of::<__m256i>();
@@ -189,7 +197,7 @@ mod x86 {
             for (out, factor) in out.chunks_exact_mut(length).zip(factors) {
                 let (low, high) = tables(*factor);
                 for at in (0..whole).step_by(VECTOR) {
-                    // SAFETY: `at + VECTOR <= whole <= length`, which is the length of both.
+                    // SAFETY: `at + VECTOR <= whole <= length`, the length of `row` and `out`.
                     unsafe {
                         let byte = _mm256_loadu_si256(row.as_ptr().add(at).cast());
                         let sum = out.as_mut_ptr().add(at).cast();
@@ -205,7 +213,7 @@ mod x86 {
         whole
     }
 
-    /// The same, to the last byte of each row.
+    /// Like [`avx2`], but processes each row to its last byte.
     #[target_feature(enable = "avx512f,avx512bw,gfni")]
     pub(super) fn gfni512(out: &mut [u8], matrix: &[u8], columns: usize, rows: &[&[u8]]) -> usize {
         match columns {
@@ -219,7 +227,7 @@ mod x86 {
 
     const VECTOR: usize = size_of::<__m512i>();
 
-    /// Bytes of a row that are worked on at once.
+    /// Bytes of a row that are processed at once.
     const STEP: usize = 2 * VECTOR;
 
     #[target_feature(enable = "avx512f,avx512bw,gfni")]
@@ -227,20 +235,23 @@ mod x86 {
         let length = out.len() / C;
         let whole = length - length % STEP;
         for at in (0..whole).step_by(STEP) {
-            // SAFETY: `at + STEP <= whole <= length`; `out` has `C` rows of that length, and a row has it, too.
+            // SAFETY: `at + STEP <= whole <= length`. `out` has `C` rows of `length` bytes, and so
+            // has each of `rows`.
             unsafe { step::<C, false>(out, matrix, rows, at) };
         }
         if whole < length {
-            // SAFETY: as above, and of a part nothing behind the length is touched.
+            // SAFETY: as above. A partial step accesses no byte at or after `length`.
             unsafe { step::<C, true>(out, matrix, rows, whole) };
         }
         length
     }
 
-    /// All sums stay in registers until all rows are added. It is a `PART` of a step where rows end before.
+    /// Keeps all sums in registers until all rows are added. With `PART`, rows may end within the
+    /// step.
     ///
     /// # Safety
-    /// `out` has `C` rows, and each of `rows` is as long: until `at` and [`STEP`] more bytes, or for a `PART` longer than `at`.
+    /// `out` has `C` rows, each as long as each of `rows`: at least `at + STEP` bytes, or with
+    /// `PART` more than `at` bytes.
     #[target_feature(enable = "avx512f,avx512bw,gfni")]
     unsafe fn step<const C: usize, const PART: bool>(
         out: &mut [u8],
@@ -252,11 +263,11 @@ mod x86 {
         let masks = [mask(length - at), mask((length - at).saturating_sub(VECTOR))];
         let mut sums = [[_mm512_setzero_si512(); 2]; C];
         for (column, sums) in sums.iter_mut().enumerate() {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             *sums = unsafe { load::<PART>(out.as_ptr().wrapping_add(column * length + at), masks) };
         }
         for (row, factors) in rows.iter().zip(matrix.as_chunks::<C>().0) {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             let bytes = unsafe { load::<PART>(row.as_ptr().wrapping_add(at), masks) };
             for (sums, factor) in sums.iter_mut().zip(factors) {
                 let factor = _mm512_set1_epi8(*factor as i8);
@@ -269,7 +280,7 @@ mod x86 {
             let to = out.as_mut_ptr().wrapping_add(column * length + at);
             for ((sum, mask), i) in sums.into_iter().zip(masks).zip(0..) {
                 let to = to.wrapping_add(i * VECTOR).cast();
-                // SAFETY: as the caller says.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     if PART {
                         _mm512_mask_storeu_epi8(to, mask, sum);
@@ -281,20 +292,21 @@ mod x86 {
         }
     }
 
-    /// Which bytes of a vector there are, if so many are left.
+    /// The mask of the bytes of a vector that exist if `left` bytes remain.
     fn mask(left: usize) -> __mmask64 {
         if left >= VECTOR { !0 } else { (1 << left) - 1 }
     }
 
-    /// [`STEP`] bytes from there on. Of a `PART`, those that are not in the masks are not touched, and zero.
+    /// Loads [`STEP`] bytes from `from`. With `PART`, bytes outside the masks are zero and not
+    /// accessed.
     ///
     /// # Safety
-    /// The others are there to be read.
+    /// All other bytes must be readable.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn load<const PART: bool>(from: *const u8, masks: [__mmask64; 2]) -> [__m512i; 2] {
         let second = from.wrapping_add(VECTOR);
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if PART {
                 let [first_mask, second_mask] = masks;
@@ -316,7 +328,7 @@ mod tests {
     use crate::field::tests::drawn;
 
     #[test]
-    fn each_way_gives_what_the_portable_one_does() {
+    fn every_instruction_set_agrees_with_portable_code() {
         let lengths = [1, 31, 32, 33, 63, 127, 128, 129, 255, 1000, 1024, 1025, 1153, 4096];
         for (length, (inputs, columns)) in lengths.into_iter().flat_map(|length| {
             [(1, 1), (7, 1), (9, 1), (3, 2), (5, 3), (2, 4), (17, 5), (6, 11)]
@@ -335,9 +347,9 @@ mod tests {
         }
     }
 
-    /// Rows and sums lie in longer ones: what is behind them matters to nothing, and stays.
+    /// Rows and sums are parts of longer buffers. Bytes after them must not be used or changed.
     #[test]
-    fn nothing_behind_a_row_is_added_or_written() {
+    fn bytes_after_a_row_are_not_used_or_changed() {
         let (longer, row) = ([9; 400], [5; 400]);
         for (length, way) in
             (1..=260).flat_map(|length| Way::all().iter().map(move |way| (length, way)))

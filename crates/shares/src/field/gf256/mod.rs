@@ -1,6 +1,8 @@
-//! GF(2^8) with the polynomial of AES, x^8 + x^4 + x^3 + x + 1: a byte is an element, so data is as long in shares as it was.
+//! GF(2^8) with the polynomial of AES, x^8 + x^4 + x^3 + x + 1. A byte is an element, so shares are
+//! as long as the data.
 //!
-//! It has 255 places for parties, many more than there are servers. Addition is XOR, and so is subtraction.
+//! It has 255 points for parties, many more than there are servers. Addition and subtraction are
+//! XOR.
 
 mod kernels;
 
@@ -36,7 +38,7 @@ impl Field for Gf256 {
         product(a, b)
     }
 
-    /// Fermat: `a` to the power of 254.
+    /// The inverse is `a` to the power of 254.
     fn inverse(a: u8) -> Option<u8> {
         let square = |a| product(a, a);
         let (mut power, mut factor) = (1, square(a));
@@ -81,7 +83,7 @@ impl Field for Gf256 {
     }
 }
 
-/// The product of two polynomials, modulo that of the field. Which they are decides no branch and no address.
+/// The product of two polynomials, modulo the polynomial of the field. Constant time.
 const fn product(a: u8, b: u8) -> u8 {
     let (mut sum, mut multiple, mut bit) = (0, a, 0);
     while bit < 8 {
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_are_those_of_aes() {
+    fn products_match_aes() {
         // FIPS 197, section 4.2.
         assert_eq!(product(0x57, 0x83), 0xc1);
         assert_eq!(product(0x57, 0x13), 0xfe);

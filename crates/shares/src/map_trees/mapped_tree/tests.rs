@@ -1,4 +1,4 @@
-//! A tree whose slots say where blocks are, against a client that knows it.
+//! Compares a tree with metadata in its slots with a client that knows all positions.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -14,7 +14,7 @@ use crate::tree::Preset;
 const BLOCKS: usize = 40;
 const PRESET: Preset = Preset { slots: 24, accesses: 6 };
 
-/// A client that asks slots where blocks are, and one that knows it: the reference.
+/// A client that reads metadata, and the reference client, which knows all positions.
 struct Both<F: Field> {
     asks: MappedTree<F>,
     knows: Client<F>,
@@ -22,8 +22,8 @@ struct Both<F: Field> {
     coins: StdRng,
     /// Blocks written since the last eviction.
     written: usize,
-    /// Slots that say of a block which counts no more that it was taken, and that it does not
-    /// belong there.
+    /// How many slots held metadata of a stale block: one that was taken, or one that does not
+    /// belong on the path.
     passed_over: [usize; 2],
 }
 
@@ -47,7 +47,7 @@ impl<F: Field> Both<F> {
         }
     }
 
-    /// What all servers answer.
+    /// The answers of all servers.
     fn answers(
         &mut self,
         answer: impl FnMut((usize, &mut Server<F>)) -> Vec<F::Element>,
@@ -124,12 +124,12 @@ impl<F: Field> Both<F> {
     }
 }
 
-/// Wherever a block is, its slot says so, and evictions are the same as if the client knew.
-fn slots_say_what_a_client_would_know<F: Field>() {
+/// The metadata locates every block, and evictions are the same as with known positions.
+fn metadata_agrees_with_known_positions<F: Field>() {
     let mut both = Both::<F>::new();
     let mut choices = StdRng::seed_from_u64(2);
     for n in 0..600 {
-        // Some blocks come again before the next eviction, and some are never accessed.
+        // Access some blocks again before the next eviction, and some never.
         both.access(if n % 2 == 0 { n % 6 } else { choices.random_range(0..BLOCKS - 2) });
         if both.knows.must_evict() {
             both.evict();
@@ -139,14 +139,14 @@ fn slots_say_what_a_client_would_know<F: Field>() {
 }
 
 #[test]
-fn slots_say_what_a_client_would_know_over_both_fields() {
-    slots_say_what_a_client_would_know::<Gf256>();
-    slots_say_what_a_client_would_know::<Mersenne61>();
+fn metadata_agrees_with_known_positions_over_both_fields() {
+    metadata_agrees_with_known_positions::<Gf256>();
+    metadata_agrees_with_known_positions::<Mersenne61>();
 }
 
-/// A server that is sent wrong shares answers what nobody has put.
+/// A wrong query recovers another slot.
 #[test]
-fn what_another_slot_holds_is_not_taken_for_a_block() {
+fn contents_of_another_slot_are_not_accepted() {
     let mut both = Both::<Gf256>::new();
     for address in 0..2 {
         both.access(address);
@@ -163,8 +163,8 @@ fn what_another_slot_holds_is_not_taken_for_a_block() {
     }
 }
 
-/// What two servers answer that say the same in the clear: these occupants in the first slots of
-/// the path, and nothing in the others.
+/// Metadata answers of two servers with equal shares, which recover to these occupants in the first
+/// slots of the path, and to empty slots after them.
 fn said(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
     let elements = tree.format.elements();
     let mut said = vec![0; tree.level.tree.path_slots() * elements];
@@ -175,7 +175,7 @@ fn said(tree: &MappedTree<Gf256>, occupants: &[Occupant]) -> Answers<u8> {
 }
 
 #[test]
-fn a_block_is_there_once_on_the_path_that_it_is_mapped_to() {
+fn a_block_must_be_exactly_once_on_the_path_to_its_leaf() {
     let tree = Both::<Gf256>::new().asks;
     let at = |label, leaf| Occupant { label, leaf: Leaf(leaf) };
     let find = |mapped: Option<u64>, occupants: &[Occupant]| {
@@ -199,15 +199,15 @@ fn a_block_is_there_once_on_the_path_that_it_is_mapped_to() {
     }
 }
 
-/// Whatever servers say.
+/// For arbitrary answers of servers.
 #[test]
-fn what_no_slot_can_say_is_refused_and_nothing_panics() {
+fn invalid_metadata_is_refused_without_a_panic() {
     let tree = Both::<Gf256>::new().asks;
     let mut coins = StdRng::seed_from_u64(3);
     for n in 0..300 {
         let mut answers = said(&tree, &[]);
         for share in &mut answers.shares {
-            // Few elements, or all of them.
+            // Change a few elements, or all.
             let places = if n % 2 == 0 { 1..4 } else { 0..share.len() };
             share[places].fill_with(|| coins.random());
         }
