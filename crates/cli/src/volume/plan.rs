@@ -1,4 +1,4 @@
-//! `oblivio plan`: what a volume would cost.
+//! `oblivio plan`: shows what a volume would cost.
 
 use oblivio_core::durable::{Fact, FactValue, number_of};
 use oblivio_nbd::Limits;
@@ -20,10 +20,10 @@ use crate::args::{PlanArgs, WishArgs};
 use crate::error::CliError;
 use crate::output;
 
-/// Of the cache of a disk, unless the owner says otherwise.
+/// Default bytes of the cache of a disk.
 const CACHE_BYTES_MAX: u64 = DiskOptions::DEFAULT.cache_bytes_max;
 
-/// As much more take long reads that have to be answered in one piece, over all clients.
+/// Additional memory for long reads that must be answered in one piece, over all clients.
 const LONG_REPLY_BYTES_MAX: u64 = Limits::DEFAULT.request_bytes_max as u64;
 
 /// `oblivio plan`.
@@ -52,7 +52,7 @@ pub(crate) fn plan(args: &PlanArgs) -> Result<(), CliError> {
     }
 }
 
-/// Where the planned volume would be.
+/// The kind of store of the planned volume.
 fn kind(args: &PlanArgs) -> StoreKind {
     match args.servers {
         Some(servers) => {
@@ -66,29 +66,29 @@ fn kind(args: &PlanArgs) -> StoreKind {
     }
 }
 
-/// Unless another number of them is asked for.
+/// Default number of share servers.
 const SHARE_SERVERS: usize = 3;
 
 /// The parameters of a volume, and what they cost.
 pub(crate) struct Plan {
     pub(crate) params: VolumeParams,
-    /// Bytes of the disk that was asked for, if one was.
+    /// Requested bytes of the disk, if known.
     pub(super) bytes_asked: Option<u64>,
-    /// What the scheme says of itself.
+    /// What the scheme reports about the volume.
     facts: Vec<Fact>,
     pub(super) cost: Cost,
-    /// Where the volume is to be.
+    /// The kind of store that will hold the volume.
     pub(super) kind: StoreKind,
-    /// Of the store that holds the volume.
+    /// Bytes of the store.
     pub(super) store_bytes: u64,
-    /// Of the client's directory.
+    /// Bytes of the client's directory.
     pub(super) state_room: StateRoom,
-    /// Where the slots of each level come from, when they were searched.
+    /// The searched slots of each level, if there was a search.
     pub(super) allocated: Option<Allocated>,
 }
 
 impl Plan {
-    /// For a disk of so many bytes.
+    /// The plan of a disk of `bytes` bytes.
     pub(crate) fn new(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
         let uniform = Self { bytes_asked: Some(bytes), ..Self::uniform(bytes, wish, kind)? };
         match &wish.alloc_from {
@@ -99,7 +99,7 @@ impl Plan {
 
     fn uniform(bytes: u64, wish: &WishArgs, kind: StoreKind) -> Result<Self, CliError> {
         let scheme = wish.scheme(kind);
-        // Too large is too large.
+        // A block size beyond `u32` is refused like any other that is too large.
         let block_bytes = u32::try_from(wish.block_bytes(kind)).unwrap_or(u32::MAX);
         let (servers, colluding) = match kind {
             StoreKind::Shares { servers, colluding } => {
@@ -128,7 +128,7 @@ impl Plan {
     pub(crate) fn of(params: VolumeParams, kind: StoreKind) -> Result<Self, CliError> {
         let config = params.config()?;
         let (facts, cost) = (config.facts(), config.cost().map_err(VolumeError::from)?);
-        // What servers compute with lies beside their store.
+        // The servers' working data is stored beside their store.
         let beside = match kind {
             StoreKind::Shares { .. } => cost.tree_bytes,
             _ => 0,
@@ -148,12 +148,12 @@ impl Plan {
         })
     }
 
-    /// A number that the scheme says of itself, if it has one of this name.
+    /// The scheme's fact `name`, if it is a number.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         number_of(&self.facts, name)
     }
 
-    /// Numbers that the scheme says of itself, if it has any of this name.
+    /// The scheme's fact `name`, if it is a list of numbers; otherwise empty.
     fn numbers(&self, name: &str) -> &[u64] {
         let numbers = self.facts.iter().find_map(|fact| match fact {
             Fact::Value(its, FactValue::Numbers(numbers)) if *its == name => Some(&numbers[..]),
@@ -173,8 +173,8 @@ impl Plan {
 
     pub(super) fn storage_line(&self) -> String {
         format!(
-            "storage           up to {}, {:.1} times the disk: sparse at first, and grows with every \
-             access, reads included",
+            "storage           up to {}, {:.1} times the disk: sparse at first, and grows with \
+             every access, reads included",
             size(self.store_bytes as f64),
             self.expansion()
         )
@@ -196,7 +196,7 @@ impl Plan {
         )
     }
 
-    /// What accesses to ranges of each size move, where there are ranges.
+    /// What accesses to ranges of each size move, if the scheme has ranges.
     fn range_lines(&self) -> impl Iterator<Item = String> {
         let [sizes, read, written] = ["range_bytes", "range_read_bytes", "range_written_bytes"]
             .map(|name| self.numbers(name).iter().map(|bytes| size(*bytes as f64)));
@@ -209,7 +209,7 @@ impl Plan {
         self.store_bytes as f64 / self.params.capacity_bytes() as f64
     }
 
-    /// What the scheme says of itself to people. The searched slots of levels were measured.
+    /// The scheme's facts as lines. Searched slots bring their own line about the stash.
     fn scheme_lines(&self) -> impl Iterator<Item = String> {
         self.facts.iter().filter_map(|fact| match (fact, &self.allocated) {
             (Fact::Line("stash", _), Some(allocated)) => Some(allocated.stash_line()),
@@ -248,9 +248,9 @@ impl Plan {
                 }
             ),
             format!(
-                "memory in use     about {} with a few clients, the program aside: {} more for the cache (--cache), {} \
-                 for requests over NBD, {} for what goes to storage and comes from it; and {} for \
-                 long reads of NBD clients that know no structured replies",
+                "memory in use     about {} with a few clients, without the program itself: {} \
+                 more for the cache (--cache), {} for requests over NBD, {} for data to and from \
+                 storage; and {} for long reads of NBD clients without structured replies",
                 size(self.bytes_in_use_max() as f64),
                 size(self.cache_bytes_max() as f64),
                 size(self.requests_bytes_max() as f64),
@@ -266,47 +266,49 @@ impl Plan {
         lines.join("\n")
     }
 
-    /// What holds wherever it is made, and however it is opened.
+    /// Notes that do not depend on the location or on how the volume is opened.
     fn notes(&self) -> String {
         let mut lines = vec![format!(
-            "opening           with a passphrase takes up to {} more for a moment, with a key file \
-             nothing",
+            "opening           needs up to {} more for a moment with a passphrase, nothing with a \
+             key file",
             kibibytes(UnlockCost::CALIBRATED_MEMORY_KIB_MAX)
         )];
         if self.store_bytes > EXT4_FILE_BYTES_MAX {
             lines.push(
                 "note              too large for one file on ext4 (16 TiB): use another file \
-                 system, such as XFS, or stripe: with several places"
+                 system, such as XFS, or stripe: over several locations"
                     .into(),
             );
         }
         lines.join("\n")
     }
 
-    /// Client memory of a volume that is served over NBD as it is by default, beside the program itself, what the system's
-    /// allocator keeps, and the buffers of many connections.
+    /// Client memory of a volume that is served over NBD with default options. Not included: the
+    /// program itself, memory that the system's allocator keeps, and the buffers of many
+    /// connections.
     fn bytes_in_use_max(&self) -> u64 {
         let for_requests = self.requests_bytes_max() + self.bytes_on_their_way_max();
         self.cost.client_bytes() + self.cache_bytes_max() + for_requests
     }
 
-    /// Of the cache, with what it notes of each block.
+    /// Memory of the cache, with its notes about each block.
     fn cache_bytes_max(&self) -> u64 {
-        /// As measured, with blocks of 16 bytes.
+        /// Measured with blocks of 16 bytes.
         const NOTES_BYTES: u64 = 170;
         let VolumeParams { blocks, block_bytes, .. } = self.params;
         let cached = blocks.min(CACHE_BYTES_MAX / u64::from(block_bytes));
         cached * (u64::from(block_bytes) + NOTES_BYTES)
     }
 
-    /// Of requests and their answers, over all clients, if long ones can be answered in portions.
+    /// Memory of requests and their answers, over all clients, if long ones can be answered in
+    /// portions.
     fn requests_bytes_max(&self) -> u64 {
         let Limits { shared_bytes_max, connections_max, in_flight_bytes_max, .. } = Limits::DEFAULT;
         let of_each = in_flight_bytes_max.max(self.params.block_bytes);
         u64::from(shared_bytes_max) + connections_max as u64 * u64::from(of_each)
     }
 
-    /// Of the store, and of blocks that are read together, which the cache holds beside its own.
+    /// Memory of the store, and of blocks read together, which the cache holds in addition.
     fn bytes_on_their_way_max(&self) -> u64 {
         let of_blocks = BLOCKS_UNDER_WAY_MAX as u64 * u64::from(self.params.block_bytes);
         self.kind.client_bytes_max() + of_blocks
@@ -351,17 +353,17 @@ impl Plan {
     }
 }
 
-/// What opening takes for a moment beside client memory, if a passphrase opens.
+/// The line about the memory that opening needs for a moment, if a passphrase opens.
 pub(super) fn opening_line(passphrase: Option<UnlockCost>) -> Option<String> {
     let memory = kibibytes(passphrase?.memory_kib());
-    Some(format!("opening           takes {memory} more for a moment with the passphrase"))
+    Some(format!("opening           needs {memory} more for a moment with the passphrase"))
 }
 
 fn kibibytes(kib: u32) -> String {
     size(f64::from(kib) * 1024.0)
 }
 
-/// Bytes for people.
+/// Bytes with a suitable unit.
 pub(crate) fn size(bytes: f64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let steps = (0..units.len() - 1).take_while(|step| bytes >= 1024f64.powi(*step as i32 + 1));

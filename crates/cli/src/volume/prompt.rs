@@ -1,4 +1,4 @@
-//! A question at the terminal whose answer is not shown.
+//! A prompt at the terminal whose answer is not shown.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,28 +14,29 @@ use signal_hook::low_level::emulate_default_handler;
 use crate::signals::{are_taken, ending_signals};
 use zeroize::Zeroizing;
 
-/// The most bytes of a line that a terminal hands over, without the line end. It drops what is
-/// typed after them.
+/// Maximum bytes of a line from a terminal, without the line end. The terminal drops what is typed
+/// beyond that.
 const LINE_BYTES_MAX: usize = 4095;
 
-/// What is typed after `prompt`, without its line end. Ctrl-C and what else asks this program to end does so, and leaves the terminal as it was.
+/// Returns the line typed after `prompt`, without its line end. Ctrl-C and other ending signals end
+/// this program, and restore the terminal first.
 ///
 /// # Errors
-/// If there is no terminal, or it ends, or it may have cut the line.
+/// If there is no terminal, if it ends, or if it may have cut the line.
 pub(super) fn ask(prompt: &str) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut terminal = File::options().read(true).write(true).open("/dev/tty")?;
     outlast_signals()?;
-    // It begins before the prompt: a program that types as soon as it sees the prompt is not shown either.
+    // Silence begins before the prompt, to cover programs that type as soon as they see it.
     let _silence = Silence::begin(&terminal)?;
     terminal.write_all(prompt.as_bytes())?;
     let answer = read_line(&terminal);
-    // The line end was not shown.
+    // The typed line end was not shown.
     terminal.write_all(b"\n")?;
     answer
 }
 
 fn read_line(mut terminal: &File) -> io::Result<Zeroizing<Vec<u8>>> {
-    // All of the room at once: growing would leave copies behind.
+    // Reserve the whole capacity: growing would leave copies in memory.
     let mut line = Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX));
     let mut byte = Zeroizing::new([0]);
     loop {
@@ -55,23 +56,24 @@ fn read_line(mut terminal: &File) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(line)
 }
 
-/// The terminal that shows nothing now, and how it was before.
+/// The terminal that is silent now, and its previous modes.
 static SILENT: Mutex<Option<(File, Termios)>> = Mutex::new(None);
 
 fn silent() -> MutexGuard<'static, Option<(File, Termios)>> {
     SILENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The terminal shows again what is typed.
+/// Makes the terminal show what is typed again.
 fn restore() {
     if let Some((terminal, before)) = silent().take() {
-        // A terminal that is gone shows nothing either.
+        // A terminal that was closed shows nothing either.
         let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
     }
 }
 
-/// From now on signals that end this process do so when the terminal is as it was, until somebody else listens for them. Ctrl-Z is left out while a
-/// terminal is silent: whoever comes next to it would not see what they type.
+/// Makes ending signals restore the terminal before they end this process, until another part of
+/// the program handles them. Ctrl-Z is ignored while a terminal is silent: the shell's user would
+/// not see what they type.
 fn outlast_signals() -> io::Result<()> {
     static IS_LISTENING: AtomicBool = AtomicBool::new(false);
     if IS_LISTENING.swap(true, Ordering::Relaxed) {
@@ -87,7 +89,7 @@ fn outlast_signals() -> io::Result<()> {
                 !are_taken()
             };
             if does_as_usual {
-                // If that cannot be, it goes on.
+                // If this fails, the process continues.
                 let _ = emulate_default_handler(signal);
             }
         }
@@ -95,7 +97,7 @@ fn outlast_signals() -> io::Result<()> {
     thread::Builder::new().name("prompt".into()).spawn(end).map(drop)
 }
 
-/// While it lasts, the program's terminal shows nothing of what is typed.
+/// Keeps the terminal from showing what is typed, until dropped.
 struct Silence;
 
 impl Silence {
@@ -103,7 +105,7 @@ impl Silence {
         let before = tcgetattr(terminal)?;
         let mut silence = before.clone();
         silence.local_modes.remove(LocalModes::ECHO | LocalModes::ECHONL);
-        // Whoever interrupts from here on finds what was before.
+        // From here on, a signal finds the previous modes.
         *silent() = Some((terminal.try_clone()?, before));
         let begun = Self;
         tcsetattr(terminal, OptionalActions::Now, &silence)?;

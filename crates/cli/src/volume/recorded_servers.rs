@@ -1,4 +1,5 @@
-//! `oblivio serve shares --record-views`: what passes a share server, a view file for each time that a volume is in use.
+//! `oblivio serve shares --record-views`: records the messages that pass a share server, in one
+//! view file for each time that a volume is in use.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,8 +17,9 @@ use super::views_room::{Taken, ViewsRoom};
 use crate::error::CliError;
 use crate::files::{self, Kind, Output};
 
-/// Records to files in `folder`, which is made if it is missing, as long as all in it take no more than `bytes_max`. They are called
-/// `CLIENT-VOLUME-serverI-NUMBER.view`, where I is which of the volume's servers this one is.
+/// Records to files in `folder`, which is created if missing, up to `bytes_max` bytes in total. The
+/// files are called `CLIENT-VOLUME-serverI-NUMBER.view`, where I is this server's number among the
+/// volume's servers.
 pub(super) fn record_to(
     folder: &Path,
     bytes_max: u64,
@@ -32,17 +34,17 @@ pub(super) fn record_to(
         let client = names.get(&computed.client).map_or("unknown", String::as_str);
         let begun = room.take().and_then(|room| Recorded::begin(&folder, client, computed, room));
         let begun = begun.inspect_err(|error| {
-            tracing::warn!(volume = computed.name, %error, "what passes for a volume is not recorded");
+            tracing::warn!(volume = computed.name, %error, "cannot record the view of a volume");
         });
         begun.ok().map(|recorded| Arc::new(recorded) as Arc<dyn Watcher>)
     }))
 }
 
-/// A file gets its name when nobody uses the volume any more.
+/// A recording whose file gets its name when the volume is no longer in use.
 struct Recorded {
-    /// Until then.
+    /// `None` once the file has its name.
     under_way: Option<(WireRecorder<Sink>, Output)>,
-    /// Until the file has its name.
+    /// Reserved until the file has its name.
     _room: Taken,
 }
 
@@ -64,7 +66,7 @@ impl Recorded {
     }
 }
 
-/// A name in the folder that no file has.
+/// A file name in the folder that does not exist.
 fn unused(folder: &Path, begins: &str) -> PathBuf {
     let named = |number: u64| folder.join(format!("{begins}-{number}.view"));
     (1..).map(named).find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| named(0))
@@ -92,7 +94,7 @@ impl Drop for Recorded {
     fn drop(&mut self) {
         let Some((recorder, output)) = self.under_way.take() else { return };
         if let Err(error) = recorder.into_sink().finish(output) {
-            tracing::warn!(%error, "what passed for a volume was not recorded");
+            tracing::warn!(%error, "the view of a volume was not recorded");
         }
     }
 }

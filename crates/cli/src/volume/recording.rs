@@ -1,4 +1,4 @@
-//! Recording what storage sees, for whoever asks for it.
+//! Records what storage sees, on request.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -18,16 +18,17 @@ use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::files::{Kind, Output};
 
-/// A view file with the time of each trip.
+/// Writes a view file with the time of each trip.
 pub(super) struct Sink {
     file: FileSink<BufWriter<File>>,
     clock: Stopwatch,
-    /// How many, so far.
+    /// Number of trips so far.
     trips: u64,
 }
 
 impl Sink {
-    /// Begins to record to `output` what a store sees that can do these, or what servers see.
+    /// Begins to record to `output`: what a store with these capabilities sees, or what servers
+    /// see.
     pub(super) fn begin(
         output: &Output,
         capabilities: Capabilities,
@@ -38,7 +39,7 @@ impl Sink {
         Ok(Self { file, clock: Stopwatch::start(), trips: 0 })
     }
 
-    /// The file has so many bytes more at most: see [`FileSink::with_room`].
+    /// Limits the file to `bytes` more bytes: see [`FileSink::with_room`].
     pub(super) fn with_room(self, bytes: u64) -> Self {
         Self { file: self.file.with_room(bytes), ..self }
     }
@@ -49,7 +50,7 @@ impl Sink {
         output.finish()
     }
 
-    /// A trip begins or goes on.
+    /// Records the time of the next event, which belongs to `trip`.
     fn pass(&mut self, trip: u64) {
         let micros = self.clock.elapsed().as_micros();
         self.file.set_micros(u64::try_from(micros).unwrap_or(u64::MAX));
@@ -77,10 +78,10 @@ pub(crate) struct Recording {
     sink: Arc<Mutex<Sink>>,
 }
 
-/// A store that tells a sink what it sees, of a volume with these facts.
+/// A store that reports to `sink` what it sees of a volume with these facts.
 ///
 /// # Errors
-/// When the facts of a volume on share servers do not give the heights of its trees.
+/// If the facts of a volume on share servers do not contain the heights of its trees.
 pub(super) fn recorded(
     store: BoxedStore,
     sink: impl EventSink + Send + 'static,
@@ -91,13 +92,13 @@ pub(super) fn recorded(
         Err(store) => return Ok(Box::new(Recorder::new(store, sink))),
     };
     let heights = heights(facts).ok_or_else(|| {
-        CliError::Input("the volume on share servers does not say how high its trees are".into())
+        CliError::Input("the volume on share servers lacks the heights of its trees".into())
     })?;
     Ok(store_of(ShareRecorder::new(servers, sink, heights)))
 }
 
 impl Recording {
-    /// Records what `store` sees to the file `path`, if there is one, of a volume with these facts.
+    /// Records what `store` sees of a volume with these facts to the file `path`, if there is one.
     pub(crate) fn wrap(
         store: BoxedStore,
         path: Option<&Path>,
@@ -111,7 +112,7 @@ impl Recording {
         Ok((recorder, Some(Self { output, sink })))
     }
 
-    /// How many trips storage has seen.
+    /// Number of trips that storage has seen.
     pub(super) fn trips(&self) -> u64 {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner).trips
     }

@@ -1,4 +1,4 @@
-//! `oblivio remove`: a volume, or what an interrupted creation has left of one, is not there any more.
+//! `oblivio remove`: removes a volume, or the remains of an interrupted creation.
 
 use oblivio::Location;
 use oblivio::opening::check_parties;
@@ -17,16 +17,17 @@ pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
     let RemoveArgs { volume, yes, json } = args;
     let Remains { mut stores, bytes, absent } = volume.remains()?;
     check_no_server_is_left(volume, &mut stores)?;
-    // Nobody may have it open.
+    // Release the lock: removing takes it again.
     drop(stores);
     let elsewhere = match &absent[..] {
         [] => String::new(),
-        absent => format!(". Nothing of it is on {}", absent.join(", ")),
+        absent => format!(". Nothing of the volume is on {}", absent.join(", ")),
     };
     if !yes {
         let holds = bytes.map_or_else(String::new, |bytes| format!(" ({})", size(bytes as f64)));
         return Err(CliError::Input(format!(
-            "{volume}{holds} would be gone for good: say --yes to remove it. Nothing was done{elsewhere}"
+            "{volume}{holds} would be deleted for good: add --yes to remove it. Nothing was \
+             done{elsewhere}"
         )));
     }
     volume.remove().map_err(|error| match error.kind() {
@@ -38,15 +39,15 @@ pub(crate) fn remove_volume(args: &RemoveArgs) -> Result<(), CliError> {
         let json = json!({ "removed": removed, "bytes_freed": bytes, "absent": absent });
         format!("{json:#}")
     } else {
-        format!("{volume} is removed. Its client's directory is of no use any more{elsewhere}")
+        format!("{volume} is removed. Its client's directory is now useless{elsewhere}")
     })
 }
 
-/// Refuses to leave a part of the volume on share servers that are not named. Of several servers,
-/// more than half must say that there are others, because one may lie.
+/// Refuses to leave a part of the volume on share servers that are not named. More than half of the
+/// servers must report more servers, because one may lie.
 fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Result<(), CliError> {
     let StoreKind::Shares { servers: named, .. } = volume.kind() else {
-        // What shows no superblock is a creation that was interrupted.
+        // A store without a superblock is an interrupted creation.
         let shown = stores.iter_mut().filter_map(|store| unlock::look(store).ok());
         for superblock in shown {
             check_parties(volume, superblock.unauthenticated_params())?;
@@ -57,13 +58,14 @@ fn check_no_server_is_left(volume: &Location, stores: &mut [BoxedStore]) -> Resu
     let more: Vec<_> = said.iter().filter(|servers| **servers > named as u64).collect();
     match more.first() {
         Some(servers) if 2 * more.len() > said.len() => Err(CliError::Input(format!(
-            "the volume is on {servers} share servers, and {named} are named: name all of them. Nothing was done"
+            "the volume is on {servers} share servers, but {named} are named: name all of them. \
+             Nothing was done"
         ))),
         _ => Ok(()),
     }
 }
 
-/// On how many share servers the volume is of which this is a part, if that can be learnt.
+/// The number of share servers of the volume to which this store belongs, if it can be read.
 fn servers_of(store: &mut BoxedStore) -> Option<u64> {
     let superblock = unlock::look(store).ok()?;
     let config = superblock.unauthenticated_params().config().ok()?;

@@ -1,4 +1,4 @@
-//! `oblivio shares repair`: the shares of one server, made anew.
+//! `oblivio shares repair`: rebuilds the shares of one server.
 
 use oblivio::home;
 use oblivio::opening::{Locked, look_to_repair, state_of};
@@ -48,16 +48,16 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         Err(_) => false,
     };
     check_needed(args, is_known, &mut looked, &params)?;
-    // A repair that is refused must not fence off the client that uses the volume.
+    // Check first: a repair that is refused must not fence off the client that uses the volume.
     records_to_copy(args, &dir, &mut looked, &owner)?;
     drop(looked);
     let mut store = volume.open_to_repair(server, RemoteMode::Write, &options)?;
-    // While somebody used the volume, it could be taken for being behind.
+    // While a client used the volume, the server could seem to be behind.
     check_needed(args, is_known, &mut store, &params)?;
     let records = records_to_copy(args, &dir, &mut store, &owner)?;
     let buckets = params.buckets();
-    // All is read twice: nothing is removed before it is known that the others have it.
-    let bar = progress::bar_of(buckets, "buckets of the others");
+    // Everything is read twice: nothing is removed before the others are known to have it.
+    let bar = progress::bar_of(buckets, "buckets of the other servers");
     let key = seal_key(&owner.volume_key);
     let checked =
         check_others(&mut store, &params, &key, server, &mut |done| bar.set_position(done));
@@ -87,17 +87,18 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
             json!({ "server": args.server, "buckets": buckets, "wrong": wrong, "behind": behind });
         output::print(&format!("{said:#}"))?;
     } else {
-        output::print(&format!("{} has its shares again", store.name(server)))?;
+        output::print(&format!("the shares of {} are repaired", store.name(server)))?;
     }
     if let (Err(why), true) = (&dir, args.anyway) {
         output::remark(&format!(
-            "{why}: if `oblivio info` says there that this server has wrong shares, repeat the \
-             repair with that directory (--state)"
+            "{why}: if `oblivio info` with the client's directory reports wrong shares on this \
+             server, repeat the repair with that directory (--state)"
         ));
     }
     if !repaired.behind.is_empty() {
         output::remark(&format!(
-            "{} is an eviction behind, and this one cannot go back to it: repair it next, with --anyway",
+            "{} is one eviction behind, and this server cannot roll back to it: repair {0} next, \
+             with --anyway",
             names(&repaired.behind)
         ));
     }
@@ -105,12 +106,13 @@ pub(crate) fn repair_shares(args: &RepairArgs) -> Result<(), CliError> {
         return Ok(());
     }
     Err(CliError::Tampered(format!(
-        "{} answered shares that do not fit those of the others, and nothing of it was used: repair it next, with --anyway",
+        "{} answered with shares that do not fit the shares of the others; none of them was used. \
+         Repair {0} next, with --anyway",
         names(&repaired.wrong)
     )))
 }
 
-/// The client's directory, or why it cannot be used. One that is named has to be usable.
+/// The client's directory, or why it cannot be used. It must be usable if `--state` names it.
 fn client_directory(
     args: &RepairArgs,
     owner: &Unlocked,
@@ -125,7 +127,8 @@ fn client_directory(
     }
 }
 
-/// Refuses to make a server anew that is where the others are, unless it is asked for all the same.
+/// Refuses to repair a server that is up to date, unless `--anyway` is given or its shares are
+/// known to be wrong.
 fn check_needed(
     args: &RepairArgs,
     is_known_to_be_wrong: bool,
@@ -139,22 +142,25 @@ fn check_needed(
     let said = match needs_repair(store, params, server).map_err(VolumeError::from)? {
         Need::Shares => return Ok(()),
         Need::LastWrites => {
-            "lacks what was written last, as after a crash: open the volume, which brings it there. If that, or `oblivio check`, says that it is set back, --anyway makes its shares anew"
+            "is missing the last writes, as after a crash: open the volume, which brings the \
+             server up to date. If that, or `oblivio check`, reports a rollback of this server, \
+             --anyway rebuilds its shares"
         }
         Need::Nothing => {
-            "is where the others are. If a command reported wrong shares on this server, --anyway \
-             makes its shares anew: the repair itself does not look for wrong shares. Otherwise \
-             nothing has to be repaired"
+            "is up to date with the other servers. If a command reported wrong shares on this \
+             server, --anyway rebuilds its shares: this command does not look for wrong shares. \
+             Otherwise no repair is needed"
         }
     };
     Err(CliError::Input(format!("{} {said}", store.name(server))))
 }
 
-/// The superblock and the anchors for the server that is made anew.
+/// The superblock and the anchors for the rebuilt server.
 ///
-/// Servers that were away hold old records. If the servers that have newer ones are missing, each
-/// repair would give the old records to one more server, until no other is left. So either the
-/// client's directory says that these records are the newest, or all other servers are there.
+/// Servers that were unavailable hold old records. If the servers with newer ones are missing, each
+/// repair would give the old records to one more server, until no newer ones are left. So either
+/// the client's directory must confirm that the records are the newest, or all other servers must
+/// be available.
 fn records_to_copy(
     args: &RepairArgs,
     dir: &Result<FsStateDir, String>,
@@ -179,9 +185,9 @@ fn records_to_copy(
     match (age, missing) {
         (Ok(RecordsAge::Newest), _) | (Ok(RecordsAge::Previous), None) => Ok(records),
         (Ok(RecordsAge::Previous), Some(missing)) => Err(CliError::Unreachable(format!(
-            "the client's directory names newer records than the servers that answer hold, as \
-             after a crash, and others are missing: {missing}. Bring them back, or open the volume \
-             and close it again, and repeat the repair"
+            "the client's directory names newer records than the available servers hold, as after \
+             a crash, and others are missing: {missing}. Bring them back, or open the volume and \
+             close it again; then repeat the repair"
         ))),
         (Err(error), Some(missing)) if matches!(error.kind(), StoreRolledBack | Tampered) => {
             Err(older_records(&missing))
@@ -198,16 +204,16 @@ fn records_to_copy(
     }
 }
 
-/// The error of records that are older than the client's directory names, while others than the
-/// repaired server are missing.
+/// The error if the records are older than the client's directory names, and servers other than the
+/// repaired one are missing.
 fn older_records(missing: &str) -> CliError {
     CliError::Unreachable(format!(
-        "the servers that answer hold older records than the client's directory names, or none, \
-         and others are missing: {missing}. Bring them back, and repeat the repair"
+        "the available servers hold older records than the client's directory names, or none, and \
+         others are missing: {missing}. Bring them back, and repeat the repair"
     ))
 }
 
-/// Refuses a repair without the latest client's directory, because of `why`, if servers are
+/// Refuses a repair without the latest client's directory, for the reason `why`, if servers are
 /// missing.
 fn without_directory(
     args: &RepairArgs,
@@ -224,13 +230,13 @@ fn without_directory(
     }
 }
 
-/// What shapes the volume, if it is one on share servers.
+/// The parameters of a volume on share servers.
 fn shape(params: &VolumeParams) -> Result<S3OramParams, CliError> {
     let VolumeParams { blocks, block_bytes, scheme_params, .. } = params;
     let scheme = params.config()?;
     let shape = S3OramParams::decode(*blocks, *block_bytes, scheme_params);
     match shape {
         Ok(shape) if shape.scheme() == scheme.scheme() => Ok(shape),
-        _ => Err(CliError::Input("the volume has another scheme than one with shares".into())),
+        _ => Err(CliError::Input("the volume is not on share servers, so it has no shares".into())),
     }
 }

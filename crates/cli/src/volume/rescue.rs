@@ -1,4 +1,4 @@
-//! `oblivio rescue`: what is left of a damaged volume, as a plain image.
+//! `oblivio rescue`: writes what is left of a damaged volume to a disk image.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -16,10 +16,11 @@ use crate::{files, output};
 
 /// `oblivio rescue`.
 pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
-    // Before the volume is opened: servers compute for who may write, and whoever has it open is fenced off by that. It has its name once it is whole.
+    // Before the volume is opened: on share servers, a rescue opens it to write, which fences off
+    // other clients. The file gets its name when it is complete.
     let unnamed = Unnamed::begin_new(&args.output)?;
     let salvage = Salvage::begin(&args.at)?;
-    // Who reads it reads the disk.
+    // A user who can read the image can read the disk.
     let file = unnamed.file();
     file.set_permissions(Permissions::from_mode(0o600))
         .and_then(|()| file.set_len(salvage.params().capacity_bytes()))
@@ -40,7 +41,7 @@ pub(crate) fn rescue(args: &RescueArgs) -> Result<(), CliError> {
     report.verdict()
 }
 
-/// A file that is zeros where nothing was put.
+/// An image file that is zeros where nothing was put.
 struct Image<'f> {
     file: &'f File,
     path: &'f Path,
@@ -60,7 +61,7 @@ impl RescueTarget for Image<'_> {
     }
 
     fn clear(&mut self, block: u64) -> io::Result<()> {
-        // What was never put is a hole, and stays one.
+        // A block that was never put is a hole, and stays one.
         let mut there = Zeroizing::new(vec![0; self.block_bytes as usize]);
         let read = self.file.read_exact_at(&mut there, block * self.block_bytes);
         read.map_err(|error| self.of_path(error))?;

@@ -1,4 +1,4 @@
-//! Whether there is room for a new volume where it is made.
+//! Checks whether a new volume fits where it is created.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -13,17 +13,17 @@ use super::plan::{Plan, size};
 use crate::error::CliError;
 use crate::output;
 
-/// What `statfs` says of ext2, ext3 and ext4.
+/// The file system type that `statfs` reports for ext2, ext3 and ext4.
 const EXT_MAGIC: u64 = 0xEF53;
 
-/// An ext4 numbers the blocks of a file with 32 bits.
+/// ext4 numbers the blocks of a file with 32 bits.
 const EXT_FILE_BLOCKS_MAX: u64 = (1 << 32) - 1;
 
-/// Bytes of the largest file of an ext4 with the usual blocks of 4 KiB.
+/// Maximum bytes of a file on ext4 with blocks of 4 KiB, the usual size.
 pub(super) const EXT4_FILE_BYTES_MAX: u64 = EXT_FILE_BLOCKS_MAX * 4096;
 
-/// Refuses a volume of which a file cannot be made where it is wanted, and remarks on room that may not suffice.
-/// Files are small at first, so there may be more room in time.
+/// Refuses a volume whose files the file system does not support, and remarks on space that may not
+/// suffice. Files are small at first, so space may be made later.
 pub(super) fn check_store(plan: &Plan, location: &Location) -> Result<(), CliError> {
     let advice = "choose a smaller --size, or another file system, such as XFS";
     for Need { there, path, bytes } in needs(location, &shapes(&plan.params)?, advice)? {
@@ -32,7 +32,7 @@ pub(super) fn check_store(plan: &Plan, location: &Location) -> Result<(), CliErr
     Ok(())
 }
 
-/// The same for a copy of a volume, which takes as much as the volume does by now.
+/// The same for a copy of a volume, which needs the space that the volume uses now.
 pub(super) fn check_copy(
     location: &Location,
     shapes: &[TreeShape],
@@ -47,16 +47,16 @@ pub(super) fn check_copy(
     Ok(())
 }
 
-/// What a file system must have room for.
+/// Space that a volume needs on one file system.
 struct Need<'l> {
     there: FileSystem,
-    /// Of the first file there.
+    /// Path of the first file there.
     path: &'l Path,
-    /// Of all files there, in the end.
+    /// Final bytes of all files there.
     bytes: u64,
 }
 
-/// Files on one file system share its room.
+/// The space needed on each file system. Files on one file system share its space.
 fn needs<'l>(
     location: &'l Location,
     shapes: &[TreeShape],
@@ -67,7 +67,8 @@ fn needs<'l>(
         let Some(there) = FileSystem::of(path) else { continue };
         if there.is_ext() && bytes > EXT_FILE_BLOCKS_MAX * there.stat.f_bsize as u64 {
             return Err(CliError::Input(format!(
-                "the file system of {} has no files as large as this volume may become ({}): {advice}",
+                "the file system of {} does not support files as large as this volume may become \
+                 ({}): {advice}",
                 path.display(),
                 size(bytes as f64)
             )));
@@ -80,7 +81,7 @@ fn needs<'l>(
     Ok(needs)
 }
 
-/// The same for the client's directory, which any file system has room for.
+/// Remarks on space for the client's directory. Every file system supports its files.
 pub(super) fn check_state(plan: &Plan, state: &Path) {
     let StateRoom { in_use_bytes_max, .. } = plan.state_room;
     if let Some(there) = FileSystem::of(state) {
@@ -90,12 +91,12 @@ pub(super) fn check_state(plan: &Plan, state: &Path) {
 
 struct FileSystem {
     stat: StatFs,
-    /// The number that the system gives it.
+    /// The system's device number of the file system.
     device: u64,
 }
 
 impl FileSystem {
-    /// Of the nearest folder above `path` that exists.
+    /// The file system of the nearest folder above `path` that exists.
     fn of(path: &Path) -> Option<Self> {
         let path = std::path::absolute(path).ok()?;
         path.ancestors().skip(1).find_map(|folder| {
@@ -110,11 +111,12 @@ impl FileSystem {
 
     fn remark_on(&self, what: &str, path: &Path, bytes: u64) {
         let free = self.stat.f_bavail.saturating_mul(self.stat.f_bsize as u64);
-        // A file system in memory that has no bound says that it has no blocks.
+        // A file system in memory without a limit reports zero blocks.
         let is_bounded = self.stat.f_blocks > 0;
         if is_bounded && free < bytes {
             output::remark(&format!(
-                "{} are free where {} is, less than {what} may take ({}): make room before it is used up",
+                "{} are free where {} is, less than {what} may need ({}): make room before it is \
+                 used up",
                 size(free as f64),
                 path.display(),
                 size(bytes as f64)

@@ -1,4 +1,4 @@
-//! The shell command of `--run`, and all that it starts.
+//! The shell command of `--run`, and the processes that it starts.
 
 use std::io::{self, IsTerminal};
 use std::os::unix::process::CommandExt;
@@ -10,27 +10,27 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-/// How long it may take to end when it is asked to.
+/// How long the processes may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// A command that runs.
+/// A running shell command.
 pub(super) struct RunningCommand {
     shell: Child,
-    /// The shell leads a group of processes of its own. It does not at a terminal, which only one group may
-    /// read; there, Ctrl-C reaches all of them as it is.
+    /// Whether the shell leads a process group of its own. At a terminal it does not, because only
+    /// one group may read from it; there, Ctrl-C reaches all processes anyway.
     has_group: bool,
 }
 
 impl RunningCommand {
-    /// Starts it, and tells it where the disk is.
+    /// Starts the command, with the disk's location in its environment.
     pub(super) fn start(command: &str, uri: &str, socket: Option<&Path>) -> io::Result<Self> {
         let has_group = !io::stdin().is_terminal();
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", command]).env("uri", uri);
         match socket {
             Some(socket) => shell.env("unixsocket", socket),
-            // Not that of another server, around this one.
+            // Not the socket of another server around this one.
             None => shell.env_remove("unixsocket"),
         };
         if has_group {
@@ -39,14 +39,14 @@ impl RunningCommand {
         Ok(Self { shell: shell.spawn()?, has_group })
     }
 
-    /// Whether the shell has ended. Its number stays taken: the group that has the same is still its own.
+    /// Whether the shell has ended. It is not reaped, so its process ID still identifies its group.
     pub(super) fn has_ended(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         Ok(rustix::process::waitid(WaitId::Pid(self.pid()), options)?.is_some())
     }
 
-    /// Asks the shell, if it has not ended, and what it has started to end, and kills what is left of them
-    /// after a while. How the shell ended.
+    /// Asks the shell and its processes to end, and kills the remaining ones after [`GRACE`].
+    /// Returns how the shell ended.
     pub(super) fn stop(mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::TERM)?;
         for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
@@ -59,13 +59,13 @@ impl RunningCommand {
         self.shell.wait()
     }
 
-    /// Whether all of the group has ended; without a group, whether the shell has.
+    /// Whether all processes of the group have ended; without a group, whether the shell has.
     fn nothing_is_left(&mut self) -> io::Result<bool> {
         if !self.has_group {
             return self.has_ended();
         }
-        // While one process of the group is left, no other group gets its number, shell or not. And numbers
-        // are given out in turn, so none gets it from one look to the next.
+        // While a process of the group lives, no other process or group gets its number. Numbers
+        // are assigned in turn, so none is reused between two looks.
         self.shell.try_wait()?;
         Ok(rustix::process::test_kill_process_group(self.pid()) == Err(Errno::SRCH))
     }
@@ -76,7 +76,7 @@ impl RunningCommand {
             false => rustix::process::kill_process(self.pid(), signal),
         };
         match sent {
-            // There is nobody left.
+            // No process is left.
             Err(Errno::SRCH) => Ok(()),
             sent => Ok(sent?),
         }

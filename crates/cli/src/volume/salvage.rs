@@ -1,4 +1,4 @@
-//! Reading a damaged volume, and telling what was found.
+//! Reads a damaged volume, and reports what was found.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,19 +16,20 @@ use crate::args::OpenArgs;
 use crate::error::CliError;
 use crate::progress;
 
-/// So many ranges, and so much damage, are told one by one.
+/// Maximum number of ranges, and of damages, that are reported one by one.
 const TOLD_MAX: usize = 20;
 
-/// A damaged volume that is about to be read.
+/// A damaged volume, ready to be read.
 pub(super) struct Salvage {
     unlocking: Unlocking,
     is_on_share_servers: bool,
 }
 
 impl Salvage {
-    /// Opens store and directory to be read, and nothing else.
+    /// Opens the store and the client's directory read-only.
     pub(super) fn begin(at: &OpenArgs) -> Result<Self, CliError> {
-        // Servers compute for who may write, and keep everybody else out meanwhile.
+        // Share servers compute only for a client that opens to write, which fences off other
+        // clients.
         let computes = matches!(at.place.volume, Location::Shares(_));
         let options = StoreOptions::default().with_read_only(!computes).with_may_be_cut_off(true);
         let unlocking = opening::unlock(at, &options, NewerCopies::LeaveOut)?;
@@ -44,7 +45,7 @@ impl Salvage {
         &self.unlocking.state
     }
 
-    /// Reads all of storage. Nothing is open any more when this returns.
+    /// Reads all of storage into `target`, and closes everything.
     pub(super) fn finish(self, target: &mut dyn RescueTarget) -> Result<Report, CliError> {
         let block_bytes = u64::from(self.params().block_bytes);
         let Self { unlocking, is_on_share_servers } = self;
@@ -61,7 +62,7 @@ impl Salvage {
     }
 }
 
-/// What a rescue has found, to be told.
+/// The result of a rescue.
 pub(super) struct Report {
     pub(super) rescued: Rescued,
     block_bytes: u64,
@@ -72,7 +73,12 @@ impl Report {
     pub(super) fn json(&self) -> Value {
         let Self { rescued, block_bytes, .. } = self;
         let ranges = |blocks: &[Range<u64>]| -> Vec<Value> {
-            let range = |range: &Range<u64>| json!({ "offset": range.start * block_bytes, "bytes": (range.end - range.start) * block_bytes });
+            let range = |range: &Range<u64>| {
+                json!({
+                    "offset": range.start * block_bytes,
+                    "bytes": (range.end - range.start) * block_bytes,
+                })
+            };
             blocks.iter().map(range).collect()
         };
         json!({
@@ -87,7 +93,7 @@ impl Report {
         })
     }
 
-    /// `became` says what became of the blocks.
+    /// The report as text. `became` completes the sentence "n blocks …".
     pub(super) fn text(&self, became: &str) -> String {
         let Self { rescued, block_bytes, .. } = self;
         let lost = match count(&rescued.lost) {
@@ -115,13 +121,13 @@ impl Report {
         lines.join("\n")
     }
 
-    /// How the program ends.
+    /// The result as an exit code.
     pub(super) fn verdict(&self) -> Result<(), CliError> {
         let rescued = &self.rescued;
         if rescued.state_is_behind {
             return Err(CliError::StateRolledBack(
-                "the client's directory is older than storage: every block may be older than the latest. \
-                 Use the latest directory, if there is one"
+                "the client's directory is older than storage: every block may be older than the \
+                 latest. Use the latest directory, if it exists"
                     .into(),
             ));
         }
@@ -133,7 +139,7 @@ impl Report {
         );
         if let Some(missing) = &rescued.missing {
             return Err(CliError::Unreachable(format!(
-                "{missing}. What was rescued may lack newer blocks that the missing servers hold. \
+                "{missing}. The rescued data may lack newer blocks that the missing servers hold. \
                  {found}"
             )));
         }
@@ -142,8 +148,8 @@ impl Report {
         }
         let advice = match self.is_on_share_servers {
             true => {
-                ". `oblivio check` names servers whose shares are wrong. If two have each other's \
-                 folders, exchange the folders again before any server is repaired"
+                ". `oblivio check` names servers whose shares are wrong. If the folders of two \
+                 servers were swapped, swap them back before any server is repaired"
             }
             false => "",
         };
@@ -151,12 +157,12 @@ impl Report {
     }
 }
 
-/// What is said instead of lines that are too many to be read.
+/// A line in place of `left_out` lines.
 fn more(left_out: u64, advice: &str) -> Option<String> {
     (left_out > 0).then(|| format!("... and {left_out} more like this{advice}"))
 }
 
-/// How much damage there is beyond what was told.
+/// How much damage is not among the `told` reported items.
 fn untold(damage: &Damage, told: usize) -> u64 {
     damage.count().saturating_sub(told as u64)
 }

@@ -1,4 +1,4 @@
-//! Keys and passphrases, from wherever they may come; never from the command line itself.
+//! Reads keys and passphrases from their sources; never from the command line itself.
 
 use std::cell::Cell;
 use std::fs::{self, Metadata};
@@ -18,8 +18,8 @@ use crate::clock::Stopwatch;
 use crate::error::CliError;
 use crate::{files, output};
 
-/// Tries to open a volume with the secret that `args` names. If it names none, it is asked for on the terminal, and asked for again where a
-/// passphrase is wrong.
+/// Tries to open a volume with the secret that `args` names. If it names none, asks for a
+/// passphrase at the terminal, and asks again if it is wrong.
 pub(crate) fn with<T>(
     args: &SecretArgs,
     mut attempt: impl FnMut(&dyn Fn() -> Result<Secret, CliError>) -> Result<T, CliError>,
@@ -51,11 +51,11 @@ pub(crate) fn with<T>(
     }
 }
 
-/// How often a person may type a passphrase.
+/// How often a passphrase may be typed.
 const ASKED_MAX: usize = 3;
 
-/// The secret of a new key slot. A source is read twice, as a passphrase is typed twice: the volume
-/// is lost if the source cannot supply the secret again.
+/// The secret of a new key slot. A source is read twice, just as a passphrase is typed twice: the
+/// volume is lost if the source cannot supply the secret again.
 pub(crate) fn choose(args: &SecretArgs) -> Result<Secret, CliError> {
     for path in [&args.key_file, &args.passphrase_file].into_iter().flatten() {
         refuse_unrepeatable(args, path)?;
@@ -83,11 +83,11 @@ fn bytes_of(secret: &Secret) -> &[u8] {
     }
 }
 
-/// Refuses a source that supplies its contents once.
+/// Refuses a source that supplies its contents only once.
 fn refuse_unrepeatable(args: &SecretArgs, path: &Path) -> Result<(), CliError> {
     let found = fs::metadata(path).map_err(|error| files::cannot_read(path, &error))?;
     match what_supplies_once(&found) {
-        // Reading a directory fails with advice of its own.
+        // Reading a directory fails with its own advice.
         None => Ok(()),
         Some(what) => Err(CliError::Input(format!(
             "{} is {what}: a new key must come from a source that supplies it again. {}",
@@ -114,7 +114,7 @@ fn what_supplies_once(found: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Both readings succeeded alone, or the second one failed.
+/// The error if two readings differ, or the second one failed.
 fn not_repeated(args: &SecretArgs) -> CliError {
     let what = match args {
         SecretArgs { key_file: Some(path), .. } => format!("the key file {}", path.display()),
@@ -140,7 +140,7 @@ fn how_to_keep(args: &SecretArgs) -> &'static str {
     }
 }
 
-/// What a slot for `secret` shall cost. A key file is not stretched.
+/// The cost of a slot for `secret`. A key file is not stretched.
 pub(crate) fn cost(secret: &Secret, unlock_millis: u32) -> Result<Cost, CliError> {
     match secret {
         Secret::Passphrase(_) => {
@@ -158,7 +158,8 @@ fn named(args: &SecretArgs, purpose: PassphraseUse) -> Result<Option<Secret>, Cl
             let bytes = read_bounded(path, KEY_FILE_BYTES_MAX)?;
             if bytes.len() > KEY_FILE_BYTES_MAX {
                 return Err(CliError::Input(format!(
-                    "{} has more than {KEY_FILE_BYTES_MAX} bytes: it is no key",
+                    "{} has more than {KEY_FILE_BYTES_MAX} bytes, so it is not a key file: name \
+                     another file",
                     path.display()
                 )));
             }
@@ -202,22 +203,23 @@ fn ask(question: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
             _ => error.to_string(),
         };
         CliError::Input(format!(
-            "no passphrase can be asked for here ({why}): name one with --key-file, --passphrase-file or --passphrase-command"
+            "cannot ask for a passphrase here ({why}): use --key-file, --passphrase-file or \
+             --passphrase-command"
         ))
     })
 }
 
-/// At most one byte more than `bytes_max` of a file.
+/// Reads a file, up to `bytes_max` bytes and one more.
 fn read_bounded(path: &Path, bytes_max: usize) -> Result<Zeroizing<Vec<u8>>, CliError> {
     let file = files::open(path)?;
     let found = file.metadata().map_err(|error| files::cannot_read(path, &error))?;
-    // Files that are no regular ones, and those of /proc, state no length.
+    // Special files and files of /proc report no length.
     let bytes = Some(found.len() as usize).filter(|bytes| *bytes > 0 && found.is_file());
     take(file, bytes.unwrap_or(bytes_max), bytes_max)
         .map_err(|error| files::cannot_read(path, &error))
 }
 
-/// At most one byte more than a passphrase can have.
+/// The output of a command, up to the longest passphrase text and one byte more.
 fn output_of(command: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
     let failed = |cause: String| {
         CliError::Input(format!(
@@ -238,10 +240,9 @@ fn output_of(command: &str) -> Result<Zeroizing<Vec<u8>>, CliError> {
     if status.success() { Ok(text) } else { Err(failed(status.to_string())) }
 }
 
-/// Reads `source` to its end, or one byte more than `bytes_max`. It has room for `bytes` before it
-/// grows.
+/// Reads `source` to its end, or to one byte more than `bytes_max`. Reserves room for `bytes`.
 fn take(source: impl Read, bytes: usize, bytes_max: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
-    // Growing would leave copies behind. `read_to_end` probes for the end in a byte of room.
+    // Growing would leave copies in memory. `read_to_end` probes for the end with one spare byte.
     let mut text = Zeroizing::new(Vec::with_capacity(bytes.min(bytes_max) + 2));
     source.take(bytes_max as u64 + 1).read_to_end(&mut text)?;
     Ok(text)

@@ -1,4 +1,4 @@
-//! `oblivio serve`: a volume for other programs.
+//! `oblivio serve nbd` and `oblivio view record`: serve a volume to other programs.
 
 use std::fs::Permissions;
 use std::io;
@@ -30,7 +30,7 @@ use crate::error::CliError;
 use crate::output::{self, shell_word};
 use crate::progress::{self, Counter};
 
-/// How often to look whether it is time to end.
+/// How often to check for an end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// `oblivio serve nbd`.
@@ -50,7 +50,7 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     let told = json!({ "accesses_repeated": recovery.accesses });
     let told = Told { facts: told, page: page.as_ref() };
     let recorded = recording.as_ref().filter(|_| args.run_command.is_some());
-    let counter = recorded.map(|it| (it, Counter::of("trips to storage are recorded")));
+    let counter = recorded.map(|it| (it, Counter::of("trips to storage recorded")));
     let look = || {
         watch.look();
         if let Some((recording, counter)) = &counter {
@@ -61,10 +61,10 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
         .map_err(CliError::from)
         .and_then(|bound| serve_disk(args, bound, device, &state, &end, told, look));
     drop(counter);
-    // Whatever happened: what was written is kept.
+    // Close in any case, to keep what was written.
     end.now_waits_for("what was written is being made durable");
     let closed = progress::during(CLOSING_NOW, || disk.close()).map_err(CliError::from);
-    // What closing shows is the last that the page draws.
+    // Drop the page last, so that it draws what closing shows.
     drop(page);
     watch.end();
     drop(watch);
@@ -72,11 +72,11 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
     let recorded = recording.map_or(Ok(()), super::recording::Recording::finish);
     let ended = closed.and(recorded);
     if let (Err(left), Err(_)) = (&served, &ended) {
-        // The failure of the disk is why.
+        // The failure of the disk is the cause, and is returned.
         output::remark(&left.to_string());
     }
     ended_with(ended.and(served)?)?;
-    // What prints JSON is read by a program.
+    // JSON is read by a program, which needs no closing remark.
     let is_read_by_another =
         args.run_command.is_some() || args.json && !args.background.in_background;
     if is_read_by_another {
@@ -88,7 +88,8 @@ fn serve_volume(args: &NbdArgs) -> Result<(), CliError> {
 /// Serves what is left of a damaged volume.
 fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
     if args.background.background && args.background.log.is_none() {
-        let message = "what was rescued leaves the client's directory as it is: name another place for what is to be said later (--log)";
+        let message = "a rescued volume must not write into the client's directory: choose a log \
+                       file elsewhere with --log";
         return Err(CliError::Input(message.into()));
     }
     let folder = args.scratch.clone().unwrap_or_else(std::env::temp_dir);
@@ -97,24 +98,25 @@ fn serve_rescued(args: &NbdArgs) -> Result<(), CliError> {
         .map_err(|error| {
             let folder = folder.display();
             CliError::Output(format!(
-                "{folder} cannot hold what is rescued ({error}): --scratch names another place"
+                "{folder} cannot hold the rescued blocks ({error}): choose another directory with \
+                 --scratch"
             ))
         })?;
     let salvage = Salvage::begin(&args.at)?;
     let VolumeParams { blocks, block_bytes, .. } = *salvage.params();
     let state = salvage.state().to_owned();
-    // Before all of storage is read: that may take hours.
+    // Before all of storage is read, which may take hours.
     let bound = bind(&listen(args, &state), options(args))?;
     let mut scratch = Scratch::new(file, block_bytes, &mut opening::coins()?);
     let report = salvage.finish(&mut scratch).map_err(|error| match error {
         CliError::NoSpace(full) => CliError::NoSpace(format!(
-            "{full} ({}), or name a place with more room that the volume's storage does not see \
-             (--scratch)",
+            "{full} ({}), or choose another directory with more room that the volume's storage \
+             does not see (--scratch)",
             folder.display()
         )),
         error => error,
     })?;
-    let end = CleanEnd::listen("clients are about to be left")?;
+    let end = CleanEnd::listen("clients are about to be disconnected")?;
     if !args.json {
         output::remark(&report.text("can be read"));
     }
@@ -128,13 +130,13 @@ fn ended_with(status: ExitStatus) -> Result<(), CliError> {
     if status.success() { Ok(()) } else { Err(CliError::Command(status)) }
 }
 
-/// What there is to say beside where the disk is.
+/// What to report beside the disk's URI.
 struct Told<'a> {
     facts: Value,
     page: Option<&'a Watched>,
 }
 
-/// Serves until somebody asks for an end, or the command to be run ends. `look` is called from time to time.
+/// Serves until a signal requests the end, or the command of `--run` ends. Calls `look` regularly.
 fn serve_disk(
     args: &NbdArgs,
     bound: BoundServer,
@@ -199,7 +201,7 @@ pub(crate) fn record_view(args: &ViewRecordArgs) -> Result<(), CliError> {
 
 fn socket(args: &NbdArgs, state: &Path) -> PathBuf {
     let path = args.socket.clone().unwrap_or_else(|| state.join("nbd.sock"));
-    // Whoever is told may be in another directory.
+    // The reader of this path may be in another directory.
     std::path::absolute(&path).unwrap_or(path)
 }
 
@@ -254,7 +256,7 @@ fn announce(
         };
         format!("serving at {}\n{page}{by} {end}.", server.uri())
     } else {
-        // What the command prints stays its own.
+        // The output of the command must not be mixed with other text.
         page.into_iter().for_each(|page| output::explain(&page.told()));
         return Ok(());
     };
@@ -262,7 +264,7 @@ fn announce(
     background::ready(log, &text, &format!("serving at {}", server.uri()))
 }
 
-/// Runs a shell command, and returns how it ended. `look` is called from time to time, and takes a moment.
+/// Runs a shell command, and returns how it ended. Calls `look` regularly, which sleeps a moment.
 fn run_until_it_ends(
     command: &str,
     uri: &str,
@@ -276,7 +278,7 @@ fn run_until_it_ends(
         look();
     }
     if end.is_asked() {
-        end.now_waits_for("the command of --run is being ended");
+        end.now_waits_for("the command of --run is ending");
     }
     command.stop().map_err(failed)
 }

@@ -1,4 +1,5 @@
-//! `oblivio serve store` and `oblivio serve shares`: volumes of clients elsewhere, or shares of them.
+//! `oblivio serve store` and `oblivio serve shares`: store volumes or shares for clients on other
+//! machines.
 
 use std::io;
 use std::path::Path;
@@ -19,10 +20,10 @@ use crate::args::{SharesArgs, StoreArgs};
 use crate::error::CliError;
 use crate::{files, output};
 
-/// How often to look whether it is time to end.
+/// How often to check for an end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The largest allow file and peers file that is read.
+/// Maximum length of an allow file or peers file.
 const LIST_BYTES_MAX: u64 = 16 << 20;
 
 /// `oblivio serve store`.
@@ -39,7 +40,8 @@ fn unusable(error: KeyError) -> CliError {
     CliError::Input(error.to_string())
 }
 
-/// The servers of a peers file, among which the one that has this key may be itself. A volume is on it and two others at least.
+/// The servers of a peers file, which may include this server (`own`). A volume is on this server
+/// and at least two others.
 fn read_peers(
     path: &Path,
     clients: &[AllowedClient],
@@ -51,22 +53,23 @@ fn read_peers(
     let others = peers.iter().filter(|peer| peer.key != own).count();
     if others < OTHERS_MIN {
         return Err(CliError::Input(format!(
-            "the peers file {} has {others} other servers, and a volume is on this one and {OTHERS_MIN} others at least: add for each of them the line that \
-             `oblivio key server` prints there with --address",
+            "the peers file {} has {others} other servers, but a volume is on this one and at \
+             least {OTHERS_MIN} others: add the line that `oblivio key server --address` prints on \
+             each of them",
             path.display()
         )));
     }
     Ok(peers)
 }
 
-/// With peers, it keeps shares and computes.
+/// Runs a bucket server, or a share server if `shares` is given.
 fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> {
     let key = SecretKey::read(&args.key).map_err(unusable)?;
     let clients = files::read_text(&args.allow, LIST_BYTES_MAX)?;
     let clients = allowed_clients(&clients).map_err(unusable)?;
     if clients.is_empty() {
         return Err(CliError::Input(format!(
-            "{} lets nobody in: add a line that `oblivio key client` prints",
+            "{} permits no client: add a line that `oblivio key client` prints",
             args.allow.display()
         )));
     }
@@ -77,14 +80,16 @@ fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> 
     let watch = watch.transpose()?;
     if !args.listen.ip().is_loopback() && !args.beyond_loopback {
         return Err(CliError::Input(format!(
-            "other machines can reach {}: if they are to, say --beyond-loopback; clients prove who they are either way",
+            "{} is reachable from other machines: pass --beyond-loopback to allow that (clients \
+             must authenticate in any case)",
             args.listen
         )));
     }
     let beyond = args.metrics.filter(|address| !address.ip().is_loopback());
     if let Some(address) = beyond.filter(|_| !args.beyond_loopback) {
         return Err(CliError::Input(format!(
-            "other machines can reach {address}, and need prove nothing to read the figures: if they are to, say --beyond-loopback"
+            "{address} is reachable from other machines without authentication: pass \
+             --beyond-loopback to publish the metrics there"
         )));
     }
     log_to_stderr();
@@ -111,16 +116,21 @@ fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> 
         let metrics = page.as_ref().map(|page| page.address().to_string());
         output::print(&format!(
             "{:#}",
-            json!({ "address": address.to_string(), "key": public, "query": query, "metrics": metrics })
+            json!({
+                "address": address.to_string(),
+                "key": public,
+                "query": query,
+                "metrics": metrics,
+            })
         ))?;
     } else {
         output::print(&if computes {
             format!("shares at {address}, with the key {public}")
         } else {
-            format!("stores for others at oblivio+tls://{address}/NAME?{query}&key=FILE")
+            format!("storing volumes at oblivio+tls://{address}/NAME?{query}&key=FILE")
         })?;
         if let Some(page) = &page {
-            output::print(&format!("figures at http://{}/metrics", page.address()))?;
+            output::print(&format!("metrics at http://{}/metrics", page.address()))?;
         }
     }
     let stopper = thread::Builder::new().name("stopper".into()).spawn(move || {
@@ -133,7 +143,7 @@ fn serve(args: &StoreArgs, shares: Option<&SharesArgs>) -> Result<(), CliError> 
     Ok(server.run()?)
 }
 
-/// Until the program ends. Nothing is logged of what clients ask for.
+/// Logs to standard error until the program ends. Requests of clients are not logged.
 fn log_to_stderr() {
     let log = tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(false).with_target(false);
     log.init();

@@ -1,4 +1,4 @@
-//! `oblivio plan --sizes`: how costs grow with the disk.
+//! `oblivio plan --sizes`: shows how costs grow with the size of the disk.
 
 use oblivio_store::StoreKind;
 use serde_json::Value;
@@ -24,8 +24,8 @@ const HEAD: [&str; 9] = [
     "writes",
 ];
 
-/// Plans a disk of each size, with the same wishes. Of a disk that is too large for them, it says why, and leaves out those that are
-/// larger.
+/// Plans a disk of each size with the same requirements. Stops at the first size that is too large
+/// for them, and says why.
 pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
     let (mut plans, mut refused) = (Vec::new(), None);
     for bytes in SIZES {
@@ -47,9 +47,9 @@ pub(super) fn compare(wish: &WishArgs, as_json: bool) -> Result<(), CliError> {
     let table =
         table::aligned(&[HEAD.map(str::to_owned)].into_iter().chain(rows).collect::<Vec<_>>());
     output::print(&format!(
-        "{table}\nof the map: levels of the position map that lie in the tree, each of which may cost a \
-         far request one access more; memory: of the client, and the cache on top; reads, writes: an \
-         access, on average{}",
+        "{table}\nof the map: levels of the position map that are kept in the tree, each of which \
+         may cost one more access for a distant request; memory: of the client, without the cache; \
+         reads, writes: per access, on average{}",
         refused.unwrap_or_default()
     ))
 }

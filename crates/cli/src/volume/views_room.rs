@@ -1,6 +1,7 @@
-//! What all recordings in one folder may take together, those under way included.
+//! Space for all recordings in one folder, including recordings in progress.
 //!
-//! Clients decide how often a volume is in use, and how much passes. So each file counts as a MiB at least, which bounds their number as well.
+//! Clients decide how often a volume is in use, and how much they transfer. So each file counts as
+//! at least 1 MiB, which also bounds the number of files.
 
 use std::fs;
 use std::io;
@@ -9,36 +10,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::CliError;
 
-/// As much a file counts at least, and a recording with room for less is not begun.
+/// Minimum bytes that a file counts. A recording with less space is not begun.
 const FILE_BYTES_MIN: u64 = 1 << 20;
 
-/// A client or another server that does not keep to the protocol can make a recording as long as it likes. One that is longer is given up: some 100 million messages.
+/// Maximum bytes of a recording, some 100 million messages. A client or server that breaks the
+/// protocol could make a recording of any length; a longer one is given up.
 const FILE_BYTES_MAX: u64 = 2 << 30;
 
-/// Of a folder in which nobody else records.
+/// The space of a folder to which no other process records.
 pub(super) struct ViewsRoom {
     folder: PathBuf,
     bytes_max: u64,
-    /// What is kept free for recordings under way.
+    /// Bytes reserved for recordings in progress.
     taken: Mutex<u64>,
 }
 
-/// What one recording may take. It is given back when that has ended, and its file counts as long as it is.
+/// Bytes reserved for one recording. Released when the recording ends and its file counts with its
+/// actual length.
 pub(super) struct Taken {
     room: Arc<ViewsRoom>,
     bytes: u64,
 }
 
 impl ViewsRoom {
-    /// All files of this folder may take so many bytes.
+    /// The files of `folder` may take `bytes_max` bytes.
     pub(super) fn new(folder: &Path, bytes_max: u64) -> Self {
         Self { folder: folder.to_owned(), bytes_max, taken: Mutex::default() }
     }
 
-    /// Takes half of what is left for a recording, 2 GiB at most: so there is some for others that begin meanwhile.
+    /// Reserves half of the space left for a recording, at most 2 GiB, so that others can begin
+    /// meanwhile.
     ///
     /// # Errors
-    /// When that is too little, or the folder cannot be looked at.
+    /// If that is too little, or the folder cannot be read.
     pub(super) fn take(self: &Arc<Self>) -> Result<Taken, CliError> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = self.kept().map_err(|error| {
@@ -48,7 +52,8 @@ impl ViewsRoom {
         let bytes = (left / 2).min(FILE_BYTES_MAX);
         if bytes < FILE_BYTES_MIN {
             return Err(CliError::Output(format!(
-                "recordings in {} may take {} bytes together, and too few of them are left: remove some, or allow more (--record-views-max)",
+                "too little of the {1} bytes allowed for recordings in {0} is left: remove some, \
+                 or raise --record-views-max",
                 self.folder.display(),
                 self.bytes_max
             )));
@@ -57,7 +62,7 @@ impl ViewsRoom {
         Ok(Taken { room: self.clone(), bytes })
     }
 
-    /// What the files take that are there.
+    /// Bytes that the existing files count.
     fn kept(&self) -> io::Result<u64> {
         let mut bytes = 0u64;
         for entry in fs::read_dir(&self.folder)? {
@@ -101,18 +106,18 @@ mod tests {
         let mut under_way: Vec<_> = (0..4).map(|_| room.take().unwrap()).collect();
         assert_eq!(taken(&under_way), [8, 4, 2, 1]);
         assert!(room.take().is_err_and(|error| error.to_string().contains("--record-views-max")));
-        // The first has ended, and its file is short.
+        // The first recording has ended, and its file is short.
         file("alice-disk-server1-1.view", 3 * MIB);
         under_way.remove(0);
         under_way.push(room.take().unwrap());
         assert_eq!(taken(&under_way), [4, 2, 1, 3]);
         drop(under_way);
-        // Of empty ones there are not more than of others.
+        // Empty files count with the minimum, so their number is limited, too.
         (2..13).for_each(|number| file(&format!("alice-disk-server1-{number}.view"), 0));
         assert_eq!(room.take().unwrap().bytes(), MIB);
         file("alice-disk-server1-13.view", 0);
         assert!(room.take().is_err());
-        // Something else is no recording.
+        // Other files are not recordings.
         fs::remove_file(folder.path().join("alice-disk-server1-1.view")).unwrap();
         file("notes", 9 * MIB);
         assert_eq!(room.take().unwrap().bytes(), 2 * MIB);

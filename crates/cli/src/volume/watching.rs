@@ -1,4 +1,4 @@
-//! A page that shows a volume in use.
+//! The page that shows a volume in use.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::recording::recorded;
 use crate::args::WatchArgs;
 use crate::error::CliError;
 
-/// A page that is to come.
+/// A page whose address is bound, before the volume is open.
 pub(super) struct Watching {
     bound: BoundWatch,
     shows_secrets: bool,
@@ -25,7 +25,7 @@ pub(super) struct Watching {
     levels_on_client: u64,
 }
 
-/// Serves the page, if there is to be one. Hands back the disk as it is to be used from here on.
+/// Serves the page, if there is one. Returns the disk to use from here on.
 pub(super) fn start(
     watching: Option<Watching>,
     disk: Arc<dyn BlockDevice>,
@@ -36,12 +36,12 @@ pub(super) fn start(
     Ok((Some(page), disk))
 }
 
-/// A page that is served, until this is dropped.
+/// A served page. Dropping it stops the page.
 pub(super) struct Watched(WatchServer);
 
 impl Watching {
-    /// Listens, if there is to be a page. To be called before the volume is opened: that takes time, and an address that
-    /// will not do is known before.
+    /// Binds the address, if a page was requested. Call this before opening the volume, which takes
+    /// time, so that a bad address is reported early.
     pub(super) fn bind(args: &WatchArgs) -> Result<Option<Self>, CliError> {
         let Some(address) = args.watch else { return Ok(None) };
         let bound = bind(address, WatchLimits::DEFAULT)?;
@@ -53,7 +53,7 @@ impl Watching {
         }))
     }
 
-    /// A store that shows what it sees, of a volume with these facts.
+    /// A store that reports to the page what it sees of a volume with these facts.
     pub(super) fn record(
         &mut self,
         store: BoxedStore,
@@ -94,12 +94,12 @@ impl Watching {
 }
 
 impl Watched {
-    /// Where the page is. Secret.
+    /// The URL of the page. Secret.
     pub(super) fn url(&self) -> &str {
         self.0.url()
     }
 
-    /// As a line for people.
+    /// The URL as a line of text.
     pub(super) fn told(&self) -> String {
         format!("watch it at {}", self.url())
     }

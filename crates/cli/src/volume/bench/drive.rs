@@ -1,4 +1,4 @@
-//! Asking a disk, many requests at once.
+//! Sends requests to a disk, many at once.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,14 +9,15 @@ use super::latency::Latencies;
 use super::load::Load;
 use crate::clock::Stopwatch;
 
-/// How a load went.
+/// The result of a load.
 pub(super) struct Outcome {
     pub(super) requests: u64,
     pub(super) latencies: Latencies,
 }
 
-/// Asks until the load is over or `go_on`, which is told how much of it is done, says no. A flush at
-/// the end belongs to the load: what it left in the cache is its own.
+/// Sends requests until the load is over, or `go_on` returns false; its argument is the finished
+/// fraction. A flush at the end belongs to the load, because it writes back what the load left in
+/// the cache.
 pub(super) fn drive(
     disk: &dyn BlockDevice,
     load: &Load,
@@ -38,7 +39,7 @@ pub(super) fn drive(
         if in_flight == 0 {
             break;
         }
-        // There is always one who tells: this function.
+        // The channel stays open: this function holds a sender.
         let Ok(answer) = answers.recv() else { break };
         latencies.add(answer?);
         in_flight -= 1;
@@ -49,11 +50,11 @@ pub(super) fn drive(
     Ok(Outcome { requests: latencies.count(), latencies })
 }
 
-/// A request that tells how long it took.
+/// A request that reports its latency.
 fn timed(op: DiskOp, tell: mpsc::SyncSender<Result<Duration, DiskError>>) -> Request {
     let clock = Stopwatch::start();
     let done = Box::new(move |answer: Result<WipedBytes, DiskError>| {
-        // There is room for every answer, unless an error has ended it all.
+        // The channel has room for every answer, unless an error has ended the loop.
         let _ = tell.try_send(answer.map(|_| clock.elapsed()));
     });
     Request { op, done }

@@ -1,16 +1,16 @@
-//! How long answers took: a histogram of bounded size, exact to 3 %.
+//! A histogram of latencies, of bounded size and exact to 3 %.
 
 use std::time::Duration;
 
-/// Buckets to each power of two of nanoseconds, as a power of two.
+/// Binary logarithm of the number of buckets for each power of two of nanoseconds.
 const FINENESS: u32 = 5;
 
-/// Room for every `u64`.
+/// Enough buckets for every `u64`.
 const BUCKETS: usize = (64 - FINENESS as usize + 1) << FINENESS;
 
 /// Latencies of any number of requests.
 pub(super) struct Latencies {
-    /// How many fell into each bucket.
+    /// Number of latencies in each bucket.
     counts: Vec<u64>,
     count: u64,
     max: Duration,
@@ -36,7 +36,8 @@ impl Latencies {
         self.max
     }
 
-    /// What this many per cent of the answers did not exceed, rounded up to the end of a bucket.
+    /// The latency that `percent` per cent of the answers did not exceed, rounded up to the end of
+    /// a bucket.
     pub(super) fn percentile(&self, percent: f64) -> Duration {
         let wanted = (self.count as f64 * percent / 100.0).ceil() as u64;
         let mut so_far = 0;
@@ -48,7 +49,8 @@ impl Latencies {
     }
 }
 
-/// Small numbers have a bucket each, larger ones share it with those of the same leading bits.
+/// The bucket of a latency. Small numbers have a bucket each; larger ones share a bucket with all
+/// numbers of the same leading bits.
 fn bucket(nanos: u64) -> usize {
     let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(FINENESS + 1);
     ((shift as usize) << FINENESS) + (nanos >> shift) as usize
@@ -58,7 +60,7 @@ fn bucket(nanos: u64) -> usize {
 fn last_of(bucket: usize) -> u64 {
     let shift = ((bucket >> FINENESS) as u32).saturating_sub(1);
     let leading = (bucket - ((shift as usize) << FINENESS)) as u64;
-    // In this order: the last bucket ends where numbers do.
+    // In this order, the end of the last bucket does not overflow.
     (leading << shift) + ((1 << shift) - 1)
 }
 
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_a_sorted_list() {
+    fn percentiles_are_as_in_a_sorted_list() {
         let mut latencies = Latencies::new();
         (1..=1000).rev().for_each(|micros| latencies.add(Duration::from_micros(micros)));
         for (percent, micros) in [(50.0, 500.0), (95.0, 950.0), (99.0, 990.0), (100.0, 1000.0)] {

@@ -1,4 +1,4 @@
-//! What is asked of a volume.
+//! The loads of the benchmark.
 
 use std::time::Duration;
 
@@ -6,13 +6,14 @@ use oblivio_volume::device::DiskOp;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// A sequential request, which a file system makes of neighbouring blocks.
+/// Bytes of a sequential request. File systems merge requests for neighbouring blocks to this
+/// length.
 const LONG_BYTES: u64 = 1 << 20;
 
-/// A random request.
+/// Bytes of a random request.
 const SHORT_BYTES: u64 = 4096;
 
-/// One kind of request, again and again.
+/// A sequence of requests of one kind.
 #[derive(Clone, Copy)]
 pub(super) struct Load {
     pub(super) name: &'static str,
@@ -20,9 +21,9 @@ pub(super) struct Load {
     order: Order,
     pub(super) request_bytes: u64,
     disk_bytes: u64,
-    /// How long it goes on, unless there are no more requests.
+    /// Time after which the load ends, if it has a limit.
     pub(super) time_max: Option<Duration>,
-    /// How many requests there are, if not as many as the time allows.
+    /// Number of requests, if it has a limit.
     pub(super) requests_max: Option<u64>,
 }
 
@@ -30,7 +31,7 @@ pub(super) struct Load {
 pub(super) enum Action {
     Read,
     Write,
-    /// Each answered only when it survives a crash.
+    /// Each is answered only once it survives a crash.
     DurableWrite,
     Trim,
 }
@@ -42,8 +43,7 @@ enum Order {
 }
 
 impl Load {
-    /// All loads, in the order in which they are to be carried out: the first fills the disk, the last
-    /// empties it.
+    /// All loads in the order in which they run: the first fills the disk, the last empties it.
     pub(super) fn all(disk_bytes: u64, time: Duration) -> Vec<Self> {
         use Action::{DurableWrite, Read, Trim, Write};
         use Order::{Random, Sequential};
@@ -66,7 +66,7 @@ impl Load {
             load("random read", Read, Random),
             load("random write", Write, Random),
             load("random write, flushed", DurableWrite, Random),
-            // What is trimmed twice would cost less.
+            // Trimming a block twice would cost less.
             Self { requests_max: once, ..load("trim", Trim, Sequential) },
         ]
     }
@@ -86,7 +86,7 @@ impl Load {
     }
 
     fn request(&self, offset: u64, bytes: u64, index: u64) -> DiskOp {
-        // Written blocks differ from zeros and from what was there.
+        // Written blocks differ from zeros and from the previous contents.
         let data = || vec![index as u8 | 1; bytes as usize].into();
         match self.action {
             Action::Read => DiskOp::Read { offset, bytes: bytes as u32 },
@@ -117,7 +117,7 @@ mod tests {
                     DiskOp::Read { offset, bytes } => (offset, u64::from(bytes)),
                     DiskOp::Write { offset, data, .. } => (offset, data.len() as u64),
                     DiskOp::Trim { offset, bytes, .. } => (offset, bytes),
-                    _ => panic!("no load asks for anything else"),
+                    _ => panic!("no load has other requests"),
                 };
                 assert!(bytes > 0 && offset + bytes <= disk_bytes);
             }

@@ -1,13 +1,13 @@
-//! `oblivio bench`: how fast a volume is on this machine, without any other program.
+//! `oblivio bench`: measures how fast a volume is on this machine, without any other program.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `subject` | the volume that is measured, and what storage sees of it |
-//! | `load` | what is asked of it |
-//! | `drive` | asking, many requests at once |
+//! | `load` | the requests |
+//! | `drive` | sends the requests, many at once |
 //! | `spending` | where the thread that uses the volume spends its time |
 //! | `latency` | how long the answers took |
-//! | `report` | what came out |
+//! | `report` | the results |
 
 mod drive;
 mod latency;
@@ -39,8 +39,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     use oblivio_store::Location::File;
     if !matches!(Location::parse(parent.as_os_str()), Ok(Location::Store(File(_)))) {
         return Err(CliError::Input(
-            "a volume is made in a directory of this machine, and measured there: name one. To measure a volume that is elsewhere, serve it with `oblivio serve nbd`, and \
-             read and write that disk"
+            "bench creates a volume in a directory of this machine: name one. To measure a volume \
+             elsewhere, serve it with `oblivio serve nbd`, and read and write that disk"
                 .into(),
         ));
     }
@@ -50,12 +50,12 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
         .map_err(|error| files::cannot_write(&parent, &error))?;
     let outcome = Subject::create(place.path(), args).and_then(|mut subject| {
         let figures = measure(&mut subject, args, &end);
-        // After an error the volume has to go all the same, and its error is the lesser one.
+        // Close the volume even after an error. That error matters more than one of closing.
         let closed = subject.close();
         figures.and_then(|figures| closed.map(|()| figures))
     });
     let removed = place.close().map_err(|error| {
-        CliError::Output(format!("what the benchmark made cannot be removed: {error}"))
+        CliError::Output(format!("cannot remove the files of the benchmark: {error}"))
     });
     let figures = outcome.and_then(|figures| removed.map(|()| figures))?;
     if args.json {
@@ -65,7 +65,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<(), CliError> {
     }
 }
 
-/// Carries out every load, each on what the one before has left.
+/// Runs every load on the state that the previous one left.
 fn measure(
     subject: &mut Subject,
     args: &BenchArgs,
@@ -76,7 +76,7 @@ fn measure(
     let mut figures = Vec::new();
     for load in loads {
         bar.set_message(load.name);
-        // It runs while the other clocks are looked at: none of them counts what this one does not.
+        // This clock runs while the others are read, so they count no time outside of it.
         let clock = Stopwatch::start();
         let before = (subject.seen(), subject.spent(), clock::processor_time_of_process());
         let outcome = drive(subject.disk(), &load, args.queue_depth as usize, &mut |part| {
@@ -86,7 +86,7 @@ fn measure(
         let outcome = outcome.map_err(|error| CliError::Engine(error.to_string()))?;
         if end.is_asked() {
             bar.finish_and_clear();
-            return Err(CliError::Engine("stopped before the end: there are no figures".into()));
+            return Err(CliError::Engine("stopped before the end: there are no results".into()));
         }
         let seen = subject.seen();
         let of = |operation| Traffic::between(before.0.of(operation), seen.of(operation));

@@ -1,4 +1,4 @@
-//! What came out.
+//! The results of a benchmark.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use super::spending::Spending;
 use super::subject::cache_bytes;
 use crate::args::BenchArgs;
 
-/// What one load was, and how it went.
+/// One load and its results.
 pub(super) struct Figures {
     pub(super) load: Load,
     pub(super) outcome: Outcome,
-    /// Until everything written was durable.
+    /// Time until everything written was durable.
     pub(super) elapsed: Duration,
     pub(super) read: Traffic,
     pub(super) written: Traffic,
-    /// By the thread that uses the volume.
+    /// Time of the thread that uses the volume.
     pub(super) spent: Spending,
-    /// By all threads.
+    /// Processor time of all threads.
     pub(super) processors: Duration,
 }
 
-/// What moved between client and storage, in one direction.
+/// Traffic between client and storage in one direction.
 #[derive(Clone, Copy)]
 pub(super) struct Traffic {
     trips: u64,
@@ -36,7 +36,7 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// What `after` has more than `before`.
+    /// The difference of two totals.
     pub(super) fn between(before: Total, after: Total) -> Self {
         Self { trips: after.trips - before.trips, bytes: after.bytes - before.bytes }
     }
@@ -59,7 +59,7 @@ impl Figures {
         self.per_request(self.read.trips + self.written.trips)
     }
 
-    /// Bytes that storage wrote for one byte that was asked to be written.
+    /// Bytes that storage wrote per requested byte.
     fn write_amplification(&self) -> Option<f64> {
         let writes = matches!(self.load.action, Action::Write | Action::DurableWrite);
         writes.then(|| self.per_request(self.written.bytes) / self.load.request_bytes as f64)
@@ -76,7 +76,7 @@ impl Figures {
         ]
     }
 
-    /// Where a request spends its time, in microseconds, in the order of [`SPENDING_HEAD`].
+    /// The time of a request by purpose, in microseconds, in the order of [`SPENDING_HEAD`].
     fn micros_per_request(&self) -> [f64; 8] {
         let Spending { read, write, flush, log, client } = self.spent;
         let elapsed = self.elapsed;
@@ -119,7 +119,9 @@ impl Figures {
             "seconds": self.elapsed.as_secs_f64(),
             "requests_per_second": self.requests_per_second(),
             "bytes_per_second": self.bytes_per_second(),
-            "latency_microseconds": { "p50": p50, "p95": p95, "p99": p99, "p99.9": p99_9, "max": max },
+            "latency_microseconds": {
+                "p50": p50, "p95": p95, "p99": p99, "p99.9": p99_9, "max": max,
+            },
             "storage_bytes_read_per_request": self.per_request(self.read.bytes),
             "storage_bytes_written_per_request": self.per_request(self.written.bytes),
             "storage_trips_per_request": self.trips_per_request(),
@@ -158,13 +160,13 @@ const SPENDING_HEAD: [&str; 9] =
     ["us/req", "client", "read", "write", "flush", "log", "waiting", "all", "processors"];
 
 const LEGEND: &str = "\
-reads, writes, trips: what storage saw for one request; write x: bytes that storage wrote for one byte of
-a request";
+reads, writes, trips: what storage saw for one request; write x: bytes that storage wrote for one
+byte of a request";
 
 const SPENDING_LEGEND: &str = "\
-of the thread that all requests pass. client: maps, stash, cipher, integrity; read, write, flush: in
-storage; log: in the client's directory; waiting: for requests or for a processor. processors: what all
-threads used of them together";
+Time of the thread that all requests pass. client: maps, stash, cipher, integrity; read, write,
+flush: in storage; log: in the client's directory; waiting: for requests or for a processor.
+processors: processor time of all threads together";
 
 pub(super) fn text(args: &BenchArgs, figures: &[Figures]) -> String {
     let head = format!(
@@ -179,7 +181,7 @@ pub(super) fn text(args: &BenchArgs, figures: &[Figures]) -> String {
     [head, rates, LEGEND.into(), spending, SPENDING_LEGEND.into()].join("\n\n")
 }
 
-/// Names to the left, figures to the right.
+/// Names are left-aligned, figures right-aligned.
 fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = head.iter().map(|&cell| cell.to_owned()).collect();
     let table: Vec<Vec<_>> = [head].into_iter().chain(rows).collect();

@@ -1,4 +1,4 @@
-//! Where the thread that uses a volume spends its time: the thread that all requests pass.
+//! Measures where the thread that all requests pass spends its time.
 
 use std::io;
 use std::mem;
@@ -12,27 +12,27 @@ use oblivio_volume::state_dir::{StateDir, StateFile, StateSource};
 
 use crate::clock::{self, Stopwatch};
 
-/// What it does at any time.
+/// What the thread does at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
-    /// Maps, stash, cipher, integrity.
+    /// Computing: maps, stash, cipher, integrity.
     Client,
-    /// Hands bytes to storage or takes them, or waits for that.
+    /// Passing bytes to or from storage, or waiting for storage.
     Read,
     Write,
     Flush,
-    /// Keeps the log and the snapshots of the client's directory, or waits for that.
+    /// Writing the log and snapshots of the client's directory, or waiting for them.
     Log,
 }
 
-/// Time, by what it was spent on.
+/// Time by purpose.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spending {
     pub(super) read: Duration,
     pub(super) write: Duration,
     pub(super) flush: Duration,
     pub(super) log: Duration,
-    /// Of the processor alone, beside all of these.
+    /// Processor time outside of all the others.
     pub(super) client: Duration,
 }
 
@@ -51,23 +51,23 @@ impl Sub for Spending {
 }
 
 impl Spending {
-    /// Of `elapsed`, what is left: it waited for requests, or for a processor.
+    /// The rest of `elapsed`: waiting for requests or for a processor.
     pub(super) fn rest_of(&self, elapsed: Duration) -> Duration {
         let Self { read, write, flush, log, client } = *self;
         elapsed.saturating_sub(read + write + flush + log + client)
     }
 }
 
-/// Counts what the one thread spends that uses a store and a client's directory. It changes nothing of either.
+/// Measures the time of the one thread that uses a store and a client's directory. Changes neither.
 #[derive(Clone)]
 pub(super) struct Meter(Arc<Mutex<Counting>>);
 
 struct Counting {
     spent: Spending,
-    /// What it has done since these.
+    /// What the thread is doing since `wall` and `processor` were read.
     doing: Doing,
     wall: Stopwatch,
-    /// Of which thread, and what it had used of a processor.
+    /// The measured thread, and its processor time.
     processor: (ThreadId, Duration),
 }
 
@@ -81,13 +81,13 @@ impl Meter {
         })))
     }
 
-    /// All that was spent until the last change of what is done.
+    /// Time by purpose, up to the last change of purpose.
     pub(super) fn spent(&self) -> Spending {
         self.counting().spent
     }
 
-    /// Measures the storage under a volume, beside `seen`. Time spent in sinks counts as client
-    /// time.
+    /// Measures the storage of a volume, and forwards events to `seen`. Time spent in sinks counts
+    /// as client time.
     pub(super) fn on_store<K: EventSink>(&self, seen: K) -> impl EventSink + use<K> {
         Metered { it: seen, meter: self.clone() }
     }
@@ -101,12 +101,12 @@ impl Meter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on this is done; answers what was done before.
+    /// Begins `doing`, and returns what was done before.
     fn turn_to(&self, doing: Doing) -> Doing {
         let counting = &mut *self.counting();
         let elapsed = mem::replace(&mut counting.wall, Stopwatch::start()).elapsed();
         let (thread, used) = mem::replace(&mut counting.processor, processor_time());
-        // A volume is made by another thread than uses it.
+        // A volume is created by another thread than the one that uses it.
         let (now, used_now) = counting.processor;
         let computed = if thread == now { used_now - used } else { Duration::ZERO };
         let before = mem::replace(&mut counting.doing, doing);
@@ -133,7 +133,7 @@ fn processor_time() -> (ThreadId, Duration) {
     (thread::current().id(), clock::processor_time_of_thread())
 }
 
-/// A thing, and who counts the time in it.
+/// A wrapper that measures the time spent in `it`.
 struct Metered<T> {
     it: T,
     meter: Meter,

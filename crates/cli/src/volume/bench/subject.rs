@@ -1,4 +1,4 @@
-//! The volume that is measured.
+//! The volume under measurement.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::args::BenchArgs;
 use crate::error::CliError;
 use crate::files;
 
-/// A volume whose file and client's directory last as long as the process.
+/// A volume whose file and client's directory are deleted when the process ends.
 pub(super) struct Subject {
     disk: Disk,
     seen: Arc<Mutex<Tally>>,
@@ -31,7 +31,7 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Makes an empty volume in `place`.
+    /// Creates an empty volume in `place`.
     pub(super) fn create(place: &Path, args: &BenchArgs) -> Result<Self, CliError> {
         let params = VolumeParams::plan(&schemes::requirements(args.size))?;
         let mut coins = opening::coins()?;
@@ -44,7 +44,7 @@ impl Subject {
         let options = StoreOptions::default().with_direct(args.direct);
         let store = Location::from(oblivio_store::Location::File(path.clone()))
             .create(&shapes(&params)?, &options)?;
-        // Nobody else needs its name: the system takes the room back, however the process ends.
+        // Unlink the file at once: the system frees it however the process ends.
         fs::remove_file(&path).map_err(|error| files::cannot_write(&path, &error))?;
         let seen = Arc::new(Mutex::new(Tally::new()));
         let meter = Meter::start();
@@ -71,7 +71,7 @@ impl Subject {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the thread that uses the volume has spent so far.
+    /// Time of the thread that uses the volume so far.
     pub(super) fn spent(&self) -> Spending {
         self.meter.spent()
     }
@@ -81,7 +81,7 @@ impl Subject {
     }
 }
 
-/// As much cache as a served volume has, unless the disk is so small that only the cache would be
+/// The default cache size, but at most a 32nd of the disk: on a small disk only the cache would be
 /// measured.
 pub(super) fn cache_bytes(disk_bytes: u64) -> u64 {
     DiskOptions::default().cache_bytes_max.min(disk_bytes / 32)
