@@ -1,24 +1,24 @@
-//! What is on a disk, as far as it matters to whoever wants to make a file system on it.
+//! Checks whether a disk is empty enough to create a file system on it.
 
 use oblivio_volume::device::{BlockDevice, DiskOp, WipedBytes, call};
 
 use super::MountError;
 
-/// How much of the start and of the end is looked at. All file systems, volume managers and
-/// partition tables leave a mark there; those of btrfs start only after 64 KiB.
+/// How much of the start and the end is read. All file systems, volume managers and partition
+/// tables leave a signature there; the one of btrfs is at 64 KiB.
 const LOOKED_AT_BYTES: u64 = 1 << 20;
 
-/// Where ext2, ext3 and ext4 have their mark, and which.
+/// Offset and value of the signature of ext2, ext3 and ext4.
 const EXT_MARK: (usize, [u8; 2]) = (1080, [0x53, 0xef]);
 
-/// What is on a disk.
+/// The apparent contents of a disk.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Zeros, where it was looked at.
+    /// Zeros wherever it was read.
     Zeros,
     /// A file system of the ext family.
     Ext,
-    /// Something else.
+    /// Other data.
     Something,
 }
 

@@ -1,8 +1,8 @@
-//! Files that a mount would hide from the processes that need them.
+//! Detects files that a mount would hide from the processes that need them.
 //!
-//! A process that serves a mount, and the programs that take it down, reach their files by path. A
-//! file that lies below the mount point cannot be reached while something is mounted there, and a
-//! file that is made there lies on the mount itself, which can then never be unmounted.
+//! A process that serves a mount, and the programs that unmount it, access their files by path. A
+//! file below the mount point is inaccessible while something is mounted there. A file created
+//! there lies on the mount itself, which can then never be unmounted.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,17 +11,16 @@ use std::path::{Path, PathBuf, absolute};
 use super::MountError;
 use crate::fuse::mount_point;
 
-/// As many links as the kernel follows in one path.
+/// The number of symbolic links that the kernel follows in one path.
 const LINKS_MAX: u32 = 40;
 
 /// Refuses to mount on `directory` if that would hide one of `paths`, which need not exist yet.
 ///
-/// A path counts as hidden if one of the directories that it leads through is `directory`, by
-/// whatever name: through a link, or through a bind mount, to which the kernel may propagate the
-/// new mount.
+/// A path counts as hidden if it leads through `directory` under any name: through a symbolic link,
+/// or through a bind mount, to which the kernel may propagate the new mount.
 ///
 /// # Errors
-/// [`MountError::Hides`], or `directory` is none.
+/// [`MountError::Hides`], or an error if `directory` is not a directory.
 pub fn refuse_hiding<'a>(
     directory: &Path,
     paths: impl IntoIterator<Item = &'a Path>,
@@ -38,7 +37,7 @@ pub fn refuse_hiding<'a>(
     }
 }
 
-/// The path without links, as far as it exists; also of a link that leads to nothing yet.
+/// Resolves symbolic links as far as the path exists, including a link to a missing target.
 fn resolve(path: &Path, links_max: u32) -> PathBuf {
     if let Ok(canonical) = path.canonicalize() {
         return canonical;
@@ -58,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mount_hides_what_lies_below_it_by_whatever_name() {
+    fn a_mount_hides_what_lies_below_it_under_any_name() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir_all(at("mount/inner")).unwrap();
@@ -81,7 +80,7 @@ mod tests {
                 ("to-to-new", true),
                 ("mountain/new", false),
                 ("mount-log", false),
-                // What the link leads to stays, once it is open or resolved.
+                // The target of the link stays accessible once it is resolved.
                 ("mount/inner/../../mountain", false),
                 ("mount/out", false),
                 ("loop", false),

@@ -1,18 +1,17 @@
 //! A disk as a mounted file system: the disk as a file (FUSE), the file as a block device (loop),
 //! and the kernel's file system on that.
 //!
-//! Whoever unmounts the file system, with whatever program, ends it all: the loop device is told to
-//! detach itself from its file once nothing uses it, so that the file is closed exactly when the
-//! last user of the file system is gone, in any mount namespace. The serving process sees the file
-//! closed, and takes down the rest.
+//! Any program can unmount the file system, and the rest follows. The loop device is set to detach
+//! itself after its last use. So the file is closed exactly when the last user of the file system
+//! ends, in any mount namespace. The serving process sees the file closed, and takes down the rest.
 //!
 //! # Memory
-//! If memory is short, a process that asks for some may have to wait until dirty pages are written
-//! back. If it serves the file system that those pages belong to, it waits for itself, and the file
-//! system hangs for ever. A process that serves one should therefore call [`stay_out_of_reclaim`]
-//! before it starts any thread. Without `CAP_SYS_RESOURCE` the kernel refuses that; then
-//! [`refuse_deadlock`] refuses the one case in which the kernel is known to wait, a limited memory
-//! cgroup of version 1. See `docs/adr/0019-mounts-in-memory-cgroups.md`.
+//! If memory is short, an allocation may wait until dirty pages are written back. If the process
+//! serves the file system of those pages, it waits for itself, and the file system hangs for ever.
+//! A serving process should therefore call [`stay_out_of_reclaim`] before it starts any thread. The
+//! kernel refuses this without `CAP_SYS_RESOURCE`. Then [`refuse_deadlock`] refuses the only case
+//! in which the kernel is known to wait: a limited memory cgroup of version 1. See
+//! `docs/adr/0019-mounts-in-memory-cgroups.md`.
 
 mod emptiness;
 pub mod fuse;
@@ -42,40 +41,41 @@ use crate::fuse::{FuseMount, FuseOptions, Program, mount_raw};
 const MOUNT: Program = Program { name: "mount", package: "mount" };
 const MKFS_EXT4: Program = Program { name: "mkfs.ext4", package: "e2fsprogs" };
 
-/// On less, mkfs.ext4 fails half way.
+/// On smaller disks, mkfs.ext4 fails half-way.
 const FILESYSTEM_BYTES_MIN: u64 = 128 << 10;
 
-/// Of fewer blocks, mkfs.ext4 makes a file system without a journal.
+/// With fewer blocks, mkfs.ext4 creates no journal.
 const JOURNALED_BLOCKS_MIN: u64 = 2048;
 
-/// How long the kernel may take to close the disk once the file system is unmounted.
+/// How long the kernel may take to close the disk after the file system is unmounted.
 const LETTING_GO: Duration = Duration::from_secs(5);
 
 /// How a disk is mounted.
 #[derive(Clone, Debug, Default)]
 pub struct MountOptions {
-    /// Whether a file system may be made.
+    /// Whether a file system may be created.
     pub make: MakeFilesystem,
     /// The file system.
     pub filesystem: Filesystem,
-    /// No block of the disk has contents: whoever keeps its blocks knows. A disk that reads as zeros
-    /// where it is looked at may hold data elsewhere.
+    /// Whether no block of the disk has contents, which the volume knows. A disk that reads as
+    /// zeros at its start and end may contain data elsewhere.
     pub is_known_empty: bool,
-    /// Nothing can be written. A file system that was not unmounted cleanly needs to be written once.
+    /// Mount read-only. A file system that was not unmounted cleanly must be mounted for writing
+    /// once.
     pub read_only: bool,
 }
 
-/// Whether a file system may be made.
+/// Whether a file system may be created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MakeFilesystem {
     /// No: an empty disk is an error.
     #[default]
     Never,
-    /// If the disk [is known to be empty](MountOptions::is_known_empty).
+    /// Yes, if the disk [is known to be empty](MountOptions::is_known_empty).
     IfEmpty,
 }
 
-/// The file systems that are known.
+/// The supported file systems.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Filesystem {
@@ -85,15 +85,16 @@ pub enum Filesystem {
 }
 
 impl Filesystem {
-    /// What the kernel calls it.
+    /// The kernel's name of the file system.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
         }
     }
 
-    /// Bytes of its blocks on `disk`: those of the disk's, as far as ext4 has them; fewer where there would be too few
-    /// blocks for a journal. Without one, the file system has to be mended by hand after a power loss.
+    /// The block size in bytes of a new file system on `disk`: the disk's block size, within the
+    /// limits of ext4; smaller if there would be too few blocks for a journal. A file system
+    /// without a journal must be repaired by hand after a power loss.
     fn block_bytes(self, disk: &dyn BlockDevice) -> u32 {
         let Self::Ext4 = self;
         let mut block_bytes = disk.block_bytes().clamp(1024, 4096).next_power_of_two();
@@ -103,7 +104,7 @@ impl Filesystem {
         block_bytes
     }
 
-    /// Makes one. The disk reads as zeros already: to discard it first would only cost.
+    /// Creates a file system. The disk already reads as zeros, so it is not discarded first.
     fn make(self, device: &LoopDevice, block_bytes: u32) -> Result<(), MountError> {
         let Self::Ext4 = self;
         let block_bytes = block_bytes.to_string();
@@ -113,7 +114,7 @@ impl Filesystem {
     }
 }
 
-/// A mounted file system, until it is dropped.
+/// A mounted file system. Unmounted when dropped.
 pub struct FilesystemMount {
     directory: PathBuf,
     private: PathBuf,
@@ -121,11 +122,11 @@ pub struct FilesystemMount {
     taken_down: bool,
 }
 
-/// Mounts the file system on `device` on the directory that `registration` names.
+/// Mounts the file system of `device` on the directory of `registration`.
 ///
 /// # Errors
-/// When the system lacks something, or the disk holds something else, or a step fails. The steps
-/// before that are undone.
+/// If a system program or privilege is missing, the disk has other contents, or a step fails.
+/// Earlier steps are undone.
 pub fn mount_filesystem(
     device: Arc<dyn BlockDevice>,
     registration: &Registration,
@@ -136,7 +137,7 @@ pub fn mount_filesystem(
     let may_make = options.make == MakeFilesystem::IfEmpty && !options.read_only;
     let make = match content {
         Content::Zeros if !options.is_known_empty => return Err(MountError::MayHoldData),
-        // Before anything is written: what mkfs leaves behind when it fails is no empty disk.
+        // Checked before any write: a failed mkfs leaves the disk non-empty.
         Content::Zeros if may_make && device.bytes() < FILESYSTEM_BYTES_MIN => {
             return Err(MountError::TooSmall(FILESYSTEM_BYTES_MIN));
         }
@@ -154,14 +155,14 @@ pub fn mount_filesystem(
     let raw = FuseOptions { read_only: options.read_only };
     let fuse = mount_raw(device, &private, &raw)?;
     let directory = registration.directory().to_path_buf();
-    // Dropped when a later step fails, which undoes this one.
+    // Dropping it undoes the FUSE mount if a later step fails.
     let mount = FilesystemMount { directory, private, fuse, taken_down: false };
 
     let loop_device = LoopDevice::attach(&mount.fuse.disk())?;
     if make {
         options.filesystem.make(&loop_device, block_bytes)?;
     }
-    // Who else has a key, or had one, may have put devices and programs that become root on the disk.
+    // Another owner of a key may have put device files or setuid programs on the disk.
     let access = if options.read_only { "ro,nosuid,nodev" } else { "rw,nosuid,nodev" };
     let arguments = ["-t", options.filesystem.name(), "-o", access].map(AsRef::as_ref);
     let places = [loop_device.path().as_os_str(), mount.directory.as_os_str()];
@@ -170,10 +171,10 @@ pub fn mount_filesystem(
     Ok(mount)
 }
 
-/// Whether this process can mount a file system at all.
+/// Checks whether this process can mount a file system at all.
 ///
 /// # Errors
-/// When it is not root's, or a program that it takes is missing.
+/// If it does not run as root, or a required program is missing.
 pub fn check_system(make: MakeFilesystem) -> Result<(), MountError> {
     if !rustix::process::geteuid().is_root() {
         return Err(MountError::NotRoot);
@@ -187,22 +188,22 @@ pub fn check_system(make: MakeFilesystem) -> Result<(), MountError> {
 }
 
 impl FilesystemMount {
-    /// Where it is mounted.
+    /// The mount point.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Waits until somebody unmounted the file system and its last user is gone, but no longer than
-    /// `patience`. Says whether that is so.
+    /// Waits until the file system is unmounted and its last user has ended, at most `patience`.
+    /// Returns whether that is so.
     pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
         self.fuse.wait_until_unused(patience)
     }
 
-    /// Unmounts the file system, unless somebody did before, takes down what it stood on, and makes
-    /// all that was written durable. It stays mounted when it is in use: try again later.
+    /// Unmounts the file system, unless that has happened, takes down the loop device and the FUSE
+    /// mount, and flushes the disk. If the file system is in use, it stays; try again later.
     ///
     /// # Errors
-    /// When the file system is in use, or the disk fails to become durable.
+    /// If the file system is in use, or the flush fails.
     pub fn unmount(&mut self) -> Result<(), MountError> {
         if !self.fuse.wait_until_unused(Duration::ZERO) {
             unmount::unmount_ours(&self.directory, &self.fuse.disk(), false)?;
@@ -219,15 +220,14 @@ impl FilesystemMount {
 impl Drop for FilesystemMount {
     fn drop(&mut self) {
         if !self.taken_down && self.unmount().is_err() {
-            // Nobody is left to be told. Who uses it is served until they stop.
+            // A destructor cannot report the error. Remaining users are served until they stop.
             let _ = unmount::unmount_ours(&self.directory, &self.fuse.disk(), true);
         }
     }
 }
 
-/// Exempts this process from waiting for pages to be written back when it asks for memory. To be
-/// called before any thread starts: it holds for this thread, and for threads and programs that it
-/// starts later.
+/// Exempts this process from waiting for write-back when it allocates memory. Call it before any
+/// thread starts: it holds for this thread, and for threads and programs that it starts later.
 ///
 /// # Errors
 /// If the process lacks `CAP_SYS_RESOURCE`, or the kernel is older than Linux 5.6.
@@ -235,8 +235,8 @@ pub fn stay_out_of_reclaim() -> std::io::Result<()> {
     Ok(rustix::process::configure_io_flusher_behavior(true)?)
 }
 
-/// Refuses to serve a file system that can be written from a process that is not
-/// [exempt](stay_out_of_reclaim), if it is in a limited memory cgroup of version 1.
+/// Refuses a writable mount if this process is in a limited memory cgroup of version 1. For
+/// processes that are not [exempt](stay_out_of_reclaim).
 ///
 /// # Errors
 /// [`MountError::MemoryGroup`].

@@ -1,4 +1,4 @@
-//! A file as a block device.
+//! Loop devices: files as block devices.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use crate::fuse::Program;
 
 pub(super) const LOSETUP: Program = Program { name: "losetup", package: "mount" };
 
-/// A loop device, detached from its file when it is dropped.
+/// A loop device. Detached from its file when dropped.
 pub(super) struct LoopDevice {
     path: PathBuf,
-    /// It was told to detach itself: by now, it may serve somebody else.
+    /// Whether automatic detaching was requested: the device may already serve another file.
     let_go: bool,
 }
 
 impl LoopDevice {
-    /// Attaches a free loop device to `file`. It bypasses the kernel's cache of the file, so that
-    /// many of its requests are in flight. It is read-only if the file is.
+    /// Attaches a free loop device to `file`. It bypasses the page cache of the file, so that many
+    /// requests can be in flight. It is read-only if the file is.
     pub(super) fn attach(file: &Path) -> Result<Self, MountError> {
         let options = ["--find", "--show", "--direct-io=on"].map(AsRef::as_ref);
         let arguments = [options.as_slice(), &[file.as_os_str()]].concat();
@@ -29,7 +29,7 @@ impl LoopDevice {
         &self.path
     }
 
-    /// Detaches it as soon as nothing uses it.
+    /// Makes the kernel detach the device after its last use.
     pub(super) fn detach_after_last_use(mut self) -> Result<(), MountError> {
         detach(&self.path)?;
         self.let_go = true;
@@ -40,13 +40,13 @@ impl LoopDevice {
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         if !self.let_go {
-            // Nobody is left to be told.
+            // A destructor cannot report the error.
             let _ = detach(&self.path);
         }
     }
 }
 
-/// Detaches all loop devices from `file`, which may not answer any more.
+/// Detaches all loop devices from `file`, even if the file does not respond.
 pub(super) fn detach_all(file: &Path) {
     let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let ours = devices.filter(|device| {
@@ -54,7 +54,7 @@ pub(super) fn detach_all(file: &Path) {
         shown.is_ok_and(|shown| Path::new(shown.trim_end_matches('\n')) == file)
     });
     for device in ours {
-        // One that was just detached is as good.
+        // Fails if it was just detached, which is fine.
         let _ = detach(&Path::new("/dev").join(device.file_name()));
     }
 }

@@ -1,8 +1,8 @@
-//! The memory cgroup of this process, as far as its limit can stop a mount for ever.
+//! Detects a memory cgroup whose limit could make a mount hang.
 //!
-//! Reclaim within a cgroup of version 1 waits until pages have been written back. Version 2, and a
-//! machine that is short of memory as a whole, slow down the writers instead
-//! (`writeback_throttling_sane` in Linux's `mm/vmscan.c`).
+//! Reclaim within a cgroup of version 1 waits until pages have been written back. Version 2, and
+//! global reclaim, throttle the writers instead (`writeback_throttling_sane` in Linux's
+//! `mm/vmscan.c`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 
 use super::mountinfo;
 
-/// A memory cgroup of version 1 whose limit is below the memory of the machine.
+/// A memory cgroup of version 1 whose limit is below the machine's memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LimitedGroup {
-    /// Where the kernel shows the hierarchy.
+    /// The mount point of the hierarchy.
     pub(super) root: PathBuf,
-    /// The least limit of the group and of those around it.
+    /// The lowest limit of the group and its ancestors, in bytes.
     pub(super) bytes: u64,
 }
 
-/// The one that this process is in. None if the kernel shows none.
+/// The group of this process, if it is limited; `None` if it cannot be determined.
 pub(super) fn limited_group() -> Option<LimitedGroup> {
     let group = memory_group_in(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
     let hierarchy = mountinfo::memory_hierarchy()?;
@@ -29,8 +29,8 @@ pub(super) fn limited_group() -> Option<LimitedGroup> {
     (bytes < memory_bytes).then_some(LimitedGroup { root: hierarchy.directory, bytes })
 }
 
-/// The path of the group, out of lines of a number, controllers and a path. Version 2 names no
-/// controllers.
+/// Parses the path of the memory group from `/proc/self/cgroup` (lines of number, controllers,
+/// path). Version 2 lists no controllers.
 fn memory_group_in(groups: &str) -> Option<PathBuf> {
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -39,18 +39,18 @@ fn memory_group_in(groups: &str) -> Option<PathBuf> {
     })
 }
 
-/// Where the files of `group` are, if `directory` shows the groups from `root` on.
+/// The directory of `group`, if `directory` shows the hierarchy from `root` on.
 fn place_of(group: &Path, root: &OsString, directory: &Path) -> Option<PathBuf> {
     Some(directory.join(group.strip_prefix(root).ok()?))
 }
 
-/// The memory of the machine, out of `/proc/meminfo`.
+/// Parses the machine's memory in bytes from `/proc/meminfo`.
 fn memory_in(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The limit that holds for a group, out of its `memory.stat`.
+/// Parses the effective limit of a group from its `memory.stat`.
 fn limit_in(stat: &str) -> Option<u64> {
     stat.lines().find_map(|line| line.strip_prefix("hierarchical_memory_limit ")?.parse().ok())
 }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_that_of_the_hierarchy_and_compared_with_the_memory() {
+    fn the_hierarchical_limit_and_the_memory_are_parsed() {
         assert_eq!(memory_in("MemTotal:        2048 kB\nMemFree: 1 kB\n"), Some(2 << 20));
         assert_eq!(memory_in("MemFree: 1 kB\nMemTotal: x\n"), None);
         let stat = "cache 0\nhierarchical_memory_limit 104857600\ntotal_cache 0\n";

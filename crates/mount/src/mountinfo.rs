@@ -1,4 +1,4 @@
-//! What is mounted where, as the kernel tells it.
+//! Parses the kernel's list of mounts.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,18 +14,18 @@ const MOUNTINFO: &str = "/proc/self/mountinfo";
 pub(crate) struct Mount {
     pub(crate) number: DeviceNumber,
     pub(crate) directory: PathBuf,
-    /// A device, or what the file system calls itself.
+    /// A device, or the name that the file system gives itself.
     pub(crate) source: OsString,
 }
 
-/// A mounted hierarchy of cgroups.
+/// A mounted cgroup hierarchy.
 pub(super) struct Hierarchy {
-    /// The group that `directory` shows.
+    /// The group at its root.
     pub(super) root: OsString,
     pub(super) directory: PathBuf,
 }
 
-/// The hierarchy of cgroups of version 1 that has the memory controller.
+/// The cgroup hierarchy of version 1 with the memory controller.
 pub(super) fn memory_hierarchy() -> Option<Hierarchy> {
     fs::read(MOUNTINFO).ok()?.split(|byte| *byte == b'\n').find_map(parse_memory_hierarchy)
 }
@@ -40,19 +40,20 @@ fn parse_memory_hierarchy(line: &[u8]) -> Option<Hierarchy> {
     (is_version_1 && options.any(|it| it == b"memory")).then_some(Hierarchy { root, directory })
 }
 
-/// Major and minor number, as the kernel writes them.
+/// Major and minor number, in the kernel's notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeviceNumber(pub(crate) String);
 
-/// The mount that is seen at `directory`, a canonical path.
+/// The topmost mount at `directory`, a canonical path.
 pub(crate) fn top_at(directory: &Path) -> Result<Option<Mount>, MountError> {
     let text = fs::read(MOUNTINFO).map_err(MountError::file(Path::new(MOUNTINFO)))?;
     let mut mounts = text.split(|byte| *byte == b'\n').filter_map(parse);
-    // Later ones lie over earlier ones.
+    // Later mounts cover earlier ones.
     Ok(mounts.rfind(|mount| mount.directory == directory))
 }
 
-/// One line: ids, device, root, directory, options, optional fields, `-`, type, source, options.
+/// Parses a line: ids, device, root, directory, options, optional fields, `-`, type, source,
+/// options.
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|byte| *byte == b' ');
     let number = String::from_utf8(fields.nth(2)?.to_vec()).ok()?;
@@ -62,7 +63,7 @@ fn parse(line: &[u8]) -> Option<Mount> {
     Some(Mount { number: DeviceNumber(number), directory: directory.into(), source })
 }
 
-/// Blanks and backslashes are written as three octal digits after a backslash.
+/// Decodes escapes: white space and backslashes are written as a backslash and three octal digits.
 fn unescape(field: &[u8]) -> OsString {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_taken_apart() {
+    fn a_line_is_parsed() {
         let line = br"36 35 7:12 / /mnt/my\040disk rw,noatime shared:1 - ext4 /dev/loop\134 rw";
         let mount = parse(line).unwrap();
         assert_eq!(mount.number, DeviceNumber("7:12".to_owned()));
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_are_left_out() {
+    fn malformed_lines_are_ignored() {
         for line in ["", "1 2 3", "36 35 7:1 / /mnt rw shared:1 ext4 /dev/x rw", "a b c d e f -"] {
             assert_eq!(parse(line.as_bytes()), None, "{line}");
         }
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_mounted_here_is_found() {
+    fn existing_mounts_are_found() {
         assert!(top_at(Path::new("/proc")).unwrap().is_some());
         assert_eq!(top_at(Path::new("/proc/self")).unwrap(), None);
     }

@@ -1,8 +1,8 @@
-//! Which process serves which directory.
+//! The registry of serving processes and their directories.
 //!
-//! Each serving process keeps a record in the runtime directory, and keeps it locked. The kernel
-//! drops the lock when the process ends, however it ends: a record that is not locked is stale.
-//! Whoever wants to know when a process is done waits for the lock.
+//! Each serving process has a locked record in the runtime directory. The kernel releases the lock
+//! when the process ends, however it ends, so an unlocked record is stale. To wait for the end of a
+//! process, wait for its lock.
 
 use std::env;
 use std::ffi::OsString;
@@ -22,13 +22,13 @@ use super::mountinfo;
 use super::unmount::{Unmounted, unmount_ours};
 use crate::fuse::{DISK_NAME, FUSERMOUNT, SOURCE, UMOUNT, mount_point, unmount_fuse};
 
-/// The longest record: a path, and a number.
+/// The longest record: a path and a number.
 const RECORD_BYTES_MAX: u64 = 8192;
 
-/// Where the system keeps the runtime directories of its users.
+/// The parent of the users' runtime directories.
 const RUNTIME_DIRECTORIES: &str = "/run/user";
 
-/// The most directories that one process serves.
+/// The most directories that a process can serve.
 const PER_PROCESS_MAX: u32 = 1000;
 
 /// The records of all serving processes.
@@ -37,18 +37,18 @@ pub struct Registry {
     directory: PathBuf,
 }
 
-/// This process serves a directory, until this is dropped: it should live until the volume is
-/// closed.
+/// The record that this process serves a directory. Keep it until the volume is closed; dropping it
+/// removes the record.
 #[derive(Debug)]
 pub struct Registration {
     directory: PathBuf,
     place: PathBuf,
-    /// Locked. A process number in decimal digits, a line end, the directory; and once the disk has
-    /// failed, a zero byte, the exit code as one byte, and why.
+    /// Locked. The process number in decimal, a newline, and the directory. After the disk has
+    /// failed, also a zero byte, the exit code as one byte, and the reason.
     record: File,
 }
 
-/// A directory that a process serves, or served until it died.
+/// A record of a directory that a process serves, or served until it died.
 #[derive(Debug)]
 pub struct Served {
     directory: PathBuf,
@@ -59,10 +59,10 @@ pub struct Served {
 }
 
 impl Registry {
-    /// The registry of root, or else of this user.
+    /// Opens the registry of root or of this user.
     ///
     /// # Errors
-    /// When there is no place for it.
+    /// If there is no directory for it.
     pub fn open() -> Result<Self, MountError> {
         let parent = if rustix::process::geteuid().is_root() {
             "/run".into()
@@ -72,10 +72,10 @@ impl Registry {
         Self::at(&parent.join("oblivio"))
     }
 
-    /// A registry in this directory, which nobody else may write.
+    /// Opens a registry in `directory`, which only this user may be able to write.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// If the directory cannot be created.
     pub fn at(directory: &Path) -> Result<Self, MountError> {
         let made = private::dir_builder().recursive(true).create(directory);
         made.map_err(MountError::file(directory))?;
@@ -83,10 +83,10 @@ impl Registry {
         Ok(Self { directory })
     }
 
-    /// Says that this process serves `directory`. What dead processes left is taken down.
+    /// Registers that this process serves `directory`. Takes down what dead processes left.
     ///
     /// # Errors
-    /// When another one does, or this cannot be written down.
+    /// If another process serves it, or the record cannot be written.
     pub fn register(&self, directory: &Path) -> Result<Registration, MountError> {
         let directory = mount_point(directory)?;
         self.refuse_hiding_the_system(&directory)?;
@@ -104,7 +104,8 @@ impl Registry {
         Ok(Registration { directory, place, record })
     }
 
-    /// Unmounting needs the records, `/proc`, `/sys` and these programs.
+    /// Refuses a mount that would hide the records, `/proc`, `/sys` or the programs, which
+    /// unmounting needs.
     fn refuse_hiding_the_system(&self, directory: &Path) -> Result<(), MountError> {
         let programs = [UMOUNT, LOSETUP, FUSERMOUNT].map(|program| program.find());
         let programs = programs.iter().flatten().map(PathBuf::as_path);
@@ -112,17 +113,17 @@ impl Registry {
         refuse_hiding(directory, programs.chain(shown).chain([self.directory.as_path()]))
     }
 
-    /// Who serves `directory`, or served it until it died.
+    /// The record of `directory`, even if its process has died.
     ///
     /// # Errors
-    /// When the records cannot be read.
+    /// If the records cannot be read.
     pub fn find(&self, directory: &Path) -> Result<Option<Served>, MountError> {
         let directory = canonical_even_if_dead(directory);
         let _changing = self.lock()?;
         Ok(self.all()?.find(|served| served.directory == directory))
     }
 
-    /// Held while the set of records changes or is looked through.
+    /// A lock on the set of records, for reading and changing it.
     fn lock(&self) -> Result<File, MountError> {
         let path = self.directory.join("lock");
         let file = private::file_options().create(true).truncate(false).write(true).open(&path);
@@ -132,7 +133,7 @@ impl Registry {
 
     fn all(&self) -> Result<impl Iterator<Item = Served>, MountError> {
         let entries = fs::read_dir(&self.directory).map_err(MountError::file(&self.directory))?;
-        // What is no record, or disappears right now, serves nothing.
+        // Skip entries that are not records, or that disappear meanwhile.
         Ok(entries.flatten().filter_map(|entry| Served::read(entry.path())))
     }
 
@@ -150,8 +151,8 @@ impl Registry {
     }
 }
 
-/// The runtime directory of this user: the one that is named, or the one among those of all users, which a
-/// session without a login (`su`, cron) does not name.
+/// The runtime directory of this user: `named`, or the user's directory in `of_all`. Sessions
+/// without a login (`su`, cron) have no variable for it.
 fn runtime_directory(named: Option<OsString>, of_all: &Path) -> Result<PathBuf, MountError> {
     if let Some(named) = named.filter(|path| !path.is_empty()) {
         return Ok(named.into());
@@ -172,7 +173,7 @@ fn write_record(path: &Path, directory: &Path) -> io::Result<File> {
     Ok(record)
 }
 
-/// The canonical path, also when a dead file system is mounted there, which answers nothing.
+/// The canonical path. Works even if a dead file system is mounted there, which answers no request.
 fn canonical_even_if_dead(directory: &Path) -> PathBuf {
     directory.canonicalize().unwrap_or_else(|_| {
         let parent = directory.parent().and_then(|parent| parent.canonicalize().ok());
@@ -182,19 +183,19 @@ fn canonical_even_if_dead(directory: &Path) -> PathBuf {
 }
 
 impl Registration {
-    /// The directory, by its canonical path.
+    /// The directory, as a canonical path.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Tells those who wait for this process that its disk has failed, with which exit code it
-    /// ends, and why.
+    /// Records that the disk has failed, with the exit code of this process and the reason, for
+    /// processes that wait for it.
     pub fn has_failed(&mut self, exit_code: u8, why: &str) {
-        // If it cannot be told, it is taken for one that has died.
+        // If this fails, the waiting process assumes a crash.
         let _ = self.record.write_all(&[&[0, exit_code], why.as_bytes()].concat());
     }
 
-    /// Where the disk may be shown to this process only.
+    /// The directory on which the disk is shown to this process only.
     pub(super) fn private_directory(&self) -> PathBuf {
         private_directory(&self.place)
     }
@@ -206,12 +207,12 @@ fn private_directory(place: &Path) -> PathBuf {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // What stays behind is stale, and is taken down by the next.
+        // The next process takes down a record that remains.
         let _ = remove(&self.place);
     }
 }
 
-/// Removes a record, but nothing that is still mounted beside it.
+/// Removes a record, unless something is still mounted next to it.
 fn remove(place: &Path) -> io::Result<()> {
     let private = private_directory(place);
     match fs::remove_dir(&private) {
@@ -240,7 +241,7 @@ impl Served {
         Some(Self { directory, pid, is_alive, place, record })
     }
 
-    /// The directory, by its canonical path.
+    /// The directory, as a canonical path.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -250,30 +251,30 @@ impl Served {
         self.pid
     }
 
-    /// Whether that process runs.
+    /// Whether that process was running when the record was read.
     pub fn is_alive(&self) -> bool {
         self.is_alive
     }
 
-    /// Where the process shows the disk to itself.
+    /// The file on which the process shows itself the disk.
     pub(super) fn disk(&self) -> PathBuf {
         private_directory(&self.place).join(DISK_NAME)
     }
 
-    /// Whether the process has let go of its record by now, or was dead from the beginning.
+    /// Whether the process has released its record, or was already dead.
     pub(super) fn is_released(&self) -> Result<bool, MountError> {
         if !self.is_alive {
             return Ok(true);
         }
         match self.record.try_lock_shared() {
-            // Only looked at: the record stays that of who served.
+            // Release it again: this process only tests the lock.
             Ok(()) => self.record.unlock().map(|()| true).map_err(MountError::file(&self.place)),
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(MountError::file(&self.place)(error)),
         }
     }
 
-    /// Waits until the process is done, or takes down what a dead one left.
+    /// Waits until the process has ended, or takes down what a dead process left.
     pub(super) fn wait_until_released(self) -> Result<Unmounted, MountError> {
         if self.is_alive {
             self.record.lock_shared().map_err(MountError::file(&self.place))?;
@@ -281,12 +282,12 @@ impl Served {
             if record.nlink() == 0 {
                 return Ok(self.failure()?.unwrap_or(Unmounted::Closed));
             }
-            // It died before it could remove its record.
+            // The process died before it could remove its record.
         }
         Ok(if self.take_down()? { Unmounted::Abandoned } else { Unmounted::NothingLeft })
     }
 
-    /// What the process has said of a disk that failed, [`Unmounted::Failed`].
+    /// The failure that the process recorded, as [`Unmounted::Failed`].
     fn failure(&self) -> Result<Option<Unmounted>, MountError> {
         let mut text = vec![];
         let mut record = &self.record;
@@ -304,7 +305,7 @@ impl Served {
         }))
     }
 
-    /// Takes down what a dead process left, and answers whether anything was still mounted.
+    /// Takes down what a dead process left. Returns whether anything was still mounted.
     fn take_down(self) -> Result<bool, MountError> {
         let mut was_mounted = unmount_ours(&self.directory, &self.disk(), true)?;
         loop_device::detach_all(&self.disk());
@@ -327,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_runtime_directory_is_the_one_named_or_this_users() {
+    fn the_runtime_directory_is_from_the_environment_or_the_default() {
         let all = tempfile::tempdir().unwrap();
         let own = all.path().join(rustix::process::geteuid().as_raw().to_string());
         let named = |name: &str| runtime_directory(Some(name.into()), all.path());
@@ -336,7 +337,7 @@ mod tests {
             let error = runtime_directory(unset.clone(), all.path()).unwrap_err();
             let said = error.to_string();
             assert!(said.contains("XDG_RUNTIME_DIR") && said.contains(own.to_str().unwrap()));
-            // A link may lead to what is somebody else's.
+            // A symbolic link could lead to a directory of another user.
             std::os::unix::fs::symlink("/", &own).unwrap();
             runtime_directory(unset.clone(), all.path()).unwrap_err();
             fs::remove_file(&own).unwrap();

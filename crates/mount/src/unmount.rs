@@ -1,4 +1,4 @@
-//! Unmounting what this or another process serves.
+//! Unmounts what this or another process serves.
 
 use std::fs;
 use std::path::Path;
@@ -10,35 +10,36 @@ use super::mountinfo::{self, DeviceNumber};
 use super::registry::Registry;
 use crate::fuse::{self, UMOUNT};
 
-/// How often to look whether a process has mounted by now.
+/// How often to check whether a process has mounted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How it came about that nothing is mounted any more.
+/// The outcome of unmounting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmounted {
-    /// The process that served it has closed its disk.
+    /// The serving process has closed its disk.
     Closed,
-    /// Its disk has failed: what was flushed is kept, and the rest may be lost.
+    /// The disk of the serving process has failed: flushed data are kept, the rest may be lost.
     Failed {
         /// The exit code of the process.
         exit_code: u8,
         /// The reason.
         why: String,
     },
-    /// That process had died, and what it left was taken down.
+    /// The serving process had died; what it left was taken down.
     Abandoned,
-    /// That process had ended, and left nothing: it never came to mount anything, or that was unmounted before.
+    /// The serving process had ended and left nothing: it never mounted anything, or that was
+    /// unmounted before.
     NothingLeft,
 }
 
-/// Unmounts what a process serves on `directory`, and waits until that process is done with it. When
-/// the process died, takes down what it left.
+/// Unmounts what a process serves on `directory`, and waits until that process has ended. If the
+/// process has died, takes down what it left.
 ///
-/// A process that is still opening its disk, or closing it already, has nothing mounted. It is given
-/// `patience` to mount, which is then undone, or to be done.
+/// A process that is still opening or already closing its disk has nothing mounted. It gets
+/// `patience` to mount, which is then undone, or to end.
 ///
 /// # Errors
-/// When nothing is served there, or it is in use, or there is nothing to unmount for too long.
+/// If nothing is served there, it is in use, or nothing is mounted within `patience`.
 pub fn unmount_served(
     directory: &Path,
     registry: &Registry,
@@ -67,8 +68,8 @@ pub fn unmount_served(
     })
 }
 
-/// Unmounts what is seen at `directory`, if it is a file system on `disk` or shows a disk itself, and says
-/// whether it was. Lazily, it disappears at once and ends with its last user.
+/// Unmounts the topmost mount at `directory` if it is a file system on `disk` or a disk as a file.
+/// Returns whether it was. With `lazily`, it disappears at once and ends with its last user.
 pub(super) fn unmount_ours(
     directory: &Path,
     disk: &Path,
@@ -84,7 +85,7 @@ pub(super) fn unmount_ours(
         Seen::Other => return Ok(false),
     };
     match unmounted {
-        // Somebody else was faster.
+        // Another process unmounted it first.
         Err(_) if seen_at(directory, disk)? == Seen::Other => Ok(true),
         result => result.map(|()| true),
     }
@@ -94,9 +95,9 @@ pub(super) fn unmount_ours(
 enum Seen {
     /// A disk as a file.
     Disk,
-    /// A file system on the disk in question.
+    /// A file system on the given disk.
     Filesystem,
-    /// Nothing of ours.
+    /// Nothing, or a foreign mount.
     Other,
 }
 

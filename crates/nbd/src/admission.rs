@@ -2,8 +2,8 @@
 //!
 //! The two are counted separately, so that connections that never finish their handshake cannot
 //! keep out the owner. If there are too many handshakes, a randomly chosen one is dropped: if it
-//! were always the first or the last, a flood of connections could target the owner's handshake. A
-//! client that has shown a certificate is never dropped in favour of one that has not.
+//! were always the first or the last, a flood of connections could target the owner's handshake. An
+//! authenticated client is never dropped in favour of an unauthenticated one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

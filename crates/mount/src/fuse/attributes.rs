@@ -1,4 +1,4 @@
-//! What the file system shows: a directory, and in it the file `disk`.
+//! The contents of the FUSE file system: a directory with the file `disk`.
 
 use std::ffi::OsStr;
 use std::time::{Duration, UNIX_EPOCH};
@@ -8,20 +8,20 @@ use fuser::{FileAttr, FileType, INodeNo};
 /// The name of the file that shows the disk.
 pub const DISK_NAME: &str = "disk";
 
-/// Nothing here ever changes: the kernel may remember it.
+/// How long the kernel may cache names and attributes, which never change.
 pub(super) const REMEMBERED: Duration = Duration::from_secs(3600);
 
 pub(super) const DIRECTORY: INodeNo = INodeNo::ROOT;
 pub(super) const DISK: INodeNo = INodeNo(2);
 
-/// What a directory listing holds.
+/// The entries of the directory listing.
 pub(super) const ENTRIES: [(INodeNo, FileType, &str); 3] = [
     (DIRECTORY, FileType::Directory, "."),
     (DIRECTORY, FileType::Directory, ".."),
     (DISK, FileType::RegularFile, DISK_NAME),
 ];
 
-/// The attributes of both.
+/// The attributes of the directory and the file.
 #[derive(Clone, Copy)]
 pub(super) struct Attributes {
     pub(super) bytes: u64,

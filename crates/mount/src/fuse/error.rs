@@ -1,4 +1,4 @@
-//! Why a disk could not be mounted or unmounted, and what to do about it.
+//! Errors of mounting and unmounting, with advice.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,73 +11,74 @@ use oblivio_volume::device::DiskError;
 pub enum MountError {
     /// The system has no FUSE.
     #[error(
-        "there is no /dev/fuse: load the kernel's module (modprobe fuse), or, in a container, \
-         pass the device in (--device /dev/fuse); the NBD server works without"
+        "/dev/fuse does not exist; load the kernel module (modprobe fuse) or, in a container, pass \
+         the device in (--device /dev/fuse). The NBD server works without FUSE"
     )]
     NoFuse,
     /// The FUSE session failed.
     #[error("{}", fuse_failure(.0))]
     Fuse(#[source] io::Error),
-    /// A program of the system is missing.
-    #[error("{program} is not installed: on Debian, apt install {package}")]
+    /// A system program is missing.
+    #[error("{program} is not installed; on Debian, run apt install {package}")]
     NoProgram {
-        /// What it is called.
+        /// The program's name.
         program: &'static str,
-        /// The Debian package that has it.
+        /// The Debian package that contains it.
         package: &'static str,
     },
-    /// A program of the system failed.
+    /// A system program failed.
     #[error("{program} failed: {said}")]
     Program {
-        /// What it is called.
+        /// The program's name.
         program: &'static str,
-        /// What it said.
+        /// Its error output.
         said: String,
     },
-    /// Only root may mount file systems.
+    /// Only root can mount file systems.
     #[error(
-        "only root can mount a file system through a loop device: run this as root, or mount \
-         the raw disk or use the NBD server, which work without"
+        "only root can mount a file system through a loop device; run this as root, or mount \
+         the raw disk or use the NBD server, which do not need root"
     )]
     NotRoot,
-    /// All loop devices are taken, or there are none.
+    /// No loop device is free.
     #[error(
-        "there is no free loop device ({0}): list them with losetup --list and detach one, or \
-         load the kernel's module (modprobe loop)"
+        "no loop device is free ({0}); detach one (losetup --list shows them), or load the \
+         kernel module (modprobe loop)"
     )]
     NoLoopDevice(String),
-    /// Cannot be mounted on.
-    #[error("{} is not a directory that can be mounted on", .0.display())]
+    /// It is not a directory.
+    #[error("{} is not a directory; choose an existing directory as the mount point", .0.display())]
     NotADirectory(PathBuf),
-    /// In use: cannot be unmounted now.
+    /// It is in use, so it cannot be unmounted now.
     #[error(
-        "{} is in use: leave it and close its files (fuser --verbose --mount shows who has \
-         them), then try again",
+        "{} is in use; leave it and close its files (fuser --verbose --mount lists the \
+         processes), then try again",
         .0.display()
     )]
     Busy(PathBuf),
-    /// The disk is empty, and no file system may be made.
-    #[error("the disk is empty, and no file system may be made on it: let one be made first")]
-    Empty,
-    /// The disk is empty, and smaller than this number of bytes, which a file system takes.
+    /// The disk is empty, and creating a file system is not allowed.
     #[error(
-        "the disk is too small for a file system, which takes {} KiB: mount the raw disk, or \
-         make a larger volume",
+        "the disk is empty, and creating a file system was not allowed; allow it, or create one"
+    )]
+    Empty,
+    /// The disk is empty, and smaller than this number of bytes, the minimum for a file system.
+    #[error(
+        "the disk is too small for a file system, which needs {} KiB; mount the raw disk, or \
+         create a larger volume",
         .0 >> 10
     )]
     TooSmall(u64),
-    /// The disk has no file system where one would begin, and may hold other data.
+    /// The disk has no file system signature, and may contain other data.
     #[error(
-        "the disk holds no file system, but blocks of it were written: it begins and ends with \
-         zeros and may hold data between them, so it is left as it is. Mount the raw disk to \
-         see what is on it; to make a file system over that all the same, run mkfs.ext4 on the \
-         file `disk` there"
+        "the disk has no file system, but blocks of it were written. It begins and ends with \
+         zeros and may contain data in between, so it was not changed. Mount the raw disk to \
+         inspect it; to overwrite it anyway, run mkfs.ext4 on the file `disk` there"
     )]
     MayHoldData,
-    /// The disk holds something, but not this file system.
+    /// The disk contains something other than this file system.
     #[error(
-        "the disk is neither empty nor holds an {0} file system: it is left as it is; mount the \
-         raw disk to see what is on it"
+        "the disk is not empty and has no {0} file system, so it was not changed; mount the raw \
+         disk to inspect it"
     )]
     NotThisFilesystem(&'static str),
     /// The disk cannot be served as a file.
@@ -86,8 +87,8 @@ pub enum MountError {
     /// The disk failed.
     #[error("the disk failed: {0}")]
     Disk(#[source] DiskError),
-    /// A process serves this directory already.
-    #[error("{} is served already, by process {pid}: unmount it first", .directory.display())]
+    /// A process already serves this directory.
+    #[error("{} is already served by process {pid}; unmount it first", .directory.display())]
     AlreadyServed {
         /// The directory.
         directory: PathBuf,
@@ -97,10 +98,10 @@ pub enum MountError {
     /// No process serves this directory.
     #[error("no volume is mounted on {}", .0.display())]
     NotServed(PathBuf),
-    /// A process serves this directory, and has nothing mounted there: not yet, or not any more.
+    /// A process serves this directory, but has nothing mounted there yet, or no longer.
     #[error(
-        "nothing is mounted on {} by now: process {pid} is still opening the volume for it, or \
-         closing it already. Try again later, or ask the process to end (kill {pid})",
+        "nothing is mounted on {} now: process {pid} is still opening the volume, or already \
+         closing it. Try again later, or ask the process to end (kill {pid})",
         .directory.display()
     )]
     NotMountedYet {
@@ -109,58 +110,58 @@ pub enum MountError {
         /// The process.
         pid: u32,
     },
-    /// The mount would hide a file that it needs.
+    /// The mount would hide a file that serving or unmounting needs.
     #[error(
-        "{} lies below {}, and the mount would hide it: mount on another directory, or move it \
-         out of there",
+        "{} lies below {}, and the mount would hide it; choose another mount point, or move it \
+         elsewhere",
         .path.display(),
         .directory.display()
     )]
     Hides {
-        /// The directory to mount on.
+        /// The mount point.
         directory: PathBuf,
-        /// The file, as the caller named it.
+        /// The hidden path, as the caller named it.
         path: PathBuf,
     },
-    /// This process and those that write to the mount would wait for each other's memory for ever.
+    /// This process and writers to the mount could deadlock on each other's memory.
     #[error(
         "the memory cgroup of this process is limited to {} MiB, and CAP_SYS_RESOURCE is \
-         missing: a program of the cgroup that writes to the mount would hang for ever. Grant \
+         missing: a program in the cgroup that writes to the mount could hang for ever. Grant \
          the capability (docker run --cap-add SYS_RESOURCE), leave the cgroup first (echo $$ > \
          {}/cgroup.procs), or mount read-only",
         .bytes >> 20,
         .root.display()
     )]
     MemoryGroup {
-        /// Where the memory cgroups are.
+        /// The mount point of the memory cgroups.
         root: PathBuf,
-        /// The limit of the cgroup of this process.
+        /// The limit of this process's cgroup.
         bytes: u64,
     },
-    /// There is no place to write down who serves what.
+    /// There is no directory for the records of serving processes.
     #[error(
-        "XDG_RUNTIME_DIR is not set, and {} is no directory of yours: set it to one that is, \
-         the same for mount and umount",
+        "XDG_RUNTIME_DIR is not set, and {} is not a directory of yours; set XDG_RUNTIME_DIR to \
+         one of your directories, the same for mount and umount",
         .0.display()
     )]
     NoRuntimeDirectory(PathBuf),
-    /// Something about a file or directory failed.
+    /// An I/O operation on a file or directory failed.
     #[error("{}: {error}", .path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// How.
+        /// The error.
         #[source]
         error: io::Error,
     },
 }
 
-/// What to say of a failed FUSE session.
+/// The message for a failed FUSE session.
 fn fuse_failure(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "you may not use FUSE here: have an administrator let you open /dev/fuse, or use the \
-             NBD server, which works without"
+            "no permission to use FUSE; ask an administrator for access to /dev/fuse, or use the \
+             NBD server, which does not need FUSE"
                 .to_owned()
         }
         _ => format!("FUSE failed: {error}"),
@@ -172,7 +173,7 @@ impl MountError {
         |error| Self::File { path: path.to_path_buf(), error }
     }
 
-    /// Says that `directory` is in use if that is what a program said.
+    /// Turns the error into [`Self::Busy`] if the program reported that `directory` is busy.
     pub(crate) fn or_busy(self, directory: &Path) -> Self {
         match self {
             Self::Program { said, .. } if said.to_ascii_lowercase().contains("busy") => {

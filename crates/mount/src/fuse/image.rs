@@ -1,4 +1,4 @@
-//! The file's requests, handed to the device. No request waits for another here.
+//! Passes the requests of the file to the device. Requests do not wait for each other here.
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,13 +19,13 @@ use super::attributes::{Attributes, DISK, ENTRIES, REMEMBERED};
 use super::users::Users;
 use super::{FuseOptions, PAGE_BYTES};
 
-/// The most bytes of one request. The kernel asks for no more than that, unless told to.
+/// The most bytes of a request. It is also the kernel's default.
 const REQUEST_BYTES_MAX: u32 = 1 << 20;
 
-/// The most requests that the kernel keeps in flight unasked: readahead and asynchronous ones.
+/// The most background requests (readahead and asynchronous I/O) that the kernel keeps in flight.
 const BACKGROUND_REQUESTS_MAX: u16 = 64;
 
-/// The file system that shows a device.
+/// The file system that shows a device as a file.
 pub(super) struct Image {
     device: Arc<dyn BlockDevice>,
     attributes: Attributes,
@@ -46,7 +46,7 @@ impl Image {
         Self { device, attributes, users }
     }
 
-    /// As many of `bytes` bytes from `offset` on as there are.
+    /// The part of `bytes` from `offset` that is within the disk, in bytes.
     fn clip(&self, offset: u64, bytes: u64) -> u64 {
         self.attributes.bytes.saturating_sub(offset).min(bytes)
     }
@@ -60,14 +60,14 @@ impl Filesystem for Image {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let bytes_max = self.device.request_bytes_max().min(REQUEST_BYTES_MAX);
         let bytes_max = bytes_max - bytes_max % PAGE_BYTES;
-        let refused = || io::Error::other("the kernel refuses the limits of the session");
+        let refused = || io::Error::other("the kernel refuses the limits of the FUSE session");
         config.set_max_write(bytes_max).map_err(|_| refused())?;
-        // The kernel may want less: that is fine.
+        // The kernel may lower it.
         let _ = config.set_max_readahead(bytes_max);
         config.set_max_background(BACKGROUND_REQUESTS_MAX).map_err(|_| refused())?;
-        // Without it, `> disk` and `cp` ask to truncate the file before they open it, and are refused.
+        // Without it, `> disk` and `cp` truncate the file before they open it, which is refused.
         let _ = config.add_capabilities(InitFlags::FUSE_ATOMIC_O_TRUNC);
-        // Without it, the requests of a loop device come one by one: slower, but right.
+        // Without it, the requests of a loop device arrive one by one: slower, but correct.
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         Ok(())
     }
@@ -90,7 +90,8 @@ impl Filesystem for Image {
         }
     }
 
-    /// Attributes never change. Times may be set in vain, as many programs do; the rest is refused.
+    /// Attributes never change. Setting times succeeds without effect, because many programs do it.
+    /// Other changes are refused.
     fn setattr(
         &self,
         _: &Request,
@@ -139,13 +140,13 @@ impl Filesystem for Image {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        // A loop device takes the block size as the least that is worth a trim.
+        // A loop device uses the block size as its discard granularity.
         let block_bytes = self.attributes.block_bytes;
         let blocks = self.attributes.bytes / u64::from(block_bytes.max(1));
         reply.statfs(blocks, 0, 0, 2, 0, block_bytes, 255, block_bytes);
     }
 
-    /// The size stays, also if the file is opened to be truncated: that of a block device does, too.
+    /// Truncating on open has no effect, as on a block device.
     fn open(&self, _: &Request, inode: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         if inode != DISK {
             return reply.error(Errno::EISDIR);
@@ -170,7 +171,7 @@ impl Filesystem for Image {
         self.users.closed();
     }
 
-    /// Closing promises nothing: programs that want durability ask for it.
+    /// Closing guarantees no durability; programs that need it call fsync.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.ok();
     }
@@ -214,7 +215,7 @@ impl Filesystem for Image {
         if room == 0 && !data.is_empty() {
             return reply.error(Errno::EFBIG);
         }
-        // Both fit: they are at most the length of `data`, which came in one request.
+        // The casts are lossless: both are at most the length of `data`, which came in one request.
         let (data, written) = (WipedBytes::from(&data[..room as usize]), room as u32);
         let durable = flags.0.cast_unsigned() & OFlags::DSYNC.bits() != 0;
         let done: Completion = Box::new(move |answer| match answer {
@@ -251,7 +252,8 @@ impl Filesystem for Image {
         }
     }
 
-    // The rest is left to the kernel. Said here, as what is not said gets logged, with offsets.
+    // The kernel handles these itself. They are defined because fuser logs undefined operations,
+    // with their offsets.
 
     fn lseek(&self, _: &Request, _: INodeNo, _: FileHandle, _: i64, _: i32, reply: ReplyLseek) {
         reply.error(Errno::ENOSYS);
@@ -279,8 +281,8 @@ impl Filesystem for Image {
 }
 
 impl Image {
-    /// Makes a range read as zeros, and drops what blocks it can. A trim leaves blocks alone that it
-    /// covers in part, while a hole is all zeros.
+    /// Makes a range read as zeros, and drops whole blocks. A trim ignores partly covered blocks,
+    /// so those parts are zeroed.
     fn punch_hole(&self, hole: Range<u64>, reply: ReplyEmpty) {
         let block = u64::from(self.attributes.block_bytes.max(1));
         let start = hole.start.next_multiple_of(block);
@@ -294,7 +296,7 @@ impl Image {
         self.submit_all(ops.into_iter().flatten().collect(), reply);
     }
 
-    /// Submits `ops` at once, and answers when all are answered.
+    /// Submits `ops` at once, and replies when all have been answered.
     fn submit_all(&self, ops: Vec<DiskOp>, reply: ReplyEmpty) {
         if ops.is_empty() {
             return reply.ok();
@@ -312,7 +314,7 @@ impl Image {
     }
 }
 
-/// A request of the kernel that became several of the device.
+/// A request of the kernel that was split into several of the device.
 struct Pending {
     left: usize,
     failed: Option<DiskErrorKind>,

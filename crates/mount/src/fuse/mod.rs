@@ -1,8 +1,8 @@
 //! A disk as a file: a FUSE file system that holds the single file `disk`, the raw image.
 //!
-//! The kernel does not cache the file: whatever uses it (a file system on a loop device, a virtual
-//! machine) has a cache of its own already, and writes to a cached file wait for each other. Many
-//! requests are in flight, and each is answered by the device's own callback.
+//! The kernel does not cache the file. Its users (a file system on a loop device, a virtual
+//! machine) already have a cache, and writes to a cached file would be serialized. Many requests
+//! are in flight, and the device's callback answers each.
 
 mod attributes;
 mod error;
@@ -27,46 +27,46 @@ pub(crate) use self::program::{FUSERMOUNT, Program, UMOUNT};
 use self::users::Users;
 use crate::mountinfo::{self, DeviceNumber};
 
-/// What the kernel shows as the source of the mount.
+/// The source of the mount, as the kernel shows it.
 pub(crate) const SOURCE: &str = "oblivio";
 
-/// The kernel asks for whole pages, so a device must take one.
+/// The kernel requests whole pages, so a device must accept requests of this size.
 const PAGE_BYTES: u32 = 4096;
 
-/// How long an unmounted file system may take to be let go of by the kernel.
+/// How long the kernel may take to release an unmounted file system.
 const LETTING_GO: Duration = Duration::from_secs(5);
 
-/// How often a mount may be found in use by somebody who does not know it: a program that is being started
-/// has all files open that the one has that starts it, until it is itself.
+/// How often unmounting is retried if the mount is busy. A process that is being started holds its
+/// parent's open files until it executes its program.
 const BUSY_MAX: u32 = 10;
 
-/// How long to wait then.
+/// The pause between the retries.
 const MOMENT: Duration = Duration::from_millis(25);
 
-/// How long the session takes to end once nobody has the file open.
+/// How long the session may take to end once no process has the file open.
 const ENDING: Duration = Duration::from_millis(500);
 
 /// How a disk is shown as a file.
 #[derive(Clone, Debug, Default)]
 pub struct FuseOptions {
-    /// The file cannot be written.
+    /// Whether writing to the file is refused.
     pub read_only: bool,
 }
 
-/// A disk that is shown as a file, until it is dropped.
+/// A disk that is shown as a file. Unmounted when dropped.
 pub struct FuseMount {
     directory: PathBuf,
-    /// As what the kernel knows the mount.
+    /// The kernel's device number of the mount.
     number: Option<DeviceNumber>,
     session: Option<BackgroundSession>,
     users: Arc<Users>,
     device: Arc<dyn BlockDevice>,
 }
 
-/// Shows `device` as the file `disk` in `directory`. Only the calling user sees it.
+/// Shows `device` as the file `disk` in `directory`. Only the calling user can access it.
 ///
 /// # Errors
-/// When the system has no FUSE, or `directory` cannot be mounted on.
+/// If FUSE is not available, or `directory` is not a mount point.
 pub fn mount_raw(
     device: Arc<dyn BlockDevice>,
     directory: &Path,
@@ -74,7 +74,9 @@ pub fn mount_raw(
 ) -> Result<FuseMount, MountError> {
     let directory = mount_point(directory)?;
     if device.request_bytes_max() < PAGE_BYTES {
-        return Err(MountError::UnfitDisk("its requests are shorter than a page of 4096 bytes"));
+        return Err(MountError::UnfitDisk(
+            "its longest request is shorter than a page of 4096 bytes",
+        ));
     }
     if !Path::new("/dev/fuse").exists() {
         return Err(MountError::NoFuse);
@@ -91,7 +93,7 @@ pub fn mount_raw(
     Ok(mount)
 }
 
-/// `directory`, by the name the kernel knows it under.
+/// The canonical path of `directory`, as the kernel shows it.
 pub(crate) fn mount_point(directory: &Path) -> Result<PathBuf, MountError> {
     let canonical = directory.canonicalize();
     let is_there = canonical.ok().filter(|path| path.is_dir());
@@ -117,21 +119,21 @@ impl FuseMount {
         self.directory.join(DISK_NAME)
     }
 
-    /// Waits until somebody unmounted it, but no longer than `patience`. Says whether that is so.
+    /// Waits until the file system is unmounted, at most `patience`. Returns whether it is.
     pub fn wait_until_unmounted(&self, patience: Duration) -> bool {
         self.users.wait_until_ended(patience)
     }
 
-    /// Waits until nobody has the file open, but no longer than `patience`. Says whether that is so.
+    /// Waits until no process has the file open, at most `patience`. Returns whether that is so.
     pub(crate) fn wait_until_unused(&self, patience: Duration) -> bool {
         self.users.wait_until_none(patience)
     }
 
-    /// Unmounts, unless somebody did before, and makes all that was written durable. It stays
-    /// mounted when it is in use: try again later.
+    /// Unmounts, unless that has happened, and flushes the disk. If the mount is in use, it stays;
+    /// try again later.
     ///
     /// # Errors
-    /// When the file is open, or the disk fails to become durable.
+    /// If the file is open, or the flush fails.
     pub fn unmount(&mut self) -> Result<(), MountError> {
         if self.session.is_none() {
             return Ok(());
@@ -159,18 +161,18 @@ impl Drop for FuseMount {
             return;
         };
         if self.is_at_its_place().unwrap_or(false) {
-            // Nobody is left to be told.
+            // A destructor cannot report the error.
             let _ = unmount_fuse(&self.directory, true);
         }
         if !self.users.wait_until_ended(ENDING) {
-            // Who has the file open is served until they close it. Dropped now, the session would
-            // unmount whatever is at that place by then.
+            // Serve the processes that have the file open. Dropping the session now would unmount
+            // whatever is at that path by then.
             mem::forget(session);
         }
     }
 }
 
-/// Unmounts a FUSE file system; lazily, it disappears at once and ends with its last user.
+/// Unmounts a FUSE file system. With `lazily`, it disappears at once and ends with its last user.
 pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountError> {
     let (program, lazy) = if rustix::process::geteuid().is_root() {
         (UMOUNT, "--lazy")
@@ -188,7 +190,7 @@ pub(crate) fn unmount_fuse(directory: &Path, lazily: bool) -> Result<(), MountEr
     unmount_with(program, &arguments, directory)
 }
 
-/// Has `program` unmount `directory`, and try again a moment later if that is in use: [`BUSY_MAX`] times.
+/// Runs `program` to unmount `directory`. Retries [`BUSY_MAX`] times while it is busy.
 pub(crate) fn unmount_with(
     program: Program,
     arguments: &[&OsStr],

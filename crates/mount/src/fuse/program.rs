@@ -1,7 +1,7 @@
-//! The system's own programs, run as children.
+//! Runs system programs as child processes.
 //!
-//! A process that serves a file system must not use it itself, or it may wait for its own answer:
-//! a child can wait, and the process goes on serving.
+//! A process that serves a file system must not access it itself, or it could wait for its own
+//! answer. A child can wait while the process keeps serving.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,25 +11,25 @@ use std::process::{Command, Stdio};
 
 use super::MountError;
 
-/// A program of the system.
+/// A system program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// The Debian package that has it.
+    /// The Debian package that contains it.
     pub(crate) package: &'static str,
 }
 
 pub(crate) const UMOUNT: Program = Program { name: "umount", package: "mount" };
 pub(crate) const FUSERMOUNT: Program = Program { name: "fusermount3", package: "fuse3" };
 
-/// Where programs for root are, though the paths of others do not name it.
+/// Directories of programs for root, which the PATH of other users lacks.
 const MORE_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
-/// How much of what a program said is passed on.
+/// The most characters of a program's error output that are passed on.
 const SAID_CHARS_MAX: usize = 500;
 
 impl Program {
-    /// Where it is.
+    /// Finds the program.
     pub(crate) fn find(&self) -> Result<PathBuf, MountError> {
         let path = env::var_os("PATH").unwrap_or_default();
         let directories = env::split_paths(&path).chain(MORE_DIRECTORIES.map(PathBuf::from));
@@ -42,11 +42,11 @@ impl Program {
         places.find(|place| place.is_file()).ok_or(missing)
     }
 
-    /// Runs it, and gives what it wrote.
+    /// Runs the program and returns its output.
     pub(crate) fn run(&self, arguments: &[&OsStr]) -> Result<String, MountError> {
         let path = self.find()?;
         let mut command = Command::new(&path);
-        // In a group of its own, it finishes its step when somebody interrupts this process.
+        // Its own process group: an interrupt of this process does not stop it half-way.
         command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).process_group(0);
         let output = command.output().map_err(MountError::file(Path::new(&path)))?;
         if output.status.success() {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_program_said_is_passed_on() {
+    fn the_error_output_of_a_failed_program_is_passed_on() {
         const LS: Program = Program { name: "ls", package: "coreutils" };
         let said = LS.run(&["/nowhere/at/all".as_ref()]).unwrap_err().to_string();
         assert!(said.contains("No such file"), "{said}");

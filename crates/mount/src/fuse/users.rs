@@ -1,4 +1,4 @@
-//! Who uses the file: how often it is open, and whether it can be opened at all.
+//! Tracks how often the file is open, and whether the file system has ended.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Users {
         self.changed.notify_all();
     }
 
-    /// It is unmounted everywhere: no user is left, and none will come.
+    /// Notes that it is unmounted everywhere: nothing has the file open, and nothing can open it.
     pub(super) fn ended(&self) {
         let mut state = self.state();
         *state = State { opens: 0, ended: true };
@@ -42,14 +42,14 @@ impl Users {
         self.wait_while(patience, |state| !state.ended)
     }
 
-    /// Waits, and says whether the wait was long enough.
+    /// Waits while the condition holds. Returns whether it ended in time.
     fn wait_while(&self, patience: Duration, goes_on: impl Fn(&State) -> bool) -> bool {
         let waited =
             self.changed.wait_timeout_while(self.state(), patience, |state| goes_on(state));
-        !waited.expect("no thread panics while it holds this").1.timed_out()
+        !waited.expect("no thread panics while it holds the lock").1.timed_out()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no thread panics while it holds this")
+        self.state.lock().expect("no thread panics while it holds the lock")
     }
 }

@@ -29,7 +29,7 @@ const MAKE: MountOptions = MountOptions {
     read_only: false,
 };
 
-/// A directory to mount on, and a registry of its own.
+/// A mount point with its own registry.
 struct Place {
     directory: PathBuf,
     registry: Registry,
@@ -50,11 +50,14 @@ impl Place {
         let watched = Arc::downgrade(&disk);
         let registration = self.registry.register(&self.directory)?;
         let mount = mount_filesystem(disk, &registration, options);
-        assert!(mount.is_ok() || watched.upgrade().is_none(), "the disk of a failed mount is held");
+        assert!(
+            mount.is_ok() || watched.upgrade().is_none(),
+            "a failed mount still holds its disk"
+        );
         Ok(Mounted { mount: mount?, registration, shared })
     }
 
-    /// What the kernel still has of this place: mounts and loop devices.
+    /// Mounts and loop devices of this place that still exist.
     fn leftovers(&self) -> Vec<String> {
         let home = self.home.path().to_str().unwrap();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -66,7 +69,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Also after a panic, and whatever the test did not get to.
+        // Cleans up after a panic or an incomplete test.
         for line in self.leftovers() {
             if let Some(device) = line.split(' ').find(|word| word.starts_with("/dev/loop")) {
                 let _ = Command::new("umount").args(["--lazy", device]).status();
@@ -82,7 +85,7 @@ impl Drop for Place {
     }
 }
 
-/// Fields are dropped in order: the record goes last.
+/// Fields are dropped in order: the registration last.
 struct Mounted {
     mount: FilesystemMount,
     #[expect(dead_code, reason = "held")]
@@ -90,7 +93,7 @@ struct Mounted {
     shared: &'static Shared,
 }
 
-/// Lines of device and file.
+/// Lines of device and backing file.
 fn loop_devices() -> String {
     let arguments = ["--list", "--raw", "--noheadings", "--output", "NAME,BACK-FILE"];
     let output = Command::new("losetup").args(arguments).output().unwrap();
@@ -106,7 +109,7 @@ fn run(program: &str, arguments: &[&Path]) {
     assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
 }
 
-/// e2fsck finds nothing to mend.
+/// e2fsck finds no errors.
 fn check_image(image: &[u8]) {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), image).unwrap();
@@ -146,7 +149,7 @@ fn a_disk_that_is_too_small_for_a_file_system_stays_empty() {
     place.mount(MemoryDisk::new(MIB / 8), &MAKE).unwrap().mount.unmount().unwrap();
 }
 
-/// So that nobody has to mend it by hand after a power loss.
+/// A journal makes manual repair after a power loss unnecessary.
 #[test]
 fn small_disks_have_a_journal_too() {
     if !can_mount() {
@@ -182,7 +185,7 @@ fn files_survive_from_mount_to_mount() {
     assert_eq!(place.leftovers(), [""; 0]);
     check_image(&image);
 
-    // The file system is there already, so it is not made, though it may be.
+    // The file system exists, so it is not created again although that is allowed.
     let mounted = place.mount(MemoryDisk::holding(image), &MAKE).unwrap();
     same_trees(source.path(), &place.directory);
     drop(mounted);
@@ -191,7 +194,7 @@ fn files_survive_from_mount_to_mount() {
 }
 
 #[test]
-fn what_was_synced_is_durable() {
+fn synced_data_are_durable() {
     if !can_mount() {
         return;
     }
@@ -216,7 +219,7 @@ fn trimmed_space_is_trimmed_on_the_disk() {
 }
 
 #[test]
-fn whoever_unmounts_ends_it() {
+fn any_program_can_unmount_it() {
     if !can_mount() {
         return;
     }
@@ -232,7 +235,7 @@ fn whoever_unmounts_ends_it() {
 }
 
 #[test]
-fn a_file_system_in_use_stays_until_it_is_not() {
+fn a_file_system_in_use_stays_mounted() {
     if !can_mount() {
         return;
     }
@@ -249,7 +252,7 @@ fn a_file_system_in_use_stays_until_it_is_not() {
 }
 
 #[test]
-fn what_is_mounted_over_it_is_not_ours_to_unmount() {
+fn a_mount_on_top_is_not_unmounted() {
     if !can_mount() {
         return;
     }
@@ -259,11 +262,11 @@ fn what_is_mounted_over_it_is_not_ours_to_unmount() {
     assert!(mounted.mount.wait_until_unmounted(PATIENCE));
     run("mount", &["-t".as_ref(), "tmpfs".as_ref(), "tmpfs".as_ref(), &place.directory]);
     mounted.mount.unmount().unwrap();
-    assert_eq!(place.leftovers().len(), 1, "the tmpfs stays");
+    assert_eq!(place.leftovers().len(), 1, "the tmpfs was unmounted");
 }
 
 #[test]
-fn what_is_mounted_over_one_in_use_is_not_ours_to_unmount() {
+fn a_mount_on_top_of_one_in_use_is_not_unmounted() {
     if !can_mount() {
         return;
     }
@@ -288,7 +291,7 @@ fn only_empty_disks_are_formatted() {
     }
     let place = Place::new();
     let bytes = 32 * MIB;
-    // At the start, where btrfs has its mark, and where partition tables have their copy.
+    // At the start, at the signature of btrfs, and at the backup of partition tables.
     for offset in [0, 64 << 10, bytes - 512] {
         let mut data = vec![0; bytes as usize];
         data[offset as usize] = 1;
@@ -296,14 +299,14 @@ fn only_empty_disks_are_formatted() {
         let shared = disk.shared();
         let error = place.mount(disk, &MAKE).err().unwrap();
         assert!(matches!(error, MountError::NotThisFilesystem("ext4")), "{offset}: {error}");
-        assert!(shared.image() == data, "{offset}: left as it was");
+        assert!(shared.image() == data, "{offset}: the disk was changed");
     }
     let disk = MemoryDisk::new(bytes);
     let shared = disk.shared();
     let never = MountOptions { make: MakeFilesystem::Never, ..MAKE };
     let error = place.mount(disk, &never).err().unwrap();
     assert!(matches!(error, MountError::Empty), "{error}");
-    // Zeros where it is looked at; nobody knows about the rest.
+    // Zeros at start and end, but the rest is unknown.
     let unknown = MountOptions { is_known_empty: false, ..MAKE };
     let error = place.mount(MemoryDisk::new(bytes), &unknown).err().unwrap();
     assert!(matches!(error, MountError::MayHoldData), "{error}");
@@ -314,7 +317,7 @@ fn only_empty_disks_are_formatted() {
 }
 
 #[test]
-fn what_is_read_only_is_not_written() {
+fn a_read_only_mount_is_not_written() {
     if !can_mount() {
         return;
     }
@@ -334,7 +337,7 @@ fn what_is_read_only_is_not_written() {
 }
 
 #[test]
-fn steps_are_undone_when_a_later_one_fails() {
+fn earlier_steps_are_undone_if_a_later_one_fails() {
     if !can_mount() {
         return;
     }
@@ -357,7 +360,7 @@ fn steps_are_undone_when_a_later_one_fails() {
     assert!(matches!(error, MountError::Disk(_)), "{error}");
 
     place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap();
-    assert_eq!(place.leftovers(), [""; 0], "after all went well");
+    assert_eq!(place.leftovers(), [""; 0], "after a successful mount");
 }
 
 #[test]
@@ -376,7 +379,7 @@ fn a_panic_leaves_nothing_behind() {
 }
 
 #[test]
-fn one_process_serves_a_directory() {
+fn only_one_process_serves_a_directory() {
     let place = Place::new();
     assert!(place.registry.find(&place.directory).unwrap().is_none());
     let registration = place.registry.register(&place.directory).unwrap();
@@ -385,7 +388,7 @@ fn one_process_serves_a_directory() {
     assert!(matches!(error, MountError::AlreadyServed { pid, .. } if pid == own), "{error}");
     let served = place.registry.find(&place.directory).unwrap().unwrap();
     assert_eq!((served.pid(), served.is_alive()), (own, true));
-    // It has mounted nothing yet, and perhaps never will: nobody waits for that for ever.
+    // It has mounted nothing yet: unmounting must not wait for ever.
     let moment = Duration::from_millis(200);
     let error = unmount_served(&place.directory, &place.registry, moment).unwrap_err();
     assert!(matches!(error, MountError::NotMountedYet { pid, .. } if pid == own), "{error}");
@@ -396,13 +399,13 @@ fn one_process_serves_a_directory() {
     place.registry.register(&place.directory).unwrap();
 }
 
-/// With these in the environment, this test program is a server: the directory to serve, and the
-/// registry.
+/// With these environment variables, this test program becomes a server: the directory to serve,
+/// and the registry.
 const SERVE: &str = "OBLIVIO_TEST_SERVE";
 const REGISTRY: &str = "OBLIVIO_TEST_REGISTRY";
 const DIE_HALF_WAY: &str = "OBLIVIO_TEST_DIE_HALF_WAY";
 
-/// Not a test, but what the servers below do.
+/// Not a test: the body of the server processes below.
 #[test]
 fn serve_when_asked_to() {
     let (Some(directory), Some(registry)) = (env::var_os(SERVE), env::var_os(REGISTRY)) else {
@@ -418,12 +421,12 @@ fn serve_when_asked_to() {
     let mut mount = mount_filesystem(disk, &registration, &MAKE).unwrap();
     assert!(mount.wait_until_unmounted(3 * PATIENCE));
     mount.unmount().unwrap();
-    // Closing a volume takes a while.
+    // Simulates the time that closing a volume takes.
     thread::sleep(Duration::from_millis(300));
     fs::write(registration.directory().join("closed"), "").unwrap();
 }
 
-/// As a killed process would, at the moment when the loop device does not detach itself yet.
+/// Ends like a process that is killed before its loop device is set to detach itself.
 fn die_between_loop_device_and_mount(disk: Arc<MemoryDisk>, registry: &Path) -> ! {
     let private = registry.join(format!("{}-0/raw", std::process::id()));
     fs::create_dir(&private).unwrap();
@@ -433,21 +436,22 @@ fn die_between_loop_device_and_mount(disk: Arc<MemoryDisk>, registry: &Path) -> 
 }
 
 #[test]
-fn what_a_process_left_that_died_half_way_is_taken_down() {
+fn leftovers_of_a_process_that_died_while_mounting_are_taken_down() {
     if !can_mount() {
         return;
     }
     let place = Place::new();
     let mut server = Server(server_command(&place).env(DIE_HALF_WAY, "1").spawn().unwrap());
     assert!(!server.0.wait().unwrap().success());
-    assert_eq!(place.leftovers().len(), 2, "the raw disk and the loop device");
+    assert_eq!(place.leftovers().len(), 2, "expected the raw disk and the loop device");
     let watched = loop_devices();
     let ours = watched.lines().find(|line| line.contains(place.home.path().to_str().unwrap()));
     let device = ours.and_then(|line| line.split_whitespace().next()).unwrap();
     unmount(&place).unwrap();
     assert_eq!(place.leftovers(), [""; 0]);
-    // Its file has lost its path, so only its number tells it. One that leaked keeps it for ever; that of
-    // another test may have the number, and be without a path for the moment in which it is taken down.
+    // The deleted backing file has no path, so only the device number identifies it. A leaked
+    // device keeps it for ever. A device of another test may briefly have the same number and no
+    // path.
     wait_until(|| {
         let devices = loop_devices();
         let mut devices = devices.lines().map(|line| line.split_once(' '));
@@ -455,7 +459,7 @@ fn what_a_process_left_that_died_half_way_is_taken_down() {
     });
 }
 
-/// Another process that serves `place`.
+/// Starts another process that serves `place`.
 fn server(place: &Place) -> Server {
     let server = Server(server_command(place).spawn().unwrap());
     wait_until(|| place.directory.join("lost+found").exists());
@@ -492,13 +496,13 @@ fn another_process_unmounts_and_waits_until_the_volume_is_closed() {
     assert!(matches!(error, MountError::Busy(_)), "{error}");
     drop(file);
     unmount(&place).unwrap();
-    assert!(place.directory.join("closed").exists(), "it waited for the server to close");
+    assert!(place.directory.join("closed").exists(), "it did not wait for the server to close");
     assert!(server.0.wait().unwrap().success());
     assert_eq!(place.leftovers(), [""; 0]);
 }
 
 #[test]
-fn what_a_killed_process_left_is_taken_down() {
+fn leftovers_of_a_killed_process_are_taken_down() {
     if !can_mount() {
         return;
     }
@@ -506,7 +510,7 @@ fn what_a_killed_process_left_is_taken_down() {
         let place = Place::new();
         drop(server(&place));
         assert_ne!(place.leftovers(), [""; 0]);
-        // A child that it was just starting holds its lock for a moment longer.
+        // A child of the killed process may hold the lock a moment longer.
         wait_until(|| !place.registry.find(&place.directory).unwrap().unwrap().is_alive());
         if by_next_mount {
             drop(place.mount(MemoryDisk::new(32 * MIB), &MAKE).unwrap());
@@ -518,7 +522,7 @@ fn what_a_killed_process_left_is_taken_down() {
     }
 }
 
-/// Not a test, but what the process below does.
+/// Not a test: the body of the process below.
 #[test]
 fn mount_without_root_when_asked_to() {
     let Some(directory) = env::var_os(WITHOUT_ROOT) else {
@@ -532,22 +536,22 @@ fn mount_without_root_when_asked_to() {
     let disk = Arc::new(MemoryDisk::new(32 * MIB));
     let error = mount_filesystem(disk, &registration, &MAKE).err().unwrap().to_string();
     assert!(error.contains("the raw disk") && error.contains("NBD"), "{error}");
-    println!("told");
+    println!("refused with advice");
 }
 
 const WITHOUT_ROOT: &str = "OBLIVIO_TEST_WITHOUT_ROOT";
 const NOBODY: u32 = 65534;
 
 #[test]
-fn who_is_not_root_is_told_what_works_without() {
+fn without_root_the_error_names_the_alternatives() {
     if !can_mount() {
         return;
     }
-    // A copy, as the build directory may be out of reach for others.
+    // A copy, because other users may not be able to reach the build directory.
     let home = tempfile::tempdir().unwrap();
     let copy = home.path().join("test");
-    // Not by this process: a program that is open for writing, here or in a child of another test,
-    // cannot be run.
+    // Copied by another process: a file that is open for writing, even in a forked child of another
+    // test, cannot be executed.
     run("cp", &[&env::current_exe().unwrap(), &copy]);
     for path in [home.path(), &copy] {
         std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
@@ -556,5 +560,5 @@ fn who_is_not_root_is_told_what_works_without() {
     command.args(["--exact", "filesystem::mount_without_root_when_asked_to", "--nocapture"]);
     command.env(WITHOUT_ROOT, home.path()).uid(NOBODY).gid(NOBODY).current_dir("/");
     let output = command.output().unwrap();
-    assert!(String::from_utf8_lossy(&output.stdout).contains("told"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("refused with advice"), "{output:?}");
 }

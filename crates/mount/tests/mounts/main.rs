@@ -1,4 +1,4 @@
-//! Disks mounted as files and as file systems, used by foreign programs.
+//! Tests of disks mounted as files and as file systems, with foreign programs.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is tests")]
 

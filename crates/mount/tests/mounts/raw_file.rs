@@ -1,4 +1,4 @@
-//! A disk as a file, used by the programs that use files.
+//! A disk as a file, accessed by ordinary programs.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use oblivio_testkit::machine::can_mount;
 use oblivio_testkit::memory_disk::{BLOCK_BYTES, MIB, MemoryDisk, PATIENCE, Shared};
 
-/// A mounted disk. Fields are dropped in order: first unmounted, then removed.
+/// A mounted disk. Fields are dropped in order: the mount first, then its directory.
 struct Raw {
     mount: FuseMount,
     directory: TempDir,
@@ -44,7 +44,7 @@ fn errno(result: io::Result<impl Sized>) -> Option<Errno> {
 }
 
 #[test]
-fn the_directory_holds_the_disk_and_nothing_else() {
+fn the_directory_contains_only_the_disk() {
     if !can_mount() {
         return;
     }
@@ -94,7 +94,7 @@ fn random_reads_and_writes_agree_with_a_plain_file() {
 }
 
 #[test]
-fn the_disk_ends_where_it_ends() {
+fn accesses_past_the_end_are_cut_or_refused() {
     if !can_mount() {
         return;
     }
@@ -108,9 +108,9 @@ fn the_disk_ends_where_it_ends() {
     assert_eq!(errno(disk.write_at(&data, 1 << 40)), Some(Errno::FBIG));
 }
 
-/// A block device does not mind being opened so, either.
+/// A block device ignores the truncation too.
 #[test]
-fn a_disk_that_is_opened_to_be_truncated_keeps_its_size_and_what_it_holds() {
+fn opening_with_truncation_keeps_size_and_contents() {
     if !can_mount() {
         return;
     }
@@ -126,19 +126,19 @@ fn a_disk_that_is_opened_to_be_truncated_keeps_its_size_and_what_it_holds() {
     expected[8192..][..4096].fill(7);
     expected[MIB as usize - 1] = 8;
     assert!(fs::read(raw.mount.disk()).unwrap() == expected);
-    // Also by who has it open already, and does not look again.
+    // Also for a process that already has the file open.
     let other = raw.open();
     truncating().unwrap();
     let mut byte = [0];
     other.read_exact_at(&mut byte, MIB - 1).unwrap();
     assert_eq!(byte, [8]);
-    // To be truncated on purpose is another thing.
+    // Explicit truncation is refused.
     assert_eq!(errno(other.set_len(0)), Some(Errno::INVAL));
     assert!(raw.shared.image() == expected);
 }
 
 #[test]
-fn images_are_copied_to_a_disk_by_the_programs_that_copy_files() {
+fn ordinary_programs_copy_images_to_a_disk() {
     if !can_mount() {
         return;
     }
@@ -147,7 +147,7 @@ fn images_are_copied_to_a_disk_by_the_programs_that_copy_files() {
     let (image, disk) = (folder.path().join("image"), raw.mount.disk());
     let (from, to) = (image.to_str().unwrap(), disk.to_str().unwrap());
     let mut expected = vec![0; MIB as usize];
-    // The last one is shorter than the disk, which keeps the rest.
+    // The last image is shorter than the disk, whose rest stays.
     for (seed, bytes) in [(1, MIB), (2, MIB), (3, MIB), (4, MIB / 2)] {
         let data = &mut expected[..bytes as usize];
         StdRng::seed_from_u64(seed).fill_bytes(data);
@@ -163,7 +163,7 @@ fn images_are_copied_to_a_disk_by_the_programs_that_copy_files() {
 }
 
 #[test]
-fn durability_is_asked_for_when_programs_ask_for_it() {
+fn syncs_of_programs_reach_the_disk() {
     if !can_mount() {
         return;
     }
@@ -171,7 +171,7 @@ fn durability_is_asked_for_when_programs_ask_for_it() {
     let disk = raw.open();
     let flushes = || raw.shared.flushes.load(Ordering::SeqCst);
     disk.write_all_at(&[1; 512], 0).unwrap();
-    assert_eq!(flushes(), 0, "a write alone promises nothing");
+    assert_eq!(flushes(), 0, "a write alone is not durable");
     disk.sync_all().unwrap();
     assert_eq!(flushes(), 1);
     disk.sync_data().unwrap();
@@ -260,7 +260,7 @@ fn many_requests_are_in_flight() {
 }
 
 #[test]
-fn what_is_read_only_is_not_written() {
+fn a_read_only_file_is_not_written() {
     if !can_mount() {
         return;
     }
@@ -273,7 +273,7 @@ fn what_is_read_only_is_not_written() {
 }
 
 #[test]
-fn a_mount_in_use_stays_until_it_is_not() {
+fn a_mount_in_use_stays_mounted() {
     if !can_mount() {
         return;
     }
@@ -289,7 +289,7 @@ fn a_mount_in_use_stays_until_it_is_not() {
 }
 
 #[test]
-fn a_mount_that_is_in_use_for_a_moment_is_waited_for() {
+fn unmounting_retries_while_the_mount_is_briefly_in_use() {
     if !can_mount() {
         return;
     }
@@ -314,7 +314,7 @@ fn a_dropped_mount_disappears_and_serves_its_last_user() {
     let place = directory.path().to_path_buf();
     run("mount", &["-t", "tmpfs", "tmpfs", place.to_str().unwrap()]);
     drop(mount);
-    // What lies over it is none of ours.
+    // A foreign mount on top is not unmounted.
     run("umount", &[place.to_str().unwrap()]);
     disk.write_all_at(&[5], 0).unwrap();
     assert_eq!(shared.image()[0], 5);
@@ -323,7 +323,7 @@ fn a_dropped_mount_disappears_and_serves_its_last_user() {
     let Raw { mount, directory, shared } = Raw::new(MIB, &FuseOptions::default());
     let disk = OpenOptions::new().write(true).open(mount.disk()).unwrap();
     drop(mount);
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "it is not seen any more");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "the mount is still visible");
     disk.write_all_at(&[5], 0).unwrap();
     assert_eq!(shared.image()[0], 5);
 }
@@ -334,7 +334,7 @@ fn run(program: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn somebody_elses_unmount_is_noticed() {
+fn an_unmount_by_another_program_is_noticed() {
     if !can_mount() {
         return;
     }
@@ -348,7 +348,7 @@ fn somebody_elses_unmount_is_noticed() {
 }
 
 #[test]
-fn what_is_no_directory_is_refused() {
+fn mounting_on_a_file_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let disk = Arc::new(MemoryDisk::new(MIB));
     let error = mount_raw(disk, file.path(), &FuseOptions::default()).err().unwrap();

@@ -96,7 +96,7 @@ fn what_keeps_it_from_being_mounted_is_told_with_its_exit_code() {
     assert!(pipe.success());
     for (command_line, code, advice) in [
         ("mount disk.obl mnt --background --key-file other", 6, "key list"),
-        ("mount disk.obl mnt --background --key-file key", 3, "it is left as it is"),
+        ("mount disk.obl mnt --background --key-file key", 3, "it was not changed"),
         ("mount nowhere.obl mnt --background --key-file key", 3, "check the path"),
         ("mount disk.obl mnt --background --key-file key --state none", 11, "--state"),
         ("serve nbd disk.obl --background --log pipe --key-file key", 4, "choose another"),

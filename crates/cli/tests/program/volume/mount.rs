@@ -304,11 +304,11 @@ fn what_cannot_be_mounted_or_unmounted_is_said() {
     world.bad(&format!("mount {VOLUME} key"), 3, "not a directory");
     world.bad(&format!("mount {VOLUME} nowhere"), 3, "nowhere");
     // It holds data, and no file system.
-    world.bad(&format!("mount {VOLUME} mnt"), 3, "it is left as it is");
-    world.bad(&format!("mount {VOLUME} mnt --no-mkfs"), 3, "it is left as it is");
+    world.bad(&format!("mount {VOLUME} mnt"), 3, "it was not changed");
+    world.bad(&format!("mount {VOLUME} mnt --no-mkfs"), 3, "it was not changed");
     let mount = Mount::new(&world, "--raw");
     world.good("create other.obl --key-file key --size 16M --state others");
-    world.bad("mount other.obl mnt --key-file key --state others --raw", 9, "served already");
+    world.bad("mount other.obl mnt --key-file key --state others --raw", 9, "already served");
     mount.unmount(&world);
     world.bad("mount other.obl mnt --key-file key --state others --no-mkfs", 3, "empty");
     fs::remove_dir_all(world.path("others")).unwrap();
