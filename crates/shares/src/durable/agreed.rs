@@ -1,8 +1,10 @@
-//! The last point that enough servers have, whatever has become of the others: what is left is read there.
+//! Finds the last point that enough servers have, whatever happened to the others. A salvage reads
+//! the data at this point.
 //!
-//! As many as may collude and one more have to say that they have it: then one of them does not lie, and if none does, their shares give back what was there. How many others are further
-//! back does not matter, nor how many those are: more may have been set back than may collude. Where some of them lie, those that do not may be a write or an eviction apart, as a crash
-//! leaves them. They all have what was held [before](Points::before) it.
+//! *t* + 1 servers must claim the point: then one of them is honest, and if all are, their shares
+//! recover the data. It does not matter how far back other servers are, or how many: more than *t*
+//! may have been rolled back. If some servers lie, the honest ones may be a write or an eviction
+//! apart, as after a crash. All of them have the point [before](Points::before).
 
 use std::collections::BTreeSet;
 
@@ -19,22 +21,23 @@ use crate::message::{Point, Slots};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
-/// What becomes of slots of the root as more are written, until the next eviction.
+/// What happens to written slots of the root until the next eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Roots {
-    /// All that were written stay as they are: whoever is further has them, too.
+    /// They do not change: a server that is further ahead has them too.
     Grow,
-    /// Writes mark slots, in all of the tree: what is marked holds at one point, and is known there and a step further.
+    /// Writes mark slots, in the whole tree. Marks are valid at one point, and known there and one
+    /// step ahead.
     AreMarked,
 }
 
-/// Where servers may be in a tree.
+/// The possible points of servers in a tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Points {
     pub(super) parties: Parties,
     pub(super) tree: Tree,
     pub(super) roots: Roots,
-    /// Where all have been, as the client's directory says.
+    /// The point that all servers have reached, according to the client's directory.
     pub(super) kept: Point,
 }
 
@@ -42,19 +45,21 @@ pub(super) struct Points {
 #[derive(Debug)]
 pub(super) struct Agreed {
     pub(super) at: Point,
-    /// At which point each server is asked, none if it has nothing of that. It may lack the last slots of the root.
+    /// The point at which each server is asked; `None` if it has nothing of the agreed point. It
+    /// may lack the last slots of the root.
     asked: Vec<Option<Point>>,
 }
 
 impl Agreed {
-    /// Where slots of a bucket end that the same servers have, of so many.
+    /// Divides `slots` slots of a bucket into parts that the same servers have, and returns the end
+    /// of each part.
     pub(super) fn ends(&self, bucket: BucketId, slots: usize) -> BTreeSet<usize> {
         let of_servers = self.asked.iter().flatten().map(|at| at.written);
         let between = of_servers.filter(|end| bucket == BucketId::ROOT && (1..slots).contains(end));
         between.chain([slots]).collect()
     }
 
-    /// At which point each server is asked for these slots.
+    /// The point at which each server is asked for these slots.
     pub(super) fn asked_for(&self, Slots { bucket, first, count }: Slots) -> Vec<Option<Point>> {
         let has_it = |at: &Point| bucket != BucketId::ROOT || at.written >= first + count;
         self.asked.iter().map(|asked| asked.filter(has_it)).collect()
@@ -62,8 +67,9 @@ impl Agreed {
 }
 
 impl Points {
-    /// The last point that enough servers have, or the one that is `wanted`, if they have that; none if they are too few. Whoever is not where a crash, or having been missing, may have left him is named to
-    /// `damaged`.
+    /// The last point that enough servers have, or `wanted` if enough have that; `None` if too few
+    /// servers agree. Servers that are astray for other reasons than a crash or an absence are
+    /// reported to `damaged`.
     pub(super) fn last(
         &self,
         servers: &mut TreeServers<'_>,
@@ -78,7 +84,7 @@ impl Points {
             damaged(&servers::failure(&**servers, failed, OTHERS_ARE_READ));
         }
         if found.is_none() {
-            let message = "too few share servers are where others are: nothing is read from them";
+            let message = "too few share servers are at the same point: nothing can be read from them";
             damaged(&Error::new(ErrorKind::Corrupt, message));
         }
         let at = found?;
@@ -86,10 +92,10 @@ impl Points {
         Some(Agreed { at, asked })
     }
 
-    /// The point before one that enough servers said they have, if enough have that, too.
+    /// The point before an agreed one, if enough servers have that too.
     pub(super) fn before(&self, agreed: &Agreed, servers: &mut TreeServers<'_>) -> Option<Agreed> {
         let at = before(self.tree, agreed.at);
-        // What is wrong with servers was said.
+        // Problems with servers were already reported.
         let earlier = self.last(servers, Some(at), &mut |_| ())?;
         (earlier.at == at && at < agreed.at).then_some(earlier)
     }
@@ -101,7 +107,8 @@ impl Points {
         let is_enough = |at: &Point| have(*at) >= enough;
         let points = || claims().flat_map(|there| [there, before(self.tree, there)]);
         let last = wanted.filter(is_enough).or_else(|| points().filter(is_enough).max())?;
-        // An eviction loses and makes nothing: of before and after it, that is taken which more are sure to have.
+        // An eviction neither loses nor creates blocks. So prefer the point before or after it that
+        // more servers certainly have.
         let before_it = before(self.tree, last);
         let have_not_evicted = claims().filter(|there| *there == before_it).count();
         let is_just_evicted = last.written == 0 && last.evictions > 0;
@@ -109,7 +116,8 @@ impl Points {
         Some(if is_just_evicted && is_sure { before_it } else { last })
     }
 
-    /// At which point a server that is there is asked for what was held at another; none if it has nothing of that any more, or not yet. Whoever is an eviction further still has all that was before.
+    /// The point at which to ask a server at `there` for the data of point `at`; `None` if the
+    /// server does not have it. A server that is one eviction ahead still has the state before.
     fn asked(&self, at: Point, there: Point) -> Option<Point> {
         let before = before(self.tree, there);
         match self.roots {
@@ -118,12 +126,12 @@ impl Points {
         }
     }
 
-    /// Whether a server that is there has all that was held at a point.
+    /// Whether a server at `there` has all the data of point `at`.
     fn has(&self, at: Point, there: Point) -> bool {
         self.asked(at, there).is_some_and(|asked| asked.written >= at.written)
     }
 
-    /// Who is not where a crash, or having been missing, may have left him, and why.
+    /// The servers that are astray for other reasons than a crash or an absence, and why.
     fn astray(
         &self,
         told: Vec<Told>,
@@ -134,7 +142,7 @@ impl Points {
         let is_behind = |at: Point| found.is_some_and(|found| steps(at) + 1 < steps(found));
         let is_further = |at: Point| found.is_some_and(|found| steps(at) > steps(found) + 1);
         let evictions = found.unwrap_or_default().evictions;
-        // So many may have been missing when it was written. Evictions need all.
+        // At most this many servers may have missed a write. Evictions need all servers.
         let missing_max = self.parties.servers() - self.parties.for_product();
         let lacks_some = |at: &&Point| **at < self.kept || is_behind(**at);
         let were_missing = claims.iter().flatten().filter(lacks_some).count() <= missing_max;

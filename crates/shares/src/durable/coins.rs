@@ -1,16 +1,17 @@
-//! The coins from which the client draws shares.
+//! The randomness (coins) from which the client draws shares.
 //!
-//! A seed never stands for two secrets, or for one secret whose shares go to other servers: from
-//! such a pair of sharings one server alone could recover both. This must hold for all copies of a
-//! running client together, for example after a snapshot of its machine. Copies start from the same
-//! coins and draw the same salts, but servers may answer them differently, and each makes its own
-//! accesses and checkpoints. So every seed follows from all that tells one sharing from another:
+//! No seed is used for two secrets, or for one secret whose shares go to other servers: from such a
+//! pair of sharings a single server could recover both secrets. This must hold across all copies of
+//! a running client, for example after a snapshot of its machine. Copies start from the same coins
+//! and draw the same salts, but servers may answer them differently, and each makes its own
+//! accesses and checkpoints. So every seed is derived from everything that distinguishes one
+//! sharing from another:
 //!
-//! - **Queries and writes**, those of dummies too, are drawn from coins that follow from the salt
-//!   of the access and from what is shared ([`salted`]). The salt is drawn with the plan, and
-//!   logged with it: a repeated access has the same shares. A salt belongs to one number of an
-//!   access, and so to one turn: each plan draws as many bytes for every access, and nothing else
-//!   is drawn between checkpoints.
+//! - **Queries and writes**, including those for dummies, are drawn from coins derived from the
+//!   salt of the access and from what is shared ([`salted`]). The salt is drawn with the plan, and
+//!   logged with it: a repeated access has the same shares. A salt belongs to one access number,
+//!   and so to one turn: each plan draws the same number of bytes for every access, and nothing
+//!   else is drawn between checkpoints.
 //! - **Matrices** are drawn from the coins of the era ([`EraCoins`]). Each attempt first mixes in
 //!   the tree, the eviction, the attempt, and the matrices. Plans and forgotten ranges are mixed in
 //!   as well.
@@ -33,8 +34,8 @@ use crate::client::{Next, Position};
 use crate::message::Point;
 use crate::sharing::Seed;
 
-/// Coins that follow from a salt and from what is shared: equal for equal parts, and else
-/// independent.
+/// Coins derived from a salt and from what is shared. Equal parts give equal coins; different parts
+/// give independent coins.
 pub(super) fn salted(sealer: &BlockSealer, parts: &[&[u8]]) -> ChaCha20Rng {
     let salted = Zeroizing::new(parts.concat());
     ChaCha20Rng::from_seed(*sealer.seed(&salted))
@@ -56,12 +57,13 @@ pub(super) fn write_turn(access: u64) -> u64 {
     2 * access + 1
 }
 
-/// The turn before the first matrix of an eviction that comes after `accesses`, in every attempt.
+/// The turn before the first matrix of an eviction that follows `accesses` accesses, in every
+/// attempt.
 pub(super) fn eviction_turn(accesses: u64) -> u64 {
     2 * accesses
 }
 
-/// The coins of an era: none before the first has begun. Secret.
+/// The coins of an era; none before the first era begins. Secret.
 #[derive(Default)]
 pub(super) struct EraCoins(Option<ChaCha20Rng>);
 
@@ -110,8 +112,8 @@ impl EraCoins {
         Ok(())
     }
 
-    /// The coins of the era that has begun. Matrices take them from [`Self::of_attempt`].
+    /// The coins of the current era. Use [`Self::of_attempt`] for matrices.
     pub(super) fn drawn(&mut self) -> Result<&mut ChaCha20Rng, Error> {
-        self.0.as_mut().ok_or_else(|| impossible("an era has to begin before anything is shared"))
+        self.0.as_mut().ok_or_else(|| impossible("internal error: no era has begun; report this bug"))
     }
 }

@@ -1,4 +1,4 @@
-//! What an S³ORAM of a volume costs and says of itself, and how it is made and brought back.
+//! Costs, facts, creation and restoration of a volume's S³ORAM.
 
 use oblivio_core::durable::{
     AnyStore, Cost, Durable, DurableConfig, Fact, FactValue, Restore, StateSize,
@@ -36,14 +36,14 @@ impl DurableConfig for S3OramParams {
         params.extend(slots.to_le_bytes());
         params.extend(accesses.to_le_bytes());
         if let Some(Map { shape, .. }) = &self.map {
-            // Neither is longer than four bytes say: see `decode`.
+            // Both fit in four bytes: see `decode`.
             params.extend((shape.block_bytes as u32).to_le_bytes());
             params.extend((shape.client_entries_max as u32).to_le_bytes());
         }
         params
     }
 
-    /// None: blocks are where servers keep them.
+    /// No trees of buckets: the servers keep the blocks.
     fn shapes(&self) -> Result<Vec<TreeShape>, Error> {
         Ok(Vec::new())
     }
@@ -52,24 +52,25 @@ impl DurableConfig for S3OramParams {
         let (servers, trees) = (self.parties.servers() as u64, self.trees());
         let setups = self.setup(1, Vec::new());
         let evictions = 1.0 / self.evict_period() as f64;
-        // What is drawn need not be sent.
+        // Drawn shares are not sent.
         let computed = servers - self.parties.colluding() as u64;
         let sum = |of: &dyn Fn(&ShareTree) -> f64| trees.iter().map(of).sum::<f64>();
         let sent = |it: &ShareTree| {
             let matrices = evictions * it.matrix_bytes() as f64;
             it.tree.path_slots() as f64 + it.slot_bytes as f64 + matrices
         };
-        // What slots say, of the path of an access, and of two before each eviction.
+        // The metadata of the path of an access, and of two paths before each eviction.
         let received = |it: &ShareTree| {
             let said = it.tree.path_slots() * it.metadata_bytes;
             it.slot_bytes as f64 + (1.0 + 2.0 * evictions) * said as f64
         };
-        // How far servers are is asked before each eviction.
+        // The client asks for the servers' progress before each eviction.
         let asked = |it: &ShareTree| match it.metadata_bytes {
             0 => 2.0 + 2.0 * evictions,
             _ => 3.0 + 4.0 * evictions,
         };
-        // Of the largest eviction, as it is and for each server.
+        // The matrices and a block of the largest eviction: the plain ones, and the shares for each
+        // server.
         let on_client = |it: &ShareTree| (servers + 1) * (it.matrix_bytes() + it.slot_bytes as u64);
         Ok(Cost {
             tree_bytes: servers * setups.iter().map(Host::file_bytes).sum::<u64>(),
@@ -77,7 +78,7 @@ impl DurableConfig for S3OramParams {
             read_bytes_per_access: servers as f64 * sum(&received),
             written_bytes_per_access: computed as f64 * sum(&sent),
             trips_per_access: sum(&asked),
-            // An access goes through all trees: none comes before it.
+            // An access goes through all trees at once.
             position_map_depth: 0,
             position_map_bytes: self.map_bytes(),
             blocks_on_client_bytes: trees.iter().map(on_client).max().unwrap_or_default(),
@@ -95,12 +96,12 @@ impl DurableConfig for S3OramParams {
         let mut facts = vec![
             Fact::Line(
                 "servers",
-                format!("{servers}, of which {colluding} may collude and learn nothing"),
+                format!("{servers}, of which {colluding} may collude without learning anything"),
             ),
             Fact::Line(
                 "tree",
                 format!(
-                    "{} levels, {slots} slots a bucket (Z), a path evicted after {accesses} accesses (A)",
+                    "{} levels, {slots} slots per bucket (Z), an eviction every {accesses} accesses (A)",
                     tree.height() + 1
                 ),
             ),
@@ -143,7 +144,7 @@ impl DurableConfig for S3OramParams {
 }
 
 impl S3OramParams {
-    /// For people.
+    /// Describes where the position map is, for people.
     fn where_the_map_is(&self) -> String {
         let Some(levels) = self.levels() else { return "on the client".into() };
         let trees = levels

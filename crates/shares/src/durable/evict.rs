@@ -1,9 +1,12 @@
-//! An eviction, until all servers are through with it.
+//! Makes an eviction on all servers, and repeats it until all have finished it.
 //!
-//! Servers deal to each other, and any of them can fail at any message. Then those that are through go back, and all are asked anew, with matrices that are shared anew: an attempt counts on all servers or on none (ADR 16 of the repository). None is
-//! asked while another is ahead, so no two servers are ever through with different attempts.
+//! Servers deal to each other, and any of them can fail at any message. Then the servers that
+//! finished roll back, and the client starts another attempt with freshly shared matrices. An
+//! attempt counts on all servers or on none (ADR 16 in the repository). No attempt starts while a
+//! server is ahead, so no two servers ever finish different attempts.
 //!
-//! So all servers are needed, whatever the accesses before could do without. One that is missing is waited for as long as it is tried to reach it.
+//! So an eviction needs all servers, even if accesses do not. It waits for a missing server until
+//! the retry limit.
 
 use oblivio_core::{Error, Leaf, StoreError, StoreErrorKind};
 
@@ -19,35 +22,36 @@ use crate::answers::Answers;
 use crate::client::ClientError;
 use crate::message::{Evict, HostEpoch, Point, Request};
 
-/// What is said where one of the servers is missing, or not where it has to be.
-const EVICTIONS_WAIT: &str = "Evictions wait for all servers, and nothing is lost: bring it back and open the volume again, or make its shares anew with `oblivio shares repair`";
+/// The advice if a server is missing or astray.
+const EVICTIONS_WAIT: &str = "Evictions need all servers, and nothing is lost: bring it back and open the \
+                              volume again, or rebuild its shares with `oblivio shares repair`";
 
-/// Servers that have not done something, and why.
+/// Servers that failed, and why.
 type Failed = Vec<(usize, StoreError)>;
 
-/// What came of one attempt.
+/// The result of one attempt.
 enum Attempted {
-    /// All servers are through with it.
+    /// All servers have finished the eviction.
     Through,
-    /// Some of the servers are missing, or where they cannot be.
+    /// Some servers are missing or astray.
     AreNotHere,
-    /// These have not done what comes before the eviction.
+    /// These servers failed before the eviction.
     Failed(Failed),
-    /// These have not evicted.
+    /// These servers failed to evict.
     NotEvicted(Failed),
 }
 
 impl ShareArray {
-    /// Evicts the next path of a tree, which is full, on all servers.
+    /// Evicts the next path of a tree, whose root is full, on all servers.
     pub(super) fn evict_on_servers(&mut self, tree: usize, full: Point) -> Result<(), Error> {
         self.known.plan_eviction()?;
         self.servers(tree).begin_retries();
         if !self.parts[tree].are_all_current() {
             self.servers(tree).wait_for_missing();
         }
-        // Before the first one, links are made.
+        // Connect the servers before the first eviction.
         let mut hope = if self.has_met { Hope::Left } else { Hope::Links };
-        // Failures that a lost link has caused, and all others.
+        // Failures because of lost links, and all others.
         let (mut over_links, mut others) = (0, 0);
         loop {
             let attempted = self.attempt(tree, full, hope == Hope::Links)?;
@@ -78,7 +82,8 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Tries it once. Links between servers are made first if they may be missing: matrices are long, and whoever misses a link waits for what does not come.
+    /// Makes one attempt. Connects the servers first if links may be missing: a server without a
+    /// link would wait for shares that never come, while long matrices are sent.
     fn attempt(
         &mut self,
         tree: usize,
@@ -89,7 +94,7 @@ impl ShareArray {
         let (epochs, are_all_here) = self.epochs_at(tree, begins_at)?;
         let is_through: Vec<_> = epochs.iter().map(|it| it.at.evictions > number).collect();
         if !are_all_here {
-            // Those that are here do not lack anything while others are waited for.
+            // Let the servers that are here catch up while others are missing.
             if !is_through.contains(&true) {
                 self.catch_up(begins_at)?;
             }
@@ -108,7 +113,7 @@ impl ShareArray {
         if !self.parts[tree].are_all_current() {
             return Ok(Attempted::AreNotHere);
         }
-        // All are here, and none is further than others can be.
+        // All servers are here, and none claims to be too far ahead.
         let parties = self.params.parties;
         if makes_links {
             let meet = vec![Some(Request::Meet); parties.servers()];
@@ -131,9 +136,9 @@ impl ShareArray {
         Ok(if failed.is_empty() { Attempted::Through } else { Attempted::NotEvicted(failed) })
     }
 
-    /// Lets others deal in the place of servers that have found their own shares damaged while they
-    /// evicted. A repaired server that cannot go back says that it is damaged, too, and its shares
-    /// are right. Answers whether any others deal.
+    /// Replaces dealers that found their own shares damaged while they evicted. A repaired server
+    /// that cannot roll back also reports damage, although its shares are right. Returns whether a
+    /// dealer was replaced.
     fn replace_dealers(&mut self, failed: &Failed) -> Result<bool, Error> {
         let parties = self.params.parties;
         let mut is_any = false;
@@ -143,26 +148,29 @@ impl ShareArray {
         Ok(is_any)
     }
 
-    /// The error about an eviction that is given up. The volume can be opened again, and begins it anew.
+    /// The error if the client gives up an eviction. Reopening the volume starts the eviction
+    /// again.
     fn evicts_not(&self, tree: usize, attempted: Attempted) -> Error {
         let (Attempted::Failed(failed) | Attempted::NotEvicted(failed)) = attempted else {
             return self.parts[tree].error(&*self.store, EVICTIONS_WAIT);
         };
         let is = |kind| failed.iter().any(|(_, error)| error.kind() == kind);
         let advice = if is(StoreErrorKind::Full) {
-            "Nothing is lost: make room there, and open the volume again"
+            "Nothing is lost: free space there, and open the volume again"
         } else if is(StoreErrorKind::Damaged) {
-            "Nothing is lost as long as the others are there: make its shares anew all the same \
+            "Nothing is lost as long as the other servers are there: rebuild its shares anyway \
              (`oblivio shares repair`)"
         } else if is(StoreErrorKind::UnknownVersion) {
             "Nothing is lost: use programs of one version"
         } else {
-            "An eviction needs all servers, and links between them: see that they reach each other, and open the volume again"
+            "An eviction needs all servers, and links between them: check that they reach each other, \
+             and open the volume again"
         };
         servers::failure(&*self.store, failed, advice)
     }
 
-    /// How far servers are, and whether all say so and are where they can be before this eviction or after it. Which of them lack blocks is known then.
+    /// Asks for the progress of all servers, and returns whether all answer and are at a possible
+    /// point before or after this eviction. Updates which servers lack blocks.
     fn epochs_at(
         &mut self,
         tree: usize,
@@ -184,7 +192,7 @@ impl ShareArray {
                     match sound(shape, &epoch) {
                         Err(astray) => astray,
                         Ok(_) if epoch.attempt > attempt_max => {
-                            Part::Astray("says that it has seen more attempts than there were")
+                            Part::Astray("claims more attempts than there were")
                         }
                         Ok(at) if at == begins_at || at == is_over => Part::Current,
                         Ok(at) if at > is_over => Part::Astray(IS_FURTHER),
@@ -200,8 +208,8 @@ impl ShareArray {
         Ok((epochs, are_all_here))
     }
 
-    /// The matrices for each server, for an eviction that begins at `at`; or the servers that did
-    /// not say what their slots hold.
+    /// The request for each server to make an eviction that begins at `at`; or the servers that did
+    /// not return their metadata.
     fn share(
         &mut self,
         tree: usize,
@@ -240,13 +248,13 @@ impl ShareArray {
         let next = next.ok_or_else(|| {
             impossible("internal error: no plan for the eviction; report this bug")
         })?;
-        // What is moved follows from what servers say, and they may say other things to a copy of
-        // this client.
+        // The moves follow from the servers' metadata, and servers may answer a copy of this client
+        // differently.
         let coins = coins.of_attempt(sealer, (tree, at, attempt), next)?;
         Ok(Ok(client.eviction_shares(next, attempt, coins)))
     }
 
-    /// What slots of a path say, on all servers; or the servers that have not said it.
+    /// Reads the metadata of a path from all servers; or returns the servers that failed.
     fn path_metadata(&mut self, tree: usize, at: Point, leaf: Leaf) -> Result<Answers<u8>, Failed> {
         let (parties, bytes) = (self.params.parties, self.trees[tree].path_metadata_bytes());
         let asked = vec![Some(Request::Metadata { at, leaf }); parties.servers()];
@@ -259,38 +267,40 @@ impl ShareArray {
     }
 }
 
-/// So many attempts are never begun between two that a server hears of.
+/// The maximum distance between two attempts that a server sees. In practice it is never reached.
 const ATTEMPTS_APART_MAX: u64 = 1 << 32;
 
-/// No honest server has seen a greater number of an attempt than this, if so many may lie: one that does not is among those with the greatest numbers.
+/// A bound on the attempt number of honest servers, if `colluding` servers may lie: one of the
+/// `colluding` + 1 greatest numbers is honest.
 ///
-/// Attempts have numbers that only grow, on all servers. A lie that was taken for true would use them up.
+/// Attempt numbers only grow, on all servers. Believing a lie would use them up.
 fn attempt_max(mut attempts: Vec<u64>, colluding: usize) -> u64 {
     attempts.sort_unstable_by(|one, other| other.cmp(one));
     let honest = attempts.get(colluding).or(attempts.last()).copied().unwrap_or_default();
     honest.saturating_add(ATTEMPTS_APART_MAX)
 }
 
-/// How often an eviction is tried that fails for another reason than a link. Failures over links do
-/// not count.
+/// How often to try an eviction that fails for other reasons than a link. Failures because of links
+/// do not count.
 const TRIES_MIN: u32 = 5;
 
-/// The same, where links are missing: others have given up what a server that was away for a moment still waits for, and that may be longer than it is waited for servers.
+/// The minimum number of attempts if links are missing. A server that was away for a moment may
+/// wait for an attempt that the others have given up, and longer than the client waits for servers.
 const TRIES_OVER_LINKS_MIN: u32 = 2;
 
-/// What comes of trying it again.
+/// The prospect of another attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hope {
-    /// Nothing.
+    /// It would fail again.
     Gone,
-    /// It may go better.
+    /// It may succeed.
     Left,
-    /// Links may come back.
+    /// It may succeed once links are restored.
     Links,
 }
 
 impl Hope {
-    /// If these have failed.
+    /// The prospect after these failures.
     fn after<'f>(mut failed: impl Iterator<Item = &'f StoreError> + Clone) -> Self {
         let mut kinds = failed.clone().map(StoreError::kind);
         if kinds.any(servers::is_cause) {
@@ -307,9 +317,9 @@ impl Hope {
 mod tests {
     use super::*;
 
-    /// What a server does not do again, however often it is asked.
+    /// A repeated request would fail on the server in the same way.
     #[test]
-    fn there_is_no_hope_where_others_only_wait_for_one() {
+    fn no_retry_follows_a_failure_that_will_repeat() {
         use StoreErrorKind::{Damaged, Failed, Full, UnknownVersion, Unreachable};
         let after = |kinds: &[StoreErrorKind]| {
             let failed: Vec<_> = kinds.iter().map(|kind| StoreError::new(*kind, "no")).collect();
@@ -323,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_few_have_seen_is_no_attempt() {
+    fn an_attempt_number_that_only_liars_claim_is_rejected() {
         let apart = ATTEMPTS_APART_MAX;
         assert_eq!(attempt_max(vec![7, 1 << 62, 5], 1), 7 + apart);
         assert_eq!(attempt_max(vec![7, 8, 5], 1), 7 + apart);

@@ -1,4 +1,4 @@
-//! Shares of slots, as servers hold them: several slots at once.
+//! Fetches shares of several slots at once.
 
 use std::ops::Range;
 
@@ -11,18 +11,18 @@ use crate::field::Gf256;
 use crate::message::{Point, Request, Slots};
 use crate::sharing::{Parties, recover, share_of_another};
 
-/// Shares of slots that some servers have answered.
+/// Shares of slots from some servers.
 pub(super) struct Fetched {
-    /// Whose they are.
+    /// The numbers of these servers.
     pub(super) numbers: Vec<u8>,
-    /// From each of them, those of all slots, one after the other.
+    /// For each server, the shares of all slots, one after the other.
     shares: Vec<Vec<u8>>,
     slot_bytes: usize,
-    /// Who has not answered.
+    /// The servers that failed.
     pub(super) failed: Vec<(usize, StoreError)>,
 }
 
-/// Asks servers for their shares of slots, at one point.
+/// Fetches shares of slots, at one point.
 pub(super) fn fetch(
     servers: &mut TreeServers<'_>,
     is_asked: &[bool],
@@ -34,7 +34,8 @@ pub(super) fn fetch(
     fetch_each(servers, &asked, slots, slot_bytes)
 }
 
-/// The same, each at a point of its own, at which those slots hold the same.
+/// Fetches shares of slots, with a separate point for each server. The slots must hold the same at
+/// all these points.
 pub(super) fn fetch_each(
     servers: &mut TreeServers<'_>,
     asked: &[Option<Point>],
@@ -59,25 +60,26 @@ pub(super) fn fetch_each(
 }
 
 impl Fetched {
-    /// The shares of the slot at this place among them.
+    /// The shares of the slot at index `place`.
     pub(super) fn slot(&self, place: usize) -> Vec<&[u8]> {
         let start = place * self.slot_bytes;
         self.shares.iter().map(|shares| &shares[start..start + self.slot_bytes]).collect()
     }
 
-    /// What is in that slot, and whose shares do not fit.
+    /// Recovers a slot, and names the servers whose shares do not fit.
     pub(super) fn decoded(&self, parties: Parties, place: usize) -> Result<Recovered<u8>, NoBlock> {
         let shares: Vec<_> = self.slot(place).into_iter().map(<[u8]>::to_vec).collect();
         let enough = parties.colluding() + 1;
         decode_from::<Gf256>(parties, enough, &self.numbers, &shares, self.slot_bytes)
     }
 
-    /// Whose shares of that slot are wrong, in some bytes of it, as far as that can be told. None if no few servers that are enough hold something
-    /// sound, or too few have answered.
+    /// The servers whose shares of a slot are wrong within `bytes`, as far as that can be decided.
+    /// `None` if no *t* + 1 servers hold a sound value, or too few have answered.
     ///
-    /// A few servers hold something sound also if some of them lie: shares of another polynomial that gives the same block can be added to those
-    /// that are right without knowing either. Then others do not fit. So those alone are named who do not fit any few that hold something
-    /// sound: among these few are some that are all honest, and whoever fits them is named by nobody.
+    /// *t* + 1 servers can hold a sound value even if some of them lie: a liar can add shares of a
+    /// polynomial that does not change the value. Honest servers then seem not to fit. So only
+    /// servers that fit no sound set of *t* + 1 are named. One of these sets is honest, and no
+    /// server that fits it is named.
     pub(super) fn wrong(
         &self,
         parties: Parties,
@@ -85,7 +87,7 @@ impl Fetched {
         bytes: &Range<usize>,
         is_sound: impl Fn(&[u8]) -> bool,
     ) -> Option<Vec<u8>> {
-        // Else nobody honest might be among any few.
+        // Otherwise there might be no honest set of *t* + 1 servers.
         if self.numbers.len() < parties.for_product() {
             return None;
         }
@@ -110,7 +112,8 @@ impl Fetched {
         })
     }
 
-    /// The share that another server has to have of that slot, of which some have lied; none if the others are too few.
+    /// Computes another server's share of a slot without the shares of `liars`; `None` if too few
+    /// shares remain.
     pub(super) fn share_of(
         &self,
         number: u8,
@@ -140,9 +143,10 @@ mod tests {
         Fetched { numbers, shares, slot_bytes: BYTES, failed: Vec::new() }
     }
 
-    /// They add what is nothing at the block and at one honest server, and so is sound with it.
+    /// The liars add a polynomial that is zero at the secret and at one honest server, so that the
+    /// value stays sound with that server.
     #[test]
-    fn no_honest_server_is_named_whatever_as_many_as_may_collude_add() {
+    fn no_honest_server_is_named_whatever_t_liars_add() {
         let block = drawn::<Gf256>(1, BYTES);
         for parties in all_parties() {
             let (servers, colluding) = (parties.servers(), parties.colluding());
@@ -151,7 +155,8 @@ mod tests {
                     let mut shares = shared::<Gf256>(parties, &block, 3);
                     for i in &liars {
                         let (x, zero) = (*i as u8 + 1, spared as u8 + 1);
-                        // Of degree 2; with t = 1 it can be no more than a multiple of the number.
+                        // A polynomial of degree 2; with t = 1 it can only be a multiple of the
+                        // number.
                         let more = if colluding > 1 { Gf256::multiply(x, x ^ zero) } else { x };
                         shares[*i].iter_mut().for_each(|byte| *byte ^= more);
                     }
@@ -164,7 +169,7 @@ mod tests {
         }
     }
 
-    /// If only 2 *t* servers answer, the liars may be as many as the honest servers.
+    /// If only 2*t* servers answer, there may be as many liars as honest servers.
     #[test]
     fn too_few_answers_name_no_server() {
         let block = drawn::<Gf256>(1, BYTES);
@@ -179,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn who_alone_has_a_wrong_share_is_named() {
+    fn a_single_server_with_a_wrong_share_is_named() {
         let block = drawn::<Gf256>(1, BYTES);
         for parties in all_parties() {
             for liar in 0..parties.servers() {

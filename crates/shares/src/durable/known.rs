@@ -1,5 +1,5 @@
-//! What the client knows: how many accesses there were, and where blocks are. All of it changes
-//! with the plans of accesses alone.
+//! The client's state: the number of accesses, and the positions of blocks. Only the plans of
+//! accesses change it.
 
 use std::ops::Range;
 
@@ -20,23 +20,23 @@ use crate::field::Gf256;
 use crate::map_trees::map_block::Mapped;
 use crate::message::Point;
 
-/// The address of no block.
+/// The address that stands for no block.
 pub(super) const NOTHING: u64 = u64::MAX;
 
 /// Bytes of the salt of a step.
 pub(super) const SALT_BYTES: usize = 32;
 
-/// An access, as it was drawn.
+/// A planned access, with its random choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Step {
-    /// How many accesses come before it; `None` if its plan does not say it.
+    /// The number of accesses before it; `None` if the plan does not contain it.
     pub(super) number: Option<u64>,
-    /// Secret.
+    /// The block; `None` for a dummy access. Secret.
     pub(super) address: Option<u64>,
-    /// For each tree, the data first.
+    /// The random choices for each tree, the data first.
     pub(super) draws: Vec<Draw>,
-    /// The shares of an access follow from it and from what is shared: a repeated access has the
-    /// same shares, and another access in its place has others. Secret.
+    /// The seed of the shares of an access is derived from the salt and from what is shared. A
+    /// repeated access has the same shares, and another access in its place has others. Secret.
     pub(super) salt: [u8; SALT_BYTES],
 }
 
@@ -50,13 +50,13 @@ impl Zeroize for Step {
     }
 }
 
-/// What is drawn for one tree.
+/// The random choices for one tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Draw {
-    /// The path that is shown if the client knows no position of the block when the access is made.
-    /// With the map on the client, it is the path of the block if the plan knew that.
+    /// The path to show if the client knows no position of the block at the access. With the map on
+    /// the client, the path of the block if it was known when the plan was made.
     pub(super) shown: Leaf,
-    /// The path that the block goes to. Secret, until it is accessed again.
+    /// The block's new path. Secret until the next access to the block.
     pub(super) to: Leaf,
 }
 
@@ -71,12 +71,12 @@ impl Zeroize for Draw {
 pub(super) enum Positions {
     /// The client keeps the position of each block.
     OnClient(ClientMap),
-    /// The client keeps the leaves of the blocks of the last tree. Blocks of the trees tell the
-    /// rest, and slots say which block they hold.
+    /// The client keeps the leaves of the blocks of the last tree. Map blocks tell the rest, and
+    /// metadata identifies the block of a slot.
     InTrees(TreeMap),
 }
 
-/// What the client knows. Secret; wiped when dropped.
+/// The client's state. Secret; wiped when dropped.
 pub(super) struct Known {
     accesses: u64,
     evict_period: u64,
@@ -93,7 +93,7 @@ impl Known {
         Ok(Self { accesses: 0, evict_period: params.evict_period(), positions })
     }
 
-    /// How many accesses there were. Public.
+    /// The number of accesses. Public.
     pub(super) fn accesses(&self) -> u64 {
         self.accesses
     }
@@ -106,25 +106,25 @@ impl Known {
         }
     }
 
-    /// How far servers are after `accesses`.
+    /// The servers' point after `accesses` accesses.
     pub(super) fn point_after(&self, accesses: u64) -> Point {
         let written = (accesses % self.evict_period) as usize;
         Point { evictions: accesses / self.evict_period, written }
     }
 
-    /// How far servers are between two accesses.
+    /// The servers' point between two accesses.
     pub(super) fn at(&self) -> Point {
         self.point_after(self.accesses)
     }
 
-    /// The point before the eviction that comes after an access, if one does.
+    /// The point before the eviction that follows an access, if one does.
     pub(super) fn full_after(&self, access: u64) -> Option<Point> {
         let Point { evictions, written } = self.point_after(access);
         let written = written + 1;
         (written as u64 == self.evict_period).then_some(Point { evictions, written })
     }
 
-    /// The moves of accesses that are planned and not made.
+    /// Collects the moves of planned accesses.
     pub(super) fn moves(&self) -> Moves<'_> {
         let map = match &self.positions {
             Positions::OnClient(map) => Some(map),
@@ -133,8 +133,8 @@ impl Known {
         Moves { map, moves: Zeroizing::new(Vec::with_capacity(WINDOW_ACCESSES_MAX)) }
     }
 
-    /// Checks that a plan starts from here: its number is the next, and a block shows the leaf that
-    /// it is mapped to.
+    /// Checks that a plan starts from this state: its number is the next, and it shows the current
+    /// leaf of each block.
     ///
     /// # Errors
     /// [`InvalidRequest`](oblivio_core::ErrorKind::InvalidRequest) for a plan of another state.
@@ -151,7 +151,7 @@ impl Known {
         Ok(())
     }
 
-    /// A block, or none, was written to the roots.
+    /// Records that a block or a dummy was written to the roots.
     pub(super) fn write(&mut self, step: &Step, is_written: bool) {
         match &mut self.positions {
             Positions::OnClient(map) => map.write(step, self.accesses, is_written),
@@ -160,10 +160,10 @@ impl Known {
         self.accesses += 1;
     }
 
-    /// Plans the eviction of the next path, if the client knows what is on it.
+    /// Plans the eviction of the next path, if the client knows the blocks on it.
     ///
     /// # Errors
-    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) for a bucket without room.
+    /// [`InvalidConfig`](oblivio_core::ErrorKind::InvalidConfig) if a bucket overflows.
     pub(super) fn plan_eviction(&mut self) -> Result<(), Error> {
         match &mut self.positions {
             Positions::OnClient(map) => map.plan_eviction(),
@@ -171,7 +171,7 @@ impl Known {
         }
     }
 
-    /// The next path of all trees was evicted.
+    /// Records that the next path of all trees was evicted.
     pub(super) fn evict(&mut self) -> Result<(), Error> {
         match &mut self.positions {
             Positions::OnClient(map) => map.evict(),
@@ -179,7 +179,7 @@ impl Known {
         }
     }
 
-    /// An access, with the eviction that may come after it, was made.
+    /// Replays an access, and the eviction that may follow it.
     pub(super) fn access(&mut self, step: &Step, is_written: bool) -> Result<(), Error> {
         self.check(std::slice::from_ref(step))?;
         let full = self.full_after(self.accesses);
@@ -203,7 +203,7 @@ impl Known {
         }
     }
 
-    /// The name under which a block of a tree is sealed, or a dummy.
+    /// The name under which a block or a dummy of a tree is sealed.
     pub(super) fn name(&self, tree: usize, address: Option<u64>, number: u64) -> BlockName {
         match &self.positions {
             Positions::OnClient(_) => BlockName { address: address.unwrap_or(NOTHING), number },
@@ -211,8 +211,8 @@ impl Known {
         }
     }
 
-    /// For each tree, the block that an access to `address` fetches there, and the entry in it for the
-    /// block of the tree before. In the data the entry is 0.
+    /// For each tree, the block that an access to `address` fetches there, and its entry for the
+    /// block of the next tree to be accessed. In the data the entry is 0.
     pub(super) fn addresses(&self, address: u64) -> Zeroizing<Vec<[u64; 2]>> {
         match &self.positions {
             Positions::OnClient(_) => Zeroizing::new(vec![[address, 0]]),
@@ -220,8 +220,8 @@ impl Known {
         }
     }
 
-    /// What the client knows of the block of the last tree that leads to this one; `None` if that
-    /// block is nowhere.
+    /// The client's entry for the block of the last tree on the way to this block; `None` if that
+    /// block has no position.
     pub(super) fn mapped(&self, address: u64) -> Option<Mapped> {
         match &self.positions {
             Positions::OnClient(map) => map.mapped(address),
@@ -229,7 +229,7 @@ impl Known {
         }
     }
 
-    /// The same for each block of the last tree that is somewhere.
+    /// The client's entries for all blocks of the last tree that have a position.
     pub(super) fn all_mapped(&self) -> impl Iterator<Item = (u64, Mapped)> {
         (0..self.entries()).filter_map(|block| {
             let mapped = match &self.positions {
@@ -263,7 +263,7 @@ impl Known {
         }
     }
 
-    /// How many blocks of the last tree the client knows.
+    /// The number of the client's entries.
     pub(super) fn entries(&self) -> u64 {
         match &self.positions {
             Positions::OnClient(map) => map.blocks(),
@@ -271,7 +271,7 @@ impl Known {
         }
     }
 
-    /// What a state holds of one of these.
+    /// An entry, for a saved state.
     pub(super) fn entry(&self, block: u64) -> Entry {
         match &self.positions {
             Positions::OnClient(map) => map.entry(block),
@@ -279,7 +279,7 @@ impl Known {
         }
     }
 
-    /// Restores that. Returns whether there is such a block, and such a position.
+    /// Restores an entry. Returns whether the block and the position exist.
     #[must_use]
     pub(super) fn set_entry(&mut self, block: u64, entry: Entry) -> bool {
         match &mut self.positions {
@@ -303,17 +303,17 @@ impl Moves<'_> {
         }
     }
 
-    /// The leaf of a block after these moves; `None` if it is nowhere, or if blocks of the map
-    /// tell.
+    /// The leaf of a block after these moves; `None` if it has no position, or if map blocks tell
+    /// it.
     pub(super) fn leaf(&self, address: u64) -> Option<Leaf> {
         let last = self.moves.iter().rev().find(|[moved, _]| *moved == address);
         last.map(|[_, leaf]| Leaf(*leaf)).or_else(|| self.map?.leaf(address))
     }
 }
 
-/// The error for a bucket that has no room.
+/// The error for a bucket that overflows.
 pub(super) fn overflow(error: ClientError) -> Error {
     impossible(format!(
-        "{error}: copy what the volume holds to one with more slots (`oblivio rescue` reads it)"
+        "{error}: copy the volume's data to a volume with more slots (`oblivio rescue` reads it)"
     ))
 }

@@ -1,11 +1,11 @@
-//! What slots say in the place of addresses.
+//! Secret labels of blocks, which slots hold instead of addresses.
 //!
-//! What a slot says of its block is shared, and not sealed: evictions move it, and the client has
-//! to read that of whole paths. So *t* + 1 servers that collude read it. An address there would
-//! tell them which blocks of the disk the owner accesses, one after the other: what a file system
-//! keeps where is well known. A label only distinguishes blocks. The servers also learn
-//! which labels share a block of the map, and so lie beside each other on the disk. If they see
-//! every block accessed in a known order, they learn the address of every label.
+//! The metadata of a slot is shared, but not sealed: evictions move it, and the client must read
+//! the metadata of whole paths. So *t* + 1 colluding servers can read it. Addresses would reveal to
+//! them which blocks of the disk the owner accesses, in order, and the layout of file systems is
+//! well known. A label only distinguishes blocks. The servers also learn which labels share a map
+//! block, and so are neighbours on the disk. If they see every block accessed in a known order,
+//! they learn the address of every label.
 
 use aes::Aes256;
 use fpe::ff1::{BinaryNumeralString, FF1};
@@ -15,11 +15,11 @@ use zeroize::Zeroizing;
 use crate::map_trees::Levels;
 use crate::map_trees::map_block::{number_of, put_number};
 
-/// A secret permutation of addresses, for each tree another: FF1 (NIST SP 800-38G), whose numbers
-/// are strings of bits. No two blocks have one label, which they might if it were drawn.
+/// A secret permutation of addresses, different for each tree: FF1 (NIST SP 800-38G) on bit
+/// strings. Unlike random labels, no two blocks have the same label.
 pub(super) struct Labels {
     cipher: FF1<Aes256>,
-    /// Of each tree, the data first, bytes of a label.
+    /// Bytes of a label for each tree, the data first.
     bytes: Vec<usize>,
 }
 
@@ -27,15 +27,15 @@ impl Labels {
     /// Derives the key from the array's key. Without map trees there are no labels.
     pub(super) fn new(sealer: &BlockSealer, levels: Option<&Levels>) -> Self {
         let key = sealer.seed(b"labels of blocks");
-        let cipher = FF1::new(&*key, 2).expect("there are strings of bits");
+        let cipher = FF1::new(&*key, 2).expect("FF1 supports radix 2");
         let levels = levels.into_iter().flat_map(Levels::iter);
         Self { cipher, bytes: levels.map(|level| level.label_bytes()).collect() }
     }
 
-    /// That of a block. It takes about as long whatever the address is.
+    /// The label of a block, in about the same time for every address.
     pub(super) fn of(&self, tree: usize, address: u64) -> u64 {
-        // Slots say one more than the label, and zero if they are empty: of all numbers but zero,
-        // each is of one address. Whichever comes to zero has what zero comes to.
+        // Slots hold the label plus one, and zero if they are empty. So the permutation must avoid
+        // zero: the number that maps to zero gets the image of zero instead.
         let [zeros, numbered] = [0, address + 1].map(|number| self.permuted(tree, number));
         (if numbered == 0 { zeros } else { numbered }) - 1
     }
@@ -45,7 +45,7 @@ impl Labels {
         put_number(number, &mut bytes);
         let bits = BinaryNumeralString::from_bytes_le(&bytes);
         let permuted = self.cipher.encrypt(&[tree as u8], &bits);
-        let permuted = permuted.expect("there are no fewer bits than FF1 takes");
+        let permuted = permuted.expect("labels have at least as many bits as FF1 needs");
         number_of(&Zeroizing::new(permuted.to_bytes_le()))
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn each_block_has_a_label_of_its_own_that_a_slot_can_say() {
+    fn each_block_has_a_different_label_that_fits_in_a_slot() {
         let labels = labels(1);
         for tree in 0..labels.bytes.len() {
             let all: HashSet<_> = (0..BLOCKS).map(|address| labels.of(tree, address)).collect();
@@ -87,9 +87,9 @@ mod tests {
         }
     }
 
-    /// A number that is one more than an address has to fit.
+    /// The address plus one must fit.
     #[test]
-    fn as_many_bytes_make_a_label_as_there_are_addresses() {
+    fn labels_are_long_enough_for_all_addresses() {
         for (blocks, bytes) in [((1 << 24) - 1, 3), (1 << 24, 4)] {
             let labels = labels_of(blocks, 1);
             assert_eq!(labels.bytes[0], bytes);
@@ -98,9 +98,9 @@ mod tests {
         }
     }
 
-    /// They are kept on servers.
+    /// Labels are stored on servers, so they must not change.
     #[test]
-    fn labels_are_as_they_were() {
+    fn labels_do_not_change() {
         let labels = labels(1);
         assert_eq!(
             [0, 1, 4999].map(|address| labels.of(0, address)),
@@ -108,9 +108,9 @@ mod tests {
         );
     }
 
-    /// A stand-in whose address comes to zero is found by going back from zero.
+    /// The address that maps to zero is found by inverting zero.
     #[test]
-    fn no_label_is_that_of_an_empty_slot() {
+    fn no_label_is_the_mark_of_an_empty_slot() {
         let labels = labels(1);
         let zeros = BinaryNumeralString::from_bytes_le(&vec![0; labels.bytes[0]]);
         let before = labels.cipher.decrypt(&[0], &zeros).unwrap().to_bytes_le();
@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn labels_say_nothing_of_addresses_and_are_others_in_every_tree_and_under_every_key() {
+    fn labels_look_random_and_differ_between_trees_and_keys() {
         let [ours, others] = [labels(1), labels(2)];
         let equal = |one: &dyn Fn(u64) -> u64, other: &dyn Fn(u64) -> u64| {
             (0..BLOCKS).filter(|address| one(*address) == other(*address)).count()
         };
         let of = |address| ours.of(0, address);
-        // One of 2^24 is the same by chance.
+        // One of 2^24 labels is equal by chance.
         assert!(equal(&of, &|address| address) < 3);
         assert!(equal(&of, &|address| ours.of(1, address)) < 3);
         assert!(equal(&of, &|address| others.of(0, address)) < 3);

@@ -1,4 +1,4 @@
-//! How far servers are in each of the trees, and what they are told to be.
+//! Sets up servers, and asks for their progress in each tree.
 
 use oblivio_core::scheme::RollbackProbe;
 use oblivio_core::{Error, ErrorKind};
@@ -9,7 +9,7 @@ use super::standing::{self, Standing, Told, is_old};
 use crate::message::{Point, Request};
 
 impl ShareArray {
-    /// The servers, of one of the trees.
+    /// The servers, for requests to one tree.
     pub(super) fn servers(&mut self, tree: usize) -> TreeServers<'_> {
         TreeServers { servers: &mut *self.store, tree: tree as u8 }
     }
@@ -23,20 +23,19 @@ impl ShareArray {
         setups.map(Request::Setup).collect()
     }
 
-    /// How far all servers are in a tree. Those that are something are told what they should be: it
-    /// changes nothing, and one that has another number there, or other companions, another tree or
-    /// field, refuses.
+    /// Asks for the progress of all servers in a tree, and checks the setup of those that are set
+    /// up (see [`standing::tell`]).
     fn tell(&mut self, tree: usize) -> Result<Vec<Told>, Error> {
         let (setups, parties) = (self.setups(tree), self.params.parties);
         standing::tell(&mut self.servers(tree), parties, setups)
     }
 
-    /// Refuses servers that are named in another order than that in which the array was made.
+    /// Fails if the servers are named in another order than when the array was created.
     pub(super) fn check_order(&mut self) -> Result<(), Error> {
         self.tell(0).map(drop)
     }
 
-    /// Makes each server one of this array. They have nothing yet.
+    /// Sets up each server for this array. The servers must be empty.
     pub(super) fn set_up(&mut self) -> Result<(), Error> {
         let is_alone = self.trees.len() == 1;
         for tree in 0..self.trees.len() {
@@ -53,7 +52,7 @@ impl ShareArray {
             if epochs.iter().any(|epoch| epoch.at != Point::default()) {
                 return Err(Error::new(
                     ErrorKind::StoreMismatch,
-                    "the share servers hold blocks of another volume: give the new one other folders",
+                    "the share servers hold blocks of another volume: use other folders for the new volume",
                 ));
             }
         }
@@ -64,23 +63,24 @@ impl ShareArray {
         Ok(())
     }
 
-    /// Lets servers make links to each other.
+    /// Connects the servers with each other.
     fn meet(&mut self) -> Result<(), Error> {
         let mut servers = self.servers(0);
         let met = vec![Request::Meet; servers.count()];
         let met = servers.ask(met);
-        let lacking = "Servers deal to each other: each needs all others in its list of peers, at an address where it reaches them";
+        let lacking = "Servers deal to each other: list all other servers as peers of each server, at an \
+                       address that it can reach";
         servers::all(&*servers, met.into_iter().map(servers::done), lacking).map(drop)
     }
 
-    /// Whether the client's directory is older than the servers are in a tree.
+    /// Whether the client's directory is older than the servers' state in a tree.
     fn is_old(&mut self, tree: usize, told: &[Told], seen_max: Point) -> Result<bool, Error> {
         let (parties, shape) = (self.params.parties, self.trees[tree].tree);
         is_old(&*self.store, parties, shape, told, seen_max)
     }
 
-    /// Asks the servers once how far they are. Accesses with which enough of them are through are
-    /// not made again.
+    /// Asks the servers once for their progress. Accesses that enough of them have finished are not
+    /// repeated.
     pub(super) fn look(&mut self) -> Result<Vec<Point>, Error> {
         if let Some(done) = &self.done {
             return Ok(done.clone());
@@ -97,7 +97,7 @@ impl ShareArray {
         if is_any_old {
             return Err(Error::new(
                 ErrorKind::StateRolledBack,
-                "the share servers are further than the client's directory knows: it is not the latest. Use the latest directory",
+                "the share servers are ahead of the client's directory: use the latest directory",
             ));
         }
         let parties = self.params.parties;
@@ -113,8 +113,8 @@ impl ShareArray {
         Ok(all_done)
     }
 
-    /// Asks servers how far they are in each tree, and nothing else: a client that only probes for
-    /// a rollback may change nothing. `known` is how many accesses the directory tells of.
+    /// Only asks the servers for their progress in each tree: a client that probes for a rollback
+    /// may change nothing. `known` is the number of accesses in the client's directory.
     pub(super) fn is_behind_servers(&mut self, known: u64) -> Result<RollbackProbe, Error> {
         let (colluding, mut is_any_old) = (self.params.parties.colluding(), false);
         let seen_max = self.known.point_after(known);
@@ -123,7 +123,7 @@ impl ShareArray {
             let told = servers.epochs();
             servers::check_not_fenced(&*servers, &told)?;
             if told.iter().filter(|told| told.is_ok()).count() <= colluding {
-                let advice = "Most servers have to say how far they are";
+                let advice = "Most servers must answer to detect a rollback: bring them back";
                 return Err(servers::failure(&*servers, servers::parted(told).1, advice));
             }
             self.seen_max = self.seen_max.max(known);
@@ -133,5 +133,5 @@ impl ShareArray {
     }
 }
 
-/// The advice when a server has not done what a new array needs.
-const NEEDS_ALL: &str = "A new volume needs all of its servers, with nothing on them";
+/// The advice if a server fails during the setup of an array.
+const NEEDS_ALL: &str = "A new volume needs all of its servers, and they must be empty";

@@ -222,7 +222,9 @@ fn fit(params: S3OramParams, client_bytes_max: u64) -> Result<S3OramParams, Erro
         in_trees(1)?;
     }
     Err(impossible(format!(
-        "such a volume takes {} bytes of client memory at least, {} of them for the matrices of an eviction with a block, whatever its position map takes, and {} for that: allow more client memory, or choose fewer slots a bucket or a smaller disk",
+        "such a volume takes at least {} bytes of client memory: {} for a block and the matrices \
+         of an eviction, and {} for the position map: allow more client memory, or choose fewer \
+         slots per bucket or a smaller disk",
         least.client_bytes(),
         least.blocks_on_client_bytes,
         least.position_map_bytes

@@ -102,7 +102,9 @@ impl S3OramParams {
         if parties.servers() != parties.for_product() {
             let client_bytes = self.cost()?.client_bytes();
             return Err(impossible(format!(
-                "with {} servers of which {} may collude, some may be missing, and then the position map has to be on the client, which takes {client_bytes} bytes: allow more client memory, or let more collude",
+                "with {} servers of which {} may collude, some may be missing, so the position map must \
+                 be on the client, which takes {client_bytes} bytes: allow more client memory, or let \
+                 more servers collude",
                 parties.servers(),
                 parties.colluding()
             )));

@@ -1,4 +1,5 @@
-//! What is left of the data: blocks that slots hold, and which of them the map calls the latest.
+//! Reads the remaining data of a damaged volume: the blocks in slots, and which of them are the
+//! latest according to the map.
 
 use oblivio_core::durable::{Bits, Salvage};
 use oblivio_core::{BucketId, Error, Leaf};
@@ -13,14 +14,14 @@ use super::servers::TreeServers;
 use crate::map_trees::map_block::{MapFormat, Mapped};
 use crate::message::Point;
 
-/// Of a block that is nowhere: no write has this number.
+/// The write number of a block without a position. No write has it.
 const NOWHERE: u64 = u64::MAX;
 
-/// What has to be in a tree, as far as the tree before tells.
+/// The expected contents of a tree, as far as the previous tree tells.
 struct Expected {
-    /// Of each block, the number of its last write: no older copy counts. Secret.
+    /// For each block, the number of its last write. Older copies do not count. Secret.
     writes: Zeroizing<Vec<u64>>,
-    /// Blocks of which nothing is told: what would tell was not found, or is older than it was.
+    /// Blocks without a known entry: their map block was not found, or is older than it should be.
     untold: Bits,
 }
 
@@ -31,7 +32,7 @@ impl Expected {
         Self { writes: Zeroizing::new(vec![0; blocks as usize]), untold }
     }
 
-    /// Puts down what a block of the map tells.
+    /// Records the entries of a map block.
     fn tell(&mut self, map: MapFormat, address: u64, block: &[u8]) {
         let entries = map.entries() as u64;
         let told = address * entries..((address + 1) * entries).min(self.writes.len() as u64);
@@ -42,14 +43,14 @@ impl Expected {
         }
     }
 
-    /// Whether the map names a newer write of the block than `write`. A block that is nowhere counts
-    /// as written later.
+    /// Whether the map names a newer write of the block than `write`. Removing a block's position
+    /// counts as a newer write.
     fn tells_of_newer(&self, address: u64, write: u64) -> bool {
         !self.untold.contains(address) && self.writes[address as usize] > write
     }
 
-    /// Whether a copy with this number counts: it is the latest so far. Copies with it do not count
-    /// again.
+    /// Whether a copy with this write number is the latest so far. Another copy with the same
+    /// number does not count.
     fn takes(&mut self, address: u64, write: u64) -> bool {
         let least = &mut self.writes[address as usize];
         let counts = write >= *least;
@@ -60,25 +61,25 @@ impl Expected {
     }
 }
 
-/// What came of a salvage so far.
+/// The progress of a salvage.
 #[derive(Clone)]
 struct Salvaged {
     found: Bits,
-    /// Of these, what may be older.
+    /// The found blocks that may be old.
     doubtful: Bits,
 }
 
 impl ShareArray {
-    /// Hands over each block that is found and not older than the map tells. Servers may have gone
-    /// on since this state. What no block of the map tells of, because that was set back or is
-    /// lost, may be older, and is called so.
+    /// Passes each found block to `each`, unless the map names a newer write. The servers may be
+    /// ahead of this state. A block without a known entry, because its map block was rolled back or
+    /// lost, is reported as possibly old.
     pub(super) fn salvage_all(
         &mut self,
         each: &mut dyn FnMut(u64, &[u8]),
         damaged: &mut dyn FnMut(&Error),
         progress: &mut dyn FnMut(u64),
     ) -> Result<Salvage, Error> {
-        // What they hold would be taken for damaged.
+        // Otherwise the servers' shares would appear damaged.
         self.check_order()?;
         let blocks = self.params.blocks;
         let mut salvaged = Salvaged { found: Bits::new(blocks), doubtful: Bits::new(blocks) };
@@ -97,11 +98,11 @@ impl ShareArray {
                 damaged,
                 &mut next,
             )?;
-            // All trees once more, for what was not found: the map of the later point would refuse
-            // what was held before it.
+            // Read all trees at the earlier point for blocks that were not found: the map of the
+            // later point would reject their older copies.
             if !is_whole && let Some(earlier) = points.before(&of_data, &mut self.servers(0)) {
                 let told = match self.known.positions {
-                    // What was found counts only if it is newer.
+                    // A copy counts only if it is newer than one already found.
                     Positions::OnClient(_) => (told, None),
                     Positions::InTrees(_) => (self.expected_of_last(), Some(&told)),
                 };
@@ -114,9 +115,9 @@ impl ShareArray {
         Ok(Salvage::new(blocks, found, doubtful, self.known.live()))
     }
 
-    /// Salvages the data as they were at one point, for the blocks that were not found so far. The map
-    /// of a `later` point may name a newer write. Returns whether each slot held a block or nothing,
-    /// and what the map says of the data.
+    /// Salvages the data of one point, for the blocks not found so far. `later` is the map of a
+    /// later point, which may name a newer write. Returns whether each slot held a block or
+    /// nothing, and the map's entries for the data.
     fn salvage_at(
         &mut self,
         of_data: &Agreed,
@@ -143,7 +144,7 @@ impl ShareArray {
                     }
                 };
                 if !self.read_all((tree, &agreed), take, damaged, next)? {
-                    // An eviction loses and makes nothing.
+                    // An eviction neither loses nor creates blocks.
                     let of_tree = self.points(tree);
                     let earlier = of_tree.before(&agreed, &mut self.servers(tree));
                     let earlier = earlier.filter(|_| agreed.at.written == 0);
@@ -179,7 +180,7 @@ impl ShareArray {
         Ok((is_whole, expected))
     }
 
-    /// What the client knows of the last tree. Where it knows of no write, there may be one since.
+    /// The client's entries for the last tree. The servers may hold newer writes.
     fn expected_of_last(&self) -> Expected {
         let mut writes = Zeroizing::new(vec![0; self.known.entries() as usize]);
         for (block, mapped) in self.known.all_mapped() {
@@ -188,20 +189,20 @@ impl ShareArray {
         Expected { untold: Bits::new(writes.len() as u64), writes }
     }
 
-    /// Where servers are in a tree. What is marked in its slots holds for one point alone.
+    /// How to find the servers' points in a tree. Marks are valid at one point only.
     fn points(&self, tree: usize) -> Points {
         let (parties, tree) = (self.params.parties, self.trees[tree].tree);
         let roots = if self.params.is_in_trees() { Roots::AreMarked } else { Roots::Grow };
         Points { parties, tree, roots, kept: self.known.point_after(self.kept) }
     }
 
-    /// The last point that enough servers have in a tree of the map. If that is an access further
-    /// than with the data, it is the point before: an access under way is one that the data lack,
-    /// and the map would call them older for it.
+    /// The last point that enough servers have in a map tree. If it is one access ahead of the
+    /// data, the point before it: the data lacks an access in progress, and the map would make
+    /// older copies of its block seem outdated.
     fn agreed_beside(&mut self, tree: usize, data_at: Point) -> Result<Option<Agreed>, Error> {
         let points = self.points(tree);
         let servers = &mut self.servers(tree);
-        // What is wrong with servers was said for the data.
+        // Problems with servers were already reported for the data.
         let last = points.last(servers, None, &mut |_| ());
         let is_further = |at: Point| {
             at == Point { written: data_at.written + 1, ..data_at }
@@ -215,8 +216,8 @@ impl ShareArray {
         })
     }
 
-    /// Hands over what each slot of a tree holds that counts. Answers whether each held a block or
-    /// nothing.
+    /// Passes the live block in each slot of a tree to `take`. Returns whether each slot held a
+    /// block or nothing.
     fn read_all(
         &mut self,
         (number, agreed): (usize, &Agreed),
@@ -232,7 +233,7 @@ impl ShareArray {
             Positions::OnClient(_) => match sealer.open(slot) {
                 Some(opened) => {
                     let (name, block) = (opened.name(), Zeroizing::new(opened.bytes().to_vec()));
-                    // Any copy counts, wherever it is.
+                    // A copy counts wherever it is.
                     let mapped = Mapped { leaf: Leaf(0), write: name.number };
                     Held::Block(Found { address: name.address, mapped, block })
                 }
@@ -257,13 +258,13 @@ impl ShareArray {
 mod tests {
     use super::*;
 
-    /// A copy that is one access older is an older one.
+    /// A copy that is one access older is outdated.
     #[test]
-    fn of_copies_of_a_block_the_latest_counts_once() {
+    fn only_the_first_of_the_latest_copies_counts() {
         let writes = Zeroizing::new(vec![5, NOWHERE]);
         let mut expected = Expected { untold: Bits::new(2), writes };
         let taken = [4, 5, 5, 6, 5].map(|write| expected.takes(0, write));
         assert_eq!(taken, [false, true, false, true, false]);
-        assert!(!expected.takes(1, 9), "the map says that there is none");
+        assert!(!expected.takes(1, 9), "the block has no position");
     }
 }

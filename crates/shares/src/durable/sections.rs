@@ -1,6 +1,6 @@
-//! The sections of saved states: a head, which says how many accesses there were, and sections that
-//! the first state alone has. The rest follows from the plans since. `docs/format.md` of the
-//! repository says what each of them is.
+//! The sections of saved states. The head has the number of accesses. Only the first state of a log
+//! has further sections; later states follow from the plans between. `docs/format.md` in the
+//! repository describes them.
 
 use std::ops::Range;
 
@@ -17,13 +17,13 @@ pub(super) mod tag {
     pub(in crate::durable) const MAP: u8 = 2;
 }
 
-/// What a map says of a block: two numbers, which are zero for one that is nowhere. Secret.
+/// A map entry: two numbers, zero for a block without a position. Secret.
 pub(super) type Entry = [u64; 2];
 
-/// Blocks of which one section of a map tells.
+/// The number of entries in one map section.
 const SECTION_ENTRIES: u64 = 4096;
 
-/// How long the head is, and a map of so many blocks.
+/// The sizes of the head and of a map with `entries` entries.
 pub(super) fn sizes(entries: u64) -> Vec<SectionSize> {
     let head = SectionSize { sections: 1, bytes: bytes_of(|out| put_head(out, 0)) };
     let map = in_sections(entries, SECTION_ENTRIES, |entries| {
@@ -44,35 +44,36 @@ fn put_map(out: &mut WipedBytes, range: Range<u64>, entry: &dyn Fn(u64) -> Entry
     range.flat_map(entry).for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
 }
 
-/// Ranges of so many, up to an end.
+/// Divides `0..end` into ranges of at most `in_each` numbers.
 pub(super) fn ranges(end: u64, in_each: u64) -> impl Iterator<Item = Range<u64>> {
     (0..end).step_by(in_each as usize).map(move |start| start..(start + in_each).min(end))
 }
 
-/// A state that is saved, section by section.
+/// Saves a state, section by section.
 pub(super) struct Saving<'o> {
     what: Save,
-    /// The one that is next; wiped when dropped.
+    /// The buffer for a section; wiped when dropped.
     section: WipedBytes,
     out: &'o mut dyn FnMut(&[u8]),
 }
 
 impl<'o> Saving<'o> {
-    /// Hands over the head. None if nothing else is saved.
+    /// Passes on the head. `None` if nothing else is saved.
     pub(super) fn begin(accesses: u64, what: Save, out: &'o mut dyn FnMut(&[u8])) -> Option<Self> {
         let mut saving = Self { what, section: WipedBytes::default(), out };
         saving.tell(|section| put_head(section, accesses));
         (what != Save::Changes).then_some(saving)
     }
 
-    /// Hands over a section. One that tells of nothing is left out, unless the state is as long as any.
+    /// Passes on a section. An empty one is left out, unless the state is padded to its full
+    /// length.
     pub(super) fn section(&mut self, is_of_nothing: bool, put: impl FnOnce(&mut WipedBytes)) {
         if self.what == Save::WholePadded || !is_of_nothing {
             self.tell(put);
         }
     }
 
-    /// Hands over a map of so many blocks.
+    /// Passes on a map with `entries` entries.
     pub(super) fn map(&mut self, entries: u64, entry: &dyn Fn(u64) -> Entry) {
         for range in ranges(entries, SECTION_ENTRIES) {
             let is_of_nothing = range.clone().all(|block| entry(block) == [0; 2]);
@@ -87,7 +88,7 @@ impl<'o> Saving<'o> {
     }
 }
 
-/// Which of the states of a log is coming, and what has come of it.
+/// Restores the states of a log in order.
 #[derive(Default)]
 pub(super) struct Coming {
     states: u64,
@@ -95,18 +96,19 @@ pub(super) struct Coming {
 }
 
 impl Coming {
-    /// Another state begins.
+    /// Begins another state.
     pub(super) fn begin(&mut self) {
         self.states += 1;
         self.has_head = false;
     }
 
-    /// Whether it is the first, which tells of everything.
+    /// Whether it is the first state, which is complete.
     pub(super) fn is_first(&self) -> bool {
         self.states == 1
     }
 
-    /// How many accesses there were, as the head says. A later one says what follows from the plans since the first.
+    /// The number of accesses in a head. In a later state it must equal `follows`, the number after
+    /// the plans since the first state.
     pub(super) fn head(&mut self, mut fields: Fields<'_>, follows: u64) -> Result<u64, Error> {
         let accesses = fields.count()?;
         fields.end()?;
@@ -117,7 +119,8 @@ impl Coming {
         Ok(accesses)
     }
 
-    /// Tells `set` what a section of a map says of each of some blocks, until that answers that there is no such block or entry.
+    /// Passes each entry of a map section to `set`, until `set` returns that there is no such block
+    /// or entry.
     pub(super) fn map(
         &self,
         mut fields: Fields<'_>,
@@ -131,7 +134,7 @@ impl Coming {
         if fits { Ok(()) } else { Err(strange()) }
     }
 
-    /// The last state is over.
+    /// Ends the last state.
     pub(super) fn end(&self) -> Result<(), Error> {
         self.has_head.then_some(()).ok_or_else(|| invalid("the state has no head"))
     }
@@ -141,7 +144,7 @@ impl Coming {
 mod tests {
     use super::*;
 
-    /// A map of two sections, of which the first tells of nothing.
+    /// Saves a state with a map of two sections, of which the first is empty.
     fn saved(accesses: u64, what: Save) -> Vec<Vec<u8>> {
         let mut sections = Vec::new();
         let mut out = |section: &[u8]| sections.push(section.to_vec());
@@ -153,20 +156,20 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_its_head_and_as_much_of_the_map_as_is_wanted() {
+    fn a_state_is_its_head_and_the_requested_part_of_the_map() {
         let bytes = |of: &[Vec<u8>]| of.iter().map(|it| it.len() as u64).collect::<Vec<_>>();
         let [padded, whole, changes] =
             [Save::WholePadded, Save::Whole, Save::Changes].map(|what| saved(9, what));
         let expected: Vec<_> =
             sizes(SECTION_ENTRIES + 3).iter().map(|it| it.bytes * it.sections).collect();
         assert_eq!(bytes(&padded), expected);
-        // They are long.
+        // `assert!` instead of `assert_eq!`, because they are long.
         assert!(whole == [&padded[..1], &padded[2..]].concat());
         assert!(changes == padded[..1]);
     }
 
     #[test]
-    fn of_a_log_each_state_has_one_head_that_follows_and_the_first_a_map() {
+    fn each_state_of_a_log_has_a_matching_head_and_the_first_a_map() {
         let sections = saved(9, Save::Whole);
         let behind_tag = |section: usize| Fields::of(&sections[section][1..]);
         let mut coming = Coming::default();

@@ -1,4 +1,4 @@
-//! One of the trees that servers keep for an array: of the data, or of the position map.
+//! A tree of an array on the servers: the data, or a part of the position map.
 
 use oblivio_core::seal::BLOCK_SEAL_BYTES;
 
@@ -6,27 +6,27 @@ use crate::message::{ServerKey, Setup};
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
-/// One of the trees that each server keeps its shares in.
+/// A tree in which each server keeps shares.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShareTree {
-    /// 0 is that of the data.
+    /// The number of the tree; 0 is the data.
     pub(super) number: u8,
     pub(super) parties: Parties,
     pub(super) tree: Tree,
     /// Bytes of a slot.
     pub(super) slot_bytes: usize,
-    /// So many of them say whose block it is.
+    /// Bytes of metadata in a slot.
     pub(super) metadata_bytes: usize,
 }
 
 impl ShareTree {
-    /// What the server of this number is to be.
+    /// The setup of a server in this tree.
     pub(super) fn setup(&self, number: u8, keys: Vec<ServerKey>) -> Setup {
         let Self { parties, tree, slot_bytes, metadata_bytes, .. } = *self;
         Setup { number, parties, tree, block_bytes: slot_bytes, metadata_bytes, keys }
     }
 
-    /// Bytes of a slot as it is fetched and put, with its mark if it has one.
+    /// Bytes of a slot in a fetch or put, with its mark if it has one.
     pub(super) fn fetched_bytes(&self) -> usize {
         self.slot_bytes + usize::from(self.metadata_bytes > 0)
     }

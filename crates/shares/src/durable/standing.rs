@@ -1,19 +1,26 @@
-//! How far servers are, and which of them are where they have to be.
+//! The progress of the servers, and which of them are astray.
 //!
-//! # What follows from what they say
-//! An access is over once 2*t* + 1 servers have said that they have its block, of which *t* may lie: *t* + 1 honest ones have it. None is begun before the last is
-//! over. So let *W* be the point after the last that is over: *t* + 1 honest servers are there at least, and no honest one is more than a step further. Others may lack any of the blocks
-//! since the last eviction, which needs all.
+//! # Conclusions from the servers' claims
+//! An access is over once 2*t* + 1 servers have confirmed its block. *t* of them may lie, so *t* +
+//! 1 honest ones have it. The next access begins only after that. Let *W* be the point after the
+//! last access that is over. At least *t* + 1 honest servers are at *W*, and no honest server is
+//! more than one step ahead. Other servers may lack any blocks since the last eviction, which needs
+//! all servers.
 //!
-//! *Far* is the point that *t* + 1 servers claim to have reached, and no more do of any further one. One of them does not lie, so there was such a write. If 2*t* + 1 claim it, *t* + 1 honest servers
-//! have the block, which gives it back: it is *done*, and need not be done again. If not, the step before it is: the step itself is done again, with the same shares, and changes nothing where it was
-//! done already.
+//! *Far* is the furthest point that *t* + 1 servers claim to have reached. One of them is honest,
+//! so this write happened. If 2*t* + 1 claim it, *t* + 1 honest servers have the block and can
+//! recover it: the access is *done*. Otherwise only the step before it is done. The step itself is
+//! repeated with the same shares, which changes nothing on servers that already have it.
 //!
-//! - **Nothing passes for done that is not**: what 2*t* + 1 say, *t* + 1 say who do not lie.
-//! - **An eviction is done if all servers say so**, or if *t* + 1 say that something was written after it: the client writes nothing before all have said that they are through. Or if the client remembers it.
-//! - **Whoever claims to be further** is left out, and named: these are *t* at most.
-//! - **The directory is old if *t* + 1 say so**, and else it is not said. While servers are missing, each of them counts as one that could say it, if another does: with *t* + 1
-//!   honest servers beyond the directory, one of which answers at least, it is not taken for the latest.
+//! - **Only finished accesses count as done**: of 2*t* + 1 claims, *t* + 1 are honest.
+//! - **An eviction is done if all servers claim it**, or if *t* + 1 claim a later write, because
+//!   the client writes only after all servers have finished the eviction. It is also done if the
+//!   client remembers it.
+//! - **A server that claims to be further ahead** is excluded and named. There are at most *t* of
+//!   them.
+//! - **The client's directory is old if *t* + 1 servers are ahead of it.** A missing server counts
+//!   as ahead if another one is. So if *t* + 1 honest servers are ahead of the directory and one of
+//!   them answers, the directory is not accepted as the latest.
 
 use oblivio_core::{Error, ErrorKind, StoreError, StoreErrorKind};
 
@@ -24,14 +31,16 @@ use crate::servers::ShareServers;
 use crate::sharing::Parties;
 use crate::tree::Tree;
 
-/// What one server has said of how far it is.
+/// A server's progress, or why it did not answer.
 pub(super) type Told = Result<HostEpoch, StoreError>;
 
-/// How far all servers are. Those that are something are told what they should be: it changes nothing, and one that has another number there, or other
-/// companions, another tree or field, refuses.
+/// Asks for the progress of all servers, and sends each server that is set up its setup again. This
+/// changes nothing. A server with another number, other companions, or another tree or field
+/// refuses.
 ///
 /// # Errors
-/// [`StoreMismatch`](ErrorKind::StoreMismatch) when they are named in another order than that in which the volume was made.
+/// [`StoreMismatch`](ErrorKind::StoreMismatch) if the servers are named in another order than when
+/// the volume was created.
 pub(super) fn tell(
     servers: &mut TreeServers<'_>,
     parties: Parties,
@@ -49,11 +58,12 @@ pub(super) fn tell(
     Ok(agreed.collect())
 }
 
-/// Tells servers what they should be, and answers which of them are. If those that answer refuse all alike, and not all of them may lie, it is their order that is wrong; else it is what is kept where
-/// one refuses.
+/// Sends the servers their setups, and returns which of them accept. If all that answer refuse, and
+/// more refuse than may lie, the order of the servers is wrong. Otherwise the setup file of the
+/// refusing server is damaged.
 ///
 /// # Errors
-/// As of [`tell`].
+/// The errors of [`tell`].
 pub(super) fn agree(
     servers: &mut TreeServers<'_>,
     parties: Parties,
@@ -78,29 +88,34 @@ pub(super) fn agree(
     Ok(said.into_iter().map(|said| said.map(damaged)).collect())
 }
 
-/// What is said where all servers are something else than what they are named as.
-const ANOTHER_ORDER: &str = "these are the share servers of another volume, or they are named in another order than that in which this one was made: name them in that order, and their keys in the same";
+/// The error if no server is the one it is named as.
+const ANOTHER_ORDER: &str = "these are the share servers of another volume, or in another order than when \
+                             this volume was created: name the servers and their keys in that \
+                             order";
 
-/// What is said of one that is something else than what it is named as, though others are not.
-const IS_ALONE: &str = "Others are where they are named: what it keeps of that is damaged. If it is said to be where the others are, it can be made anew all the same";
+/// The error if one server is not the one it is named as, but others are.
+const IS_ALONE: &str = "The other servers are in the right order, so the setup file of this one is \
+                        damaged. If it is reported as up to date with the others, it can be \
+                        rebuilt anyway";
 
-/// How far servers are.
+/// The progress of the servers.
 pub(super) struct Standing {
-    /// The point to which all that are current are through.
+    /// The point that all current servers have finished.
     pub(super) done: Point,
-    /// Which are.
+    /// Which servers are current.
     pub(super) parts: Parts,
 }
 
-/// No server counts so far: numbers from there on are lies.
+/// No honest server counts this far: greater numbers are lies.
 const COUNT_MAX: u64 = 1 << 62;
 
 impl Standing {
-    /// What follows from what servers say, for a client that knows that all have been where it has kept its state.
+    /// Draws the conclusions from the servers' claims. All servers have been at `kept`, the
+    /// client's last durable state.
     pub(super) fn of(parties: Parties, tree: Tree, told: Vec<Told>, kept: Point) -> Self {
         let claims = claims(tree, &told);
         let far = claims.get(parties.colluding()).or(claims.last()).copied().unwrap_or_default();
-        // Where more are set back than may collude, these are not where the others should be.
+        // If more than *t* servers were rolled back, they must not define the point.
         let far = far.max(kept);
         let have_it = claims.iter().filter(|claim| **claim >= far).count();
         let is_only_evicted = far.written == 0 && far.evictions > kept.evictions;
@@ -130,16 +145,16 @@ impl Standing {
     }
 }
 
-/// Explains records or blocks that are older than the client's directory: servers were set back, or
-/// some do not answer. A volume that is open to read only may be asked.
+/// Explains records or blocks that are older than the client's directory: servers were rolled back,
+/// or some do not answer. Works on a read-only volume.
 ///
-/// Records are on 2*t* + 1 servers, of which *t* may lie. If one more is missing, those that are
-/// left may be outvoted by servers that were away when the records were written. So a single
-/// missing server may explain it.
+/// Records are on 2*t* + 1 servers, of which *t* may lie. If one more is missing, the others may be
+/// outvoted by servers that were away when the records were written. So a single missing server may
+/// explain old records.
 ///
 /// # Errors
-/// [`StoreRolledBack`](ErrorKind::StoreRolledBack) names servers that were set back,
-/// [`Unreachable`](StoreErrorKind::Unreachable) those that do not answer.
+/// [`StoreRolledBack`](ErrorKind::StoreRolledBack) names servers that were rolled back, and
+/// [`Unreachable`](StoreErrorKind::Unreachable) servers that do not answer.
 pub(super) fn check_not_set_back(
     servers: &mut TreeServers<'_>,
     parties: Parties,
@@ -161,8 +176,8 @@ pub(super) fn check_not_set_back(
     }
     let message = format!(
         "the servers that answer hold older records or blocks than the client's directory names, \
-         and {} not answer: bring all servers back and open the volume again. If they all answer, \
-         and what they hold is still older, storage was set back",
+         and {} not answer: bring all servers back and open the volume again. If all of them \
+         answer and still hold older data, storage was rolled back",
         match &missing[..] {
             [one] => format!("{} does", servers.name(*one)),
             _ => {
@@ -174,29 +189,29 @@ pub(super) fn check_not_set_back(
     Err(StoreError::new(StoreErrorKind::Unreachable, message).into())
 }
 
-/// What is said of a server that is further than others can be.
-pub(super) const IS_FURTHER: &str = "says that it is further than the others";
+/// The reason for a server that claims to be further ahead than possible.
+pub(super) const IS_FURTHER: &str = "claims to be ahead of the others";
 
-/// What is said of one that has less than it had.
-pub(super) const SET_BACK: &str = "is set back behind the others";
+/// The reason for a server that has lost state.
+pub(super) const SET_BACK: &str = "was rolled back behind the others";
 
-/// The same, where the others do not show it.
+/// The reason for a server that has lost state, according to the client's directory.
 pub(super) const SET_BACK_BEHIND_KEPT: &str =
-    "is set back behind the client's directory, or a server of another volume";
+    "was rolled back behind the client's directory, or belongs to another volume";
 
-/// Where a server says that it is, if one can be there.
+/// The point that a server claims, if it is possible.
 pub(super) fn sound(tree: Tree, epoch: &HostEpoch) -> Result<Point, Part> {
     let HostEpoch { at, attempt, is_set_up } = *epoch;
     if !is_set_up {
         Err(Part::Astray("holds nothing of this volume"))
     } else if at.written > tree.accesses() || at.evictions > COUNT_MAX || attempt > COUNT_MAX {
-        Err(Part::Astray("says that it is where no server can be"))
+        Err(Part::Astray("claims an impossible point"))
     } else {
         Ok(at)
     }
 }
 
-/// Where servers say that they are, the furthest first.
+/// The points that servers claim, the furthest first.
 pub(super) fn claims(tree: Tree, told: &[Told]) -> Vec<Point> {
     furthest_first(told.iter().filter_map(|told| claim(tree, told)))
 }
@@ -207,15 +222,15 @@ pub(super) fn furthest_first(points: impl Iterator<Item = Point>) -> Vec<Point> 
     points
 }
 
-/// Where a server says that it is, if one can be there.
+/// The point that a server claims, if it is possible.
 pub(super) fn claim(tree: Tree, told: &Told) -> Option<Point> {
     sound(tree, told.as_ref().ok()?).ok()
 }
 
-/// Whether the client's directory is older than the servers.
+/// Whether the client's directory is older than the servers' state.
 ///
 /// # Errors
-/// [`Unreachable`](StoreErrorKind::Unreachable) when it may be, and servers are missing that would show it.
+/// [`Unreachable`](StoreErrorKind::Unreachable) if it may be, and missing servers would decide it.
 pub(super) fn is_old(
     servers: &dyn ShareServers,
     parties: Parties,
@@ -237,15 +252,16 @@ pub(super) fn is_old(
         names.join(", ")
     };
     let message = format!(
-        "{} says that it is further than the client's directory knows, and {} does not answer: either the directory is not the latest, or that server is not what it \
-         should be. Bring back those that are missing: they show which it is",
+        "ahead of the client's directory: {}. Not answering: {}. Either the directory is not the \
+         latest, or the servers that claim to be ahead are wrong. Bring back the servers that do \
+         not answer, to decide which",
         names(&beyond),
         names(&silent)
     );
     Err(StoreError::new(StoreErrorKind::Unreachable, message).into())
 }
 
-/// The point a step before another: a write, or an eviction.
+/// The point one step before another: a write, or an eviction.
 pub(super) fn before(tree: Tree, Point { evictions, written }: Point) -> Point {
     match (written.checked_sub(1), evictions.checked_sub(1)) {
         (Some(written), _) => Point { evictions, written },
@@ -254,7 +270,7 @@ pub(super) fn before(tree: Tree, Point { evictions, written }: Point) -> Point {
     }
 }
 
-/// How many writes and evictions lead to a point.
+/// The number of writes and evictions before a point.
 pub(super) fn steps(tree: Tree, Point { evictions, written }: Point) -> u128 {
     u128::from(evictions) * (tree.accesses() as u128 + 1) + written as u128
 }

@@ -1,11 +1,11 @@
-//! Who may have spoilt what shares give back: one of the servers that have dealt in the evictions
-//! that wrote it.
+//! Determines which servers may have damaged a block: those that dealt in the evictions that wrote
+//! it.
 //!
 //! A server that deals a wrong product adds a value that it knows to the secret, on a polynomial
-//! that all servers have. It can take that value back in its next answer. So a block that was not
-//! what it should be may be right when the access is made again, and the server has learnt that the
-//! access was for a block. Nothing tells which server it was: the owner is told which evictions
-//! wrote the buckets, and who deals.
+//! that all servers share. It can subtract the value again in its next answer. So a block that was
+//! wrong may be right when the access is repeated, and the server has learned that the access was
+//! for a block. Nothing identifies the server. The owner is informed which evictions wrote the
+//! buckets, and which servers deal.
 
 use oblivio_core::geometry::{evictions_of_bucket, last_eviction_of_bucket};
 use oblivio_core::{BucketId, Error, ErrorKind, Leaf};
@@ -14,40 +14,40 @@ use super::trust::Trust;
 use crate::message::Point;
 use crate::sharing::Parties;
 
-/// What the owner does if the shares of one server alone may be wrong.
-const MAY_BE_REPAIRED: &str = "Make the shares of one server after the other anew all the same \
+/// The advice if the shares of a single server may be wrong.
+const MAY_BE_REPAIRED: &str = "Rebuild the shares of one server after the other anyway \
     (`oblivio shares repair`): a repair is refused, and changes nothing, unless the shares of the \
-    others are right. When one is done, open the volume as one that was tampered with. If all are \
-    refused, a server has dealt wrong shares in an eviction";
+    others are right. After a successful repair, open the volume as one that was tampered with. If \
+    all repairs are refused, a server has dealt wrong shares in an eviction";
 
-/// The same, if the shares of all servers fit each other.
-const IS_DEALT: &str = "The shares of the servers fit each other, so no repair mends that: a \
+/// The advice if the shares of all servers fit each other.
+const IS_DEALT: &str = "The shares of the servers fit each other, so no repair can help: a \
     server has dealt wrong shares in an eviction";
 
-/// What the owner does if a server has dealt wrong shares.
-const NEW_VOLUME: &str = "Such a server learns from each access that fails whether it was for a \
-    block. Do not go on with these servers then: save what is left with `oblivio rescue`, and make \
-    a new volume on others";
+/// The advice if a server has dealt wrong shares.
+const NEW_VOLUME: &str = "Such a server learns from each failed access whether it was for a \
+    block. In that case, stop using these servers: save the remaining data with `oblivio rescue`, \
+    and create a new volume on other servers";
 
-/// Where something was found that was never written.
+/// A finding of data that was never written.
 pub(super) struct Suspicion {
     pub(super) parties: Parties,
     /// The point at which it was found.
     pub(super) at: Point,
-    /// In one of these. Public.
+    /// The buckets of the path, one of which held it. Public.
     pub(super) buckets: Vec<BucketId>,
-    /// The shares that gave it fit each other, though as many servers as may collude lie.
+    /// Whether the shares fit each other, even if *t* servers lie.
     pub(super) do_shares_fit: bool,
 }
 
 impl Suspicion {
-    /// The error `corrupt` with the suspects and what the owner does.
+    /// The error `corrupt`, with the suspects and advice for the owner.
     pub(super) fn error(&self, corrupt: &Error, trust: &Trust) -> Error {
         let message = format!("{corrupt} {}", self.advice(trust));
         Error::new(ErrorKind::Corrupt, message).advised()
     }
 
-    /// Which evictions wrote it, which servers deal, and what the owner does.
+    /// The evictions that wrote the buckets, the servers that deal, and advice for the owner.
     fn advice(&self, trust: &Trust) -> String {
         let what = if self.do_shares_fit { IS_DEALT } else { MAY_BE_REPAIRED };
         let last = |bucket: &BucketId| last_eviction(self.at.evictions, *bucket);
@@ -58,8 +58,7 @@ impl Suspicion {
         let suspects = match evictions.as_slice() {
             [] => String::new(),
             evictions => format!(
-                ". What was read was last written by eviction {} (from 0), \
-                 and the servers that deal are {}",
+                ". The data was last written by eviction {} (from 0), and the servers that deal are {}",
                 evictions.join(", "),
                 trust.dealing(self.parties)
             ),

@@ -1,11 +1,11 @@
-//! Which servers deal in evictions: none that has answered wrong.
+//! Decides which servers deal in evictions: none that has answered wrong.
 //!
-//! A wrong share that a server answers is left out, or makes an access fail. A wrong share that it
+//! A wrong share in an answer is left out, or makes an access fail. A wrong share that a server
 //! deals becomes part of the secret on all servers. So the first wrong answer of a server puts it
-//! on a list, which is durable before the next eviction, and a repair takes it off.
+//! on a list, which is durable before the next eviction. A repair removes it from the list.
 //!
-//! Who deals shows nothing of what is accessed: a server's share of a query is uniform, so whether
-//! wrong shares of a path make its answer wrong does not depend on the slot that is asked for.
+//! The choice of dealers reveals nothing about accesses: a server's share of a query is uniform, so
+//! whether wrong shares of a path make its answer wrong does not depend on the selected slot.
 
 use oblivio_core::durable::WrongServers;
 use oblivio_core::{Error, StoreError, StoreErrorKind};
@@ -13,25 +13,25 @@ use oblivio_core::{Error, StoreError, StoreErrorKind};
 use crate::servers::ShareServers;
 use crate::sharing::Parties;
 
-/// The servers of an array, as far as they are known to be wrong.
+/// What is known about wrong servers of an array.
 pub(super) struct Trust {
     /// How often each server has answered wrong since the array was opened.
     answers: Vec<u64>,
-    /// Which servers have ever answered wrong, and were not repaired since.
+    /// Servers that have answered wrong and were not repaired since.
     is_wrong: Vec<bool>,
-    /// Which of these are on the list.
+    /// Which of them are on the list.
     is_listed: Vec<bool>,
     list: Option<Box<dyn WrongServers>>,
 }
 
 impl Trust {
-    /// Trusts all `count` servers, and keeps what it finds in memory alone.
+    /// Trusts all `count` servers, and keeps findings only in memory.
     pub(super) fn new(count: usize) -> Self {
         let [is_wrong, is_listed] = [(); 2].map(|()| vec![false; count]);
         Self { answers: vec![0; count], is_wrong, is_listed, list: None }
     }
 
-    /// Trusts no server of the list, and keeps there what it finds.
+    /// Distrusts the servers on the list, and adds findings to it.
     pub(super) fn keep_in(&mut self, list: Box<dyn WrongServers>) {
         for server in list.listed() {
             if let Some(is_wrong) = self.is_wrong.get_mut(server) {
@@ -42,10 +42,10 @@ impl Trust {
         self.list = Some(list);
     }
 
-    /// The servers of these numbers have answered wrong.
+    /// Records wrong answers of these servers.
     ///
     /// # Errors
-    /// Those of the list. No eviction may follow.
+    /// The errors of the list. No eviction may follow.
     pub(super) fn found_wrong(
         &mut self,
         servers: &dyn ShareServers,
@@ -58,11 +58,11 @@ impl Trust {
         Ok(())
     }
 
-    /// A server has found its own shares damaged. Answers whether another server deals in its place
-    /// from now on.
+    /// Replaces a dealer that found its own shares damaged. Returns whether another server deals in
+    /// its place from now on.
     ///
     /// # Errors
-    /// Those of the list. No eviction may follow.
+    /// The errors of the list. No eviction may follow.
     pub(super) fn replace_dealer(
         &mut self,
         servers: &dyn ShareServers,
@@ -81,7 +81,8 @@ impl Trust {
         self.complete_list(servers)
     }
 
-    /// Puts all wrong servers on the list that are not there, also where that has failed before.
+    /// Adds all wrong servers to the list that are missing there, for example because adding failed
+    /// before.
     fn complete_list(&mut self, servers: &dyn ShareServers) -> Result<(), Error> {
         let Some(list) = &mut self.list else { return Ok(()) };
         for (server, is_listed) in self.is_listed.iter_mut().enumerate() {
@@ -96,8 +97,8 @@ impl Trust {
     /// The numbers of the servers that deal in an eviction.
     ///
     /// # Errors
-    /// [`Damaged`](StoreErrorKind::Damaged) when too few have not answered wrong, and those of the
-    /// list if a wrong server is not on it.
+    /// [`Damaged`](StoreErrorKind::Damaged) if too few servers have never answered wrong, and the
+    /// errors of the list if a wrong server cannot be added.
     pub(super) fn dealers(
         &mut self,
         servers: &dyn ShareServers,
@@ -111,15 +112,15 @@ impl Trust {
         let wrong = (0..self.is_wrong.len()).filter(|server| self.is_wrong[*server]);
         let names: Vec<_> = wrong.map(|server| servers.name(server)).collect();
         let message = format!(
-            "an eviction needs {} servers whose shares are right to deal, and wrong shares were \
-             found on {}: an eviction would spread them to all servers. Nothing is lost: {REPAIR}",
+            "an eviction needs {} servers with correct shares, and wrong shares were found on {}: an \
+             eviction would spread them to all servers. Nothing is lost: {REPAIR}",
             parties.for_product(),
             names.join(", "),
         );
         Err(StoreError::new(StoreErrorKind::Damaged, message).into())
     }
 
-    /// As many servers that have not answered wrong as deal in an eviction, or all that are left.
+    /// The servers that have not answered wrong, at most as many as deal in an eviction.
     fn trusted(&self, parties: Parties) -> Vec<u8> {
         let numbers = parties.numbers().zip(&self.is_wrong);
         let trusted = numbers.filter(|(_, is_wrong)| !**is_wrong).map(|(number, _)| number);
@@ -149,8 +150,8 @@ impl Trust {
     }
 }
 
-/// What the owner does about wrong shares.
-const REPAIR: &str = "make the shares of these servers anew, one after the other, with `oblivio \
+/// The advice about wrong shares.
+const REPAIR: &str = "rebuild the shares of these servers, one after the other, with `oblivio \
     shares repair` and this client's directory, and open the volume again";
 
 #[cfg(test)]
@@ -195,7 +196,7 @@ mod tests {
         }
     }
 
-    /// A list that takes nothing while its disk is full.
+    /// A list that refuses entries while its disk is full.
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<Vec<usize>>>, Arc<AtomicBool>);
 
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_have_answered_wrong_do_not_deal_until_too_few_are_left() {
+    fn wrong_servers_do_not_deal_until_too_few_servers_are_left() {
         let (parties, kept) = (Parties::new(5, 1).unwrap(), Kept::default());
         let servers = &Named(5);
         let mut trust = Trust::new(5);
@@ -241,14 +242,14 @@ mod tests {
             (kept.listed(), trust.wrong_servers()),
             (vec![1], vec!["server 2 (2 times)".into()])
         );
-        // After an opening, the list alone tells.
+        // After a reopening, only the list tells.
         let mut trust = Trust::new(5);
         trust.keep_in(Box::new(kept.clone()));
         assert!(!trust.is_any_answer_wrong());
         assert_eq!(trust.wrong_servers(), ["server 2 (before this opening)"]);
         assert!(trust.replace_dealer(servers, parties, 3).unwrap());
         assert_eq!(trust.dealers(servers, parties).unwrap(), [1, 3, 5]);
-        // It is replaced already, and no other server is left for one of the last.
+        // The first is already replaced, and no other server is left to replace the second.
         assert!(!trust.replace_dealer(servers, parties, 3).unwrap());
         assert!(!trust.replace_dealer(servers, parties, 4).unwrap());
         trust.found_wrong(servers, &[1]).unwrap();

@@ -1,5 +1,5 @@
-//! All slots of all servers: whether their shares fit each other and hold the blocks that the
-//! client and blocks of the map tell of.
+//! Checks all slots of all servers: that their shares fit each other, and that they hold the blocks
+//! that the client and the map name.
 
 use oblivio_core::seal::BlockSealer;
 use oblivio_core::{BucketId, Error, ErrorKind};
@@ -16,19 +16,20 @@ use crate::map_trees::map_block::Mapped;
 use crate::message::{Point, Slots};
 use crate::tree::Tree;
 
-/// What is wrong where some of the shares are those of another block.
+/// The error if shares of a slot contradict each other.
 pub(super) const DO_NOT_FIT: &str = "shares of a block do not fit each other";
 
-/// That a share of this server is.
+/// The error for a wrong share of a known server.
 pub(super) fn does_not_fit(server: &str) -> Error {
     let message = format!(
-        "a share of {server} does not fit those of the others: make its shares anew all the same (`oblivio shares repair`)"
+        "a share of {server} does not fit the shares of the others: rebuild its shares anyway \
+         (`oblivio shares repair`)"
     );
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// How many slots of a bucket may hold something at a point. The others are zeros, or nothing that
-/// counts. Public.
+/// The number of slots of a bucket that may be in use at a point. The others are zeros or stale.
+/// Public.
 pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
     if bucket == BucketId::ROOT {
         return at.written;
@@ -36,36 +37,37 @@ pub(super) fn slots(tree: Tree, at: Point, bucket: BucketId) -> usize {
     if tree.is_filled(bucket, at.evictions) { tree.slots() } else { 0 }
 }
 
-/// The buckets of which some slots may hold something at a point, the root first.
+/// The buckets with slots in use at a point, the root first.
 pub(super) fn buckets_with_slots(tree: Tree, at: Point) -> impl Iterator<Item = BucketId> {
     tree.buckets().filter(move |bucket| slots(tree, at, *bucket) > 0)
 }
 
-/// Blocks, in any order: how many, and a sum over all of them of what follows from a key, the block
-/// and its entry. Servers do not know the key, so two sums are the same if the blocks are, and else
-/// by chance alone. It takes no memory for each of them.
+/// A checksum of a set of blocks: their number, and the sum of a keyed hash of each address and map
+/// entry. Servers do not know the key, so different sets have the same sum only by chance. Takes
+/// constant memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     blocks: u64,
     sum: u128,
 }
 
-/// The addresses of blocks by bucket and slot, in order, if the client knows them. Secret.
+/// The address in each occupied slot, sorted by bucket and slot, if the client knows positions.
+/// Secret.
 type Places = Zeroizing<Vec<[u64; 3]>>;
 
 impl ShareArray {
-    /// Checks all slots of all trees: that shares fit each other, and that each tree holds the
-    /// blocks of which the tree before it tells, each once, as they were written last, and no
-    /// others. Returns how many blocks have contents.
+    /// Checks all slots of all trees: that shares fit each other, and that each tree holds exactly
+    /// the blocks that the previous tree names, once each, as last written. Returns the number of
+    /// blocks with contents.
     pub(super) fn check_all(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, Error> {
         self.look()?;
         if self.trust.is_any_answer_wrong() {
-            return Err(self.corrupt(0, "share servers have answered wrong"));
+            return Err(self.corrupt(0, "share servers have given wrong answers"));
         }
         let at = self.known.at();
         self.catch_up(at)?;
         if let Some(parts) = self.parts.iter().find(|parts| !parts.are_all_current()) {
-            let advice = format!("All servers are checked: {BRING_BACK}");
+            let advice = format!("A check needs all servers: {BRING_BACK}");
             return Err(parts.error(&*self.store, &advice));
         }
         let last = self.trees.len() - 1;
@@ -85,7 +87,7 @@ impl ShareArray {
         for tree in (0..=last).rev() {
             let [found, told] = self.check_tree(tree, at, &places, &mut next)?;
             if found != expected {
-                let what = "share servers do not hold the blocks that were written last";
+                let what = "share servers do not hold the latest blocks";
                 return Err(self.corrupt(tree, what));
             }
             expected = told;
@@ -102,7 +104,7 @@ impl ShareArray {
         to.sum = to.sum.wrapping_add(u128::from_le_bytes(low));
     }
 
-    /// What a tree holds, and what its blocks tell of the next.
+    /// The checksums of a tree's blocks, and of the entries in them for the next tree.
     fn check_tree(
         &mut self,
         tree: usize,
@@ -144,10 +146,10 @@ impl ShareArray {
         Ok([found, told])
     }
 
-    /// The block in a slot; `None` if there is none that counts.
+    /// The live block in a slot; `None` if there is none.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with the slot.
     fn block_in(
         &self,
         tree: usize,
@@ -179,8 +181,8 @@ impl ShareArray {
         }
     }
 
-    /// What is wrong where shares of a slot do not fit each other. It is said whose, if the seal of
-    /// its block tells: what slots say before that is not sealed.
+    /// The error for a slot whose shares do not fit each other. It names a wrong server if the seal
+    /// of the block decides which; the metadata before it is not sealed.
     fn not_fitting(&mut self, tree: usize, fetched: &Fetched, place: usize) -> Error {
         let sealed = self.trees[tree].metadata_bytes..self.trees[tree].slot_bytes;
         let is_sound = |held: &[u8]| is_sealed(&self.sealer, held);
@@ -195,7 +197,7 @@ impl ShareArray {
         }
     }
 
-    /// What a block of the map tells of blocks of the tree after it.
+    /// Adds the entries of a map block to the checksum of the next tree.
     fn add_told(&self, to: &mut Sum, tree: usize, address: u64, block: &[u8]) -> Result<(), Error> {
         let (Positions::InTrees(map), Some(below)) = (&self.known.positions, tree.checked_sub(1))
         else {
@@ -213,7 +215,7 @@ impl ShareArray {
     }
 }
 
-/// Whether it is what some slot holds: a block, or zeros.
+/// Whether this is valid contents of a slot: a sealed block, or zeros.
 pub(super) fn is_sealed(sealer: &BlockSealer, held: &[u8]) -> bool {
     held.iter().all(|byte| *byte == 0) || sealer.open(held).is_some()
 }
@@ -223,9 +225,9 @@ mod tests {
     use super::*;
     use crate::tree::Preset;
 
-    /// What follows from counters is what evictions, one after the other, do.
+    /// Compares the counters with a simulation of evictions, one after the other.
     #[test]
-    fn the_buckets_that_hold_something_follow_from_the_count_of_evictions() {
+    fn buckets_in_use_follow_from_the_number_of_evictions() {
         for height in 1..=5 {
             let tree = Tree::new(height, Preset::SMALL).unwrap();
             let mut holds = std::collections::HashSet::new();
