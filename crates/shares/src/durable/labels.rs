@@ -110,7 +110,7 @@ mod tests {
 
     /// The address that maps to zero is found by inverting zero.
     #[test]
-    fn no_label_is_the_mark_of_an_empty_slot() {
+    fn no_label_is_stored_as_zero() {
         let labels = labels(1);
         let zeros = BinaryNumeralString::from_bytes_le(&vec![0; labels.bytes[0]]);
         let before = labels.cipher.decrypt(&[0], &zeros).unwrap().to_bytes_le();

@@ -1,8 +1,9 @@
-//! An eviction (Subroutine 3) on a server that keeps its shares in files.
+//! An eviction (Subroutine 3) on a server with its shares in files.
 //!
-//! Products, dealing and reducing are done for each place of a block by itself. So blocks are divided into parts, and each part goes through all
-//! rounds, from the root to the leaves, without waiting for the others: while one waits for what others deal, the next ones are
-//! multiplied. What was made is put where nothing lies that the state before needs.
+//! Products, dealing and reducing work on each byte position of a block separately. So blocks are
+//! divided into parts, and each part goes through all rounds, from the root to the leaves, without
+//! waiting for the others. While one part waits for other servers, the next ones are multiplied.
+//! New buckets are written to places that the state before the eviction does not use.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -24,36 +25,39 @@ use crate::multiplication::{reduce, reshare};
 use crate::sharing::{Seed, Share};
 use crate::tree::Triplet;
 
-/// As many parts of an eviction are under way at the same time, each on a thread. Those that are so far apart are worked on one after the other, in the same *lane*.
+/// The number of parts in progress at the same time, each on its own thread. Every
+/// `TILES_AT_ONCE`-th part belongs to the same *lane*, and the parts of a lane are processed in
+/// order.
 pub const TILES_AT_ONCE: usize = 4;
 
-/// In which lane a part is worked on.
+/// The lane of a part.
 pub(super) fn lane(tile: u32) -> usize {
     tile as usize % TILES_AT_ONCE
 }
 
-/// Bytes of a part of all slots of a bucket, about: what is sent at once, and stays near the processor.
+/// The approximate bytes of a part of all slots of a bucket, which are sent at once and should stay
+/// in the processor's cache.
 const TILE_BYTES: usize = 512 << 10;
 
-/// Other servers deal within so long, or the eviction is given up.
+/// How long to wait for a message of another server before giving up the eviction.
 const DEALT_WITHIN: Duration = Duration::from_secs(30);
 
-/// An eviction under way.
+/// An eviction in progress.
 pub(super) struct Eviction<'e> {
     pub(super) files: &'e Files,
     pub(super) attempt: Attempt,
-    /// In the order of their numbers.
+    /// The dealers, in the order of their numbers.
     pub(super) dealers: &'e [u8],
-    /// This server's share of each.
+    /// This server's shares of the matrices.
     pub(super) matrices: &'e [Vec<u8>],
     pub(super) mailbox: &'e Mailbox,
     pub(super) peers: &'e dyn Peers,
-    /// The secret of this attempt from which all dealt shares follow.
+    /// The secret seed of this attempt, from which all dealt shares are derived.
     pub(super) seed: &'e Seed,
 }
 
 impl Eviction<'_> {
-    /// Makes all buckets that the eviction makes. They are written, and not durable.
+    /// Computes and writes all new buckets. They are not yet durable.
     pub(super) fn run(&self) -> Result<(), Refusal> {
         self.announce_reads();
         let parts = parts(self.files.setup.block_bytes, self.files.setup.tree.slots());
@@ -62,7 +66,8 @@ impl Eviction<'_> {
             self.peers.goes_on();
             failed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
         };
-        // Parts so far apart from each other, in order: others can tell from what comes that nothing before it will.
+        // The parts of one lane, in order. A receiver can thus tell that nothing earlier will
+        // follow.
         let work = |first: usize| {
             let mut tile = first;
             while let Some(part) = parts.get(tile).filter(|_| !has_failed()) {
@@ -87,18 +92,19 @@ impl Eviction<'_> {
         failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
-    /// Tells the others that nothing comes any more before this part, which there is not: one that was started again may lack what came last, and would wait for it.
+    /// Tells the other servers that a lane has ended, with a message for a part past the end. A
+    /// restarted server may lack the last messages, and would wait for them.
     fn tell_the_end(&self, tile: u32) {
         let Attempt { attempt, number } = self.attempt;
         let end = Dealt { number, attempt, tile, level: 0, shares: Vec::new() }.encode();
         let setup = &self.files.setup;
         for other in setup.parties.numbers().filter(|other| *other != setup.number) {
-            // Who cannot be reached does not wait for this server.
+            // A server that cannot be reached does not wait for this one.
             let _ = self.peers.send(other, lane(tile), &end);
         }
     }
 
-    /// Buckets are read part by part. Where the system reads them from a disk, it had better read all of each at once.
+    /// Buckets are read part by part. Let the system read each of them from the disk at once.
     fn announce_reads(&self) {
         let tree = self.files.setup.tree;
         let path = tree.path(tree.evicted(self.attempt.number));
@@ -107,13 +113,14 @@ impl Eviction<'_> {
         read.for_each(|bucket| bucket.will_be_read());
     }
 
-    /// The state that is evicted.
+    /// The point before the eviction.
     fn before(&self) -> Point {
         self.files.record.at
     }
 }
 
-/// Divides blocks so that a part of all slots of a bucket is neither long nor very short.
+/// Divides blocks into parts such that one part of all slots of a bucket is neither long nor very
+/// short.
 fn parts(block_bytes: usize, slots: usize) -> Vec<Part> {
     let bytes = part_bytes(block_bytes, slots);
     (0..block_bytes)
@@ -122,18 +129,19 @@ fn parts(block_bytes: usize, slots: usize) -> Vec<Part> {
         .collect()
 }
 
-/// Bytes of a block that an eviction works on at once, of every slot of a bucket: it reads and writes pieces so long. The last one of a block may be shorter.
+/// Bytes of a part. An eviction reads and writes one part of every slot of a bucket at a time. The
+/// last part of a block may be shorter.
 pub fn part_bytes(block_bytes: usize, slots: usize) -> usize {
     (TILE_BYTES / slots.max(1)).next_multiple_of(256).min(block_bytes)
 }
 
-/// Bytes of what a server deals to another for one part and one round, at most: two shares of a bucket.
+/// The maximum bytes of a portion: two shares of a bucket for one part and one round.
 pub(super) fn portion_bytes_max(block_bytes: usize, slots: usize) -> usize {
     let part = parts(block_bytes, slots).first().map_or(0, |part| part.bytes);
     2 * part * slots
 }
 
-/// A part of every block, on its way through all rounds.
+/// A part of every block, processed through all rounds.
 struct Tile<'e> {
     eviction: &'e Eviction<'e>,
     tile: u32,
@@ -144,7 +152,7 @@ impl Tile<'_> {
     fn run(&self, is_given_up: &dyn Fn() -> bool) -> Result<(), Refusal> {
         let Eviction { files, attempt, dealers, matrices, .. } = self.eviction;
         let (tree, own) = (files.setup.tree, files.setup.number);
-        // Who does not deal multiplies nothing.
+        // A server that does not deal computes no products.
         let deals = dealers.contains(&own);
         let mut matrices = matrices.iter();
         let root = files.bucket(oblivio_core::BucketId::ROOT, self.eviction.before());
@@ -154,7 +162,8 @@ impl Tile<'_> {
             None => Ok(Vec::new()),
         }
         .map_err(unusable)?;
-        // Damage that this server copies keeps a checksum that does not fit: it is not dealt later.
+        // Copy the stored checksums, so that damaged data still does not match its checksum, and is
+        // not dealt later.
         let sums_of_root = root.map(|root| root.kept_sums(self.part)).transpose();
         let mut sums_of_root = sums_of_root.map_err(unusable)?;
         for triplet in tree.triplets(attempt.number) {
@@ -164,7 +173,7 @@ impl Tile<'_> {
             let mut made = self.multiplied(&triplet, &products, is_given_up)?;
             if triplet.is_last {
                 for (child, slots) in triplet.made().zip(&made) {
-                    // Leaves always have a place.
+                    // This always holds: leaves have a place.
                     let Some(place) = place(tree, child, attempt.number + 1) else { continue };
                     let leaf = files.bucket_at(place, tree.slots());
                     leaf.write_part(self.part, slots, None).map_err(unusable)?;
@@ -180,7 +189,8 @@ impl Tile<'_> {
         Ok(())
     }
 
-    /// What goes into a child, of degree 2*t*: a product of what is in its parent and in itself.
+    /// The new contents of a child, of degree 2*t*: the product of the matrix with its parent's and
+    /// its own slots.
     fn product(
         &self,
         source: &[u8],
@@ -194,7 +204,7 @@ impl Tile<'_> {
             None => Vec::new(),
         };
         let mut product = vec![0; slots * bytes];
-        // What is all zeros adds nothing.
+        // Leave out empty slots, which add nothing.
         let (of_source, of_itself) = matrix.split_at(slots * slots);
         let factors = |matrix: &[u8], rows: &[u8]| matrix[..rows.len() / bytes * slots].to_vec();
         let matrix = [factors(of_source, source), factors(of_itself, &of_child)].concat();
@@ -205,7 +215,8 @@ impl Tile<'_> {
         Ok(product)
     }
 
-    /// Deals products, takes what others deal, and brings them back to degree *t* (Protocol 1).
+    /// Deals the products, waits for the shares of the other servers, and reduces the products to
+    /// degree *t* (Protocol 1).
     fn multiplied(
         &self,
         triplet: &Triplet,
@@ -216,7 +227,8 @@ impl Tile<'_> {
         let level = triplet.destination.level();
         let own = files.setup.number;
         let children = triplet.made().count();
-        // Who does not deal says so: nobody goes on before all have come so far, or what is dealt would pile up where one is slower.
+        // A server that does not deal sends an empty message. All servers wait for each other, so
+        // that messages do not pile up at a slower one.
         let mut own_portion = Some(self.deal(level, products)?);
         let mut portions = Vec::new();
         for number in files.setup.parties.numbers() {
@@ -232,12 +244,12 @@ impl Tile<'_> {
         }
         let reduced = (0..children).map(|child| {
             let dealt: Vec<_> = portions.iter().map(|portion| &portion[child][..]).collect();
-            reduce::<Gf256>(dealers, &dealt).ok_or_else(|| "no servers have dealt".into())
+            reduce::<Gf256>(dealers, &dealt).ok_or_else(|| "there are no dealers".into())
         });
         reduced.collect()
     }
 
-    /// Sends to each server its share of this server's products, and answers its own.
+    /// Sends each server its share of this server's products, and returns this server's own share.
     fn deal(&self, level: u8, products: &[Vec<u8>]) -> Result<Vec<Share<u8>>, Refusal> {
         let Eviction { files, attempt, peers, .. } = self.eviction;
         let (own, parties) = (files.setup.number, files.setup.parties);
@@ -256,15 +268,15 @@ impl Tile<'_> {
             let Attempt { attempt, number: eviction } = *attempt;
             let dealt = Dealt { number: eviction, attempt, tile: self.tile, level, shares };
             peers.send(number, lane(self.tile), &dealt.encode()).map_err(|error| {
-                of_another(format!("server {number} cannot be reached by this one: {error}"))
+                of_another(format!("this server cannot reach server {number}: {error}"))
             })?;
         }
         Ok(kept)
     }
 
-    /// The coins for one product. They follow from the product and its place, too: a server that is
-    /// set back within an attempt shares nothing else from the same coins, whatever it is asked or
-    /// dealt the second time.
+    /// The coins for one product. They are also derived from the product and its place: a server
+    /// that is rolled back within an attempt shares nothing else from the same coins, whatever it
+    /// receives the second time.
     fn coins_of(&self, level: u8, child: u8, product: &[u8]) -> ChaCha20Rng {
         let Attempt { attempt, number } = self.eviction.attempt;
         let place = [number, attempt, self.tile.into(), level.into(), child.into()];
@@ -280,7 +292,7 @@ impl Tile<'_> {
     ) -> Result<Vec<Vec<u8>>, Refusal> {
         let elements = self.eviction.files.setup.tree.slots() * self.part.bytes;
         let wrong = || {
-            let what = "has dealt something else than shares of buckets";
+            let what = "has dealt invalid shares";
             Refusal::from(format!("server {dealer} {what}"))
         };
         if portion.len() != children {
@@ -293,14 +305,14 @@ impl Tile<'_> {
 
 fn late(dealer: u8, missing: Missing) -> Refusal {
     of_another(match missing {
-        Missing::Lost => format!("the link from server {dealer} has ended"),
+        Missing::Lost => format!("the link from server {dealer} was lost"),
         Missing::Late => {
-            format!("server {dealer} has dealt nothing for {} s", DEALT_WITHIN.as_secs())
+            format!("server {dealer} has not dealt its shares within {} s", DEALT_WITHIN.as_secs())
         }
     })
 }
 
-/// A lost link is why, or another server that does not go on.
+/// The refusal for a lost link, or for a problem of another server.
 pub(super) fn of_another(why: String) -> Refusal {
     Refusal { kind: StoreErrorKind::Unreachable, why }
 }

@@ -1,4 +1,4 @@
-//! The files of a server: slots of buckets, and in front of the root the record of how far it is.
+//! The files of a server: slots of buckets, and the record of its progress before the root.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::record::{HEAD_BYTES, RECORD_BYTES, Record, sum};
 use super::sums::{Order, Pieces, SUM_BYTES, Sum};
 use crate::message::{Point, Setup};
 
-/// Shares of a tree and how far they are.
+/// The shares of a tree, and the server's progress.
 pub(super) struct Files {
     root: Box<dyn ShareFile>,
     siblings: Box<dyn ShareFile>,
@@ -19,34 +19,35 @@ pub(super) struct Files {
     pub(super) setup: Setup,
     pieces: Pieces,
     pub(super) record: Record,
-    /// The query that came last, if slots say whose they are: the next write marks what it has selected.
+    /// The last query, if slots have metadata: the next write marks the slot that it selected.
     pub(super) asked: Option<Asked>,
-    /// A sync has failed: the system may have forgotten what it could not write, and say the next time that all is well.
+    /// Whether a sync has failed. The system may then have dropped data, and report success for the
+    /// next sync.
     pub(super) is_doubtful: bool,
 }
 
-/// A query, and what it was for.
+/// A query, with its point and path.
 pub(super) struct Asked {
     pub(super) at: Point,
     pub(super) leaf: Leaf,
-    /// A byte for each slot of the path.
+    /// One byte for each slot of the path.
     pub(super) query: Vec<u8>,
 }
 
-/// A bucket, or what is to be taken for all zeros.
+/// A bucket in a file.
 pub(super) struct Bucket<'f> {
     file: &'f dyn ShareFile,
-    /// Of its first slot.
+    /// The offset of its first slot.
     offset: u64,
-    /// Slots that hold something. The others are zeros, whatever is in the file.
+    /// The number of slots in use. The others count as zeros, whatever the file holds.
     pub(super) slots: usize,
     block_bytes: usize,
     pieces: Pieces,
-    /// Where its checksums begin, and their order.
+    /// The offset of its checksums, and their order.
     sums: (u64, Order),
 }
 
-/// A part of every block: its first byte and how many.
+/// A part of every block: its first byte, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) first: usize,
@@ -54,7 +55,8 @@ pub(super) struct Part {
 }
 
 impl Files {
-    /// Opens those of a tree, or makes them if they may be new: they are there before it is kept what the server is.
+    /// Opens the files of a tree, or creates them if `may_be_new`. They exist before the setup file
+    /// does.
     pub(super) fn open(
         folder: &dyn Folder,
         tree: usize,
@@ -73,7 +75,7 @@ impl Files {
         let record = Record::latest([&places[0], &places[1]]).ok_or_else(|| {
             io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the record of how far the server is is damaged",
+                "the record of the server's progress is damaged",
             )
         })?;
         let (asked, is_doubtful, pieces) = (None, false, Pieces::new(&setup));
@@ -83,14 +85,13 @@ impl Files {
         Ok(files)
     }
 
-    /// Makes durable what a program has left that died before its own sync, or after one that has
-    /// failed, before any client hears of it. A sync alone is not enough: the system may have
-    /// forgotten what it could not write. So the record, the block of which it tells, and the marks
-    /// that came with it are written again: what came before them was durable when they were
-    /// written.
+    /// Makes durable what an earlier process left if it died before its sync, or after a failed
+    /// one, before a client hears of it. A sync alone is not enough: the system may have dropped
+    /// data. So the record, the block it covers, and the marks written with it are written again.
+    /// Earlier data was durable when they were written.
     ///
-    /// A block that does not fit the record was there before the last write, and damaged since. Its
-    /// checksums stay as they are, or an eviction would take it for right.
+    /// A block that does not match the record was written before the last write, and damaged since.
+    /// Its checksums stay, or an eviction would accept the block.
     fn make_durable_what_was_left(&mut self) -> io::Result<()> {
         let Record { at, number, .. } = self.record;
         if let Some(last) = at.written.checked_sub(1) {
@@ -102,7 +103,7 @@ impl Files {
                 marks.write_again(at)?;
             }
         }
-        // A new tree may be one that is put where it is, and has not adopted its point.
+        // A new tree may be in a repair and not yet at its point.
         if let (false, Some(marks)) = (self.is_new(), self.marks()) {
             marks.remove_later(at)?;
         }
@@ -112,9 +113,9 @@ impl Files {
         self.root.sync()
     }
 
-    /// The block that was written last was not acknowledged if it is torn, or marks that came with
-    /// it are: its record was made durable with them. Damage looks the same: then the client writes
-    /// the block again.
+    /// Drops the last block if it, or a mark written with it, is torn. It was not acknowledged,
+    /// because its record was made durable together with them. Damage looks the same, and then the
+    /// client writes the block again.
     fn forget_a_torn_block(&mut self) -> io::Result<()> {
         let at = self.record.at;
         if at.written == 0 {
@@ -133,9 +134,8 @@ impl Files {
         Ok(())
     }
 
-    /// A record of a point to which the server goes back or that it adopts, with the sums of what
-    /// was written last there: that of a block is what was kept, also if the block is damaged
-    /// since.
+    /// Completes a record for a rollback or an adopted point with the checksums of the last write
+    /// there. The checksum of a block is the stored one, even if the block was damaged since.
     pub(super) fn with_sums(&self, record: Record) -> io::Result<Record> {
         let write = match self.marks() {
             Some(marks) => marks.write_before(record.at)?,
@@ -163,7 +163,7 @@ impl Files {
         }
     }
 
-    /// Where it is kept which slots were taken, if slots say whose they are.
+    /// The marks of taken blocks, if slots have metadata.
     pub(super) fn marks(&self) -> Option<Marks<'_>> {
         let Setup { tree, block_bytes, metadata_bytes, .. } = self.setup;
         let slots = slots_of_file(tree, File::Root);
@@ -175,14 +175,14 @@ impl Files {
         head_bytes(file) + first_slot * self.setup.block_bytes as u64
     }
 
-    /// The root after `evictions` evictions, with room for *A* slots.
+    /// The root after `evictions` evictions, with *A* slots.
     fn root_after(&self, evictions: u64) -> Bucket<'_> {
         let accesses = self.setup.tree.accesses();
         let first_slot = evictions % 2 * accesses as u64;
         self.bucket_at(Place { file: File::Root, first_slot }, accesses)
     }
 
-    /// What a bucket holds at this point; none if all of it is zeros.
+    /// A bucket at a point; `None` if it is all zeros.
     pub(super) fn bucket(&self, bucket: oblivio_core::BucketId, at: Point) -> Option<Bucket<'_>> {
         let place = place(self.setup.tree, bucket, at.evictions)?;
         let slots = match place.file {
@@ -192,7 +192,7 @@ impl Files {
         (slots > 0).then(|| self.bucket_at(place, slots))
     }
 
-    /// The bucket that lies there.
+    /// The bucket at a place.
     pub(super) fn bucket_at(&self, place: Place, slots: usize) -> Bucket<'_> {
         let (file, pieces) = (self.file(place.file), self.pieces);
         let Setup { tree, block_bytes, .. } = self.setup;
@@ -205,12 +205,12 @@ impl Files {
         Bucket { file, offset: self.offset(place), slots, block_bytes, pieces, sums }
     }
 
-    /// Whether nothing was done with it yet.
+    /// Whether the tree is new.
     pub(super) fn is_new(&self) -> bool {
         self.record.at == Point::default() && self.record.attempt == 0
     }
 
-    /// Puts a block into the slot of the root that is next at this point, and keeps that it is there, with what was marked before.
+    /// Writes a block to the next slot of the root, and records it with the checksum of its query.
     pub(super) fn write_block(
         &mut self,
         at: Point,
@@ -222,13 +222,13 @@ impl Files {
         self.keep(Record { at, block_sum: sum(block), query_sum, ..self.record })
     }
 
-    /// Makes buckets durable that were written.
+    /// Makes written buckets durable.
     pub(super) fn sync_buckets(&mut self) -> io::Result<()> {
         self.sync(File::Siblings)?;
         self.sync(File::Leaves)
     }
 
-    /// Makes the file durable in which this bucket lies.
+    /// Makes the file of this bucket durable.
     pub(super) fn sync_bucket(&mut self, bucket: oblivio_core::BucketId) -> io::Result<()> {
         self.sync(match bucket.level() {
             0 => File::Root,
@@ -243,7 +243,7 @@ impl Files {
         synced
     }
 
-    /// Keeps how far the server is.
+    /// Stores the server's progress.
     pub(super) fn keep(&mut self, record: Record) -> io::Result<()> {
         let record = Record { number: self.record.number + 1, ..record };
         self.root.write_at(record.offset(), &record.encode())?;
@@ -254,12 +254,12 @@ impl Files {
 }
 
 impl Bucket<'_> {
-    /// Slots from `first` on, as many as there is room for.
+    /// Reads slots from `first` on, as many as fit in `out`.
     pub(super) fn read(&self, first: usize, out: &mut [u8]) -> io::Result<()> {
         self.file.read_at(self.offset + (first * self.block_bytes) as u64, out)
     }
 
-    /// A part of each slot that holds something, one after the other.
+    /// Reads a part of each slot in use, one after the other.
     pub(super) fn read_part(&self, part: Part) -> io::Result<Vec<u8>> {
         let mut out = vec![0; self.slots * part.bytes];
         if part.bytes == self.block_bytes {
@@ -273,24 +273,24 @@ impl Bucket<'_> {
         Ok(out)
     }
 
-    /// The same of a part that is a piece.
+    /// Reads a piece of each slot in use, and checks its checksum.
     ///
     /// # Errors
-    /// `InvalidData` when one of them does not have its checksum.
+    /// `InvalidData` if a checksum does not match.
     pub(super) fn read_checked(&self, part: Part) -> io::Result<Vec<u8>> {
         let read = self.read_part(part)?;
         if self.kept_sums(part)? != self.sums_of(part, &read) {
-            let message = "a share on its disk does not have its checksum any more";
+            let message = "a share on its disk does not match its checksum";
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(read)
     }
 
-    /// The checksums that are kept of a piece of each slot that holds something.
+    /// The stored checksums of a piece of each slot in use.
     pub(super) fn kept_sums(&self, part: Part) -> io::Result<Vec<Sum>> {
         let ((_, order), piece) = (self.sums, self.pieces.number(part.first));
         let first = if order.is_by_slot() { 0 } else { piece };
-        // The others between them are read as well.
+        // Checksums between them are read as well.
         let start = order.index(0, first);
         let end = order.index(self.slots - 1, piece) + 1;
         let mut kept = vec![0; (end - start) * SUM_BYTES];
@@ -299,27 +299,27 @@ impl Bucket<'_> {
         Ok((0..self.slots).map(|slot| kept[order.index(slot, piece) - start]).collect())
     }
 
-    /// The checksum that a slot of the root had when it was written.
+    /// The stored checksum of a slot of the root.
     fn kept_sum_of_slot(&self, slot: usize) -> io::Result<u32> {
         let mut kept = vec![0; self.pieces.count() * SUM_BYTES];
         self.file.read_at(self.sum_offset(slot, 0), &mut kept)?;
         Ok(self.pieces.sum_of_slot(kept.as_chunks().0))
     }
 
-    /// The checksums of a piece of each of these slots.
+    /// Computes the checksums of a piece of each slot.
     fn sums_of(&self, part: Part, slots: &[u8]) -> Vec<Sum> {
         let pieces = slots.chunks_exact(part.bytes);
         pieces.map(|piece| self.pieces.sum_of(piece).to_le_bytes()).collect()
     }
 
-    /// Where the checksum of a piece of a slot lies.
+    /// The offset of the checksum of a piece of a slot.
     fn sum_offset(&self, slot: usize, piece: usize) -> u64 {
         let (offset, order) = self.sums;
         offset + (order.index(slot, piece) * SUM_BYTES) as u64
     }
 
-    /// Writes a piece of each slot, and its checksum: that of what is written, or the one that was
-    /// kept where it was read. Slots behind those that are given become zeros.
+    /// Writes a piece of each slot, and its checksum: the computed one, or a given one for data
+    /// that was copied without a check. Slots after the given ones become zeros.
     pub(super) fn write_part(
         &self,
         part: Part,
@@ -327,7 +327,7 @@ impl Bucket<'_> {
         kept_sums: Option<Vec<Sum>>,
     ) -> io::Result<()> {
         let mut sums = kept_sums.unwrap_or_else(|| self.sums_of(part, slots));
-        // That of zeros is zero.
+        // The stored checksum of zeros is zero.
         sums.resize(self.slots, [0; SUM_BYTES]);
         let mut whole;
         let slots = if slots.len() < self.slots * part.bytes {
@@ -349,7 +349,7 @@ impl Bucket<'_> {
         Ok(())
     }
 
-    /// Puts blocks into slots from `first` on.
+    /// Writes blocks to slots from `first` on.
     pub(super) fn write(&self, first: usize, blocks: &[u8]) -> io::Result<()> {
         self.file.write_at(self.offset + (first * self.block_bytes) as u64, blocks)?;
         let slots = blocks.chunks_exact(self.block_bytes);
@@ -365,7 +365,7 @@ impl Bucket<'_> {
         Ok(())
     }
 
-    /// All of it will be read soon.
+    /// Tells the system that the whole bucket will be read soon.
     pub(super) fn will_be_read(&self) {
         self.file.will_need(self.offset, (self.slots * self.block_bytes) as u64);
     }
@@ -387,7 +387,7 @@ pub(super) fn bytes_of_file(setup: &Setup, file: File) -> u64 {
     head_bytes(file) + slots * setup.block_bytes as u64 + sums + marks
 }
 
-/// What a file is called that belongs to a tree.
+/// The name of a file of a tree.
 pub(super) fn name_in(tree: usize, name: &str) -> String {
     if tree == 0 { name.into() } else { format!("{name}.{tree}") }
 }

@@ -1,75 +1,82 @@
-//! Where a server keeps its shares: a folder of files, which whoever runs it brings.
+//! Interfaces that the program around a server implements: the folder with its files, and the links
+//! to the other servers.
 
 use std::io;
 
-/// A folder that is one server's alone.
+/// A folder that belongs to one server.
 pub trait Folder: Send + Sync {
-    /// All that a small file holds; none if there is no such file.
+    /// Reads a small file; `None` if it does not exist.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
 
-    /// Makes or replaces a small file. It is durable, whole, when this returns.
+    /// Creates or replaces a small file atomically. The file is durable when this returns.
     ///
     /// # Errors
-    /// Those of the system.
+    /// System errors.
     fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Opens a file of so many bytes, or makes it if it may be new, with zeros that take no room. It is there durably when this returns.
+    /// Opens a file of `bytes` bytes. If `may_be_new`, creates it if missing, as a sparse file of
+    /// zeros. The file exists durably when this returns.
     ///
     /// # Errors
-    /// Those of the system, and when there is none that has to be there, or one of another length.
+    /// System errors, and errors about a missing file or one of another length.
     fn open(&self, name: &str, bytes: u64, may_be_new: bool) -> io::Result<Box<dyn ShareFile>>;
 }
 
-/// A file with shares. Several threads use it.
+/// A file with shares, used by several threads.
 pub trait ShareFile: Send + Sync {
-    /// Reads from there on, as many bytes as there is room for.
+    /// Fills `out` from `offset` on.
     ///
     /// # Errors
-    /// Those of the system, and past the end.
+    /// System errors, and reads past the end.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Writes from there on.
+    /// Writes `bytes` at `offset`.
     ///
     /// # Errors
-    /// Those of the system. Any part may have been written.
+    /// System errors. Any part may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// So many bytes from there on will be read soon.
+    /// Announces that these bytes will be read soon.
     fn will_need(&self, _offset: u64, _bytes: u64) {}
 
-    /// Returns when all that was written is durable.
+    /// Makes all writes durable.
     ///
     /// # Errors
-    /// Those of the system. What was written since the last time may be lost.
+    /// System errors. Writes since the last sync may be lost.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// The other servers, for one that deals.
+/// The links to the other servers.
 pub trait Peers: Sync {
-    /// Sends what was dealt to the server of this number. It returns when the message is on its way; what comes of it is not told.
+    /// Sends a message to server `to`. Returns once the message is in flight; its delivery is not
+    /// reported.
     ///
-    /// There are [`TILES_AT_ONCE`](super::TILES_AT_ONCE) lanes, and in each what is dealt comes in its order. Of a lane, that server may lack the last two messages, and no
-    /// more: what it dealt itself to be sent the last one says that it has all before. So whoever makes a link anew can send those again, and nothing is missing;
-    /// what comes twice is thrown away.
+    /// There are [`TILES_AT_ONCE`](super::TILES_AT_ONCE) lanes, and the messages of a lane arrive
+    /// in order. At most the last two messages of a lane can be unreceived: to send a message, a
+    /// server needs the peer's share of the round before, which the peer deals only after it has
+    /// received all earlier messages. So after reconnecting it is enough to send these two again.
+    /// The receiver drops duplicates.
     ///
     /// # Errors
-    /// When that server cannot be reached.
+    /// If that server cannot be reached.
     fn send(&self, to: u8, lane: usize, dealt: &[u8]) -> io::Result<()>;
 
-    /// An eviction goes on, and the client still waits for it. This is said often, by several threads.
+    /// Reports that an eviction is still in progress while the client waits. Called often, by
+    /// several threads.
     fn goes_on(&self) {}
 
-    /// Makes links to all others that it has none to. Whoever needs none has them.
+    /// Connects to all servers without a link. The default does nothing.
     ///
     /// # Errors
-    /// When one of them cannot be reached, or does not let this server in.
+    /// If one of them cannot be reached, or refuses this server.
     fn meet(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// This server does not come to an end with an eviction: the links to the others are ended, so that they do not wait for it.
+    /// Ends the links to the other servers because this server gives up an eviction, so that they
+    /// do not wait for it.
     fn give_up(&self);
 }

@@ -1,33 +1,32 @@
-//! What a server is, as it is kept: its setup, and the version of the files of the tree.
+//! The setup file of a tree: the server's setup, and the version of the tree's files.
 //!
-//! The version is here and not in the files: those of another version may have another length, and
-//! then nothing lies where it is looked for. This is read before anything else, and is there before
-//! the first file is written.
+//! The version is here and not in the other files, because the layout of another version may
+//! differ. This file is read before the others, and exists before the first of them is written.
 
 use std::io::{Error, ErrorKind};
 
 use crate::message::Setup;
 
-/// Behind the setup. The version is last.
+/// The bytes after the setup. The last one is the version.
 const FILES: [u8; 8] = *b"OBLKEPT\x04";
 
-/// What versions 1 to 3 had there, if slots say whose they are. Other trees had nothing.
+/// The same bytes of versions 1 to 3, if slots have metadata. Other trees had none.
 const MARKS: [u8; 7] = *b"OBLMARK";
 
-/// As it is kept.
+/// Encodes the file.
 pub(super) fn encode(setup: &Setup) -> Vec<u8> {
     [&setup.encode()[..], &FILES].concat()
 }
 
-/// What was kept.
+/// Decodes the file.
 ///
 /// # Errors
-/// `InvalidData` for what no server can be, and `Unsupported` for files of another version.
+/// `InvalidData` for an invalid setup, and `Unsupported` for files of another version.
 pub(super) fn decode(bytes: &[u8]) -> Result<Setup, Error> {
     if Setup::decode(bytes).is_ok() {
         return Err(of_version("an older"));
     }
-    let damaged = || Error::new(ErrorKind::InvalidData, "what the server is is damaged");
+    let damaged = || Error::new(ErrorKind::InvalidData, "the setup file of the server is damaged");
     let (setup, said) = bytes.split_last_chunk::<{ FILES.len() }>().ok_or_else(damaged)?;
     let setup = Setup::decode(setup).map_err(|_| damaged())?;
     let ([magic @ .., version], [known_magic @ .., known]) = (said, &FILES);
@@ -46,8 +45,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Setup, Error> {
 
 fn of_version(which: &str) -> Error {
     let message = format!(
-        "{which} program has made the shares that are here, and has kept them in another way: \
-         save what the volume holds with that program, and make the volume anew"
+        "{which} program wrote the shares of this server in another format: save the volume's data \
+         with that program, and create the volume again"
     );
     Error::new(ErrorKind::Unsupported, message)
 }
@@ -67,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_says_how_its_files_are_written() {
+    fn the_setup_file_has_the_version_of_the_files() {
         for metadata_bytes in [0, 16] {
             let mut kept = setup(metadata_bytes);
             kept.keys[2][24..].copy_from_slice(&FILES);
@@ -91,7 +90,7 @@ mod tests {
                 assert_eq!(error.kind(), ErrorKind::Unsupported);
                 assert!(error.to_string().starts_with(which), "{error}");
             }
-            // No other change is taken for another version.
+            // No other change reads as another version.
             for at in 0..end {
                 let mut other = bytes.clone();
                 other[at] ^= 0x20;

@@ -1,7 +1,8 @@
-//! What other servers have dealt, until it is needed.
+//! Stores messages of other servers until they are needed.
 //!
-//! A message can come before the client has told this server of the eviction, and the next one of the same part while this one is still
-//! worked on. No server that keeps to the protocol is further ahead, so what is kept of each is bounded.
+//! A message can arrive before the client's request for the eviction, and the next message for a
+//! part while this server still works on it. An honest server is never further ahead, so the stored
+//! messages of each server are bounded.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,71 +14,72 @@ use super::watcher::Watcher;
 use crate::message::Dealt;
 use crate::sharing::{SERVERS_MAX, Seed, Share};
 
-/// What a server has dealt for one part and one round.
+/// The shares from one server for one part and one round.
 type Portion = Vec<Share<u8>>;
 
-/// Of one server, as many portions are kept: for each part that is under way that of a round, of the next, and those of parts that begin. All wait for all, so
-/// no server is further ahead.
+/// The maximum number of stored portions of one server: for each part in progress the current and
+/// the next round, and the first rounds of the next parts. All servers wait for each other, so none
+/// is further ahead.
 const PORTIONS_MAX: usize = 4 * TILES_AT_ONCE;
 
-/// Portions of one server that are kept before this one begins the attempt: the first round of each
-/// lane. For the second, that server needs what this one deals.
+/// The maximum number of portions stored before this server begins the attempt: the first round of
+/// each lane. For the second round, the other server needs shares from this one.
 const EARLY_PORTIONS_MAX: usize = TILES_AT_ONCE;
 
-/// A message that no server sends that keeps to the protocol.
+/// A message that violates the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unwanted;
 
-/// Takes what other servers have dealt, from any thread.
+/// Receives messages of other servers, on any thread.
 #[derive(Default)]
 pub struct Mailbox {
     boxes: Mutex<Boxes>,
     came: Condvar,
-    /// Bytes of a portion, at most: none before there is a tree.
+    /// The maximum bytes of a portion; 0 before there is a tree.
     portion_bytes_max: AtomicUsize,
-    /// None if nobody watches the server, or it is closed.
+    /// The watcher, if there is one.
     watcher: Mutex<Option<Weak<dyn Watcher>>>,
 }
 
 #[derive(Default)]
 struct Boxes {
-    /// The eviction that is under way or was last.
+    /// The current or last attempt.
     begun: Attempt,
     of: [Dealer; SERVERS_MAX as usize + 1],
 }
 
-/// Of one server.
+/// The messages of one server.
 #[derive(Default)]
 struct Dealer {
     attempt: Attempt,
     portions: HashMap<(u32, u8), Portion>,
-    /// The latest part and round of each lane that were taken out.
+    /// The latest part and round of each lane that were used.
     taken: [Option<(u32, u8)>; TILES_AT_ONCE],
-    /// Whether it has a link to this server.
+    /// Whether there is a link to this server.
     is_there: bool,
 }
 
-/// Which eviction, and which attempt.
+/// The numbers of an attempt and its eviction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Attempt {
     pub(super) attempt: u64,
     pub(super) number: u64,
 }
 
-/// Why something does not come.
+/// Why a portion does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// The link has ended.
+    /// The link was lost.
     Lost,
-    /// Nothing has come in time.
+    /// The portion did not arrive in time.
     Late,
 }
 
 impl Mailbox {
-    /// Takes what the server of this number has sent. Whether it still matters is found out here.
+    /// Receives a message of server `from`. Outdated messages are dropped.
     ///
     /// # Errors
-    /// When it is nothing that is dealt, or too much at once: its link is to be ended.
+    /// If the message violates the protocol, or the server has sent too many. End its link then.
     pub fn take(&self, from: u8, message: &[u8]) -> Result<(), Unwanted> {
         let Dealt { number, attempt, tile, level, shares } =
             Dealt::decode(message).map_err(|_| Unwanted)?;
@@ -97,9 +99,10 @@ impl Mailbox {
         let begun = boxes.begun;
         let own = boxes.of.get_mut(usize::from(from)).ok_or(Unwanted)?;
         own.is_there = true;
-        // What is dealt for the attempt that is begun is taken whatever the server has sent before: with a number that is too great it would be silent for good.
+        // Accept shares for the current attempt whatever attempt the server named before. Otherwise
+        // one message with a huge attempt number would silence it for good.
         if attempt != begun && attempt < begun.max(own.attempt) {
-            // It is of an attempt that was given up.
+            // The attempt was given up.
             return Ok(());
         }
         if attempt != own.attempt {
@@ -107,14 +110,14 @@ impl Mailbox {
         }
         let was_taken = own.taken[lane(tile)].is_some_and(|taken| taken >= (tile, level));
         if was_taken || own.portions.contains_key(&(tile, level)) {
-            // A link was lost, and nobody knew what had come over it.
+            // The message was sent again after a link was lost.
             return Ok(());
         }
         let portions_max = if attempt == begun { PORTIONS_MAX } else { EARLY_PORTIONS_MAX };
         if own.portions.len() >= portions_max {
             return Err(Unwanted);
         }
-        // Not before: what is thrown away is for nobody to keep either. It is told before it is used.
+        // Report only messages that are stored, and before they are used.
         if let Some(watcher) = &watcher {
             watcher.received(from, message);
         }
@@ -124,7 +127,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// The link to that server has ended: nobody waits for it long, unless it sends something again.
+    /// Records that the link to a server was lost: waits for it become short, unless it sends
+    /// something again.
     pub fn is_lost(&self, from: u8) {
         if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
             own.is_there = false;
@@ -132,14 +136,14 @@ impl Mailbox {
         self.came.notify_all();
     }
 
-    /// There is a new link to that server: it is waited for again, however long what comes over it is on its way.
+    /// Records a new link to a server: waits for it have their full length again.
     pub fn is_back(&self, from: u8) {
         if let Some(own) = self.boxes().of.get_mut(usize::from(from)) {
             own.is_there = true;
         }
     }
 
-    /// From now on, this one is told of all that is taken, as long as the server keeps it.
+    /// Reports all stored messages to `watcher` from now on, as long as the server holds it.
     pub(super) fn watch(&self, watcher: &Arc<dyn Watcher>) {
         *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::downgrade(watcher));
@@ -150,27 +154,28 @@ impl Mailbox {
         watcher.as_ref().and_then(Weak::upgrade)
     }
 
-    /// No portion has more bytes than this.
+    /// Sets the maximum bytes of a portion.
     pub(super) fn limit(&self, portion_bytes_max: usize) {
         self.portion_bytes_max.store(portion_bytes_max, Ordering::Relaxed);
     }
 
-    /// From now on this one counts.
+    /// Begins an attempt.
     pub(super) fn begin(&self, attempt: Attempt) {
         let mut boxes = self.boxes();
         boxes.begun = attempt;
         for own in boxes.of.iter_mut().filter(|own| own.attempt != attempt) {
-            // Also if it has dealt for a later one: what comes early for the next is taken again.
+            // Even if the server has dealt for a later attempt: messages for that will be accepted
+            // again.
             own.go_on_to(attempt);
         }
     }
 
-    /// Whatever is here is of no use any more.
+    /// Drops all stored messages.
     pub(super) fn end(&self) {
         self.boxes().of.iter_mut().for_each(|own| own.portions.clear());
     }
 
-    /// Waits for what that server deals for this part and round. `is_given_up` is asked now and then.
+    /// Waits for a server's portion for this part and round. Polls `is_given_up` while waiting.
     pub(super) fn wait(
         &self,
         from: u8,
@@ -189,7 +194,8 @@ impl Mailbox {
                 own.taken[lane(tile)] = Some((tile, level));
                 return Ok(portion);
             }
-            // Rounds of a part come in their order, and so do parts of a lane: what came before this server was started again does not come once more.
+            // The rounds of a part arrive in order, and so do the parts of a lane. A portion that
+            // came before a restart of this server does not come again.
             let is_past = own.has_come_to(begun, (tile, level));
             if is_past || is_given_up() {
                 return Err(Missing::Lost);
@@ -201,7 +207,7 @@ impl Mailbox {
                 return Err(if is_there { Missing::Late } else { Missing::Lost });
             }
             let pause = left.min(LOOK_EVERY);
-            // Whatever else happens meanwhile, however often, makes no wait longer.
+            // Other events must not prolong the wait.
             let is_missing = |boxes: &mut Boxes| {
                 !boxes.of[usize::from(from)].has_come_to(boxes.begun, (tile, level))
             };
@@ -226,13 +232,13 @@ impl Mailbox {
 }
 
 impl Dealer {
-    /// Whether there is something that it has dealt for this part and round, or for a later one of the lane.
+    /// Whether a portion for this part and round, or for a later one of the lane, is stored.
     fn has_come_to(&self, begun: Attempt, at: (u32, u8)) -> bool {
         let is_there = |it: &(u32, u8)| lane(it.0) == lane(at.0) && *it >= at;
         self.attempt == begun && self.portions.keys().any(is_there)
     }
 
-    /// What it has dealt for another attempt is of no use.
+    /// Switches to another attempt, and drops the portions of the old one.
     fn go_on_to(&mut self, attempt: Attempt) {
         self.attempt = attempt;
         self.portions.clear();
@@ -240,11 +246,12 @@ impl Dealer {
     }
 }
 
-/// A server without a link may be about to make one, which takes some round trips: it is waited for so long. Not longer, since what it has dealt may have been for the program
-/// that ran here before.
+/// How long to wait for a server without a link. It may be about to connect, which takes some round
+/// trips. The limit is short, because the server may have dealt its shares to a previous process of
+/// this server.
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often whoever waits looks whether it still makes sense.
+/// How often a waiting thread checks whether to give up.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -266,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_early_is_kept_and_what_comes_late_is_not() {
+    fn early_messages_are_kept_and_late_ones_are_dropped() {
         let mailbox = Mailbox::default();
         mailbox.take(2, &dealt(1, 0, 1)).unwrap();
         mailbox.take(2, &dealt(1, 1, 1)).unwrap();
@@ -280,7 +287,7 @@ mod tests {
         assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
         mailbox.take(2, &dealt(2, 1, 1)).unwrap();
         assert!(wait(&mailbox, 2, 1).is_ok());
-        // It deals for an attempt that has not come here yet: what came for this one is of no use.
+        // The server deals for a later attempt: its portions of this one are dropped.
         mailbox.take(2, &dealt(2, 2, 1)).unwrap();
         mailbox.take(2, &dealt(3, 2, 1)).unwrap();
         assert_eq!(wait(&mailbox, 2, 2), Err(Missing::Late));
@@ -288,15 +295,16 @@ mod tests {
         assert!(wait(&mailbox, 2, 2).is_ok());
     }
 
-    /// The greatest number that there is, dealt once, is not to keep a server from all evictions to come.
+    /// One message with the greatest attempt number must not exclude a server from all later
+    /// evictions.
     #[test]
-    fn whoever_has_dealt_for_a_later_attempt_still_deals_for_the_one_that_is_begun() {
+    fn a_server_that_dealt_for_a_later_attempt_still_deals_for_the_current_one() {
         let mailbox = Mailbox::default();
         for attempt in [1, 3, 5] {
             let begin = |attempt| mailbox.begin(Attempt { attempt, number: 0 });
             begin(attempt);
             mailbox.take(2, &dealt(u64::MAX, 0, 2)).unwrap();
-            // For this one it has dealt nothing so far, and so it is not past any round.
+            // It has dealt nothing for this attempt, so it is not past any round.
             assert_eq!(wait(&mailbox, 2, 0), Err(Missing::Late));
             mailbox.take(2, &dealt(attempt, 0, 1)).unwrap();
             mailbox.take(2, &dealt(attempt - 1, 1, 1)).unwrap();
@@ -304,13 +312,13 @@ mod tests {
             assert_eq!(wait(&mailbox, 2, 1), Err(Missing::Late));
             mailbox.take(2, &dealt(u64::MAX, 0, 2)).unwrap();
             begin(attempt + 1);
-            // What comes early for the next one is not too late.
+            // Early messages for the next attempt are not outdated.
             mailbox.take(2, &dealt(attempt + 2, 0, 1)).unwrap();
             begin(attempt + 2);
             assert!(wait(&mailbox, 2, 0).is_ok());
             mailbox.take(2, &dealt(attempt + 2, 1, 1)).unwrap();
         }
-        // Of those that are later, what is older than the rest is of an attempt that was given up.
+        // Among later attempts, an older one was given up.
         mailbox.take(2, &dealt(9, 0, 1)).unwrap();
         mailbox.take(2, &dealt(8, 0, 1)).unwrap();
         mailbox.begin(Attempt { attempt: 9, number: 0 });
@@ -320,9 +328,10 @@ mod tests {
         assert!(mailbox.is_empty());
     }
 
-    /// A server that was started again in an eviction lacks what was dealt before, and the others go on with what it deals now.
+    /// A server that restarts during an eviction lacks earlier messages, while the others continue
+    /// with later rounds.
     #[test]
-    fn nobody_waits_for_a_round_that_the_dealer_has_left_behind() {
+    fn no_wait_for_a_round_that_the_dealer_has_passed() {
         let mailbox = Mailbox::default();
         mailbox.begin(FIRST);
         mailbox.take(2, &dealt(1, 0, 2)).unwrap();
@@ -332,7 +341,8 @@ mod tests {
         assert_eq!(wait_long((0, 1)), Err(Missing::Lost));
         assert!(wait(&mailbox, 2, 1).is_ok());
         assert_eq!(wait_long((0, 2)), Ok(()));
-        // Nor for a part that comes before one that is there. Those between them are worked on beside it.
+        // The same holds for a part before one that has arrived. Parts of other lanes are in
+        // progress at the same time.
         mailbox.take(2, &dealt(1, 6, 1)).unwrap();
         mailbox.take(2, &dealt(1, 7, 0)).unwrap();
         assert_eq!([(2, 2), (3, 1)].map(wait_long), [Err(Missing::Lost); 2]);
@@ -340,9 +350,9 @@ mod tests {
         assert_eq!(wait(&mailbox, 2, 10), Err(Missing::Late));
     }
 
-    /// What it has dealt may have been for the program that ran here before.
+    /// Its messages may have gone to a previous process of this server.
     #[test]
-    fn a_server_that_has_made_no_link_is_waited_for_a_short_time_only() {
+    fn the_wait_for_a_server_without_a_link_is_short() {
         let mailbox = Mailbox::default();
         mailbox.begin(FIRST);
         let asked = AtomicUsize::new(0);
@@ -355,9 +365,9 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), times(BACK_WITHIN) + 1);
     }
 
-    /// Others that are not reached say so again and again, and one that lies deals what nobody needs.
+    /// Other servers lose and restore links all the time, and a lying one deals useless shares.
     #[test]
-    fn no_wait_is_longer_for_what_else_happens() {
+    fn other_events_do_not_prolong_a_wait() {
         let mailbox = Mailbox::default();
         mailbox.begin(FIRST);
         let is_over = AtomicBool::new(false);
@@ -372,7 +382,7 @@ mod tests {
                         return;
                     }
                 }
-                panic!("it is waited for longer than a server is that may be back");
+                panic!("the wait is longer than for a server that may come back");
             });
             let wait = |from| mailbox.wait(from, (0, 1), BACK_WITHIN, &|| false);
             assert_eq!([2, 5].map(wait), [Err(Missing::Lost), Err(Missing::Late)]);
@@ -380,9 +390,9 @@ mod tests {
         });
     }
 
-    /// What it deals comes over the new link, also if it takes longer than the link was waited for.
+    /// Its messages come over the new link, even if that takes longer than the wait for a link.
     #[test]
-    fn a_server_whose_link_is_made_again_is_waited_for_as_before() {
+    fn a_restored_link_restores_the_full_wait() {
         let mailbox = Mailbox::default();
         mailbox.begin(FIRST);
         mailbox.is_back(2);
@@ -397,7 +407,7 @@ mod tests {
         });
     }
 
-    /// Counts what has been received.
+    /// Counts received messages.
     #[derive(Default)]
     struct Counting(AtomicUsize);
 
@@ -411,14 +421,14 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_is_told_of_what_is_taken_and_of_nothing_that_is_thrown_away() {
+    fn a_watcher_sees_stored_messages_and_no_dropped_ones() {
         let mailbox = Mailbox::default();
         let counting = Arc::new(Counting::default());
         let watcher: Arc<dyn Watcher> = counting.clone();
         mailbox.watch(&watcher);
         mailbox.begin(Attempt { attempt: 5, number: 0 });
         mailbox.take(2, &dealt(5, 0, 1)).unwrap();
-        // Of an attempt that was given up, the same again, from nobody, and nothing that is dealt.
+        // From a given-up attempt, a duplicate, from an unknown server, and invalid.
         for _ in 0..3 {
             mailbox.take(2, &dealt(4, 0, 1)).unwrap();
             mailbox.take(2, &dealt(5, 0, 1)).unwrap();
@@ -439,7 +449,7 @@ mod tests {
 
     /// Early portions stay in memory until the next attempt.
     #[test]
-    fn of_an_attempt_that_is_not_begun_one_round_is_kept() {
+    fn one_round_is_kept_of_an_attempt_that_has_not_begun() {
         let mailbox = Mailbox::default();
         mailbox.begin(FIRST);
         let early = |tile| mailbox.take(2, &dealt(2, tile, 1));
@@ -450,14 +460,14 @@ mod tests {
     }
 
     #[test]
-    fn no_server_fills_the_memory_of_another_and_nobody_waits_for_one_that_is_gone() {
+    fn stored_messages_are_bounded_and_no_wait_follows_a_lost_link() {
         let mailbox = Mailbox::default();
         mailbox.begin(FIRST);
         for tile in 0..PORTIONS_MAX as u32 {
             mailbox.take(3, &dealt(1, tile, 1)).unwrap();
         }
         assert_eq!(mailbox.take(3, &dealt(1, 1000, 1)), Err(Unwanted));
-        // What comes twice is there once.
+        // A duplicate is stored once.
         assert_eq!(mailbox.take(3, &dealt(1, 1, 1)), Ok(()));
         assert!(wait(&mailbox, 3, 0).is_ok());
         let long = |bytes| {
@@ -469,13 +479,13 @@ mod tests {
         assert_eq!(mailbox.take(2, &long(1000)), Ok(()));
         assert_eq!(mailbox.take(200, &dealt(1, 1, 1)), Err(Unwanted));
         assert_eq!(mailbox.take(3, b"nothing"), Err(Unwanted));
-        // Nor once more after it was taken out.
+        // A used message is not stored again.
         assert_eq!(mailbox.take(3, &dealt(1, 0, 1)), Ok(()));
         assert_eq!(mailbox.boxes().of[3].portions.len(), PORTIONS_MAX - 1);
         mailbox.is_lost(3);
         assert!(wait(&mailbox, 3, 1).is_ok());
         assert_eq!(wait(&mailbox, 3, 1000), Err(Missing::Lost));
-        // A link that was made again is there before anything has come over it.
+        // A restored link counts before any message comes over it.
         mailbox.is_back(3);
         assert_eq!(wait(&mailbox, 3, 1000), Err(Missing::Late));
     }

@@ -1,20 +1,28 @@
-//! The marks of blocks that were taken, where slots say whose they are (ADR 17): of each bucket a page with a share for each slot, behind the root.
+//! The marks of taken blocks, if slots have metadata (ADR 17). Each bucket has a page with a share
+//! for each slot, after the slots of the root.
 //!
 //! ```text
 //! page = evictions 8 ‖ blocks in the root 4 ‖ leaf 8 ‖ sum of the query 4 ‖ Z marks ‖ CRC-32 4
 //! ```
-//! A page says after which write or eviction it holds, and which write that was: to which path, and with which query. Each bucket has two places: a page is put where the
-//! one does not lie that held before. So the state before is always there, for a client that asks the same again, and for a server that goes back;
-//! and of two pages that are whole, the later one counts that is not later than the server is.
+//! A page names the write or eviction after which it is valid, and the path and query of the write.
+//! Each bucket has two places. A new page goes to the place that does not hold the currently valid
+//! one. So the state before is always available, for a client that repeats a request and for a
+//! rollback. Of two intact pages, the later one counts that is not later than the server's point.
 //!
-//! Pages are made durable with the record of the write, in one sync. So some may be torn that the record takes for granted: then the write has not been acknowledged, and is
-//! forgotten, as one whose block is torn. Which pages those are is in that of the root, which every write makes; and the record says with which query.
+//! Pages become durable with the record of the write, in one sync, so a crash may leave the record
+//! intact and pages torn. The write was then not acknowledged, and is dropped, as if its block were
+//! torn. The page of the root, which every write makes, names the other pages, and the record holds
+//! the checksum of the query.
 //!
-//! # Another write in its place
-//! A client whose directory was set back may make another write at a point to which this server has come already. No page of the first may count then:
-//! - **Where the page of the root tells of the first**, its other pages are removed, and that is durable, before any is written of the second. That of the root is the last to go.
-//! - **Where a crash has torn that page**, nobody knows which others there are. So a server that opens its files removes all pages that are later than it is.
-//! - **Where some pages of the second are durable and others are not**, those of the first are not taken for them: they have another query, though it may be to the same path.
+//! # A different write at the same point
+//! A client whose directory was rolled back may make a different write at a point that this server
+//! has already reached. No page of the first write may count then:
+//! - **If the page of the root is from the first write**, its other pages are removed, durably,
+//!   before any page of the second is written. The page of the root is replaced last.
+//! - **If a crash tore that page**, the other pages are unknown. So a server that opens its files
+//!   removes all pages that are later than its point.
+//! - **If only some pages of the second write are durable**, pages of the first are not mistaken
+//!   for them: they have another query, even if the path is the same.
 
 use std::io;
 
@@ -30,23 +38,24 @@ use crate::tree::Tree;
 const HEADER_BYTES: usize = 8 + 4 + 8 + 4;
 const SUM_BYTES: usize = 4;
 
-/// The pages of a server.
+/// The pages of a tree.
 pub(super) struct Marks<'f> {
     pub(super) file: &'f dyn ShareFile,
-    /// Of the first of them.
+    /// The offset of the first page.
     pub(super) offset: u64,
     pub(super) tree: Tree,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Page {
-    /// The write or the eviction after which it holds.
+    /// The point after the write or eviction that made the page.
     at: Point,
     write: Marked,
     marks: Vec<u8>,
 }
 
-/// Which write has made a page, of those that there can be at one point. An eviction has zeros, and so has what was put into a new server.
+/// Identifies the write that made a page, among the possible writes at a point. Zeros for an
+/// eviction, and for pages put onto a new server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marked {
     leaf: Leaf,
@@ -56,12 +65,12 @@ pub(super) struct Marked {
 impl Marked {
     const NOTHING: Self = Self { leaf: Leaf(0), query_sum: 0 };
 
-    /// By a write to this path, after this query.
+    /// The mark of a write to this path with this query.
     pub(super) fn of(leaf: Leaf, query: &[u8]) -> Self {
         Self { leaf, query_sum: sum(query) }
     }
 
-    /// What the record says of it.
+    /// The checksum of the query, for the record.
     pub(super) fn query_sum(self) -> u32 {
         self.query_sum
     }
@@ -77,14 +86,15 @@ pub(super) fn bytes_of_pages(tree: Tree) -> u64 {
 }
 
 impl Marks<'_> {
-    /// Those of a bucket that holds something at this point.
+    /// The marks of a bucket that is in use at a point.
     pub(super) fn of(&self, bucket: BucketId, at: Point) -> io::Result<Vec<u8>> {
         let pages = self.pages(bucket)?;
         let latest = latest(&pages, at).and_then(|place| pages[place].as_ref());
         Ok(latest.map_or_else(|| vec![0; self.tree.slots()], |page| page.marks.clone()))
     }
 
-    /// Whether it is known of a bucket what was marked at this point. A point before the one where the server is may have been taken back, or never been here.
+    /// Whether this server knows the marks of a bucket as of `at`. An earlier point may have been
+    /// rolled back, or never have existed on this server.
     pub(super) fn are_known(&self, bucket: BucketId, at: Point) -> io::Result<bool> {
         let is_empty = bucket == BucketId::ROOT && at.written == 0;
         if is_empty || !self.has_page(bucket, at.evictions) {
@@ -93,16 +103,18 @@ impl Marks<'_> {
         Ok(latest(&self.pages(bucket)?, at).is_some())
     }
 
-    /// Adds a query to those of its path, for the write after this point. They are durable with the record of it. What [another](Self::take_back_another) has marked is gone.
+    /// Adds a query to the marks of its path, for the write after `at`. The marks become durable
+    /// with the record of the write. Marks of [another write](Self::take_back_another) must have
+    /// been removed.
     pub(super) fn add(&self, at: Point, leaf: Leaf, query: &[u8]) -> io::Result<()> {
         let after = Point { written: at.written + 1, ..at };
         let write = Marked::of(leaf, query);
-        // The root is first: from then on its page tells of the others.
+        // Begin with the root, whose page names the others.
         for (bucket, taken) in self.tree.path(leaf).zip(query.chunks(self.tree.slots())) {
             if !self.has_page(bucket, at.evictions) {
                 continue;
             }
-            // Slots of the root in which nothing is yet have no marks: a server that is made anew knows nothing of them.
+            // Empty slots of the root have no marks: a rebuilt server would not know them.
             let held = if bucket == BucketId::ROOT { at.written } else { taken.len() };
             let mut marks = self.of(bucket, at)?;
             Gf256::add_multiple(&mut marks[..held], Gf256::ONE, &taken[..held]);
@@ -111,7 +123,8 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// Removes what another write has marked than this one, after the same point. Answers whether it did: that has to be durable before anything else is written.
+    /// Removes the marks of a different write after the same point. Returns whether there were any;
+    /// the removal must then be durable before anything else is written.
     pub(super) fn take_back_another(&self, at: Point, write: Marked) -> io::Result<bool> {
         let after = Point { written: at.written + 1, ..at };
         let Some(another) = self.write_before(after)?.filter(|another| *another != write) else {
@@ -124,7 +137,7 @@ impl Marks<'_> {
         Ok(true)
     }
 
-    /// Removes what writes and evictions have marked that do not count at this point, where the server is.
+    /// Removes all pages later than the server's point `at`.
     pub(super) fn remove_later(&self, at: Point) -> io::Result<()> {
         for bucket in self.tree.buckets().filter(|bucket| self.has_page(*bucket, at.evictions)) {
             self.remove(bucket, |page| page.at > at)?;
@@ -142,19 +155,20 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// The write after which servers are at this point; none if the page of the root that says it is torn.
+    /// The write that led to a point; `None` if the page of the root is torn.
     pub(super) fn write_before(&self, at: Point) -> io::Result<Option<Marked>> {
         let pages = self.pages(BucketId::ROOT)?;
         Ok(pages.into_iter().flatten().find(|page| page.at == at).map(|page| page.write))
     }
 
-    /// Whether all is there that the write has marked after which the server is at this point, and whose query has this sum.
+    /// Whether all pages of the write that led to a point are intact, and its query has this
+    /// checksum.
     pub(super) fn are_whole(&self, at: Point, query_sum: u32) -> io::Result<bool> {
         let Some(write) = self.write_before(at)? else { return Ok(false) };
         Ok(write.query_sum == query_sum && self.places_of(at, write)?.is_some())
     }
 
-    /// Writes those pages again.
+    /// Writes the pages of the write that led to a point again.
     pub(super) fn write_again(&self, at: Point) -> io::Result<()> {
         let Some(write) = self.write_before(at)? else { return Ok(()) };
         for (offset, page) in self.places_of(at, write)?.unwrap_or_default() {
@@ -163,7 +177,7 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// The pages that the write has made after which the server is at this point; none if some of them are torn, or another's.
+    /// The pages of the write that led to a point; `None` if one is torn or from another write.
     fn places_of(&self, at: Point, write: Marked) -> io::Result<Option<Vec<(u64, Page)>>> {
         let mut found = Vec::new();
         for bucket in self.tree.path(write.leaf).filter(|it| self.has_page(*it, at.evictions)) {
@@ -177,7 +191,8 @@ impl Marks<'_> {
         Ok(Some(found))
     }
 
-    /// Makes those of all buckets that an eviction makes. The sibling of the first step is a copy of the root. All else is made of blocks that were not taken.
+    /// Makes the pages of all buckets that an eviction writes. The sibling of the first step is a
+    /// copy of the root. All other buckets consist of blocks that were not taken.
     pub(super) fn evict(&self, before: Point) -> io::Result<()> {
         let number = before.evictions;
         let at = Point { evictions: number + 1, written: 0 };
@@ -197,7 +212,8 @@ impl Marks<'_> {
         self.put(BucketId::ROOT, Some(before), &of_nothing)
     }
 
-    /// Whether those are there that held before the eviction after this point, in all buckets that it has written.
+    /// Whether the pages before the eviction after `before` still exist for all buckets that it
+    /// wrote.
     pub(super) fn are_kept(&self, before: Point) -> io::Result<bool> {
         let triplets = self.tree.triplets(before.evictions);
         let written = triplets.flat_map(|it| [it.source, it.sibling, it.destination]);
@@ -209,7 +225,8 @@ impl Marks<'_> {
         Ok(true)
     }
 
-    /// Puts some marks of a new server where they are at this point. Those that were put for the point before stay, for an access that is done again.
+    /// Stores marks on a new server, for a point. Marks stored for the point before stay, for an
+    /// access that is repeated.
     pub(super) fn load(
         &self,
         bucket: BucketId,
@@ -223,12 +240,13 @@ impl Marks<'_> {
         self.put(bucket, before, &Page { at, write: Marked::NOTHING, marks })
     }
 
-    /// Buckets that hold nothing have none, but for the root. That includes leaves to which no eviction has come yet, though they have a place.
+    /// Whether a bucket has pages. Unused buckets have none, except the root. Leaves before their
+    /// first eviction have none, although they have a place.
     fn has_page(&self, bucket: BucketId, evictions: u64) -> bool {
         bucket == BucketId::ROOT || self.tree.is_filled(bucket, evictions)
     }
 
-    /// Puts a page where the one does not lie that holds before.
+    /// Writes a page to the place that does not hold the page valid at `before`.
     fn put(&self, bucket: BucketId, before: Option<Point>, page: &Page) -> io::Result<()> {
         let kept = match before {
             Some(before) => latest(&self.pages(bucket)?, before),
@@ -242,7 +260,7 @@ impl Marks<'_> {
         self.offset + (2 * bucket.0 + place as u64) * page_bytes(self.tree)
     }
 
-    /// What lies in both places, if it is whole.
+    /// The intact pages in both places.
     fn pages(&self, bucket: BucketId) -> io::Result<[Option<Page>; 2]> {
         let mut both = vec![0; 2 * page_bytes(self.tree) as usize];
         self.file.read_at(self.offset_of(bucket, 0), &mut both)?;
@@ -251,7 +269,7 @@ impl Marks<'_> {
     }
 }
 
-/// Where the page lies that holds at a point.
+/// The place of the page that is valid at a point.
 fn latest(pages: &[Option<Page>; 2], at: Point) -> Option<usize> {
     let held = pages.iter().enumerate().filter_map(|(place, page)| Some((place, page.as_ref()?)));
     let held = held.filter(|(_, page)| page.at <= at);
@@ -270,7 +288,7 @@ impl Page {
         bytes
     }
 
-    /// None if it is torn, or was never written.
+    /// `None` if it is torn, or was never written.
     fn decode(bytes: &[u8], slots: usize) -> Option<Self> {
         let (fields, summed) = bytes.split_last_chunk::<SUM_BYTES>()?;
         if sum(fields) != u32::from_le_bytes(*summed) {

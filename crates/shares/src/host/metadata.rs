@@ -1,6 +1,8 @@
-//! What slots say of themselves, on a server that keeps its shares in files: metadata as they lie before each block, with the [marks](super::marks) of blocks that were taken.
+//! Metadata of slots on a server with its shares in files: stored before each block, with the
+//! [marks](super::marks) of taken blocks.
 //!
-//! In the slots themselves all marks are zero, as they are shared. What was taken since is added to that where it is told.
+//! In the slots themselves all marks are shares of zero. The marks of blocks taken since are added
+//! when metadata is read.
 
 use oblivio_core::{BucketId, Leaf};
 
@@ -13,12 +15,13 @@ use crate::field::{Field, Gf256};
 use crate::message::{Point, Refusal, Setup, Slots};
 
 impl Files {
-    /// What the slots of a path say, the root's first: shares of degree *t*. See [`Request::Metadata`](crate::message::Request::Metadata).
+    /// The metadata of a path, the root's first: shares of degree *t*. See
+    /// [`Request::Metadata`](crate::message::Request::Metadata).
     pub(super) fn metadata(&self, at: Point, leaf: Leaf) -> Result<Vec<u8>, Refusal> {
         self.check_at(at)?;
         let Setup { tree, metadata_bytes, .. } = self.setup;
         let Some(marks) = self.marks() else {
-            return Err("slots of this tree do not say whose they are".into());
+            return Err("slots of this tree have no metadata".into());
         };
         if leaf.0 >= tree.leaves() {
             return Err("the tree has no such path".into());
@@ -39,15 +42,15 @@ impl Files {
         Ok(said)
     }
 
-    /// The write after this point takes what was selected before it. The marks are durable with its record, which says the sum of the query that is answered here: zero, if slots do not say
-    /// whose they are.
+    /// Marks the block selected before the write after `at` as taken. The marks become durable with
+    /// the record of the write. Returns the checksum of the query, for the record; 0 if slots have
+    /// no metadata.
     pub(super) fn mark_what_was_taken(&mut self, at: Point) -> Result<u32, Refusal> {
         let Some(marks) = self.marks() else { return Ok(0) };
         let Some(Asked { leaf, query, .. }) = self.asked.as_ref().filter(|it| it.at == at) else {
-            // The select was answered, unless the client broke the protocol: this server was
-            // started again since.
+            // Either the client broke the protocol, or this server was restarted since the select.
             return Err(evict::of_another(
-                "this server does not know any more which block was selected: select it again"
+                "this server has lost the query since it was restarted: select the block again"
                     .into(),
             ));
         };
@@ -61,18 +64,19 @@ impl Files {
         Ok(write.query_sum())
     }
 
-    /// Of a write before the last one: an eviction that did not count may have taken the place of its marks, and a server that was made anew never had them.
+    /// Fails if the marks before the last write are lost: an eviction that was rolled back may have
+    /// overwritten them, and a rebuilt server never had them.
     fn check_marks_are_known(&self, bucket: BucketId, at: Point) -> Result<(), Refusal> {
         let Some(marks) = self.marks().filter(|_| at != self.record.at) else { return Ok(()) };
         let are_known = marks.are_known(bucket, at).map_err(unusable)?;
         are_known.then_some(()).ok_or_else(|| {
             has_nothing_before(
-                "this server does not have any more what was marked before its last write",
+                "this server no longer has the marks before its last write",
             )
         })
     }
 
-    /// Slots as they are fetched and put: each has its mark behind it.
+    /// Appends its mark to each slot, as in fetches and puts.
     pub(super) fn with_marks(
         &self,
         at: Point,
@@ -89,7 +93,8 @@ impl Files {
         Ok(each.flat_map(|(slot, mark)| [slot, &[*mark]].concat()).collect())
     }
 
-    /// Takes the marks from behind slots that are put into a new server, and keeps them. Answers the slots.
+    /// Separates the marks from slots that are put onto a new server, and stores the marks. Returns
+    /// the slots.
     pub(super) fn without_marks(
         &mut self,
         at: Point,

@@ -1,24 +1,25 @@
-//! A server that keeps its shares in files, and exchanges what it deals with the others.
+//! A server that keeps its shares in files, and exchanges messages with the other servers.
 //!
-//! What it answers is durable. A client that asks the same again, because a link was lost or it does not know how far it came, changes nothing:
-//! each request says for which state it is meant. An eviction counts once all servers are through with it; until the client writes into the new root,
-//! each can go back (ADR 16 of the repository).
+//! Whatever the server acknowledges is durable. Each request names the state it is meant for, so a
+//! client can repeat a request after a lost link without changing anything. An eviction counts once
+//! all servers have finished it. Until the client writes to the new root, each server can roll back
+//! (ADR 16 in the repository).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `folder` | files, which whoever runs the server brings |
-//! | `kept` | what the server is, and how its marks are written |
-//! | `sums` | checksums of what lies there |
-//! | `places` | where in them a bucket lies |
-//! | `record` | how far the server is |
+//! | `folder` | interfaces to files and to other servers |
+//! | `kept` | the setup file, and the version of the files |
+//! | `sums` | checksums of slots |
+//! | `places` | the place of each bucket in the files |
+//! | `record` | the record of the server's progress |
 //! | `files` | reading and writing of slots |
-//! | `marks` | which slots were taken, if slots say whose they are |
-//! | `requests` | what a client asks of one tree |
-//! | `select` | the share of a slot that is not said |
-//! | `metadata` | what slots say of themselves |
-//! | `evict` | an eviction, part by part of every block |
-//! | `mailbox` | what others have dealt |
-//! | `watcher` | watching all that passes |
+//! | `marks` | marks of taken blocks, if slots have metadata |
+//! | `requests` | client requests to one tree |
+//! | `select` | the private selection of a slot |
+//! | `metadata` | the metadata of slots |
+//! | `evict` | evictions, one part of every block at a time |
+//! | `mailbox` | messages from other servers |
+//! | `watcher` | observing all messages |
 
 mod evict;
 mod files;
@@ -55,14 +56,15 @@ use places::File;
 use record::Record;
 use watcher::Watched;
 
-/// The file that says what the server is in a tree.
+/// The name of a tree's setup file.
 const SETUP: &str = "setup";
 
 /// Draws a seed from the system.
 type DrawSeed = dyn FnMut() -> io::Result<Seed> + Send;
 
-/// One server of one volume, which has a tree, and further ones if they say where its blocks are mapped to. Whoever has it asks one thing at a time; what others deal comes beside
-/// that, through its [`Mailbox`]: attempts have numbers that grow over all trees, so they say of which tree it is.
+/// One server of one volume: the tree of the data, and the map trees if there are any. It handles
+/// one request at a time. Messages of other servers arrive concurrently through its [`Mailbox`].
+/// Attempt numbers grow across all trees, so they identify the tree of a message.
 pub struct Host {
     folder: Box<dyn Folder>,
     draw_seed: Box<DrawSeed>,
@@ -72,11 +74,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// Opens what the folder has. It may be empty: then a client sets the server up first.
+    /// Opens the files in the folder. If it is empty, a client must set the server up first.
     /// `draw_seed` draws a seed from the system for each attempt to evict a path.
     ///
     /// # Errors
-    /// Those of the system, and when what is there is damaged.
+    /// System errors, and errors about damaged files.
     pub fn open(
         folder: Box<dyn Folder>,
         draw_seed: impl FnMut() -> io::Result<Seed> + Send + 'static,
@@ -94,23 +96,25 @@ impl Host {
         Ok(host)
     }
 
-    /// What it is, once it was set up: it says who the others are.
+    /// The setup of the data's tree, which names the other servers; `None` before the server is set
+    /// up.
     pub fn setup(&self) -> Option<&Setup> {
         self.setups().next()
     }
 
-    /// The same of each tree that it has, in order.
+    /// The setups of all trees, in order.
     pub fn setups(&self) -> impl Iterator<Item = &Setup> {
         self.trees.iter().map(|files| &files.setup)
     }
 
-    /// From now on, this one is told of all that passes. It is let go with the server.
+    /// Reports all messages to `watcher` from now on. The server holds the watcher until it is
+    /// dropped.
     pub fn watch(&mut self, watcher: Arc<dyn Watcher>) {
         self.mailbox.watch(&watcher);
         self.watcher = Some(watcher);
     }
 
-    /// Bytes that the files of such a server can take for a tree.
+    /// The maximum bytes of the server's files for a tree.
     pub fn file_bytes(setup: &Setup) -> u64 {
         [File::Root, File::Siblings, File::Leaves]
             .map(|file| bytes_of_file(setup, file))
@@ -118,18 +122,18 @@ impl Host {
             .sum()
     }
 
-    /// For what comes from other servers.
+    /// The mailbox for messages of other servers.
     pub fn mailbox(&self) -> Arc<Mailbox> {
         self.mailbox.clone()
     }
 
-    /// Whether a message only asks how far the server is.
+    /// Whether a message only asks for the server's progress.
     pub fn asks_how_far(message: &[u8]) -> bool {
         Request::decode_in(message).is_ok_and(|(_, request)| request == Request::Epoch)
     }
 
-    /// Does what a client asks, and answers. Whatever is refused has changed nothing. `check` is told what the server is to be before it is set up, and
-    /// says why it must not be.
+    /// Handles a request of the client and returns the answer. A refused request has changed
+    /// nothing. `check` gets the setup before the server accepts it, and may refuse it.
     pub fn answer(
         &mut self,
         message: &[u8],
@@ -198,13 +202,14 @@ impl Host {
         Ok(Answer::Done)
     }
 
-    /// All that is answered is durable: where that is in doubt, nothing is.
+    /// Refuses every request if a sync has failed, because everything acknowledged must be durable.
     fn check_durable(&self) -> Result<(), Refusal> {
         let is_doubtful = self.trees.iter().any(|files| files.is_doubtful);
         if !is_doubtful {
             return Ok(());
         }
-        let why = "this server could not make durable what it has written, and does nothing more: see to its disk, and start it again";
+        let why = "this server could not sync its files, and refuses all requests: check its disk, and \
+                   restart it";
         Err(Refusal { kind: StoreErrorKind::Failed, why: why.into() })
     }
 
@@ -212,7 +217,7 @@ impl Host {
         self.trees.get_mut(tree).ok_or_else(no_tree)
     }
 
-    /// In all trees.
+    /// The latest attempt in all trees.
     fn latest_attempt(&self) -> u64 {
         self.trees.iter().map(|files| files.record.attempt).max().unwrap_or_default()
     }
@@ -226,23 +231,23 @@ impl Host {
         if let Some(files) = self.trees.get(tree) {
             let is_the_same = files.setup == setup;
             return is_the_same.then_some(()).ok_or_else(|| {
-                "this is a server of another tree, or has another number or other companions there".into()
+                "this server is set up for another tree, or with another number or other servers".into()
             });
         }
         if tree != self.trees.len() {
-            return Err("the trees of a volume are set up one after the other".into());
+            return Err("the trees of a volume must be set up in order".into());
         }
         check(&setup)?;
         let bytes = kept::encode(&setup);
         let files = Files::open(&*self.folder, tree, setup, true).map_err(unusable)?;
-        // Without this there is no server: it is last.
+        // The server exists only once this file does, so write it last.
         self.folder.keep(&name_in(tree, SETUP), &bytes).map_err(unusable)?;
         self.trees.push(files);
         self.limit_mailbox();
         Ok(())
     }
 
-    /// Others deal no more at once than a round of an eviction takes.
+    /// Limits messages of other servers to the size of one round.
     fn limit_mailbox(&self) {
         let bytes =
             self.setups().map(|it| evict::portion_bytes_max(it.block_bytes, it.tree.slots()));
@@ -262,17 +267,16 @@ impl Host {
         let Evict { number, attempt, matrices } = evict;
         let Record { at, attempt: latest_here, .. } = files.record;
         if at == (Point { evictions: number + 1, written: 0 }) && attempt == latest_here {
-            // It is over, and the answer was lost.
+            // The eviction is over, and the answer was lost.
             return Ok(());
         }
-        // A server that was started again since it was asked may lack a block, and would deal
-        // zeros.
+        // A server that was restarted since may lack a block, and would deal zeros.
         files.check_is(Point { evictions: number, written: files.setup.tree.accesses() })?;
         if attempt <= latest {
             return Err(begun_before(attempt == latest));
         }
         let matrices = files.matrices(matrices, dealers)?;
-        // Kept before anything is sent: what is dealt in one attempt is nothing in another.
+        // Store the attempt before anything is sent: shares of one attempt are invalid in another.
         files.keep(Record { attempt, ..files.record }).map_err(unusable)?;
         let attempt = Attempt { attempt, number };
         mailbox.begin(attempt);
@@ -294,24 +298,25 @@ impl Host {
     }
 }
 
-/// An attempt is made once: what is dealt in it twice would differ. A client repeats the latest one
-/// if its link was lost, so that is why it fails. It begins another attempt.
+/// An attempt is made only once, because a second run would deal different shares. A client repeats
+/// the latest attempt only after its link was lost, so this is the reported reason. It then starts
+/// another attempt.
 fn begun_before(is_latest: bool) -> Refusal {
     if is_latest {
         evict::of_another(
-            "the link to the client was lost during this attempt to evict a path".into(),
+            "the link to the client was lost during this attempt to evict".into(),
         )
     } else {
-        "there was a later attempt to evict a path".into()
+        "this server has seen a later attempt to evict".into()
     }
 }
 
 fn no_tree() -> Refusal {
-    "this is no server of such a tree yet".into()
+    "this server is not set up for this tree".into()
 }
 
 fn no_randomness(error: io::Error) -> Refusal {
-    let why = format!("the system of this server gives no randomness: {error}");
+    let why = format!("this server cannot get randomness from its system: {error}");
     Refusal { kind: StoreErrorKind::Failed, why }
 }
 

@@ -1,8 +1,9 @@
-//! Where in the files of a server a bucket lies.
+//! The places of buckets in the files of a server.
 //!
-//! Nothing is overwritten that the state before the last eviction needs, so that a server can go back to it (ADR 16): siblings have one
-//! place, because they are empty when they are written; leaves and the root have two, taken in turn. Which place counts, and
-//! whether a bucket holds anything, follows from the number of evictions.
+//! An eviction overwrites nothing that the state before it needs, so that a server can roll back
+//! (ADR 16). Siblings have one place, because they are empty when they are written. Leaves and the
+//! root have two, used in turn. The number of evictions determines which place counts, and whether
+//! a bucket is in use.
 
 use oblivio_core::BucketId;
 use oblivio_core::Leaf;
@@ -13,7 +14,7 @@ use crate::tree::Tree;
 /// One of the files of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum File {
-    /// The record of how far the server is, and two areas for the root.
+    /// The record of the server's progress, and two areas for the root.
     Root,
     /// Buckets between the root and the leaves.
     Siblings,
@@ -21,15 +22,15 @@ pub(super) enum File {
     Leaves,
 }
 
-/// Where the slots of a bucket lie, one after the other.
+/// The place of consecutive slots of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) file: File,
-    /// In slots, behind what else is in the file.
+    /// The offset in slots, after the head of the file.
     pub(super) first_slot: u64,
 }
 
-/// Where a bucket lies after so many evictions; none if all of it is zeros then.
+/// The place of a bucket after `evictions` evictions; `None` if it is all zeros then.
 pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<Place> {
     let (level, index, slots) = (bucket.level(), bucket.index(), tree.slots() as u64);
     if level == 0 {
@@ -46,7 +47,7 @@ pub(super) fn place(tree: Tree, bucket: BucketId, evictions: u64) -> Option<Plac
         .then(|| Place { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) })
 }
 
-/// Where a sibling lies that an eviction is about to write.
+/// The place of a sibling that an eviction is about to write.
 pub(super) fn place_of_sibling(tree: Tree, bucket: BucketId) -> Place {
     Place { file: File::Siblings, first_slot: first_of_sibling(tree, bucket) }
 }
@@ -73,9 +74,9 @@ mod tests {
     use super::*;
     use crate::tree::Preset;
 
-    /// Evictions as they are, bucket by bucket: what holds something, and what was written where.
+    /// Simulates evictions bucket by bucket, with the contents and place of each bucket.
     #[test]
-    fn places_are_those_of_evictions_and_nothing_is_overwritten_that_the_state_before_needs() {
+    fn places_match_evictions_and_no_eviction_overwrites_the_state_before_it() {
         for height in 1..=5 {
             let tree = Tree::new(height, Preset { slots: 5, accesses: 3 }).unwrap();
             let mut holds: HashMap<BucketId, Option<Place>> = HashMap::new();
@@ -98,7 +99,7 @@ mod tests {
                 for (bucket, written) in holds.iter().filter(|it| it.0.level() > 0) {
                     assert_eq!(place(tree, *bucket, number + 1), *written, "{bucket}, {number}");
                 }
-                // What this eviction has written lies where nothing lay before it.
+                // This eviction must write only to places that were unused before it.
                 let is_new = |it: &(BucketId, Place)| !before.contains(it);
                 let after = holds.iter().filter_map(|(bucket, place)| Some((*bucket, (*place)?)));
                 for (bucket, place) in after.filter(is_new) {

@@ -1,7 +1,8 @@
-//! How far a server is, as it is kept: in front of the root, in two places taken in turn.
+//! The stored progress of a server: before the root, in two places used in turn.
 //!
-//! A record is written after what it tells of, and made durable together with it. The block that was written last may be torn all the same
-//! while its record is whole: so the record has a checksum of it.
+//! A record is written after the data that it covers, and made durable together with it. The last
+//! block may still be torn although the record is intact, so the record has a checksum of the
+//! block.
 
 use oblivio_core::durable::section::Fields;
 
@@ -10,40 +11,41 @@ use crate::message::Point;
 /// Bytes of the file before the root's slots.
 pub(super) const HEAD_BYTES: u64 = 2 * PLACE_BYTES;
 
-/// Records do not share a page.
+/// Each record has its own page.
 const PLACE_BYTES: u64 = 4096;
 
 /// Bytes of a record.
 pub(super) const RECORD_BYTES: usize = 52;
 
-/// For a server that cannot go back.
+/// The encoding of "cannot roll back".
 const NOT_BEFORE: u32 = u32::MAX;
 
 const MAGIC: [u8; 8] = *b"OBLSHREP";
 
-/// How far a server is.
+/// The progress of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Of the record: the greater one counts.
+    /// The number of the record. The greater one counts.
     pub(super) number: u64,
     pub(super) at: Point,
-    /// Blocks in the root before the last eviction: so many are there if the server goes back. None if it cannot: its shares were put where they are.
+    /// Blocks in the root before the last eviction, for a rollback. `None` if the server cannot
+    /// roll back, because its shares were put there.
     pub(super) written_before: Option<usize>,
-    /// The greatest number of an attempt.
+    /// The greatest attempt number.
     pub(super) attempt: u64,
-    /// Of the block that was written last, if there is one in the root.
+    /// The checksum of the last block in the root, if there is one.
     pub(super) block_sum: u32,
-    /// Of the query that was marked with it, if slots say whose they are.
+    /// The checksum of the query marked with it, if slots have metadata.
     pub(super) query_sum: u32,
 }
 
 impl Record {
-    /// Where it goes.
+    /// The offset of the record.
     pub(super) fn offset(&self) -> u64 {
         self.number % 2 * PLACE_BYTES
     }
 
-    /// As it is kept.
+    /// Encodes the record.
     pub(super) fn encode(&self) -> [u8; RECORD_BYTES] {
         let Self { number, at, written_before, attempt, block_sum, query_sum } = self;
         let mut bytes = MAGIC.to_vec();
@@ -61,7 +63,7 @@ impl Record {
         record
     }
 
-    /// What was kept; none if it is torn or was never written.
+    /// Decodes a record; `None` if it is torn or was never written.
     fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
         let (fields, summed) = bytes.split_last_chunk::<4>()?;
         if sum(fields) != u32::from_le_bytes(*summed) {
@@ -83,7 +85,8 @@ impl Record {
         })
     }
 
-    /// The latest of those in both places. None if neither is whole, or one is there and the other is something else than torn.
+    /// The latest record of both places. The default if neither was ever written; `None` if none is
+    /// intact.
     pub(super) fn latest(places: [&[u8; RECORD_BYTES]; 2]) -> Option<Self> {
         let records = places.map(Self::decode);
         let found = records.into_iter().flatten().max_by_key(|record| record.number);
@@ -92,7 +95,7 @@ impl Record {
     }
 }
 
-/// Of so many bytes.
+/// The checksum of `bytes`.
 pub(super) fn sum(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }

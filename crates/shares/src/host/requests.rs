@@ -1,4 +1,5 @@
-//! What a client asks of one tree, but for evictions and what slots say: checked first, and refused whole.
+//! Client requests to one tree, except evictions and metadata. A request is checked first, and a
+//! refused one changes nothing.
 
 use oblivio_core::StoreErrorKind;
 
@@ -10,7 +11,7 @@ use crate::message::{Point, Refusal, Select, Setup, Slots};
 use crate::sharing::Share;
 
 impl Files {
-    /// The state is the server's, or the one before the write that came last.
+    /// Checks that `at` is the server's point, or the point before the last write.
     pub(super) fn check_at(&self, at: Point) -> Result<(), Refusal> {
         let here = self.record.at;
         let is_here = at.evictions == here.evictions
@@ -18,14 +19,14 @@ impl Files {
         is_here.then_some(()).ok_or_else(|| self.is_elsewhere(at))
     }
 
-    /// The state is the server's.
+    /// Checks that `at` is the server's point.
     pub(super) fn check_is(&self, at: Point) -> Result<(), Refusal> {
         (at == self.record.at).then_some(()).ok_or_else(|| self.is_elsewhere(at))
     }
 
-    /// The state is the server's, the one before the write that came last, or the one before the
-    /// eviction that came last. All of that is kept until something is written: so that the server
-    /// can go back, and another that is not through with the eviction can be read together with it.
+    /// Checks that `at` is the server's point, or the point before the last write or the last
+    /// eviction. The state before is kept until the next write, so that the server can roll back,
+    /// or be read together with a server that has not finished the eviction.
     fn check_can_be_fetched(&self, at: Point) -> Result<(), Refusal> {
         let Record { at: here, written_before, .. } = self.record;
         let is_just_evicted = here == Point { evictions: at.evictions + 1, written: 0 };
@@ -35,13 +36,14 @@ impl Files {
         self.check_at(at)
     }
 
-    /// A write may have been begun after the eviction, and been lost with a crash: then it has taken the place of marks that are older.
+    /// Fails if a write that began after the eviction, and was lost in a crash, has overwritten the
+    /// marks before the eviction.
     fn check_marks_before_eviction(&self, before: Point) -> Result<(), Refusal> {
         let Some(marks) = self.marks() else { return Ok(()) };
         let are_kept = marks.are_kept(before).map_err(unusable)?;
         are_kept.then_some(()).ok_or_else(|| {
             has_nothing_before(
-                "this server does not have any more what was marked before its last eviction",
+                "this server no longer has the marks before its last eviction",
             )
         })
     }
@@ -49,7 +51,7 @@ impl Files {
     fn is_elsewhere(&self, at: Point) -> Refusal {
         let Point { evictions, written } = self.record.at;
         Refusal::from(format!(
-            "this server is at eviction {evictions}, write {written}, and not at eviction {}, write {}",
+            "this server is at eviction {evictions}, write {written}, not at eviction {}, write {}",
             at.evictions, at.written
         ))
     }
@@ -70,14 +72,14 @@ impl Files {
     pub(super) fn write(&mut self, at: Point, block: Share<u8>) -> Result<(), Refusal> {
         self.check_at(at)?;
         if at.written == self.setup.tree.accesses() {
-            return Err("the root is full, and has to be evicted first".into());
+            return Err("the root is full and must be evicted first".into());
         }
         let block = elements(block, self.setup.block_bytes)?;
         let query_sum = self.mark_what_was_taken(at)?;
         self.write_block(at, &block, query_sum).map_err(unusable)
     }
 
-    /// Expanded, once all are found to be sound.
+    /// Expands the shares of matrices, after checking all of them.
     pub(super) fn matrices(
         &self,
         shares: Vec<Share<u8>>,
@@ -85,11 +87,11 @@ impl Files {
     ) -> Result<Vec<Vec<u8>>, Refusal> {
         let Setup { parties, tree, .. } = self.setup;
         if dealers.len() != parties.for_product() || !parties.are_some(dealers) {
-            return Err("so many servers have to deal as give back a product".into());
+            return Err("the dealers must be 2t + 1 different servers".into());
         }
         if shares.len() != usize::from(tree.height()) + 1 {
             return Err(
-                "an eviction has a matrix for each level, and one for the last sibling".into()
+                "an eviction needs one matrix for each level, and one for the sibling leaf".into()
             );
         }
         let bytes = 2 * tree.slots() * tree.slots();
@@ -105,11 +107,11 @@ impl Files {
             return Ok(());
         }
         if at != (Point { evictions: evictions + 1, written: 0 }) {
-            return Err("this server is further, or was never there".into());
+            return Err("this server cannot roll back to this eviction: it is at another point".into());
         }
         let Some(written) = written_before else {
             return Err(has_nothing_before(
-                "the shares of this server were put where they are: it was never before that",
+                "the shares of this server were rebuilt: it has no state before them",
             ));
         };
         let before = Point { evictions, written };
@@ -125,7 +127,7 @@ impl Files {
             return Err("the tree has no such slot".into());
         }
         let is_short = count <= Slots::at_once(block_bytes);
-        is_short.then_some(()).ok_or_else(|| "so many slots are too long for a message".into())
+        is_short.then_some(()).ok_or_else(|| "too many slots for one message".into())
     }
 
     pub(super) fn fetched(&self, at: Point, slots: Slots) -> Result<Vec<u8>, Refusal> {
@@ -142,27 +144,27 @@ impl Files {
         self.with_marks(at, slots, shares)
     }
 
-    /// Before anything else was done.
+    /// Checks that the tree is new.
     pub(super) fn check_new(&self) -> Result<(), Refusal> {
         self.is_new()
             .then_some(())
-            .ok_or_else(|| "the tree has been used: shares can only be put into a new one".into())
+            .ok_or_else(|| "the tree is in use: shares can only be put into a new tree".into())
     }
 
     pub(super) fn put(&mut self, at: Point, slots: Slots, share: Share<u8>) -> Result<(), Refusal> {
         self.check_slots(slots)?;
         self.check_new()?;
         if at.written > self.setup.tree.accesses() {
-            return Err("no root holds so many blocks".into());
+            return Err("the root cannot hold this many blocks".into());
         }
         let share = elements(share, slots.count * self.setup.fetched_bytes())?;
         let holds = |bucket: &Bucket<'_>| slots.first + slots.count <= bucket.slots;
         let is_held = self.bucket(slots.bucket, at).as_ref().is_some_and(holds);
         let share = if is_held { self.without_marks(at, slots, share)? } else { share };
         let bucket = self.bucket(slots.bucket, at).filter(holds);
-        let bucket = bucket.ok_or("at this point the slot is zeros everywhere")?;
+        let bucket = bucket.ok_or("at this point the slot is empty on all servers")?;
         bucket.write(slots.first, &share).map_err(unusable)?;
-        // It is not asked for again, if the server starts again before all is there.
+        // The client does not put it again if the server restarts meanwhile, so make it durable.
         self.sync_bucket(slots.bucket).map_err(unusable)
     }
 
@@ -172,7 +174,7 @@ impl Files {
         }
         self.check_new()?;
         if at.written > self.setup.tree.accesses() {
-            return Err("no root holds so many blocks".into());
+            return Err("the root cannot hold this many blocks".into());
         }
         self.sync_buckets().map_err(unusable)?;
         let record = Record { at, written_before: None, ..self.record };
@@ -181,7 +183,7 @@ impl Files {
     }
 }
 
-/// It cannot go back to where others are: its shares have to be made anew.
+/// The refusal of a server that cannot roll back: its shares must be rebuilt.
 pub(super) fn has_nothing_before(why: &str) -> Refusal {
     Refusal { kind: StoreErrorKind::Damaged, why: why.into() }
 }
@@ -191,5 +193,5 @@ fn elements(share: Share<u8>, count: usize) -> Result<Vec<u8>, Refusal> {
 }
 
 fn wrong_length() -> Refusal {
-    "a share has another length than what is shared".into()
+    "a share has the wrong length".into()
 }

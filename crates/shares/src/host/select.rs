@@ -1,4 +1,4 @@
-//! The share of a slot that is not said (Subroutine 1, steps 4 to 8): every slot of the path is read.
+//! The private selection of a slot (Subroutine 1, steps 4 to 8): reads every slot of the path.
 
 use std::io;
 use std::sync::Mutex;
@@ -11,18 +11,19 @@ use crate::field::{Field, Gf256};
 use crate::message::Point;
 use oblivio_core::Leaf;
 
-/// As many bytes are read at once: they stay near the processor until they are multiplied.
+/// Bytes that are read at once, small enough to stay in the processor's cache until they are
+/// multiplied.
 const RUN_BYTES: usize = 256 << 10;
 
-/// How many slots of so many bytes an access reads at once.
+/// The number of slots of `slot_bytes` bytes that an access reads at once.
 pub fn slots_at_once(slot_bytes: usize) -> usize {
     (RUN_BYTES / slot_bytes.max(1)).max(1)
 }
 
-/// A thread is worth its beginning for so many.
+/// The minimum bytes that justify another thread.
 const BYTES_PER_THREAD: usize = 4 << 20;
 
-/// Slots of a bucket that are read at once.
+/// A run of slots of a bucket that are read at once.
 struct Run<'q> {
     bucket: usize,
     first: usize,
@@ -69,7 +70,7 @@ pub(super) fn select(files: &Files, at: Point, leaf: Leaf, query: &[u8]) -> io::
     answer.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one thread adds up.
+/// The sum over the runs that one thread processes.
 fn sum_of_runs(
     buckets: &[(Bucket<'_>, &[u8])],
     runs: &[Run<'_>],

@@ -1,13 +1,13 @@
-//! Checksums of what a server keeps, behind the slots of each file: a CRC-32 of each *piece* of
-//! each slot, which is what an eviction reads of a slot at once.
+//! Checksums of slots, stored after the slots of each file: a CRC-32 of each *piece* of each slot,
+//! which is what an eviction reads of a slot at once.
 //!
-//! A dealer checks all that it reads in an eviction, because what it deals becomes part of the
-//! secret on all servers. Accesses and repairs do not check: there the client finds wrong shares,
-//! and needs what is left. Bytes that are not checked never get a new checksum (ADR 18 of the
+//! A dealer checks everything that it reads in an eviction, because what it deals becomes part of
+//! the secret on all servers. Accesses and repairs do not check: there the client detects wrong
+//! shares, and needs the remaining data. Unchecked bytes never get a new checksum (ADR 18 in the
 //! repository).
 //!
-//! What is kept is the difference from the checksum of zeros. So all that was never written is
-//! right in a sparse file.
+//! The stored value is the difference from the checksum of zeros, so unwritten parts of a sparse
+//! file are valid.
 
 use crc32fast::Hasher;
 
@@ -18,7 +18,7 @@ use crate::message::Setup;
 /// Bytes of a checksum.
 pub(super) const SUM_BYTES: usize = 4;
 
-/// A checksum as it is kept.
+/// A stored checksum.
 pub(super) type Sum = [u8; SUM_BYTES];
 
 /// How the slots of a tree are divided into pieces.
@@ -26,12 +26,11 @@ pub(super) type Sum = [u8; SUM_BYTES];
 pub(super) struct Pieces {
     block_bytes: usize,
     piece_bytes: usize,
-    /// The checksum of a piece of zeros, and that of the last piece of a slot.
+    /// The checksums of a piece of zeros: of the usual length, and of the last piece of a slot.
     sums_of_zeros: [u32; 2],
 }
 
-/// The order of the checksums of a bucket: the distance between those of two slots, and between
-/// those of two pieces.
+/// The order of the checksums of a bucket: the distance between two slots, and between two pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order {
     slot_step: usize,
@@ -39,17 +38,17 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Those of a slot together: a write to the root brings one slot.
+    /// Grouped by slot: a write to the root writes one slot.
     pub(super) fn by_slot(pieces: Pieces) -> Self {
         Self { slot_step: pieces.count(), piece_step: 1 }
     }
 
-    /// Those of a piece together: an eviction goes through a piece of all slots.
+    /// Grouped by piece: an eviction processes a piece of all slots.
     pub(super) fn by_piece(slots: usize) -> Self {
         Self { slot_step: 1, piece_step: slots }
     }
 
-    /// Which checksum of the bucket is that of a piece.
+    /// The index of the checksum of a piece among those of the bucket.
     pub(super) fn index(self, slot: usize, piece: usize) -> usize {
         slot * self.slot_step + piece * self.piece_step
     }
@@ -74,7 +73,7 @@ impl Pieces {
         self.block_bytes.div_ceil(self.piece_bytes)
     }
 
-    /// Which piece begins at this byte of a slot.
+    /// The number of the piece that begins at this byte of a slot.
     pub(super) fn number(self, first: usize) -> usize {
         first / self.piece_bytes
     }
@@ -84,17 +83,17 @@ impl Pieces {
         slots * (self.count() * SUM_BYTES) as u64
     }
 
-    /// What is kept of each piece of a slot.
+    /// The values to store for the pieces of a slot.
     pub(super) fn sums_of_slot(self, slot: &[u8]) -> impl Iterator<Item = u32> {
         slot.chunks(self.piece_bytes).map(move |piece| self.sum_of(piece))
     }
 
-    /// What is kept of a piece.
+    /// The value to store for a piece.
     pub(super) fn sum_of(self, piece: &[u8]) -> u32 {
         sum(piece) ^ self.sum_of_zeros(piece.len())
     }
 
-    /// The checksum of a whole slot, from what is kept of its pieces.
+    /// The checksum of a whole slot, from the stored values of its pieces.
     pub(super) fn sum_of_slot(self, kept: &[Sum]) -> u32 {
         let mut whole = Hasher::new();
         for (piece, kept) in kept.iter().enumerate() {

@@ -1,26 +1,26 @@
-//! Watching what passes a server.
+//! Observing the messages of a server.
 
 use std::io;
 
 use super::Peers;
 
-/// Is told of all that passes a server, by several threads. It sees what the server sees, and changes nothing.
+/// Receives all messages of a server, from several threads. It cannot change them.
 pub trait Watcher: Send + Sync {
-    /// The client asks for something, which is done now.
+    /// A request of the client is about to be handled.
     fn asked(&self, message: &[u8]);
 
-    /// It was answered.
+    /// A request was answered.
     fn answered(&self, message: &[u8], answer: &[u8]);
 
-    /// Something was dealt to the server of this number, and is on its way.
+    /// A message was sent to server `to`.
     fn sent(&self, to: u8, dealt: &[u8]);
 
-    /// Something that the server of this number has dealt has come, and is taken. What is thrown away as it comes (too long, once more, of an attempt that was given
-    /// up) is not told: another server could say as much of it as it likes.
+    /// A message of server `from` was stored. Dropped messages (too long, duplicate, or of a
+    /// given-up attempt) are not reported, because another server could send any number of them.
     fn received(&self, from: u8, dealt: &[u8]);
 }
 
-/// The other servers, with what is sent to them seen.
+/// Links to the other servers that report sent messages.
 pub(super) struct Watched<'p> {
     pub(super) peers: &'p dyn Peers,
     pub(super) watcher: &'p dyn Watcher,

@@ -1,4 +1,4 @@
-//! How blocks are divided into parts, and what an eviction tells others.
+//! Tests the division of blocks into parts, and the messages of an eviction.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -45,10 +45,10 @@ impl ShareFile for MemoryFile {
     }
 }
 
-/// The two other servers. Each answers what it is dealt with a portion of its own.
+/// The two other servers. Each answers a message with its own portion.
 struct Others {
     mailbox: Arc<Mailbox>,
-    /// From what their shares are drawn.
+    /// The seed of their shares.
     fill: u8,
     sent: Mutex<Vec<(u8, Dealt<u8>)>>,
 }
@@ -56,7 +56,7 @@ struct Others {
 impl Peers for Others {
     fn send(&self, to: u8, _lane: usize, dealt: &[u8]) -> io::Result<()> {
         let dealt = Dealt::decode(dealt).unwrap();
-        // Equal ones would cancel out.
+        // Equal shares would cancel out.
         let shares = vec![Share::Drawn([self.fill ^ to << 4; 32]); dealt.shares.len()];
         self.mailbox.take(to, &Dealt { shares, ..dealt.clone() }.encode()).unwrap();
         self.sent.lock().unwrap().push((to, dealt));
@@ -65,7 +65,7 @@ impl Peers for Others {
     fn give_up(&self) {}
 }
 
-/// What happens to server 1 of three.
+/// The setting of server 1 of three.
 #[derive(Clone, Copy)]
 struct World {
     height: u8,
@@ -74,9 +74,9 @@ struct World {
     attempt: u64,
     /// Whether its shares of the blocks are zeros.
     is_zeros: bool,
-    /// From what its shares of the matrices are drawn.
+    /// The seed of its shares of the matrices.
     matrices: u8,
-    /// From what the shares are drawn that others deal to it.
+    /// The seed of the shares that others deal to it.
     dealt: u8,
 }
 
@@ -98,8 +98,8 @@ fn full_root(evictions: u64, block: &Share<u8>) -> impl Iterator<Item = Request>
     })
 }
 
-/// What it deals in an eviction of a tree whose root is full, to whom. It draws the same seed from
-/// the system in every world.
+/// The messages of server 1 in an eviction of a tree whose root is full, with their receivers. It
+/// draws the same seed from the system in every world.
 fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
     let World { height, slots, block_bytes, attempt, is_zeros, matrices, dealt } = world;
     let tree = Tree::new(height, Preset { slots, accesses: 4 }).unwrap();
@@ -124,10 +124,10 @@ fn dealt_in(world: World) -> Vec<(u8, Dealt<u8>)> {
     others.sent.into_inner().unwrap()
 }
 
-/// With more parts than lanes, another server may lack the last part of a lane: it must hear of
-/// each lane that nothing comes before the end. Nothing that was dealt is kept afterwards.
+/// With more parts than lanes, another server may lack the last part of a lane, so it must receive
+/// the end of each lane. No message is kept afterwards.
 #[test]
-fn each_server_is_told_the_end_of_all_parts_and_nothing_is_kept() {
+fn each_server_receives_the_end_of_all_lanes_and_no_message_is_kept() {
     const PARTS: u32 = 6;
     let sent = dealt_in(World { height: 1, slots: 128, block_bytes: 5 * 4096 + 1, ..SMALL });
     for other in [2, 3] {
@@ -140,8 +140,7 @@ fn each_server_is_told_the_end_of_all_parts_and_nothing_is_kept() {
     }
 }
 
-/// The seeds that a server gets, each with the share that the third server gets of the same
-/// product.
+/// The seeds that server 2 gets, each with the third server's share of the same product.
 fn seeds(sent: &[(u8, Dealt<u8>)]) -> Vec<(Seed, Share<u8>)> {
     let of_third = |dealt: &Dealt<u8>, child: usize| {
         let same = |(to, it): &&(u8, Dealt<u8>)| {
@@ -159,11 +158,11 @@ fn seeds(sent: &[(u8, Dealt<u8>)]) -> Vec<(Seed, Share<u8>)> {
     seeds.collect()
 }
 
-/// Shares of zeros make the products of all parts alike.
+/// Shares of zeros make the products of all parts equal.
 #[test]
 fn no_two_parts_are_dealt_from_one_seed() {
     let world = World { slots: 128, block_bytes: 3 * 4096, is_zeros: true, ..SMALL };
-    // Two buckets are made of leaves, and one above them.
+    // A round makes two leaves, or one bucket above them.
     let mut all = seeds(&dealt_in(world));
     assert_eq!(all.len(), 3 * 3);
     all.sort_by_key(|(seed, _)| *seed);
@@ -171,16 +170,16 @@ fn no_two_parts_are_dealt_from_one_seed() {
     assert_eq!(all.len(), 3 * 3);
 }
 
-/// Its process, or the machine with it, is set back to before the attempt, and its system draws the
-/// same.
+/// The process, or its machine, is rolled back to before the attempt, and its system draws the same
+/// seed.
 #[test]
-fn a_server_that_is_set_back_deals_nothing_else_from_the_same_seeds() {
+fn a_server_that_is_rolled_back_deals_nothing_else_from_the_same_seeds() {
     let before = seeds(&dealt_in(SMALL));
     assert!(before == seeds(&dealt_in(SMALL)));
     for (world, same) in [
         (World { attempt: 2, ..SMALL }, 0),
         (World { matrices: 5, ..SMALL }, 0),
-        // The first round is as it was. What comes of it is not.
+        // The first round is the same, and its result is not.
         (World { dealt: 5, ..SMALL }, 1),
     ] {
         let again = seeds(&dealt_in(world));
@@ -192,13 +191,13 @@ fn a_server_that_is_set_back_deals_nothing_else_from_the_same_seeds() {
     }
 }
 
-/// What was read from the memory of a server says nothing of later attempts.
+/// Secrets read from a server's memory must reveal nothing of later attempts.
 #[test]
 fn each_attempt_draws_a_seed_from_the_system() {
     let mut drawn = 0;
     let draw_seed = move || {
         drawn += 1;
-        if drawn == 2 { Err(io::Error::other("nothing there")) } else { Ok([drawn; 32]) }
+        if drawn == 2 { Err(io::Error::other("no entropy")) } else { Ok([drawn; 32]) }
     };
     let mut host = Host::open(Box::new(Memory::default()), draw_seed).unwrap();
     let parties = Parties::new(3, 1).unwrap();
@@ -221,10 +220,10 @@ fn each_attempt_draws_a_seed_from_the_system() {
         let answer = ask(Request::Evict { evict, dealers: vec![1, 2, 3] });
         assert_eq!(answer == Answer::Done, is_done);
         if let Answer::Refused(refusal) = answer {
-            assert!(refusal.why.contains("gives no randomness: nothing there"), "{}", refusal.why);
+            assert!(refusal.why.contains("cannot get randomness from its system: no entropy"), "{}", refusal.why);
         }
     }
-    // Seeds of two attempts, none twice.
+    // The seeds of two attempts are all different.
     let mut all = seeds(&others.sent.into_inner().unwrap());
     all.sort_by_key(|(seed, _)| *seed);
     all.dedup_by_key(|(seed, _)| *seed);
