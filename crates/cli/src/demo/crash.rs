@@ -1,4 +1,4 @@
-//! Servers killed in the middle of their work.
+//! Kills servers in the middle of their work.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,38 +16,38 @@ use crate::files;
 /// The exit code of `info --require-clean` for a volume that was not closed.
 const NEEDS_RECOVERY: i32 = 14;
 
-/// Where the work on the mounted file system goes.
+/// The folder on the mounted file system that the work goes to.
 const WORK: &str = "work";
 
-/// A server that was killed.
+/// The result of killing a server.
 pub(super) struct Killed {
-    /// Whether its client was still asking.
+    /// Whether its client was still sending requests.
     client_was_busy: bool,
-    /// Which server that keeps the volume was killed before, and started again.
+    /// The server storing the volume that was killed and restarted before, if any.
     keeper: Option<&'static str>,
 }
 
 impl Killed {
     pub(super) fn text(&self) -> String {
-        let when = if self.client_was_busy { "in the middle of it" } else { "just after it" };
+        let when = if self.client_was_busy { "while writing" } else { "just after writing" };
         let store = self.keeper.map_or_else(String::new, |keeper| {
-            format!("{keeper} was killed before that and started again, and nobody noticed; ")
+            format!("{keeper} was killed before that and restarted, and the client went on; ")
         });
-        format!("{store}killed {when}; the volume says that it needs recovery")
+        format!("{store}killed {when}; the volume reports that it needs recovery")
     }
 }
 
-/// What became of the work on a mounted file system.
+/// The result of the work on a mounted file system.
 pub(super) enum Mounted {
-    /// It cannot be mounted here, and why.
+    /// It cannot be mounted here, for this reason.
     LeftOut(String),
-    /// The server was killed. These files had been synced, and were right when the file system was
+    /// The server was killed. These files had been synced, and were intact when the file system was
     /// mounted again.
     Killed(BTreeMap<PathBuf, [u8; 32]>),
 }
 
 impl Mounted {
-    /// The files that must be there.
+    /// The files that must exist.
     pub(super) fn synced(&self) -> &BTreeMap<PathBuf, [u8; 32]> {
         static NONE: BTreeMap<PathBuf, [u8; 32]> = BTreeMap::new();
         match self {
@@ -61,17 +61,17 @@ impl Mounted {
             Self::LeftOut(why) => format!("left out: {why}"),
             Self::Killed(files) => format!(
                 "killed while a file was being written; mounted again: all {} files that had been \
-                 synced are there, with the right checksums",
+                 synced are there, with correct checksums",
                 files.len()
             ),
         }
     }
 }
 
-/// Serves the volume, writes the image to it once more, and kills the server half way.
+/// Serves the volume, writes the image to it again, and kills the server halfway.
 pub(super) fn kill_server(stage: &Stage, writing: Duration) -> Result<Killed, CliError> {
     let mut serve = stage.oblivio(&["serve", "nbd"])?;
-    // Without a cache, storage is at work as long as the client is.
+    // Without a cache, storage is busy as long as the client is.
     serve.arg("--socket").arg(stage.socket()).args(["--cache", "0", "--json"]);
     let (mut server, line) = start_and_listen(&mut serve)?;
     let said: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
@@ -94,7 +94,7 @@ pub(super) fn kill_server(stage: &Stage, writing: Duration) -> Result<Killed, Cl
     Ok(Killed { client_was_busy, keeper })
 }
 
-/// Mounts the file system, works in it, and kills its server; mounts it again, and compares.
+/// Mounts the file system, works in it, and kills its server; then mounts it again and compares.
 pub(super) fn kill_mount(
     stage: &Stage,
     source: &Folder,
@@ -135,7 +135,7 @@ fn work_and_kill(
         write_synced(&source.path.join(path), &mount_point.join(&name)).map_err(failed)?;
         synced.insert(name, *checksum);
     }
-    // This one is on its way when the server dies.
+    // This file is being written when the server dies.
     let mut unsynced = File::create(mount_point.join("unsynced")).map_err(failed)?;
     unsynced.write_all(&[0x5a; 1 << 20]).map_err(failed)?;
     server.kill().map_err(failed)?;
@@ -146,7 +146,7 @@ fn work_and_kill(
     let again = Folder::read(mount_point)?;
     let expected = Folder { path: mount_point.to_owned(), files: synced, bytes: 0 };
     let difference = again.compare(&expected);
-    // While the server is alive: this closes the volume.
+    // Unmount while the server is alive, which closes the volume.
     stage.leave_mount()?;
     if difference.is_none() {
         Ok(expected.files)
@@ -155,10 +155,10 @@ fn work_and_kill(
     }
 }
 
-/// As many files are written before the server is killed: each costs syncs.
+/// Number of files written before the server is killed: each costs syncs.
 const SYNCED_FILES_MAX: usize = 64;
 
-/// Copies a file, and returns once file and name survive a crash.
+/// Copies a file, and returns once the file and its name survive a crash.
 fn write_synced(from: &Path, to: &Path) -> io::Result<()> {
     let folder = to.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
@@ -167,7 +167,7 @@ fn write_synced(from: &Path, to: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Starts a server, and waits for the line with which it says that it is ready.
+/// Starts a server, and waits for the line that reports it as ready.
 fn start_and_listen(command: &mut Command) -> Result<(Background, String), CliError> {
     let mut server = Background::start(command.stdout(Stdio::piped()))?;
     let mut line = String::new();

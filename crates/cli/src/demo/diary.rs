@@ -1,22 +1,22 @@
-//! What the owner asks of the disk, written down. Secret.
+//! A record of the owner's requests to the disk. Secret.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use oblivio_volume::device::{BlockDevice, DiskOp, WatchedDisk};
 
-/// Notes which blocks are asked for, in order.
+/// Records which blocks are requested, in order.
 #[derive(Clone, Default)]
 pub(super) struct Diary(Arc<Mutex<Vec<u64>>>);
 
-/// A part of the story.
+/// A part of the session.
 pub(super) struct Phase {
     pub(super) name: &'static str,
-    /// The blocks that were asked for.
+    /// The requested blocks.
     pub(super) blocks: Vec<u64>,
 }
 
 impl Diary {
-    /// A disk whose requests are noted.
+    /// A disk whose requests are recorded.
     pub(super) fn of<D: BlockDevice>(&self, disk: Arc<D>) -> Arc<dyn BlockDevice> {
         let (block_bytes, notes) = (u64::from(disk.block_bytes()), self.0.clone());
         let note = move |op: &DiskOp| {
@@ -33,7 +33,7 @@ impl Diary {
         Arc::new(WatchedDisk::new(disk, note))
     }
 
-    /// Everything since the last time.
+    /// The requests since the end of the previous phase.
     pub(super) fn end_phase(&self, name: &'static str) -> Phase {
         let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         Phase { name, blocks: std::mem::take(&mut blocks) }

@@ -10,10 +10,11 @@ use sha2::{Digest, Sha256};
 use crate::error::CliError;
 use crate::files;
 
-/// More than this would make a demonstration that nobody waits for.
+/// Maximum bytes of the files: more would make the demonstration too long.
 const BYTES_MAX: u64 = 512 << 20;
 
-/// An ext4 has a journal on less, too, and the pictures would show little.
+/// Minimum bytes of the disk: ext4 has a journal on smaller ones, too, but the pictures would show
+/// little.
 const DISK_BYTES_MIN: u64 = 16 << 20;
 
 /// The directory that every ext4 comes with.
@@ -24,12 +25,12 @@ type Checksum = [u8; 32];
 /// A folder of files.
 pub(super) struct Folder {
     pub(super) path: PathBuf,
-    /// By their paths in it.
+    /// Checksums by path within the folder.
     pub(super) files: BTreeMap<PathBuf, Checksum>,
     pub(super) bytes: u64,
 }
 
-/// How a folder differs from another one.
+/// How a folder differs from the expected one.
 pub(super) struct Difference {
     pub(super) files: usize,
     pub(super) lost: usize,
@@ -37,7 +38,7 @@ pub(super) struct Difference {
 }
 
 impl Folder {
-    /// Reads all files of a folder and of those in it. Whatever is no file is left out.
+    /// Reads all files of a folder and its subfolders. Skips everything but regular files.
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
         let mut folder = Self { path: path.to_owned(), files: BTreeMap::new(), bytes: 0 };
         folder.walk(Path::new("")).map_err(|error| files::cannot_read(path, &error))?;
@@ -64,7 +65,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Bytes of a disk that has room for it twice.
+    /// Bytes of a disk with room for two copies of the folder.
     pub(super) fn disk_bytes(&self) -> Result<u64, CliError> {
         if self.bytes > BYTES_MAX {
             return Err(CliError::Input(format!(
@@ -76,14 +77,14 @@ impl Folder {
         Ok((3 * self.bytes).next_power_of_two().max(DISK_BYTES_MIN))
     }
 
-    /// With more files.
+    /// The folder with additional files.
     pub(super) fn joined(&self, others: &BTreeMap<PathBuf, Checksum>) -> Self {
         let mut files = self.files.clone();
         files.extend(others.iter().map(|(path, checksum)| (path.clone(), *checksum)));
         Self { path: self.path.clone(), files, bytes: self.bytes }
     }
 
-    /// What is missing here, or is not as it should be. More files are no difference.
+    /// Counts files that are missing or changed here. Additional files do not count.
     pub(super) fn compare(&self, expected: &Self) -> Difference {
         let mut difference = Difference { files: expected.files.len(), lost: 0, changed: 0 };
         for (path, checksum) in &expected.files {
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lost_and_changed_files_are_counted_and_more_files_are_none() {
+    fn lost_and_changed_files_are_counted_and_additional_files_are_not() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("sub")).unwrap();
         for name in ["a", "sub/b", "c"] {

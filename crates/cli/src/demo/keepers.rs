@@ -1,4 +1,4 @@
-//! Servers in processes of their own, which keep the volume of the demonstration: a bucket server, or share servers.
+//! Server processes that store the volume of the demonstration: a bucket server, or share servers.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -15,16 +15,16 @@ use super::programs;
 use crate::error::CliError;
 use crate::files;
 
-/// What the servers call the owner.
+/// The owner's name on the servers.
 const OWNER: &str = "owner";
 
-/// Share servers, at most.
+/// Maximum number of share servers.
 const SERVERS_MAX: usize = 7;
 
-/// How long a share server stays dead. With five of them, nobody has to wait for it.
+/// How long a killed share server stays down. With five servers, the client does not wait for it.
 const DEAD_FOR: Duration = Duration::from_secs(2);
 
-/// What keeps the volume.
+/// The servers that store the volume.
 pub(super) struct Keepers {
     folder: PathBuf,
     kind: Kind,
@@ -45,7 +45,7 @@ struct Running {
 }
 
 impl Keepers {
-    /// What they make in the directory of the demonstration.
+    /// The names of the files that the servers make in the directory of the demonstration.
     pub(super) fn made() -> impl Iterator<Item = String> {
         let of_each = (1..=SERVERS_MAX).flat_map(|number| [folder_name(number), key_name(number)]);
         ["client.key", "allow", "peers"].map(str::to_owned).into_iter().chain(of_each)
@@ -56,11 +56,12 @@ impl Keepers {
         Self::start(folder, Kind::Store, &["127.0.0.1:0".to_owned()])
     }
 
-    /// Starts so many share servers, which know each other.
+    /// Starts `servers` share servers, which know each other.
     pub(super) fn shares(folder: &Path, servers: usize) -> Result<Self, CliError> {
         let no_port =
-            |error| CliError::Engine(format!("this machine gives no ports for servers: {error}"));
-        // They have to be known before any server is. All are taken before the first is given back.
+            |error| CliError::Engine(format!("no free ports for servers on this machine: {error}"));
+        // The ports must be known before any server starts. All are bound before the first is
+        // released.
         let taken: Vec<_> = (0..servers)
             .map(|_| TcpListener::bind("127.0.0.1:0"))
             .collect::<Result<_, _>>()
@@ -106,11 +107,12 @@ impl Keepers {
         command.arg("--allow").arg(folder.join("allow"));
         if self.kind == Kind::Shares {
             command.arg("--peers").arg(folder.join("peers"));
-            // That one of them is killed is part of the story.
+            // Killing one of the servers is part of the demonstration, so hide the messages about
+            // it.
             command.stderr(Stdio::null());
         }
         command.args(["--listen", address, "--json"]).stdin(Stdio::null()).stdout(Stdio::piped());
-        let not_started = |error| CliError::Engine(format!("a server does not start: {error}"));
+        let not_started = |error| CliError::Engine(format!("cannot start a server: {error}"));
         let mut child = command.spawn().map_err(not_started)?;
         let mut said = String::new();
         let lines = child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
@@ -126,27 +128,27 @@ impl Keepers {
         Ok(Running { child, address, key })
     }
 
-    /// Where the volume is.
+    /// The location of the volume.
     pub(super) fn location(&self) -> Result<Location, CliError> {
         let key = self.folder.join("client.key");
         let key = key.to_str().ok_or_else(|| {
-            CliError::Input(format!("{} is no text: choose another --output", key.display()))
+            CliError::Input(format!("{} is not UTF-8: choose another --output", key.display()))
         })?;
         let key = key.replace('%', "%25").replace('&', "%26").replace('?', "%3f");
         let all =
             |of: fn(&Running) -> &str| self.servers.iter().map(of).collect::<Vec<_>>().join(",");
         let (addresses, keys) = (all(|server| &server.address), all(|server| &server.key));
-        // One of five may be missing, if only one may lie.
+        // With five servers and one that may collude, one server may be missing.
         let (scheme, more) = match self.kind {
             Kind::Store => ("oblivio+tls", ""),
             Kind::Shares => ("shares", "&collude=1"),
         };
         let url = format!("{scheme}://{addresses}/volume?server={keys}&key={key}{more}");
         url.parse()
-            .map_err(|error| CliError::Engine(format!("a server did not say where it is: {error}")))
+            .map_err(|error| CliError::Engine(format!("a server reported no address: {error}")))
     }
 
-    /// Ends one of them without a warning, and starts it again in its place.
+    /// Kills the last server and restarts it at the same address.
     pub(super) fn kill_and_start_one(&mut self) -> Result<(), CliError> {
         let last = self.servers.len() - 1;
         self.servers[last].kill();
@@ -158,7 +160,7 @@ impl Keepers {
         Ok(())
     }
 
-    /// What was killed, for people.
+    /// The killed server, in words.
     pub(super) fn killed(&self) -> &'static str {
         match self.kind {
             Kind::Store => "the bucket server",
@@ -177,7 +179,7 @@ fn key_name(number: usize) -> String {
 
 impl Running {
     fn kill(&mut self) {
-        // One that has ended by itself is as dead.
+        // Errors mean that it has ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

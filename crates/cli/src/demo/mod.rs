@@ -1,9 +1,10 @@
-//! `oblivio demo`: a real file system on an oblivious disk, a server that is killed, and both sides of
-//! the story in one picture.
+//! `oblivio demo`: a real file system on an oblivious disk, a server that is killed, and one
+//! picture of what the owner did and what storage saw.
 //!
-//! - [`stage`]: the directory where it all happens; [`folder`]: the files that are kept.
-//! - [`session`]: the owner works under the eyes of storage; [`diary`] is what the owner did.
-//! - [`keepers`]: a bucket server or share servers, if the volume is to be on them.
+//! - [`stage`]: the directory of the demonstration; [`folder`]: the files that are stored.
+//! - [`session`]: the owner uses the disk while storage is recorded; [`diary`]: the owner's
+//!   requests.
+//! - [`keepers`]: a bucket server or share servers, if they store the volume.
 //! - [`crash`]: servers are killed in the middle of their work.
 //! - [`picture`], [`terminal`], [`report`]: the two sides side by side, and the figures.
 
@@ -51,12 +52,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
         stage.volume()
     ))?;
 
-    tell("2. the owner writes it, reads it, returns to three blocks, goes in a loop: recorded")?;
+    tell("2. recorded: the owner writes it, reads it, rereads three blocks, reads in a loop")?;
     let session = session::play(&stage)?;
     let first = stage.unpack(&stage.copy())?.compare(&source);
     tell(&format!("   {}", first.text()))?;
 
-    tell("3. the server is killed (SIGKILL) while it is written once more")?;
+    tell("3. the server is killed (SIGKILL) while the files are written again")?;
     let killed = crash::kill_server(&stage, session.writing)?;
     tell(&format!("   {}", killed.text()))?;
 
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), CliError> {
     let mounted = crash::kill_mount(&stage, &source, args.without_mount)?;
     tell(&format!("   {}", mounted.text()))?;
 
-    tell("5. recovered, read as a whole, and checked")?;
+    tell("5. the volume is recovered, read completely, and checked")?;
     let repeated = stage.read_out(&stage.recovered())?;
     let expected = source.joined(mounted.synced());
     let last = stage.unpack(&stage.recovered())?.compare(&expected);

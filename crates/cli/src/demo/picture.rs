@@ -1,4 +1,4 @@
-//! The owner's accesses and storage's view in one picture.
+//! One picture of the owner's requests and of what storage saw.
 
 use std::error::Error;
 use std::fs;
@@ -15,13 +15,13 @@ use crate::files;
 
 const SIZE: (u32, u32) = (1400, 640);
 
-/// Between names, and between a name and the edge of its band, in pixels.
+/// Pixels between names, and between a name and the edge of its band.
 const NAME_GAP: i32 = 4;
 
-/// From row to row of names, in pixels.
+/// Pixels between rows of names.
 const ROW_HEIGHT: i32 = 15;
 
-/// The files of a demonstration.
+/// The pictures and views that a demonstration writes.
 pub(super) struct Pictures {
     pub(super) svg: PathBuf,
     pub(super) view: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Pictures {
 pub(super) fn draw(stage: &Stage, session: &Session) -> Result<Pictures, CliError> {
     let mut picture = String::new();
     draw_both(&mut picture, session)
-        .map_err(|error| CliError::Engine(format!("the picture could not be drawn: {error}")))?;
+        .map_err(|error| CliError::Engine(format!("cannot draw the picture: {error}")))?;
     let svg = stage.path("demo.svg");
     fs::write(&svg, picture).map_err(|error| files::cannot_write(&svg, &error))?;
     Ok(Pictures { svg, view: stage.path("demo.view") })
@@ -58,7 +58,7 @@ fn draw_both(svg: &mut String, session: &Session) -> Result<(), Box<dyn Error>> 
     Ok(())
 }
 
-/// A band and a name for each phase. A name that would lie on one before goes below it.
+/// Draws a band and a name for each phase. A name that would overlap a previous one goes below it.
 fn draw_phases(panel: &mut Panel<'_, '_>, session: &Session) -> Result<(), Box<dyn Error>> {
     let top = session.blocks as f64 * HEADROOM;
     let right_edge = panel.plotting_area().get_pixel_range().0.end;
@@ -80,12 +80,12 @@ fn draw_phases(panel: &mut Panel<'_, '_>, session: &Session) -> Result<(), Box<d
     Ok(())
 }
 
-/// How far the rows of names are filled, from the left.
+/// The right end of each row of names, in pixels.
 #[derive(Default)]
 struct NameRows(Vec<i32>);
 
 impl NameRows {
-    /// Takes room in the first row that is free from `left` on, and says how far below the top that is.
+    /// Takes room in the first row that is free from `left` on. Returns its distance from the top.
     fn place(&mut self, left: i32, width: i32) -> i32 {
         let free = self.0.iter().position(|end| *end <= left);
         let row = free.unwrap_or(self.0.len());
@@ -125,7 +125,7 @@ mod tests {
     use crate::drawing::text_boxes::texts_apart;
     use crate::view::{Seen, Visit};
 
-    /// A session with phases of so many requests.
+    /// A session whose phases have these numbers of requests.
     fn session(requests: [usize; 4]) -> Session {
         let names = ["write the files", "read the disk", "three blocks", "a loop"];
         let phase = |(name, requests)| Phase { name, blocks: vec![7; requests] };
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_lies_on_another_however_long_the_phases_are() {
+    fn no_text_overlaps_another_however_long_the_phases_are() {
         for requests in [
             [5000, 5000, 5000, 5000],
             [600, 16_384, 3000, 3000],

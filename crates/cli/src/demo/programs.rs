@@ -1,4 +1,4 @@
-//! Programs that the demonstration runs: its own, and those everyone uses on disks.
+//! Programs that the demonstration runs: this one, and common tools for disks.
 
 use std::env;
 use std::ffi::OsStr;
@@ -11,7 +11,7 @@ use crate::error::CliError;
 #[derive(Clone, Copy)]
 pub(super) struct Tool {
     name: &'static str,
-    /// The Debian package that brings it.
+    /// The Debian package that contains it.
     package: &'static str,
 }
 
@@ -21,10 +21,10 @@ pub(super) const DEBUGFS: Tool = Tool { name: "debugfs", package: "e2fsprogs" };
 pub(super) const NBDCOPY: Tool = Tool { name: "nbdcopy", package: "libnbd-bin" };
 
 impl Tool {
-    /// Where it is.
+    /// The path of the program.
     pub(super) fn find(self) -> Result<PathBuf, CliError> {
         let path = env::var_os("PATH").unwrap_or_default();
-        // Where Debian keeps tools for disks; not everyone's path leads there.
+        // Debian's directories for administration tools, which are not on every user's path.
         let administrators = ["/usr/sbin", "/sbin"].map(PathBuf::from);
         env::split_paths(&path)
             .chain(administrators)
@@ -38,20 +38,20 @@ impl Tool {
             })
     }
 
-    /// Runs it, and returns what it printed. An exit code other than 0 is an error.
+    /// Runs the program, and returns its output. An exit code other than 0 is an error.
     pub(super) fn run(self, arguments: &[&OsStr]) -> Result<String, CliError> {
         run(Command::new(self.find()?).args(arguments))
     }
 }
 
-/// This program itself.
+/// A command that runs this program.
 pub(super) fn oblivio() -> Result<Command, CliError> {
     env::current_exe().map(Command::new).map_err(|error| {
-        CliError::Engine(format!("this program cannot find itself ({error}): start it by its path"))
+        CliError::Engine(format!("cannot find this program ({error}): start it by its path"))
     })
 }
 
-/// Runs a command to its end, and returns what it printed. An exit code other than 0 is an error.
+/// Runs a command to its end, and returns its output. An exit code other than 0 is an error.
 pub(super) fn run(command: &mut Command) -> Result<String, CliError> {
     let (code, printed) = outcome(command)?;
     match code {
@@ -64,7 +64,7 @@ pub(super) fn run(command: &mut Command) -> Result<String, CliError> {
     }
 }
 
-/// Runs a command to its end, and returns its exit code and what it printed, errors last.
+/// Runs a command to its end, and returns its exit code and its output, standard error last.
 pub(super) fn outcome(command: &mut Command) -> Result<(i32, String), CliError> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| failed(command, &error))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -76,7 +76,7 @@ pub(super) fn failed(command: &Command, error: &std::io::Error) -> CliError {
     CliError::Engine(format!("{} cannot be run: {error}", command.get_program().display()))
 }
 
-/// A program in the background. Dropped, it is killed.
+/// A program in the background, killed when dropped.
 pub(super) struct Background(pub(super) Child);
 
 impl Background {
@@ -84,7 +84,7 @@ impl Background {
         command.stdin(Stdio::null()).spawn().map(Self).map_err(|error| failed(command, &error))
     }
 
-    /// Kills it, without a chance to tidy up, and waits until it is gone.
+    /// Kills it with SIGKILL, and waits for its end.
     pub(super) fn kill(&mut self) -> std::io::Result<()> {
         self.0.kill()?;
         self.0.wait().map(drop)

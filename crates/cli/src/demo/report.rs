@@ -12,7 +12,7 @@ use super::picture::Pictures;
 use super::session::Session;
 use crate::error::CliError;
 
-/// What `--json` prints. Names are API.
+/// The output of `--json`. Names are API.
 #[derive(Serialize)]
 pub(super) struct Report {
     #[serde(serialize_with = "as_text")]
@@ -21,10 +21,10 @@ pub(super) struct Report {
     file_bytes: u64,
     disk_bytes: u64,
     requests_of_owner: u64,
-    /// Clients and the recorder are part of it.
+    /// Includes the time of clients and of the recorder.
     microseconds_per_request: f64,
     seen_by_storage: SeenByStorage,
-    /// Whether a mounted file system lost its server, too.
+    /// Whether the server of a mounted file system was killed, too.
     was_mounted: bool,
     files_synced_before_the_kill: usize,
     files_lost: usize,
@@ -35,7 +35,7 @@ pub(super) struct Report {
     view: PathBuf,
 }
 
-/// A path that is not UTF-8 is no JSON.
+/// Writes a path as JSON, even if it is not UTF-8.
 fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path_text(path))
 }
@@ -78,20 +78,20 @@ impl Report {
 
     pub(super) fn json(&self) -> Result<String, CliError> {
         serde_json::to_string_pretty(self)
-            .map_err(|error| CliError::Output(format!("the figures are no JSON: {error}")))
+            .map_err(|error| CliError::Output(format!("cannot write the figures as JSON: {error}")))
     }
 
     pub(super) fn text(&self) -> String {
         let seen = &self.seen_by_storage;
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         format!(
-            "owner          {} blocks were asked for, {:.0} µs each (recording included)\n\
+            "owner          {} blocks requested, {:.0} µs each (recording included)\n\
              storage        saw {} accesses to paths, {} calls, {} pieces\n\
              bytes moved    {:.0} MiB read, {:.0} MiB written\n\
              lost           {} files\n\
              changed        {} files\n\
              picture        {}\n\
-             view           {} (see it with oblivio view show, or view export)",
+             view           {} (show it with oblivio view show, or view export)",
             self.requests_of_owner,
             self.microseconds_per_request,
             seen.accesses,
@@ -106,12 +106,13 @@ impl Report {
         )
     }
 
-    /// An error unless every file is as it was.
+    /// Fails unless every file is intact.
     pub(super) fn check_nothing_lost(&self) -> Result<(), CliError> {
         match self.files_lost + self.files_changed {
             0 => Ok(()),
             wrong => Err(CliError::Different(format!(
-                "{wrong} files are not what was written: this is a defect; please report it with {}",
+                "{wrong} files are not what was written, which is a defect: please report it with \
+                 {}",
                 self.view.display()
             ))),
         }

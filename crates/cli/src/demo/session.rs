@@ -1,4 +1,4 @@
-//! The owner uses the disk in four ways that anyone would recognise, and storage watches.
+//! The owner uses the disk in four recognisable ways while storage is recorded.
 
 use std::slice;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::error::CliError;
 use crate::view::{Look, Seen};
 use crate::volume::{Opened, coins, open};
 
-/// Blocks of the loop.
+/// Number of blocks in the loop.
 const LOOP_BLOCKS: u64 = 300;
 
 /// What was recorded.
 pub(super) struct Session {
-    /// What the owner did. Secret.
+    /// The owner's requests. Secret.
     pub(super) phases: Vec<Phase>,
     /// Blocks of the disk.
     pub(super) blocks: u64,
     pub(super) seen: Seen,
-    /// How long it took to write the file system.
+    /// Time to write the file system.
     pub(super) writing: Duration,
     pub(super) elapsed: Duration,
 }
 
 impl Session {
-    /// All blocks that were asked for, in order.
+    /// All requested blocks, in order.
     pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
         self.phases.iter().flat_map(|phase| phase.blocks.iter().copied())
     }
@@ -44,7 +44,7 @@ impl Session {
     }
 }
 
-/// Plays all phases. The disk has no cache, so that everything the owner asks for is asked of storage.
+/// Plays all phases. The disk has no cache, so every request reaches storage.
 pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     let view_path = stage.path("demo.view");
     let run = RunArgs { cache: 0, record_view: Some(view_path.clone()), ..RunArgs::default() };
@@ -75,11 +75,11 @@ pub(super) fn play(stage: &Stage) -> Result<Session, CliError> {
     drop(disk);
     recording.map_or(Ok(()), |recording| recording.finish())?;
     let seen = Look::at(slice::from_ref(&view_path), &[], Some(stage.watched_tree()))?.into_seen();
-    let seen = seen.ok_or_else(|| CliError::Engine("storage saw nothing of the data".into()))?;
+    let seen = seen.ok_or_else(|| CliError::Engine("storage saw no access to the data".into()))?;
     Ok(Session { phases, blocks, seen, writing, elapsed })
 }
 
-/// What is read block by block.
+/// The phases that read block by block.
 fn short_phases(blocks: u64, reads: u64) -> Result<[(&'static str, Vec<u64>); 2], CliError> {
     let mut coins = coins()?;
     let hot = [1, 5, 6].map(|eighths| blocks * eighths / 8);

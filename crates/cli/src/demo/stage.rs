@@ -1,4 +1,4 @@
-//! The directory where the demonstration happens, and what is done there.
+//! The directory of the demonstration, and the steps that use it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,21 +24,21 @@ use crate::volume::coins;
 
 const KEY_BYTES: usize = 32;
 
-/// What an earlier demonstration may have left, and this one makes again.
+/// Files of an earlier demonstration that this one makes again.
 const MADE_AGAIN: [&str; 6] = ["volume.obl", "volume.key", "state", "files", "unpacked", "mnt"];
 
-/// The directory, with everything in it.
+/// The directory, and the volume of the demonstration.
 pub(super) struct Stage {
     folder: PathBuf,
     volume: Location,
-    /// What keeps the volume.
+    /// What stores the volume.
     store: DemoStore,
-    /// In processes of their own, if it is no file here.
+    /// The servers that store the volume, if it is not a file here.
     keepers: Option<Mutex<Keepers>>,
 }
 
 impl Stage {
-    /// Makes the directory, and removes what an earlier demonstration left there.
+    /// Creates the directory, and removes files of an earlier demonstration.
     pub(super) fn prepare(
         path: &Path,
         store: DemoStore,
@@ -71,7 +71,8 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Kills a server that keeps the volume, if there is one, and starts it again. Answers what it was.
+    /// Kills and restarts a server that stores the volume, if there is one. Returns its
+    /// description.
     pub(super) fn kill_keeper(&self) -> Result<Option<&'static str>, CliError> {
         let Some(keepers) = &self.keepers else { return Ok(None) };
         let mut keepers = keepers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,20 +80,20 @@ impl Stage {
         Ok(Some(keepers.killed()))
     }
 
-    /// The tree of a view that shows which paths were accessed.
+    /// The tree of the view that shows which paths were accessed.
     pub(super) fn watched_tree(&self) -> TreeId {
         match self.store {
             DemoStore::File | DemoStore::Server => FIRST_TREE,
-            // All servers see the same.
+            // All servers see the same paths.
             DemoStore::Shares => tree_of_server(0),
         }
     }
 
-    /// Blocks that are read in each of the short phases.
+    /// Number of blocks read in each of the short phases.
     pub(super) fn short_phase(&self) -> u64 {
         match self.store {
             DemoStore::File | DemoStore::Server => 3000,
-            // Each is 32 times as long, and three servers share this machine.
+            // Each block is 32 times as long, and three servers share this machine.
             DemoStore::Shares => 300,
         }
     }
@@ -125,12 +126,12 @@ impl Stage {
         self.path("image.ext4")
     }
 
-    /// What was read from the disk before anything was killed.
+    /// The disk's contents read before anything was killed.
     pub(super) fn copy(&self) -> PathBuf {
         self.path("copy.ext4")
     }
 
-    /// What was read from the disk in the end.
+    /// The disk's contents read at the end.
     pub(super) fn recovered(&self) -> PathBuf {
         self.path("recovered.ext4")
     }
@@ -143,7 +144,7 @@ impl Stage {
         self.path("nbd.sock")
     }
 
-    /// The volume, and what opens it.
+    /// The volume, and how to open it.
     pub(super) fn open_args(&self) -> OpenArgs {
         let place = VolumeArgs {
             volume: self.volume.clone(),
@@ -153,7 +154,7 @@ impl Stage {
         OpenArgs { place, unlock: UnlockArgs::default() }
     }
 
-    /// A command line of this program that uses the volume.
+    /// A command of this program that uses the volume.
     pub(super) fn oblivio(&self, command: &[&str]) -> Result<Command, CliError> {
         let mut line = programs::oblivio()?;
         line.args(command).arg(self.volume.to_string());
@@ -161,7 +162,8 @@ impl Stage {
         Ok(line)
     }
 
-    /// This program and its manual, for whoever names no folder; on share servers the manual alone.
+    /// The files to store if no folder is named: this program and its manual; on share servers only
+    /// the manual.
     pub(super) fn own_files(&self) -> Result<Folder, CliError> {
         let folder = self.path("files");
         programs::run(programs::oblivio()?.arg("man").arg(folder.join("man")))?;
@@ -177,13 +179,13 @@ impl Stage {
         let mut create = self.oblivio(&["create"])?;
         create.arg("--size").arg(bytes.to_string());
         if self.store == DemoStore::Shares {
-            // Short buckets: evictions are seen more often, and each takes less of this one machine.
+            // With short buckets, evictions come more often, and each costs this one machine less.
             create.args(["--slots", "74", "--evict-period", "16"]);
         }
         programs::run(&mut create).map(drop)
     }
 
-    /// Makes a file system that holds `folder`, in a file. Needs no privilege.
+    /// Makes a file with a file system that holds `folder`. Needs no privileges.
     pub(super) fn make_image(&self, folder: &Folder, bytes: u64) -> Result<(), CliError> {
         let image = self.image();
         if image.exists() {
@@ -196,21 +198,21 @@ impl Stage {
         MKE2FS.run(&arguments).map(drop)
     }
 
-    /// The command that writes the image to a disk.
+    /// A command that writes the image to a disk.
     pub(super) fn write_image(&self, uri: &str) -> Result<Command, CliError> {
         let mut command = Command::new(programs::NBDCOPY.find()?);
         command.arg("--flush").arg(self.image()).arg(uri);
         Ok(command)
     }
 
-    /// The command that reads a disk to a file.
+    /// A command that reads a disk to a file.
     pub(super) fn read_disk(&self, uri: &str, to: &Path) -> Result<Command, CliError> {
         let mut command = Command::new(programs::NBDCOPY.find()?);
         command.arg(uri).arg(to);
         Ok(command)
     }
 
-    /// Reads the disk to a file, and says how many accesses were made again before.
+    /// Reads the disk to a file. Returns how many accesses were made again by the recovery before.
     pub(super) fn read_out(&self, to: &Path) -> Result<u64, CliError> {
         let copy = format!("'{}' \"$uri\" '{}'", programs::NBDCOPY.find()?.display(), to.display());
         let mut serve = self.oblivio(&["serve", "nbd"])?;
@@ -219,7 +221,7 @@ impl Stage {
         let said = printed.lines().find_map(|line| serde_json::from_str(line).ok());
         let said: serde_json::Value = said.unwrap_or_default();
         said["accesses_repeated"].as_u64().ok_or_else(|| {
-            CliError::Engine(format!("the server did not say where it serves: {printed}"))
+            CliError::Engine(format!("the server did not report its address: {printed}"))
         })
     }
 
@@ -243,11 +245,11 @@ impl Stage {
         programs::run(&mut self.oblivio(&["check"])?)
     }
 
-    /// Takes down what was mounted here, if something was.
+    /// Unmounts the mount point, if something is mounted there.
     pub(super) fn leave_mount(&self) -> Result<(), CliError> {
         let mount_point = self.mount_point();
         if mount_point.exists() {
-            // That nothing is mounted there is what was wanted.
+            // An error means that nothing is mounted there, which is fine.
             programs::outcome(programs::oblivio()?.arg("umount").arg(&mount_point))?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The same two pictures for a terminal: a character of Braille is 2 × 4 dots.
+//! The two sides as plots for a terminal. A character of Braille has 2 × 4 dots.
 
 use super::session::Session;
 use crate::drawing::stride;
@@ -10,7 +10,7 @@ const ROWS: usize = 14;
 const DOTS_A_COLUMN: usize = 2;
 const DOTS_A_ROW: usize = 4;
 
-/// Owner above, storage below.
+/// The owner's requests above, and below what storage saw.
 pub(super) fn plots(session: &Session) -> String {
     let Session { seen, blocks, .. } = session;
     let names: Vec<_> = session.phases.iter().map(|phase| phase.name).collect();
@@ -18,15 +18,15 @@ pub(super) fn plots(session: &Session) -> String {
     let visits = seen.visits.iter().filter(|visit| !visit.is_eviction);
     let storage: Vec<_> = visits.map(|visit| (visit.access, visit.bucket)).collect();
     format!(
-        "What the owner did: {}\n{}\nWhat storage saw: each access reads another random path (the gap that wanders is where evictions \
-         write next)\n{}",
+        "What the owner did: {}\n{}\nWhat storage saw: each access reads another random path (the \
+         moving gap is where evictions write next)\n{}",
         names.join(" | "),
         scatter(&owner, [session.requests(), *blocks], ["requests", "blocks"]),
         scatter(&storage, [seen.accesses, seen.leaf_buckets], ["accesses", "buckets"]),
     )
 }
 
-/// Points with `x < x_count` and `y < y_count`, y upwards, in a frame.
+/// A framed plot of points with `x < x_count` and `y < y_count`, y upwards.
 fn scatter(
     points: &[(u64, u64)],
     [x_count, y_count]: [u64; 2],
@@ -43,12 +43,12 @@ fn scatter(
     format!("┌{rule}┐ {y_count} {y_name}\n{}\n└{rule}┘ {x_count} {x_name}\n", rows.join("\n"))
 }
 
-/// Where `value` of `0..count` lies among `dots`.
+/// The position of `value` of `0..count` among `dots`.
 fn scale(value: u64, count: u64, dots: usize) -> usize {
     (u128::from(value) * dots as u128 / u128::from(count)) as usize
 }
 
-/// The bit of a dot in a character of Braille, counted from its upper left corner.
+/// The bit of a dot in a Braille character, counted from its upper left corner.
 fn dot(column: usize, row: usize) -> u8 {
     const BITS: [[u8; DOTS_A_ROW]; DOTS_A_COLUMN] =
         [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];

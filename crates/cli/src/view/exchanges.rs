@@ -1,4 +1,5 @@
-//! What servers sent to each other: how much, and whether each eviction looks like any other. Memory is bounded, whatever the view is.
+//! Messages between servers: how many, and whether all evictions look alike. Memory is bounded,
+//! whatever the view contains.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,24 +13,24 @@ pub(super) struct Sent {
     pub(super) bytes: u64,
 }
 
-/// What some servers sent to each other and to the others, and got. Public.
+/// The messages that the shown servers sent and received. Public.
 #[derive(Default)]
 pub(super) struct Exchanges {
-    /// From which to which.
+    /// By sender and receiver.
     pub(super) sent: BTreeMap<(u8, u8), Sent>,
-    /// Attempts of which more may come, by who saw them.
+    /// Attempts that may get more messages, by the server that saw them and their number.
     under_way: BTreeMap<(u8, u64), Attempt>,
-    /// How evictions looked, by who saw them and in which of its trees.
+    /// How evictions looked, by the server that saw them and the tree.
     trees: BTreeMap<(u8, u8), OfTree>,
-    /// Attempts of which the server was never told.
+    /// Attempts of which the client did not inform the server.
     pub(super) untold: u64,
 }
 
-/// How often evictions of a tree had each shape.
+/// How many evictions of a tree had each shape.
 #[derive(Default)]
 struct OfTree {
     shapes: BTreeMap<Shape, u64>,
-    /// Those past [`SHAPES_MAX`].
+    /// Evictions with further shapes, past [`SHAPES_MAX`].
     others: u64,
 }
 
@@ -40,37 +41,39 @@ struct Attempt {
     shape: Shape,
 }
 
-/// All that shows of an attempt but its order, which chance decides.
+/// Everything visible in an attempt except the order of its messages, which is random.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Shape {
     messages: u64,
     bytes: u64,
-    /// The sum of a digest of each message.
+    /// The sum of the digests of all messages.
     digest: u64,
 }
 
-/// Attempts of a server of which messages may still come, at most: an attempt begins when the one before is over, or was given up.
+/// Maximum number of attempts of a server that may still get messages. An attempt begins when the
+/// previous one is over or was given up.
 const UNDER_WAY_MAX: usize = 8;
 
-/// Shapes that are told apart.
+/// Maximum number of shapes that are distinguished.
 const SHAPES_MAX: usize = 1000;
 
-/// How evictions of a tree look to a server.
+/// How the evictions of a tree look to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Evictions {
     pub(super) party: u8,
-    /// The tree of the view.
+    /// The tree's number in the view.
     pub(super) tree: u16,
     pub(super) attempts: u64,
-    /// As many of them look exactly alike: the most that do.
+    /// Size of the largest group of attempts that look exactly alike.
     pub(super) alike: u64,
-    /// Of each that does.
+    /// Messages of each attempt in that group.
     pub(super) messages: u64,
     pub(super) bytes: u64,
 }
 
 impl Exchanges {
-    /// The next one. It is counted where it was sent, or where it came if nobody shown has sent it.
+    /// Records the next exchange. It is counted where it was sent, or where it was received if the
+    /// sender is not shown.
     pub(super) fn record(&mut self, exchange: &Exchange, shown: &[u8]) {
         let (from, to) = exchange.from_to();
         if exchange.direction == Direction::Sent || !shown.contains(&from) {
@@ -84,12 +87,12 @@ impl Exchanges {
         self.end_attempts_of(exchange.party, UNDER_WAY_MAX);
     }
 
-    /// The view has ended.
+    /// Ends all attempts, because the view has ended.
     pub(super) fn end(&mut self) {
         (1..=u8::MAX).for_each(|party| self.end_attempts_of(party, 0));
     }
 
-    /// Of the attempts of a server, the oldest are over, until so many are left.
+    /// Ends the oldest attempts of a server until `left` are in progress.
     fn end_attempts_of(&mut self, party: u8, left: usize) {
         let of_party = (party, 0)..=(party, u64::MAX);
         while self.under_way.range(of_party.clone()).count() > left {
@@ -109,7 +112,7 @@ impl Exchanges {
         }
     }
 
-    /// How evictions of each tree look to each server.
+    /// How the evictions of each tree look to each server.
     pub(super) fn evictions(&self) -> impl Iterator<Item = Evictions> {
         self.trees.iter().filter_map(|((party, tree), OfTree { shapes, others })| {
             let (shape, alike) = shapes.iter().max_by_key(|(_, count)| **count)?;
@@ -194,7 +197,7 @@ mod tests {
                 _ => message(attempt, 3, 100),
             });
             let of_all = seen(usual.chain(last), &[1]).evictions().next().unwrap();
-            // What comes so late that others have begun is an attempt of its own.
+            // A message that comes after others have begun counts as an attempt of its own.
             assert!(of_all.alike < of_all.attempts, "{odd:?}");
             let in_order = (1..=20).flat_map(|attempt| {
                 let last = if attempt == 7 { odd } else { message(attempt, 3, 100) };

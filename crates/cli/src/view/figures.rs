@@ -12,10 +12,10 @@ use super::parties::Parties;
 use super::rates::Rates;
 use super::uniformity::Uniformity;
 
-/// Rates are told for so many spans, or fewer.
+/// Maximum number of spans for which rates are given.
 const SPANS_MAX: usize = 240;
 
-/// What is shown of a view.
+/// The figures of a view.
 pub(super) fn figures(look: &Look) -> Value {
     let survey = &look.survey;
     let totals = Operation::ALL.map(|operation| {
@@ -44,7 +44,7 @@ pub(super) fn figures(look: &Look) -> Value {
     json!(shown)
 }
 
-/// Whose view it is, and what they sent to each other and the others.
+/// The servers whose view it is, and the messages that they sent and received.
 fn servers(parties: &Parties, exchanges: &Exchanges) -> Value {
     let sent = exchanges.sent.iter().map(|((from, to), Sent { messages, bytes })| {
         json!({ "from": from, "to": to, "messages": messages, "bytes": bytes })

@@ -1,4 +1,5 @@
-//! What a view file holds, as it comes. Its bytes are not trusted, and none of them are kept.
+//! Reads the events of a view file one by one. The file is not trusted, and no events are kept in
+//! memory.
 
 use std::fmt;
 use std::fs::File;
@@ -14,7 +15,7 @@ use super::parties::Parties;
 use crate::error::CliError;
 use crate::files;
 
-/// A view file, to be read as often as it takes.
+/// A view file that can be read repeatedly.
 pub(super) struct ViewInput {
     path: PathBuf,
     file: File,
@@ -38,17 +39,18 @@ impl ViewInput {
         &self.path
     }
 
-    /// What the store could do, if the file says it.
+    /// The capabilities of the store, if the file records them.
     pub(super) fn capabilities(&self) -> Option<Capabilities> {
         self.capabilities
     }
 
-    /// Which servers hold shares, if the file says that some do.
+    /// The servers that hold shares, if the file records them.
     pub(super) fn servers(&self) -> Option<ViewServers> {
         self.servers
     }
 
-    /// Names what was seen from the first on, and when it happened after the beginning of the recording, if the file says so.
+    /// Passes every observation to `each`, with the time since the beginning of the recording if
+    /// the file records it.
     pub(super) fn each(
         &mut self,
         each: &mut dyn FnMut(&Observed, Option<Duration>),
@@ -64,7 +66,8 @@ impl ViewInput {
         read.map_err(|error| not_whole(path, &error))
     }
 
-    /// Writes what these servers saw, or all of it, of a view that is whole as comma-separated values.
+    /// Writes what the servers `parties` saw, or everything without them, as comma-separated
+    /// values. The view must be complete.
     pub(super) fn write_csv(
         &mut self,
         parties: Option<&Parties>,
@@ -83,8 +86,8 @@ impl ViewInput {
     }
 }
 
-/// What comes through a pipe cannot be read twice: all of it, in a file without a name. It is read as a view on the way, so that what is none is
-/// refused where that shows, and not kept until the disk is full.
+/// Copies a pipe, which cannot be read twice, to a file without a name. The contents are parsed on
+/// the way, so that a pipe that is not a view is refused before it fills the disk.
 fn kept(path: &Path, mut pipe: File) -> Result<File, CliError> {
     let mut file = tempfile::tempfile().map_err(|error| cannot_keep(&error))?;
     let mut failed = None;
@@ -99,20 +102,22 @@ fn kept(path: &Path, mut pipe: File) -> Result<File, CliError> {
 }
 
 fn cannot_keep(error: &io::Error) -> CliError {
-    CliError::Output(format!("no temporary file can be written ({error}): give a file"))
+    CliError::Output(format!(
+        "cannot write a temporary file ({error}): give a file instead of a pipe"
+    ))
 }
 
 fn not_whole(path: &Path, error: &impl fmt::Display) -> CliError {
     let path = path.display();
-    CliError::Input(format!("{path} is not a whole view file: {error}; record the view again"))
+    CliError::Input(format!("{path} is not a complete view file: {error}; record the view again"))
 }
 
-/// Writes what is read.
+/// A reader that writes what is read to a file.
 struct Tee<'t> {
     path: &'t Path,
     from: &'t mut File,
     to: &'t mut File,
-    /// Why it could not go on.
+    /// The error that stopped it.
     failed: &'t mut Option<CliError>,
 }
 

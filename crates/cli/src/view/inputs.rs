@@ -1,4 +1,4 @@
-//! One view, or those of several servers as one.
+//! One view, or the views of several servers combined.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,14 +10,15 @@ use super::input::ViewInput;
 use super::parties::Parties;
 use crate::error::CliError;
 
-/// View files, to be read as often as it takes.
+/// View files that can be read repeatedly.
 pub(super) struct Inputs {
     inputs: Vec<ViewInput>,
     parties: Option<Parties>,
 }
 
 impl Inputs {
-    /// Opens them, to show what these servers saw. If none is named: all of which there is something.
+    /// Opens the files to show what the servers `parties` saw; if none is named, all recorded
+    /// servers.
     pub(super) fn open(paths: &[PathBuf], parties: &[u8]) -> Result<Self, CliError> {
         let inputs: Result<Vec<_>, _> = paths.iter().map(|path| ViewInput::open(path)).collect();
         let inputs = inputs?;
@@ -25,17 +26,18 @@ impl Inputs {
         Ok(Self { inputs, parties })
     }
 
-    /// Whose view is shown, if storage is several servers.
+    /// The servers whose view is shown, if storage is several servers.
     pub(super) fn parties(&self) -> Option<&Parties> {
         self.parties.as_ref()
     }
 
-    /// What the store could do, if the first file says it.
+    /// The capabilities of the store, if the first file records them.
     pub(super) fn capabilities(&self) -> Option<Capabilities> {
         self.inputs.first().and_then(ViewInput::capabilities)
     }
 
-    /// Names what was seen by those whose view is shown, file by file, and when it happened after the beginning of its recording. No two trips have one number.
+    /// Passes every observation of the shown servers to `each`, file by file, with the time since
+    /// the beginning of its recording. Every trip has a unique number.
     pub(super) fn each(
         &mut self,
         each: &mut dyn FnMut(Observed, Option<Duration>),
@@ -43,7 +45,7 @@ impl Inputs {
         let Self { inputs, parties } = self;
         let mut next = 0_u64;
         for input in inputs {
-            // Trips of this file are numbered behind those of the one before.
+            // Number the trips of this file after the trips of the previous one.
             let (mut begin, mut last) = (None, next);
             input.each(&mut |observed, time| {
                 let trip = observed.trip();

@@ -1,44 +1,46 @@
-//! Which leaves accesses went to, and whether as chance has it.
+//! Which leaves accesses went to, for a test whether they are uniform.
 //!
-//! Where evictions come in their order, the bucket on the path to a leaf may lie in another place after each of them, so places
-//! are not uniform, and leaves are. From the places that evictions write, storage knows how many there were, but for a
-//! constant; so it knows each leaf but for a constant, which does not change whether leaves are uniform.
+//! In a tree whose evictions write buckets in turn, the bucket at the end of a path changes its
+//! place with each eviction. So places are not uniform, although leaves are. Storage sees the
+//! places that evictions write, and so knows the number of evictions up to a constant. That gives
+//! it each leaf up to a constant, which does not matter for uniformity.
 
 use oblivio_core::store::Part;
 use oblivio_core::view::{Event, Operation};
 
 use super::uniformity::BINS_MAX;
 
-/// A bucket on the level of the leaves that storage saw being used.
+/// A use of a bucket on the level of the leaves, as storage sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Visit {
-    /// How many accesses came before.
+    /// Number of previous accesses.
     pub(crate) access: u64,
-    /// Which bucket of its level, as storage counts them.
+    /// Index of the bucket on its level, in storage's numbering.
     pub(crate) bucket: u64,
-    /// Written by an eviction, rather than read by an access.
+    /// Whether an eviction wrote the bucket; otherwise an access read it.
     pub(crate) is_eviction: bool,
 }
 
-/// How the buckets of the deepest level of a tree belong to leaves.
+/// How the buckets of the deepest level of a tree map to leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeafMap {
     deepest: u8,
     leaves: u64,
-    /// Places of the deepest level, where evictions write to one after the other.
+    /// Number of places of the deepest level, if evictions write them in turn.
     ring: Option<u64>,
     /// Whether a path that is read and then written belongs to an eviction.
     evicts: bool,
 }
 
 impl LeafMap {
-    /// Each access reads a path, and writes it back.
+    /// The map of a tree whose accesses read a path and write it back.
     pub(super) fn of_paths(deepest: u8) -> Self {
         Self { deepest, leaves: 1 << deepest, ring: None, evicts: false }
     }
 
-    /// Evictions write to one bucket after the other, up to `index_max`. If no bucket is beyond the places that a rotating
-    /// tree has, it is one: level `j` of it lies on level `j + 1`, with as many places more as the first level has buckets.
+    /// The map of a tree whose evictions write buckets in turn, up to `index_max`. The tree counts
+    /// as rotating if all indices fit the places of such a tree: its level `j` is stored on level
+    /// `j + 1`, with 2^`first` additional places, where `first` is the first stored level.
     pub(super) fn of_evictions(top: u8, deepest: u8, index_max: u64) -> Self {
         let places = top.checked_sub(1).map(|first| (1 << (deepest - 1)) + (1 << first));
         match places.filter(|places| index_max < *places) {
@@ -50,19 +52,20 @@ impl LeafMap {
     }
 }
 
-/// The accesses to a tree.
+/// Counts the accesses to a tree.
 pub(super) struct LeafCounts {
     map: LeafMap,
-    /// Of each run of leaves, how many accesses went there.
+    /// Number of accesses to each run of leaves.
     bins: Vec<u64>,
     accesses: u64,
     evictions: u64,
-    /// Accesses before the first eviction, and to places that hold nothing of today: their leaves are not known.
+    /// Accesses with unknown leaves: before the first eviction, or to places that hold no current
+    /// bucket.
     unknown: u64,
-    /// The place that was written last, and how many evictions there were since the first that was seen.
+    /// The place written last, and the number of evictions since the first one that was seen.
     written: Option<u64>,
     turn: u64,
-    /// A path that was read. Whether by an access or by an eviction, the next write or read tells.
+    /// A path that was read. The next write or read shows whether by an eviction or an access.
     pending: Option<Reading>,
     last_trip: Option<u64>,
 }
@@ -89,16 +92,17 @@ impl LeafCounts {
         }
     }
 
-    /// The next event of the tree. `visit` is told of what is seen of accesses and evictions.
+    /// Counts the next event of the tree. Passes what is seen of accesses and evictions to `visit`.
     pub(super) fn record(&mut self, event: &Event, visit: &mut dyn FnMut(Visit)) {
         let Some(piece) = event.piece else { return };
-        // A slot is read after the header of its bucket, which was counted.
+        // A slot is read after the header of its bucket, which was already counted.
         if piece.bucket.level() != self.map.deepest || matches!(piece.part, Part::Slot(_)) {
             return;
         }
         let bucket = piece.bucket.index();
         match event.operation {
-            // Neighbouring buckets that are read together are a range, and the first of them is at the leaf that was drawn.
+            // Neighbouring buckets read together are a range. The first is at the leaf that was
+            // drawn.
             Operation::Read if self.last_trip.replace(event.trip) != Some(event.trip) => {
                 self.end_access(visit);
                 self.pending = Some(Reading { bucket, leaf: self.leaf(bucket) });
@@ -113,7 +117,7 @@ impl LeafCounts {
         }
     }
 
-    /// The view has ended.
+    /// Ends the last access, because the view has ended.
     pub(super) fn end_access(&mut self, visit: &mut dyn FnMut(Visit)) {
         let Some(Reading { bucket, leaf }) = self.pending.take() else { return };
         visit(Visit { access: self.accesses, bucket, is_eviction: false });
@@ -130,7 +134,7 @@ impl LeafCounts {
     fn write(&mut self, place: u64) {
         if let (Some(ring), Some(before)) = (self.map.ring, self.written) {
             let ahead = (place % ring + ring - before % ring) % ring;
-            // A recovery writes the latest again.
+            // A recovery writes the latest eviction again.
             let is_ahead = ahead <= ring / 2;
             self.turn = if is_ahead {
                 self.turn.wrapping_add(ahead)
@@ -141,14 +145,14 @@ impl LeafCounts {
         self.written = Some(place);
     }
 
-    /// The leaf of a bucket, but for a constant.
+    /// The leaf of a bucket, up to a constant.
     fn leaf(&self, bucket: u64) -> Option<u64> {
         let Some(ring) = self.map.ring else { return Some(bucket) };
         let since = (self.written? % ring + ring - bucket % ring) % ring;
         (since < self.map.leaves).then(|| self.turn.wrapping_sub(since) & (self.map.leaves - 1))
     }
 
-    /// How many leaves there are.
+    /// Number of leaves.
     pub(super) fn leaves(&self) -> u64 {
         self.map.leaves
     }
@@ -157,17 +161,17 @@ impl LeafCounts {
         self.accesses
     }
 
-    /// Evictions, where they come in their order.
+    /// Number of evictions, if they write buckets in turn.
     pub(super) fn evictions(&self) -> Option<u64> {
         self.map.evicts.then_some(self.evictions)
     }
 
-    /// Accesses whose leaves are not known.
+    /// Number of accesses with unknown leaves.
     pub(super) fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// Whether nothing tells its counts from those of another.
+    /// Whether all counts equal the counts of `other`.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.map == other.map
             && self.bins == other.bins
@@ -175,7 +179,7 @@ impl LeafCounts {
                 == [other.accesses, other.evictions, other.unknown]
     }
 
-    /// How many accesses went to each of some runs of leaves of one length.
+    /// Number of accesses to each of several equally long runs of leaves.
     pub(super) fn bins(&self) -> &[u64] {
         &self.bins
     }

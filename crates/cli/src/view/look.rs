@@ -1,4 +1,4 @@
-//! A view, looked at twice: what is counted, and then which leaves accesses went to.
+//! Evaluates a view in two passes: first counts, then the leaves that accesses went to.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,17 +12,19 @@ use super::seen::{Sample, Seen};
 use super::survey::Survey;
 use crate::error::CliError;
 
-/// All that is shown of a view.
+/// The evaluation of a view.
 pub(crate) struct Look {
     pub(super) survey: Survey,
-    /// Of each tree that shows leaves.
+    /// For each tree that shows leaves.
     pub(super) leaves: BTreeMap<u16, LeafCounts>,
-    /// Of the tree that is drawn, if there is any to draw.
+    /// Data for the picture of the drawn tree, if there is one.
     pub(super) seen: Option<Seen>,
 }
 
 impl Look {
-    /// Looks at the view in a file, or at those of several servers of one volume; of servers, at these, or at all if none is named. The tree is the one that is drawn; if none is named, the one with the most reads.
+    /// Evaluates the view in a file, or the views of several servers of one volume. For servers,
+    /// shows the named `parties`, or all. Draws the tree `drawn`; by default, the one with the most
+    /// reads.
     pub(crate) fn at(
         paths: &[PathBuf],
         parties: &[u8],
@@ -34,7 +36,7 @@ impl Look {
         let mut leaves: BTreeMap<_, _> = maps.map(|(id, map)| (id, LeafCounts::new(map))).collect();
         let drawn = match drawn {
             Some(TreeId(named)) => Some(named),
-            // Of those that are used alike, the first.
+            // Among trees with the same number of reads, the first.
             None => leaves.keys().rev().copied().max_by_key(|id| survey.trees[id].reads()),
         };
 
@@ -65,7 +67,7 @@ impl Look {
         Ok(Self { survey, leaves, seen })
     }
 
-    /// What was seen of the tree that is drawn.
+    /// What was seen of the drawn tree.
     pub(crate) fn into_seen(self) -> Option<Seen> {
         self.seen
     }

@@ -1,10 +1,12 @@
 //! `oblivio view`: recorded views.
 //!
-//! - [`input`]: the events of a file, as they come, or of several ([`inputs`]); of several servers those of some ([`parties`]). No more of a file is ever in memory.
-//! - [`look`]: what is found out about a view, in two passes. [`survey`] counts, by level ([`order`] sees in which order
-//!   buckets are written) and over time ([`rates`]); [`leaves`] knows which leaves accesses went to, and [`uniformity`]
-//!   whether as chance has it; [`exchanges`] counts what servers sent to each other; [`seen`] is what can be drawn of a tree.
-//! - [`text`], [`figures`], [`picture`]: how it is shown.
+//! - [`input`]: reads the events of a file one by one; [`inputs`]: reads several files as one,
+//!   restricted to some servers ([`parties`]).
+//! - [`look`]: evaluates a view in two passes. [`survey`] counts by level (with the [`order`] in
+//!   which buckets are written) and over time ([`rates`]). [`leaves`] counts the leaves that
+//!   accesses went to, and [`uniformity`] tests them. [`exchanges`] counts messages between
+//!   servers. [`seen`] is what can be drawn of a tree.
+//! - [`text`], [`figures`], [`picture`]: show the results.
 
 mod exchanges;
 mod figures;
@@ -42,7 +44,7 @@ use crate::output;
 pub(crate) fn export(args: &ExportArgs) -> Result<(), CliError> {
     let mut input = ViewInput::open(&args.file)?;
     let parties = Parties::of(slice::from_ref(&input), &args.parties)?;
-    // Nothing is written of a file that is not whole.
+    // Write nothing if the view is not complete.
     input.each(&mut |_, _| ())?;
     if args.csv == Path::new("-") {
         return output::print_with(|out| input.write_csv(parties.as_ref(), out));

@@ -1,27 +1,27 @@
-//! In which order the buckets of a level are written.
+//! The order in which the buckets of a level are written.
 
 use oblivio_core::view::Operation;
 
-/// The order of writes, as far as it was seen.
+/// The order of writes, as far as observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// One bucket after the other, and from the last on to the first: evictions in their order that never changes.
+    /// One bucket after the other, and the first after the last: the fixed order of evictions.
     InTurn,
-    /// Upwards, with gaps: what is swept.
+    /// Ascending with gaps: a sweep.
     Fixed,
-    /// Any: where accesses write the paths that they read.
+    /// No order: accesses write the paths that they read.
     Any,
 }
 
-/// Watches the writes of a level.
+/// Observes the writes of a level.
 #[derive(Clone, Copy, Default)]
 pub(super) struct WriteOrder {
     last: Option<u64>,
-    /// From one write to the next.
+    /// Number of steps from one write to the next.
     steps: u64,
-    /// Steps to the next bucket.
+    /// Number of steps to the following bucket.
     to_the_next: u64,
-    /// Steps to a bucket before.
+    /// Number of steps to a lower bucket.
     back: u64,
     index_max: u64,
 }
@@ -32,7 +32,7 @@ impl WriteOrder {
         if operation != Operation::Write {
             return;
         }
-        // What an interrupted write repeats says nothing of the order.
+        // A repetition of an interrupted write says nothing about the order.
         if let Some(last) = self.last.filter(|last| *last != index) {
             self.steps += 1;
             self.to_the_next += u64::from(index == last + 1);
@@ -43,7 +43,7 @@ impl WriteOrder {
 
     pub(super) fn order(&self) -> Order {
         let other = self.steps - self.to_the_next - self.back;
-        // At random, a half of all steps goes back.
+        // In random order, half of all steps go back.
         let rises = self.back * 3 <= self.steps;
         if rises && other * 20 <= self.steps {
             Order::InTurn
@@ -54,7 +54,7 @@ impl WriteOrder {
         }
     }
 
-    /// The last bucket that was read or written.
+    /// The highest bucket that was read or written.
     pub(super) fn index_max(&self) -> u64 {
         self.index_max
     }
@@ -71,9 +71,9 @@ mod tests {
     }
 
     #[test]
-    fn evictions_sweeps_and_paths_are_told_apart() {
+    fn evictions_sweeps_and_paths_are_distinguished() {
         assert_eq!(order((0..1000).map(|eviction| eviction % 36)), Order::InTurn);
-        // Recovery writes again what was written last.
+        // A recovery repeats the latest writes.
         assert_eq!(order([7, 8, 9, 8, 9, 10, 11, 12]), Order::InTurn);
         assert_eq!(order((0..1000).map(|page| page * 2 % 512)), Order::Fixed);
         let drawn = (0..1000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 54);

@@ -1,29 +1,31 @@
-//! Of which servers a view is shown: one, as many as may collude, or all.
+//! Which servers' view is shown: one server, several that may collude, or all.
 
 use oblivio_core::view::{Observed, ViewServers, party_of_tree};
 
 use super::input::ViewInput;
 use crate::error::CliError;
 
-/// Whose view is shown. Public.
+/// The servers whose view is shown. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parties {
     pub(super) servers: ViewServers,
-    /// In order, from 1.
+    /// Numbers of the shown servers, from 1, ascending.
     pub(super) shown: Vec<u8>,
-    /// Those of them of which it is known what they and others sent to each other.
+    /// The shown servers whose messages with other servers are recorded.
     pub(super) watched: Vec<u8>,
 }
 
 impl Parties {
-    /// Those that are named, or all of which there is something if none is; none if storage is one place, or views do not say it.
+    /// The named servers; without names, all recorded ones. `None` if storage is one place, or the
+    /// views do not record servers.
     pub(super) fn of(inputs: &[ViewInput], named: &[u8]) -> Result<Option<Self>, CliError> {
         let mut servers: Option<ViewServers> = None;
         for input in inputs {
             let Some(these) = input.servers() else {
                 let path = input.path().display();
                 let why = format!(
-                    "{path} does not say which servers saw it: storage was one place, or it was recorded by an older version of this program"
+                    "{path} does not record which servers saw it: storage was one place, or the \
+                     view was recorded by an older version of this program"
                 );
                 return match (inputs, named) {
                     ([_], []) => Ok(None),
@@ -38,7 +40,7 @@ impl Parties {
         }
         let Some(servers) = servers else { return Ok(None) };
         let all = 1..=servers.count();
-        // What a client records has all of them, and a server itself alone.
+        // A client records all servers; a server records only itself.
         let there: Vec<u8> = match servers.watched() {
             0 => all.clone().collect(),
             _ => all.clone().filter(|party| servers.watches(*party)).collect(),
@@ -54,19 +56,19 @@ impl Parties {
         }
         if let Some(missing) = shown.iter().find(|party| !there.contains(party)) {
             return Err(CliError::Input(format!(
-                "no file has what server {missing} saw: give the one that was recorded there as well"
+                "no file holds what server {missing} saw: add the view that was recorded there"
             )));
         }
         let watched = shown.iter().copied().filter(|party| servers.watches(*party)).collect();
         Ok(Some(Self { servers, shown, watched }))
     }
 
-    /// Whether these are more than may put together what they see.
+    /// Whether these are more servers than may collude.
     pub(super) fn are_too_many(&self) -> bool {
         self.shown.len() > usize::from(self.servers.colluding())
     }
 
-    /// Whether one of them saw it. What is said of no server, all have seen.
+    /// Whether one of the shown servers saw it. Observations without a server were seen by all.
     pub(super) fn saw(&self, observed: &Observed) -> bool {
         let party = match observed {
             Observed::Exchange(exchange) => Some(exchange.party),
@@ -78,12 +80,12 @@ impl Parties {
     }
 }
 
-/// The servers of two files, of which each has seen what the other has not.
+/// The servers of two files. No server may be recorded in both.
 fn joined(one: ViewServers, other: ViewServers) -> Result<ViewServers, CliError> {
     let is_one_volume = (one.count(), one.colluding()) == (other.count(), other.colluding());
     if !is_one_volume {
         return Err(CliError::Input(
-            "these are views of different volumes: give those of the servers of one".into(),
+            "these are views of different volumes: give views of the servers of one volume".into(),
         ));
     }
     let are_apart =
@@ -91,7 +93,9 @@ fn joined(one: ViewServers, other: ViewServers) -> Result<ViewServers, CliError>
     let both = are_apart.then(|| one.watching(one.watched() | other.watched())).flatten();
     both.ok_or_else(|| {
         CliError::Input(
-            "two of these files have what one server saw: give one of each server, as `oblivio serve shares --record-views` makes them".into(),
+            "two of these files hold what the same server saw: give one file of each server, as \
+             `oblivio serve shares --record-views` makes them"
+                .into(),
         )
     })
 }
@@ -105,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_put_together_if_each_is_of_other_servers_of_one_volume() {
+    fn files_are_combined_if_they_record_different_servers_of_one_volume() {
         let both = joined(servers(5, 2, 0b1), servers(5, 2, 0b10100)).unwrap();
         assert_eq!(both, servers(5, 2, 0b10101));
         for (one, other) in [

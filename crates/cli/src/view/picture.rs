@@ -1,4 +1,4 @@
-//! A view in one picture: accesses, levels, leaves and times.
+//! A picture of a view: accesses, levels, leaves and times.
 
 use std::error::Error;
 use std::path::Path;
@@ -18,14 +18,15 @@ use crate::files::{Kind, Output};
 
 const SIZE: (u32, u32) = (1400, 1100);
 
-/// Of the distance from bar to bar, in percent: where bars of two kinds begin and end around their middle.
+/// Begin and end of bars around their middle, in percent of the distance between bars: for two
+/// kinds of bars side by side.
 const PAIR: [(i32, i32); 2] = [(-40, 0), (0, 40)];
 const SINGLE: (i32, i32) = (-40, 40);
 
-/// What is drawn of the time in so many points, or fewer.
+/// Maximum number of points on the time axis.
 const SPANS_MAX: usize = 240;
 
-/// Draws a view into a file.
+/// Draws a view to a file.
 pub(super) fn draw(look: &Look, named: Option<u16>, path: &Path) -> Result<(), CliError> {
     let Some((seen, tree)) =
         look.seen.as_ref().and_then(|seen| Some((seen, look.survey.trees.get(&seen.tree.0)?)))
@@ -34,19 +35,24 @@ pub(super) fn draw(look: &Look, named: Option<u16>, path: &Path) -> Result<(), C
     };
     let mut svg = String::new();
     draw_panels(&mut svg, look, seen, tree)
-        .map_err(|error| CliError::Engine(format!("the picture could not be drawn: {error}")))?;
+        .map_err(|error| CliError::Engine(format!("cannot draw the picture: {error}")))?;
     Output::with(path, Kind::PICTURE, &svg)?.finish()
 }
 
-/// Why there is no picture of the tree that is `named`, or of none.
+/// The error if there is nothing to draw, for the `named` tree or for any.
 fn nothing_to_draw(look: &Look, named: Option<u16>) -> CliError {
     let trees: Vec<_> = look.survey.trees.keys().map(u16::to_string).collect();
     let trees = trees.join(", ");
     CliError::Input(match named {
-        _ if trees.is_empty() => "storage saw no bucket of any tree, so there is nothing to draw: record a view while the volume is used".into(),
-        Some(tree) => format!("there is no tree {tree} in the view: name another with --tree, of {trees}"),
+        _ if trees.is_empty() => "storage saw no bucket of any tree, so there is nothing to draw: \
+                                  record a view while the volume is used"
+            .into(),
+        Some(tree) => {
+            format!("there is no tree {tree} in the view: choose another with --tree, of {trees}")
+        }
         None => format!(
-            "no tree of this view shows which leaves were accessed, so none is drawn unless it is named: name one with --tree, of {trees}"
+            "no tree of this view shows which leaves were accessed: choose a tree to draw with \
+             --tree, of {trees}"
         ),
     })
 }
@@ -65,11 +71,11 @@ fn draw_panels(
     draw_levels(&areas[1], tree)?;
     match look.leaves.get(&seen.tree.0).and_then(|leaves| Uniformity::of(leaves.bins())) {
         Some(tested) => draw_leaves(&areas[2], &tested)?,
-        None => say(&areas[2], "Too few accesses to tell whether leaves are uniform")?,
+        None => say(&areas[2], "Too few accesses to test whether leaves are uniform")?,
     }
     match &look.survey.rates {
         Some(rates) => draw_rates(&areas[3], rates)?,
-        None => say(&areas[3], "When trips came was not recorded")?,
+        None => say(&areas[3], "Times of trips were not recorded")?,
     }
     root.present()?;
     Ok(())
@@ -81,7 +87,7 @@ fn draw_levels(area: &Area<'_>, tree: &TreeSurvey) -> Result<(), Box<dyn Error>>
     let first = levels.first().map_or(0, |level| level.0);
     let last = levels.last().map_or(0, |level| level.0);
     let most = levels.iter().map(|(_, counts)| counts.read.max(counts.written)).max();
-    // Bars stand around numbers, one to the right of where the number of the level would be.
+    // Each bar is centred on a number, one to the right of the number of its level.
     let label = |x: &u64| match x.checked_sub(1) {
         Some(level) if (u64::from(first)..=u64::from(last)).contains(&level) => level.to_string(),
         _ => String::new(),
@@ -111,12 +117,12 @@ fn draw_leaves(area: &Area<'_>, tested: &Uniformity) -> Result<(), Box<dyn Error
     let mean = tested.bins.iter().sum::<u64>() as f64 / runs as f64;
     panel
         .draw_series(LineSeries::new([(0, mean), (runs + 1, mean)], INK))?
-        .label("if all were alike")
+        .label("uniform")
         .legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], INK));
     draw_legend(&mut panel)
 }
 
-/// Bars around places of the first axis.
+/// Draws bars around positions of the x axis.
 fn draw_bars<'a, 'b: 'a>(
     panel: &mut Panel<'a, 'b>,
     bars: impl Iterator<Item = (u64, u64)>,
@@ -154,7 +160,7 @@ fn draw_rates(area: &Area<'_>, rates: &Rates) -> Result<(), Box<dyn Error>> {
         format!("{:.*}", decimals(span.as_secs_f64() * end as f64), span.as_secs_f64() * *x as f64)
     };
     let names = ["seconds", "trips a second"];
-    // The names of the lines lie above them.
+    // Leave space above the lines for their names.
     let mut panel = labelled_panel(area, "When", names, 0..end, most * 1.2, &seconds)?;
     for (operation, colour, rates) in lines {
         let points = (0..).zip(rates);
@@ -166,7 +172,7 @@ fn draw_rates(area: &Area<'_>, rates: &Rates) -> Result<(), Box<dyn Error>> {
     draw_legend(&mut panel)
 }
 
-/// Digits behind the point, so that numbers up to this one differ.
+/// Digits after the point with which numbers up to `end` differ.
 fn decimals(end: f64) -> usize {
     if end < 1.0 {
         3
@@ -177,7 +183,7 @@ fn decimals(end: f64) -> usize {
     }
 }
 
-/// A panel with nothing to show.
+/// Draws a text in place of a panel.
 fn say(area: &Area<'_>, what: &str) -> Result<(), Box<dyn Error>> {
     let style = (FONT, 18).into_font().color(&INK);
     area.draw(&Text::new(what.to_owned(), (90, 40), style))?;

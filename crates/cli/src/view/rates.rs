@@ -1,4 +1,4 @@
-//! How many trips there were a second, over time.
+//! The number of trips per second, over time.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use oblivio_core::view::Operation;
 /// Trips of each operation, in the order of [`Operation::ALL`].
 type Trips = [u64; Operation::ALL.len()];
 
-/// Spans of time of one length, from the beginning of the recording on. When there are too many, they become twice as long.
+/// Counts trips in spans of equal length since the beginning of the recording. If there are too
+/// many spans, their length is doubled.
 pub(crate) struct Rates {
     span: Duration,
     spans: Vec<Trips>,
@@ -15,7 +16,7 @@ pub(crate) struct Rates {
     end: Duration,
 }
 
-/// As short as a span can be: shorter ones hold too few trips to be a rate.
+/// Minimum length of a span. Shorter ones hold too few trips for a rate.
 const SPAN_MIN: Duration = Duration::from_millis(1);
 const SPANS_MAX: usize = 240;
 
@@ -26,7 +27,7 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// The next event was seen.
+    /// Records the next event.
     pub(super) fn record(&mut self, trip: u64, operation: Operation, time: Duration) {
         self.end = self.end.max(time);
         if self.last_trip.replace(trip) == Some(trip) {
@@ -51,12 +52,13 @@ impl Rates {
         self.spans = self.spans.chunks(2).map(sum).collect();
     }
 
-    /// From the beginning of the recording to the last event.
+    /// Time from the beginning of the recording to the last event.
     pub(super) fn duration(&self) -> Duration {
         self.end
     }
 
-    /// The length of a span, and trips of `operation` a second in each, in `columns` spans at most.
+    /// The length of a span, and the trips of `operation` per second in each, in at most `columns`
+    /// spans.
     pub(super) fn per_second(&self, operation: Operation, columns: usize) -> (Duration, Vec<f64>) {
         let together = self.spans.len().div_ceil(columns).max(1);
         let span = self.span * together as u32;
@@ -64,7 +66,7 @@ impl Rates {
         (span, self.spans.chunks(together).map(rate).collect())
     }
 
-    /// Trips of `operation` a second, from the beginning to the end.
+    /// Trips of `operation` per second, over the whole recording.
     pub(super) fn average(&self, operation: Operation) -> f64 {
         let seconds = self.end.max(SPAN_MIN).as_secs_f64();
         sum(&self.spans)[operation as usize] as f64 / seconds
@@ -86,7 +88,7 @@ mod tests {
             for trip in 0..1000 {
                 let time = Duration::from_micros(trip * step);
                 rates.record(trip, Operation::Read, time);
-                // The next piece of the same trip.
+                // Another piece of the same trip.
                 rates.record(trip, Operation::Read, time);
             }
             let (span, reads) = rates.per_second(Operation::Read, 60);
@@ -99,15 +101,15 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_trips_a_second_of_its_span() {
+    fn a_rate_is_trips_per_second_of_its_span() {
         let mut rates = Rates::default();
         for trip in 0..500 {
-            // 1000 a second, and then 100 a second.
+            // First 1000 per second, then 100 per second.
             let micros = if trip < 250 { trip * 1000 } else { 250_000 + (trip - 250) * 10_000 };
             rates.record(trip, Operation::Write, Duration::from_micros(micros));
         }
         let (_, rate) = rates.per_second(Operation::Write, 10);
-        // The first column ends a little later than the fast part.
+        // The first column ends a little after the fast part.
         assert!((850.0..1000.0).contains(&rate[0]), "{rate:?}");
         assert!((90.0..110.0).contains(&rate[5]), "{rate:?}");
         assert!((rates.average(Operation::Write) - 500.0 / 2.74).abs() < 0.1);

@@ -1,25 +1,25 @@
-//! What storage saw of the paths of one tree, to be drawn.
+//! What storage saw of the paths of one tree, for pictures.
 
 use oblivio_core::store::TreeId;
 use oblivio_core::view::Tally;
 
 use super::leaves::Visit;
 
-/// Everything that storage saw, in short. Public.
+/// A summary of what storage saw. Public.
 pub(crate) struct Seen {
     pub(crate) tree: TreeId,
-    /// Some of them if there are many.
+    /// A sample of the visits, if there are many.
     pub(crate) visits: Vec<Visit>,
     pub(crate) accesses: u64,
-    /// Buckets on the level of the leaves, those that are free for the next evictions included.
+    /// Buckets on the level of the leaves, including free ones for the next evictions.
     pub(crate) leaf_buckets: u64,
     pub(crate) tally: Tally,
 }
 
-/// More than a picture shows.
+/// Maximum number of visits in a sample. A picture does not show more.
 const SAMPLE_MAX: usize = 10_000;
 
-/// Visits at equal distances, from a sequence of any length.
+/// A sample of visits at equal distances from a sequence of any length.
 pub(super) struct Sample {
     every: u64,
     offered: u64,
@@ -45,7 +45,7 @@ impl Sample {
         self.offered += 1;
     }
 
-    /// Keeps every second.
+    /// Drops every second visit.
     fn thin_out(&mut self) {
         self.every *= 2;
         let mut is_kept = false;

@@ -1,4 +1,4 @@
-//! What can be counted of a view as it comes: totals, levels, times. Memory is bounded, whatever the view is.
+//! Counts of a view: totals, levels, times. Memory is bounded, whatever the view contains.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,35 +14,35 @@ use super::parties::Parties;
 use super::rates::Rates;
 use crate::error::CliError;
 
-/// More trees than a volume has, on whatever it lies.
+/// Maximum number of trees, more than any volume has.
 const TREES_MAX: usize = 256;
 
-/// A view in short. Public.
+/// A summary of a view. Public.
 pub(crate) struct Survey {
-    /// What the store could do, if the file says it.
+    /// The capabilities of the store, if the file records them.
     pub(super) capabilities: Option<Capabilities>,
     pub(crate) tally: Tally,
     pub(super) trees: BTreeMap<u16, TreeSurvey>,
     /// Pieces of trees past [`TREES_MAX`].
     pub(super) pieces_left_out: u64,
-    /// When trips came, if the file says it.
+    /// Trips over time, if the file records times.
     pub(super) rates: Option<Rates>,
-    /// Whose view it is, if storage is several servers.
+    /// The servers whose view it is, if storage is several servers.
     pub(super) parties: Option<Parties>,
-    /// What servers sent to each other.
+    /// Messages between servers.
     pub(super) exchanges: Exchanges,
 }
 
-/// What was seen of a tree.
+/// Counts for one tree.
 #[derive(Default)]
 pub(super) struct TreeSurvey {
-    /// From the root's on.
+    /// By level, from the root on.
     levels: Vec<LevelCounts>,
-    /// Of the deepest level.
+    /// For the deepest level.
     order: WriteOrder,
 }
 
-/// Pieces of the buckets of one level.
+/// Number of pieces of buckets of one level.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LevelCounts {
     pub(super) read: u64,
@@ -50,7 +50,7 @@ pub(super) struct LevelCounts {
 }
 
 impl Survey {
-    /// Reads all of a view.
+    /// Reads a whole view.
     pub(super) fn of(inputs: &mut Inputs) -> Result<Self, CliError> {
         let parties = inputs.parties().cloned();
         let shown = parties.as_ref().map_or(Vec::new(), |parties| parties.shown.clone());
@@ -104,7 +104,7 @@ impl TreeSurvey {
         }
     }
 
-    /// The levels that were used, from the root's side down.
+    /// The levels that were used, from the root downwards.
     pub(super) fn levels(&self) -> impl Iterator<Item = (u8, LevelCounts)> {
         let used = |level: &(u8, LevelCounts)| level.1 != LevelCounts::default();
         (0..).zip(self.levels.iter().copied()).filter(used)
@@ -114,17 +114,18 @@ impl TreeSurvey {
         self.levels.iter().map(|level| level.read).sum()
     }
 
-    /// Buckets of the deepest level, as far as they were used.
+    /// Number of buckets of the deepest level, as far as they were used.
     pub(super) fn leaf_buckets(&self) -> u64 {
         self.order.index_max() + 1
     }
 
-    /// Whether nothing tells its counts from those of another.
+    /// Whether all counts equal the counts of `other`.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.levels == other.levels
     }
 
-    /// How accesses show leaves in it, if they do: of a tree of which a single level is in storage, too.
+    /// How accesses show leaves of the tree, if they do. A tree with a single level in storage may
+    /// show leaves, too.
     pub(super) fn leaf_map(&self) -> Option<LeafMap> {
         let top = self.levels().next()?.0;
         let (deepest, counts) = self.levels().last()?;
@@ -137,17 +138,19 @@ impl TreeSurvey {
     }
 }
 
-/// Whether so much of a level is read for each bucket that is written to it that it is a table, in which nothing is looked for. The trivial
-/// ORAM reads half of its table while that fills. For a path that is written, as many are read as accesses come before it, and one more.
+/// Whether a level is a table that is scanned: for each bucket written, a large part of it is read.
+/// The trivial ORAM reads half of its table on average while the table fills. In a tree, the paths
+/// read for each path written are the accesses between two evictions and one more.
 fn is_read_as_a_whole(level: u8, LevelCounts { read, written }: LevelCounts) -> bool {
     let part = 1_u64.checked_shl(u32::from(level.saturating_sub(4))).unwrap_or(u64::MAX);
     level < LEVEL_MIN || read >= written.saturating_mul(part.max(PATHS_MAX))
 }
 
-/// A level with fewer buckets says nothing of leaves: anchors and superblocks lie on such.
+/// Levels above this one have too few buckets to show leaves: anchors and superblocks are stored on
+/// such levels.
 const LEVEL_MIN: u8 = 3;
 
-/// More paths than are read for each that is written.
+/// More paths than any tree reads for each path that it writes.
 const PATHS_MAX: u64 = 12;
 
 #[cfg(test)]
@@ -166,7 +169,8 @@ mod tests {
             }
             tree.leaf_map()
         };
-        // Paths of which the client keeps all but the leaves; all of a table; anchors.
+        // Paths of which only the leaves are in storage; a scanned table; a table being filled;
+        // anchors.
         assert_eq!(tree(10, 200, 6), Some(LeafMap::of_evictions(10, 10, 0)));
         assert_eq!(tree(10, 20, 600), None);
         assert_eq!(tree(9, 256, 127), None);

@@ -1,4 +1,4 @@
-//! A view in the terminal.
+//! A view as text for a terminal.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::rates::Rates;
 use super::survey::{LevelCounts, TreeSurvey};
 use super::uniformity::Uniformity;
 
-/// Characters of the longest bar.
+/// Columns of the longest bar.
 const BAR_COLUMNS: u64 = 22;
-/// Characters of what happened over time.
+/// Columns of the time axis.
 const TIME_COLUMNS: usize = 60;
 
-/// Lines for a terminal.
+/// The view as lines of text.
 pub(super) fn text(look: &Look) -> String {
     let mut text = totals(look);
     let parties = look.survey.parties.as_ref();
@@ -49,11 +49,11 @@ fn totals(look: &Look) -> String {
     }));
     let could = look.survey.capabilities;
     let could = could.map_or("not recorded".to_owned(), |these| these.to_string());
-    lines.push(format!("it could do, besides whole buckets: {could}"));
+    lines.push(format!("capabilities of storage, besides whole buckets: {could}"));
     lines.join("\n")
 }
 
-/// Whose view it is, and whether they may see so much.
+/// Which servers' view it is, and whether they are too many.
 fn together(Parties { servers, shown, .. }: &Parties) -> String {
     let (count, colluding) = (servers.count(), servers.colluding());
     let of = format!("of {count} servers, of which {colluding} may collude");
@@ -63,16 +63,20 @@ fn together(Parties { servers, shown, .. }: &Parties) -> String {
             format!("this is what servers {} saw together, {of}", listed(all))
         }
         (all, _) if all.len() == usize::from(count) => format!(
-            "this is what all {count} servers saw, and {colluding} of them may collude: name with --parties as many as are to be seen together"
+            "this is what all {count} servers saw, and {colluding} of them may collude: choose \
+             with --parties which servers to show together"
         ),
         (all, _) => format!(
-            "this is what servers {} saw together: MORE than may collude, {colluding} of {count}.\nSo many recover all blocks, sealed as they are, and learn which slot each access is for, and so when a block is\naccessed again; if the position map is on the servers, also which blocks lie beside each other. Nothing below shows that",
+            "this is what servers {} saw together: MORE than may collude, {colluding} of \
+             {count}.\nTogether they recover all blocks, though encrypted, and learn which slot \
+             each access is for, and so when a block is\naccessed again; if the position map is on \
+             the servers, also which blocks are neighbours. Nothing below shows that",
             listed(all)
         ),
     }
 }
 
-/// Numbers as people list them.
+/// Numbers as a list in words.
 fn listed(numbers: &[u8]) -> String {
     let names: Vec<_> = numbers.iter().map(u8::to_string).collect();
     match names.split_last() {
@@ -81,18 +85,19 @@ fn listed(numbers: &[u8]) -> String {
     }
 }
 
-/// What servers sent to each other, and whether each eviction looked like any other.
+/// The messages between servers, and whether all evictions looked alike.
 fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
     if parties.watched.is_empty() {
-        return "what servers sent to each other is not recorded: start each with --record-views to see it".into();
+        return "messages between servers were not recorded: start each server with --record-views \
+                to see them"
+            .into();
     }
-    let mut text =
-        "what servers sent to each other\n   from     to   messages          bytes".to_owned();
+    let mut text = "messages between servers\n   from     to   messages          bytes".to_owned();
     for ((from, to), Sent { messages, bytes }) in &exchanges.sent {
         let _ = write!(text, "\n{from:>7} {to:>6} {messages:>10} {bytes:>14}");
     }
     if exchanges.sent.is_empty() {
-        text += "\n   nothing: no path was evicted";
+        text += "\n   none: no path was evicted";
     }
     for Evictions { party, tree, attempts, alike, messages, bytes } in exchanges.evictions() {
         let _ = write!(text, "\nserver {party}, tree {tree}: {attempts} evictions, ");
@@ -101,7 +106,9 @@ fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
         } else {
             let _ = write!(
                 text,
-                "of which {alike} had the same {messages} messages of {bytes} bytes, and {} had OTHERS. Servers can learn from that,\n   unless these are attempts that were broken off, by a server or a link that failed",
+                "of which {alike} had the same {messages} messages of {bytes} bytes, and {} had \
+                 OTHERS. Servers can learn from that,\n   unless these attempts were broken off \
+                 because a server or a link failed",
                 attempts - alike
             );
         }
@@ -109,21 +116,22 @@ fn exchanges(parties: &Parties, exchanges: &Exchanges) -> String {
     if exchanges.untold > 0 {
         let _ = write!(
             text,
-            "\n{} evictions were begun by other servers, and the client did not tell this one of them",
+            "\n{} evictions were begun by other servers, and the client did not announce them to \
+             this one",
             exchanges.untold
         );
     }
     text
 }
 
-/// Trips a second over time, or that nobody wrote down when they were.
+/// Trips per second over time, or that times were not recorded.
 fn rates(rates: Option<&Rates>) -> Option<String> {
     let Some(rates) = rates else {
-        return Some("when trips came is not recorded: record the view again to see it".into());
+        return Some("times of trips were not recorded: record the view again to see them".into());
     };
     let (column, _) = rates.per_second(Operation::Read, TIME_COLUMNS);
     let mut text = format!(
-        "trips a second, over {} ({} a column)",
+        "trips per second, over {} ({} per column)",
         seconds(rates.duration()),
         seconds(column)
     );
@@ -152,7 +160,7 @@ fn seconds(duration: Duration) -> String {
     }
 }
 
-/// A character that is filled from below, for a part of one.
+/// A block character filled from below, for a fraction of 1.
 fn block(part: f64) -> char {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let eighths = (part * 8.0).ceil().clamp(0.0, 8.0) as usize;
@@ -180,9 +188,10 @@ fn levels(look: &Look) -> Option<String> {
         let _ = write!(text, "\nother trees: {} pieces", look.survey.pieces_left_out);
     }
     if trees.keys().any(|id| *id >= 2) {
-        text += "\nIn a volume, trees 0 and 3 hold the superblock, tree 1 the anchor, and those from 2 on the data. On \
-                 share servers, tree 100 is what the first server sees of the data, 101 the second, and 110 \
-                 and so on the same of the position map.";
+        text += "\nIn a volume, trees 0 and 3 hold the superblock, tree 1 the anchor, and trees \
+                 from 2 on the data. On share servers, tree 100 is what the first server sees of \
+                 the data, and tree 101 what the second sees; trees from 110 on are the same for \
+                 the position map.";
     }
     Some(text)
 }
@@ -214,7 +223,7 @@ fn write_levels(text: &mut String, id: u16, tree: &TreeSurvey) {
     }
 }
 
-/// A bar of whole characters; what is not nothing has one at least.
+/// A bar of whole characters, with at least one unless `count` is 0.
 fn bar(count: u64, most: u64) -> String {
     let columns = (u128::from(count) * u128::from(BAR_COLUMNS)).div_ceil(u128::from(most));
     "█".repeat(columns as usize)
@@ -254,12 +263,12 @@ fn of_tree(id: u16, tree: &LeafCounts) -> String {
     if tree.unknown() > 0 {
         let _ = write!(
             text,
-            "\n   of {} nothing is known: they came before the first eviction that was seen",
+            "\n   {} accesses to unknown leaves: they came before the first eviction that was seen",
             tree.unknown()
         );
     }
     let Some(tested) = Uniformity::of(tree.bins()) else {
-        text += "\n   too few to tell whether they are uniform";
+        text += "\n   too few to test whether they are uniform";
         return text;
     };
     let counts: Vec<_> = tested.bins.iter().map(u64::to_string).collect();

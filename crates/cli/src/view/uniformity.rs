@@ -1,34 +1,36 @@
-//! Whether counts are as even as chance has it: Pearson's chi-square test.
+//! Tests whether counts are uniform: Pearson's chi-square test.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// Leaves are counted in so many runs of one length, or fewer.
+/// Maximum number of equally long runs in which leaves are counted.
 pub(super) const BINS_MAX: u64 = 16;
 
-/// The chi-square distribution is trusted if so many are expected in each bin, or more.
+/// The chi-square distribution is a good approximation if at least this number is expected in each
+/// bin.
 const EXPECTED_MIN: u64 = 20;
 
-/// Chance alone makes so rare a view once in a hundred times. That is worth a look, and no proof.
+/// Below this p-value, a view is unusual: one in a hundred uniform views. Worth a look, but no
+/// proof.
 const RARE: f64 = 1e-2;
 
-/// Chance alone does not make so rare a view in a lifetime of looking at some.
+/// Below this p-value, a view is not uniform: chance does not produce one in a lifetime.
 const NEVER: f64 = 1e-6;
 
-/// The outcome of a test.
+/// The result of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Uniformity {
     /// The counts that were tested.
     pub(super) bins: Vec<u64>,
     pub(super) chi_square: f64,
     pub(super) degrees_of_freedom: usize,
-    /// How often uniform leaves look at least as suspicious, too uneven or too even.
+    /// The probability that uniform leaves look at least as suspicious, too uneven or too even.
     pub(super) p: f64,
     is_uneven: bool,
 }
 
 impl Uniformity {
-    /// Tests counts, of a power of two of bins. Where they are too few, neighbours are taken together; none if two bins
-    /// are still too many.
+    /// Tests counts in a power of two of bins. Merges neighbouring bins while they hold too few;
+    /// returns `None` if fewer than two bins would be left.
     pub(super) fn of(counts: &[u64]) -> Option<Self> {
         let total: u64 = counts.iter().sum();
         let mut bins = counts.to_vec();
@@ -48,7 +50,7 @@ impl Uniformity {
         Some(Self { bins, chi_square, degrees_of_freedom, p, is_uneven: less_even < more_even })
     }
 
-    /// What the p-value says, in a word for programs.
+    /// The meaning of the p-value, as a word for programs.
     pub(super) fn verdict(&self) -> &'static str {
         match (self.p, self.is_uneven) {
             (p, _) if p >= RARE => "uniform",
@@ -58,22 +60,23 @@ impl Uniformity {
         }
     }
 
-    /// The same in a sentence.
+    /// The meaning of the p-value, as a sentence.
     pub(super) fn words(&self) -> String {
         let one_in = || format!("{:.0}", 1.0 / self.p);
         match self.verdict() {
             "uniform" => "uniform, as far as this test can tell".into(),
             "unusual" => format!(
-                "unusual: of {} views of uniform leaves, one looks so. Record another",
+                "borderline: 1 in {} truly uniform views looks like this; record another and \
+                 compare",
                 one_in()
             ),
             "too_uneven" => {
-                "NOT uniform: some leaves come far more often than others. Storage can learn from that".into()
-            }
-            _ => {
-                "NOT drawn at random: leaves come more evenly than chance would have it. Storage can learn from that"
+                "NOT uniform: some leaves come far more often than others. Storage can learn from \
+                 that"
                     .into()
             }
+            _ => "NOT random: leaves come more evenly than by chance. Storage can learn from that"
+                .into(),
         }
     }
 }
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn known_values() {
-        // 2 · 10² / 50 = 4 with one degree of freedom; the nearer tail twice.
+        // 2 · 10² / 50 = 4 with one degree of freedom; twice the nearer tail.
         let tested = Uniformity::of(&[60, 40]).unwrap();
         assert_eq!((tested.chi_square, tested.degrees_of_freedom), (4.0, 1));
         assert!((tested.p - 2.0 * 0.045_500).abs() < 1e-5, "{tested:?}");
@@ -92,15 +95,15 @@ mod tests {
     }
 
     #[test]
-    fn what_chance_does_not_make_is_said() {
+    fn improbable_counts_are_reported() {
         let verdict = |counts: &[u64]| Uniformity::of(counts).map(|tested| tested.verdict());
         assert_eq!(verdict(&[1000, 1000, 1000, 700]), Some("too_uneven"));
         assert_eq!(verdict(&[10_000; 16]), Some("too_even"));
         assert_eq!(verdict(&[500, 400]), Some("unusual"));
-        assert_eq!(verdict(&[2, 1, 3, 2]), None, "too few to tell");
+        assert_eq!(verdict(&[2, 1, 3, 2]), None, "too few to test");
         assert_eq!(verdict(&[0; 16]), None);
         assert_eq!(verdict(&[]), None);
-        // As few as that are taken together.
+        // Bins with too few counts are merged.
         assert_eq!(Uniformity::of(&[12, 13, 11, 12]).unwrap().bins, [25, 23]);
     }
 }

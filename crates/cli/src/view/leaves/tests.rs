@@ -3,7 +3,7 @@ use oblivio_core::store::{Piece, TreeId};
 
 use super::*;
 
-/// Fair draws, without a crate for it.
+/// A linear congruential generator of draws below a bound.
 fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
     move |range| {
@@ -19,7 +19,7 @@ fn event(trip: u64, operation: Operation, level: u8, index: u64) -> Event {
     Event { trip, operation, piece, bytes: 1 }
 }
 
-/// What storage sees of the leaves' level of a rotating tree, after `begun` evictions, and how many accesses went to each sixteenth.
+/// What storage sees of the leaf level of a rotating tree, if `begun` evictions came before.
 fn rotating(level: u8, top: u8, begun: u64, leaf: &mut dyn FnMut(u64) -> u64) -> Vec<Event> {
     let (leaves, ring) = (1 << level, (1 << level) + (1 << top));
     let (mut events, mut trip) = (Vec::new(), 0);
@@ -82,7 +82,7 @@ fn a_leaf_that_comes_too_often_is_seen_through_the_rotation() {
 #[test]
 fn places_of_a_rotating_tree_are_not_uniform_though_leaves_are() {
     let events = rotating(8, 7, 0, &mut draws(3));
-    // As if the tree were another.
+    // Interpreted as a tree without rotation.
     let map = LeafMap { ring: None, leaves: 512, ..LeafMap::of_evictions(8, 9, 383) };
     assert!(p(&counted(map, &events).0) < 1e-9);
 }

@@ -5,7 +5,7 @@ use oblivio_core::view::{Event, EventSink, FileSink};
 use super::*;
 use crate::drawing::text_boxes::texts_apart;
 
-/// A view of accesses to a tree, and the evictions between them.
+/// A view of accesses to a tree, with an eviction after every third access.
 fn view(accesses: u64, level: u8) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut sink = FileSink::new(file, Capabilities::NONE, None);
@@ -29,7 +29,7 @@ fn view(accesses: u64, level: u8) -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn no_text_lies_on_another_however_long_the_view_is() {
+fn no_text_overlaps_another_however_long_the_view_is() {
     for (accesses, level) in [(1, 2), (50, 3), (3000, 12), (100_000, 20)] {
         let file = view(accesses, level);
         let look = Look::at(&[file.path().to_owned()], &[], None).unwrap();
