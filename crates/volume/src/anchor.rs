@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_back_is_named() {
+    fn the_side_that_was_rolled_back_is_named() {
         let known = Known { latest: name(7), previous: name(6), announced: None };
         let kind = |shown| known.check(shown).map_err(|error| error.kind());
         assert_eq!(kind(Some(name(7))), Ok(name(7)));

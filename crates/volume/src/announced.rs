@@ -35,9 +35,9 @@ pub(crate) fn read(
     let Some(bytes) = state_dir::read_small(dir, NAME, anchor::BYTES)? else {
         return Ok(None);
     };
-    let announced = key
-        .read(&bytes)
-        .ok_or_else(|| damaged("the file `announced` in the client's directory was changed"))?;
+    let announced = key.read(&bytes).ok_or_else(|| {
+        damaged("the checkpoint announced in the client's directory (`announced`) was changed")
+    })?;
     Ok(Some(announced).filter(|announced| announced.number > latest.number))
 }
 

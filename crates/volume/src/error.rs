@@ -1,4 +1,4 @@
-//! What can go wrong with a volume, and whose fault it is.
+//! Errors of a volume, by cause.
 
 use std::error::Error as StdError;
 use std::io;
@@ -7,46 +7,48 @@ use oblivio_core::StoreErrorKind;
 
 use crate::superblock::{SuperblockError, SuperblockErrorKind};
 
-/// Whose fault it is, and so what to do next. The kind is API: programs branch on it.
+/// The cause of an error, and so what to do next. Part of the API: programs branch on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VolumeErrorKind {
-    /// The parameters cannot exist, and nothing was created; or trees of these have no room for what they should hold.
+    /// The parameters are impossible, and nothing was created; or the trees have no room for the
+    /// blocks they should hold.
     InvalidConfig,
     /// The request cannot be served. Nothing was touched; the volume stays usable.
     InvalidRequest,
     /// The store, or the directory, holds no volume of this program.
     NotAVolume,
-    /// It was written by a version of this program that this one does not know, or no longer reads.
+    /// The format is of a version that this program does not read.
     UnknownVersion,
-    /// The passphrase or key file opens nothing here.
+    /// The passphrase or key file opens no key slot.
     WrongKey,
-    /// What is there was changed by somebody else, or damaged.
+    /// Storage was changed by someone without the key, or is damaged.
     Tampered,
-    /// Storage says itself that what it holds is not whole. The client has found nothing.
+    /// Storage itself reports that its data is damaged. The client has found nothing wrong.
     StoreDamaged,
-    /// Storage is older than the client knows it to be.
+    /// Storage is older than the client's directory.
     StoreRolledBack,
-    /// The client's directory is older than storage knows it to be.
+    /// The client's directory is older than storage.
     StateRolledBack,
     /// The client's directory belongs to another volume.
     WrongState,
-    /// The client's directory has no state, or what it has is damaged.
+    /// The client's directory holds no state, or a damaged one.
     StateDamaged,
-    /// Somebody else has the volume open.
+    /// Another process or client has the volume open.
     Locked,
-    /// There is no room left where the volume or its state lives.
+    /// Storage or the client's directory is full.
     NoSpace,
-    /// Storage does not answer. It may later; open the volume again then.
+    /// Storage does not answer. Open the volume again once it does.
     Unreachable,
-    /// The medium failed.
+    /// A disk, a file system or the system failed.
     Io,
-    /// An earlier operation failed half way. This handle answers nothing more: open it again.
+    /// An earlier operation failed half way. This handle answers nothing more: open the volume
+    /// again.
     MustReopen,
 }
 
 impl VolumeErrorKind {
-    /// What a failure of a file of the client is.
+    /// The kind of an I/O error on a file of the client.
     pub(crate) fn of_file(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull
@@ -90,7 +92,7 @@ impl VolumeError {
         Self { kind, message: message.into(), source: Some(source.into()) }
     }
 
-    /// The client's directory failed: `what` says how.
+    /// An error of the client's directory. `what` names the operation that failed.
     pub(crate) fn of_client_directory(what: &str, error: io::Error) -> Self {
         let kind = VolumeErrorKind::of_file(&error);
         let advice = match error.kind() {
@@ -98,8 +100,8 @@ impl VolumeError {
                 " and open the volume again. Without room it can still be rescued and copied"
             }
             io::ErrorKind::ReadOnlyFilesystem => {
-                ": mount its file system read-write, or use a copy of the directory (`cp -a`) on \
-                 another one, and the copy alone from then on. Without writing it can still be \
+                ": mount its file system read-write, or copy the directory (`cp -a`) to another \
+                 one and use only the copy from then on. Without writing it can still be \
                  rescued and copied"
             }
             _ => "",
@@ -107,7 +109,7 @@ impl VolumeError {
         Self::caused_by(kind, format!("{what}: {error}{}{advice}", room_advice(&error)), error)
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> VolumeErrorKind {
         self.kind
     }
@@ -129,9 +131,9 @@ impl From<oblivio_core::Error> for VolumeError {
         };
         let advice = match kind {
             VolumeErrorKind::Tampered if !error.is_advised() => {
-                ". Bring it back as it was before it was changed, and open the volume as one that \
-                 was tampered with (a backup from before the last opening is too old, and this was one). \
-                 Without it, `oblivio rescue` saves what is left"
+                ". Restore what was changed, and open the volume as one that was tampered with (a \
+                 backup from before the last opening is too old: this was one). Without it, \
+                 `oblivio rescue` saves what is left"
             }
             _ => "",
         };
@@ -171,7 +173,7 @@ impl From<io::Error> for VolumeError {
     }
 }
 
-/// What a failure of the store is for its volume.
+/// The kind of a store's error.
 impl From<StoreErrorKind> for VolumeErrorKind {
     fn from(kind: StoreErrorKind) -> Self {
         match kind {
@@ -191,13 +193,13 @@ mod tests {
     use oblivio_core::StoreError;
 
     #[test]
-    fn what_the_store_says_decides_whatever_it_passes_through() {
+    fn the_kind_of_a_store_error_survives_every_conversion() {
         for (store, volume) in [
             (StoreErrorKind::Unreachable, VolumeErrorKind::Unreachable),
             (StoreErrorKind::Refused, VolumeErrorKind::Io),
             (StoreErrorKind::Fenced, VolumeErrorKind::Locked),
             (StoreErrorKind::Full, VolumeErrorKind::NoSpace),
-            // It is the store that says so: tampering is what the client found.
+            // The store reports this damage itself; `Tampered` is what the client has found.
             (StoreErrorKind::Damaged, VolumeErrorKind::StoreDamaged),
             (StoreErrorKind::UnknownVersion, VolumeErrorKind::UnknownVersion),
             (StoreErrorKind::Failed, VolumeErrorKind::Io),

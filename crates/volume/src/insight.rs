@@ -1,12 +1,12 @@
-//! What goes on inside of a volume in use, for its owner to look at.
+//! What a volume in use does, for its owner to watch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use oblivio_core::durable::{StashFill, Want};
 
-/// Looks into a volume that another thread uses. It makes no access, and keeps nobody waiting. Secret: what it
-/// shows, storage must not see.
+/// Shows the counts of a volume that another thread uses. It makes no access and blocks no one.
+/// Secret: storage must not see the counts.
 #[derive(Clone, Default)]
 pub struct Insight(Arc<Counts>);
 
@@ -15,11 +15,11 @@ pub struct Insight(Arc<Counts>);
 pub struct Inside {
     /// Accesses to blocks of the disk.
     pub to_blocks: u64,
-    /// Accesses to blocks of the position map, because they were not on the client.
+    /// Accesses to blocks of the position map that were not on the client.
     pub to_positions: u64,
-    /// Accesses to nothing, which a fixed rate makes when there is nothing to do.
+    /// Dummy accesses, which a fixed rate makes when nothing is to be done.
     pub to_nothing: u64,
-    /// `None` if the scheme does not tell.
+    /// The fill of the stash. `None` if the scheme does not report it.
     pub stash: Option<StashFill>,
 }
 
@@ -29,12 +29,12 @@ struct Counts {
     to_positions: AtomicU64,
     to_nothing: AtomicU64,
     stash_blocks: AtomicU64,
-    /// 0 if the scheme does not tell.
+    /// 0 if the scheme does not report the stash.
     stash_blocks_max: AtomicU64,
 }
 
 impl Insight {
-    /// How it is now. Numbers that change together may be read apart.
+    /// The current counts. Numbers that change together may be read at different times.
     pub fn look(&self) -> Inside {
         let Counts { to_blocks, to_positions, to_nothing, stash_blocks, stash_blocks_max } =
             &*self.0;
@@ -47,7 +47,7 @@ impl Insight {
         }
     }
 
-    /// Accesses were made for these.
+    /// Counts the accesses of a plan.
     pub(crate) fn accessed(&self, wanted: &[Want]) {
         for want in wanted {
             let (count, accesses) = match want {
@@ -61,12 +61,12 @@ impl Insight {
         }
     }
 
-    /// As many blocks were read in accesses.
+    /// Counts accesses to blocks that were read.
     pub(crate) fn read_blocks(&self, blocks: usize) {
         self.0.to_blocks.fetch_add(blocks as u64, Relaxed);
     }
 
-    /// So full is the stash now.
+    /// Notes the fill of the stash.
     pub(crate) fn stash_is(&self, fill: Option<StashFill>) {
         if let Some(StashFill { blocks, blocks_max }) = fill {
             self.0.stash_blocks.store(blocks, Relaxed);

@@ -1,4 +1,4 @@
-//! How an owner changes who may open a volume.
+//! Changes of the key slots of a volume.
 
 use oblivio_core::BucketStore;
 use oblivio_core::durable::AnyStore;
@@ -12,17 +12,17 @@ use crate::superblock::{Superblock, Unlocked, copies};
 use crate::tampering;
 use crate::volume::match_records;
 
-/// Lets `change` add or remove key slots of a volume that nobody has open, and makes the outcome the
-/// superblock that counts. Once this has returned, the client that owns `dir` takes no older one.
+/// Has `change` add or remove key slots of a volume that is not open, and stores the result as the
+/// newest superblock. Once this returns, the client that owns `dir` refuses older superblocks.
 ///
-/// Storage may show a superblock of before, with slots that were removed: the directory is asked
-/// first, and `change` is not called if storage or the directory went back.
+/// Storage may show an older superblock, with slots that were removed. So the directory is compared
+/// first, and `change` is not called if storage or the directory was rolled back.
 ///
 /// # Errors
-/// What `change` returns; nothing was changed then. [`VolumeErrorKind::StoreRolledBack`] and the other
-/// kinds with which an opening refuses storage or a directory, [`VolumeErrorKind::Tampered`] also where that was
-/// found before and not put right; any other when the change may have been
-/// made or not: the next opening goes on with what is there.
+/// What `change` returns; nothing was changed then. [`VolumeErrorKind::StoreRolledBack`] and the
+/// other kinds with which an opening refuses storage or a directory, [`VolumeErrorKind::Tampered`]
+/// also if tampering was noted and is not resolved. After any other error the change may or may not
+/// have been made: the next opening continues with what it finds.
 ///
 /// [`VolumeErrorKind::StoreRolledBack`]: crate::VolumeErrorKind::StoreRolledBack
 /// [`VolumeErrorKind::Tampered`]: crate::VolumeErrorKind::Tampered
@@ -33,7 +33,8 @@ pub fn change_slots<T, E: From<VolumeError>>(
     change: impl FnOnce(&mut Superblock, &VolumeKey) -> Result<T, E>,
 ) -> Result<T, E> {
     let mut store = check_past(Box::new(store), dir, owner)?;
-    // It may be in a cache alone, and the one before it be all that is durable: that is not overwritten first.
+    // The newest superblock may be in a cache only, and the previous one be all that is durable:
+    // make it durable before that is overwritten.
     newest::adopt(&mut store, dir, owner)?;
     let outcome = change(&mut owner.superblock, &owner.volume_key)?;
     copies::write_copies(&mut store, &owner.superblock).map_err(VolumeError::from)?;
@@ -41,7 +42,7 @@ pub fn change_slots<T, E: From<VolumeError>>(
     Ok(outcome)
 }
 
-/// A directory that is not the latest may not know of the newest superblock either.
+/// Checks that the directory is the latest: an older one may not know the newest superblock.
 fn check_past(
     store: AnyStore,
     dir: &dyn StateDir,

@@ -1,4 +1,4 @@
-//! The client's side of a commit: state files, one after the other, and the names of checkpoints.
+//! The client's side of a commit: one state file after the other, and the names of checkpoints.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use crate::volume::{Lengths, SyncMoves};
 #[derive(Clone, Copy)]
 pub(crate) struct IsClean(pub(crate) bool);
 
-/// What a ledger is sealed with. Secret.
+/// The keys of state files and anchors. Secret.
 pub(crate) struct LedgerKeys {
     state: StateKey,
     pub(crate) anchor: AnchorKey,
@@ -38,7 +38,7 @@ impl LedgerKeys {
     }
 }
 
-/// The latest state that a directory holds.
+/// The latest state in a directory.
 pub(crate) struct Past {
     pub(crate) generation: u64,
     pub(crate) history: History,
@@ -68,14 +68,14 @@ impl Past {
         if reader.header.generation != generation {
             return Err(VolumeError::new(
                 VolumeErrorKind::StateDamaged,
-                "a state file has the name of another: restore the directory as it was",
+                "a state file was renamed: restore the client's directory as it was",
             ));
         }
         let history = History::read(reader)?;
         Ok(Self { generation, history })
     }
 
-    /// The checkpoints that storage may have heard of.
+    /// The checkpoints whose anchors storage may show.
     pub(crate) fn known(
         &self,
         dir: &dyn StateDir,
@@ -86,35 +86,37 @@ impl Past {
         Ok(Known { latest, previous, announced })
     }
 
-    /// Lets what was read survive a crash, before storage is shown any of it and before anything follows it.
+    /// Makes what was read durable, before storage is shown any of it and before anything is
+    /// appended.
     pub(crate) fn make_durable(&self, dir: &mut dyn StateDir) -> Result<(), VolumeError> {
         let name = name(self.generation);
         let is_older = |other: &String| generation_of(other).is_some_and(|it| it < self.generation);
         if dir.names()?.iter().any(is_older) {
-            // Older files are removed when the name of this one is durable. The sync of names may have failed.
+            // Older files are removed once the name of this one is durable. The sync of names may
+            // have failed.
             state_dir::write_again(dir, &name)?;
         } else if self.history.pending.is_any() {
-            // A process that was killed, or whose sync failed, may have left moves in a cache alone.
+            // A process that was killed, or whose sync failed, may have left moves in a cache only.
             dir.sync(&name)?;
         }
         Ok(())
     }
 }
 
-/// Where the use of a volume ended.
+/// Where the last use of a volume ended.
 pub(crate) struct Last {
-    /// Of the state file.
+    /// The generation of the state file.
     pub(crate) generation: u64,
     /// The checkpoint that storage shows.
     pub(crate) shown: CheckpointName,
 }
 
-/// How the volume was opened.
+/// How a volume was opened.
 pub(crate) struct Opening {
     pub(crate) volume_id: VolumeId,
     pub(crate) sync_moves: SyncMoves,
     pub(crate) lengths: Lengths,
-    /// The moves before it may have been lost while storage kept what it saw of them.
+    /// Moves before this opening may have been lost although storage has seen them.
     pub(crate) may_follow_lost_moves: bool,
 }
 
@@ -124,7 +126,7 @@ impl Opening {
     }
 }
 
-/// The array of a volume, and the randomness of its client.
+/// The array of a volume, and the client's randomness.
 pub(crate) struct Live {
     pub(crate) array: Box<dyn Durable>,
     pub(crate) coins: Coins,
@@ -140,20 +142,21 @@ pub(crate) struct Ledger {
     generation: u64,
     checkpoint: CheckpointName,
     previous: CheckpointName,
-    /// Bytes of the snapshot with which the file begins.
+    /// Bytes of the snapshot at the start of the file.
     snapshot_bytes: u64,
-    /// Bytes of the records of forgotten ranges since then.
+    /// Bytes of the records of forgotten ranges since the snapshot.
     forgets_bytes: u64,
-    /// No access was made since the opening or the latest checkpoint.
+    /// No access was made since the opening or the latest checkpoint: the fence must be checked
+    /// first.
     fence_is_due: bool,
-    /// Evictions until nothing is left in storage of moves that were lost, as of the latest checkpoint.
+    /// Evictions until storage holds nothing of lost moves, as of the latest checkpoint.
     lost_evictions_left: u64,
-    /// Evictions from one checkpoint to the next, at most.
+    /// The most evictions from one checkpoint to the next.
     evictions_max: u64,
 }
 
 impl Ledger {
-    /// Begins the first file in an empty directory.
+    /// Begins the first state file in an empty directory.
     pub(crate) fn create(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
@@ -170,7 +173,7 @@ impl Ledger {
         Self::begin(dir, keys, opening, 0, (nothing, 1), live)
     }
 
-    /// Begins the next file, with the state that `oram` is in. Its storage is durable.
+    /// Begins the next state file with the state of `live`. Its storage must be durable.
     pub(crate) fn resume(
         dir: Box<dyn StateDir>,
         keys: LedgerKeys,
@@ -223,7 +226,7 @@ impl Ledger {
         self.opening.lengths = Lengths::Constant;
     }
 
-    /// Logs accesses, and what each of them writes.
+    /// Logs accesses and the data that they write.
     pub(crate) fn log_accesses<'a>(
         &mut self,
         plan: &AccessPlan,
@@ -235,11 +238,11 @@ impl Ledger {
         }
         let written: usize = writes.clone().flatten().map(<[u8]>::len).sum();
         let bytes = plan.accesses() * self.block_bytes - written;
-        // In one piece: where filler goes follows from what is appended at once.
+        // In one append: the place of filler depends on the length of each append.
         Ok(self.log.append_both(put, |out| record::put_padding(out, bytes as u32))?)
     }
 
-    /// Logs that the blocks of a range have no contents any more.
+    /// Logs that a range of blocks was forgotten.
     pub(crate) fn forget(&mut self, range: &Range<u64>) -> Result<(), VolumeError> {
         let before = self.log.bytes();
         let record = Record::Forget { start: range.start, end: range.end };
@@ -248,20 +251,23 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether the file grows without accesses, which lead to checkpoints. What accesses have brought
-    /// does not count: there is more of it if they write, and storage would see that in the checkpoints.
+    /// Whether forgotten ranges alone have added more than `bytes_max` to the file. Unlike
+    /// accesses, they lead to no checkpoint. The records of accesses do not count: they are longer
+    /// if accesses write, and storage would see that in the times of checkpoints.
     pub(crate) fn has_many_forgets(&self, bytes_max: u64) -> bool {
         self.forgets_bytes > bytes_max
     }
 
-    /// Whether the next state begins a new file: so much has come in since the snapshot, or nobody may learn how much.
+    /// Whether the next checkpoint begins a new state file: the current one has grown long, or its
+    /// length must not depend on the requests.
     fn begins_new_file(&self, bytes_max: u64) -> bool {
         self.opening.lengths == Lengths::Constant
             || self.log.bytes() > 2 * self.snapshot_bytes + bytes_max
             || self.has_many_forgets(bytes_max)
     }
 
-    /// Makes storage durable, and keeps the state as it is now: a crash will go back no further.
+    /// Makes storage durable and saves the current state. Recovery starts from the latest
+    /// checkpoint.
     pub(crate) fn checkpoint(
         &mut self,
         live: &mut Live,
@@ -299,9 +305,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// Accesses are about to be made, and with them evictions, which overwrite places. Before the first ones
-    /// after an opening or a checkpoint storage must show that checkpoint: if it shows another, a second
-    /// client has overtaken this one. Not before the first eviction: where its batch begins may be secret.
+    /// Checks the fence before the first accesses after an opening or a checkpoint: accesses lead
+    /// to evictions, which overwrite places. Storage must still show that checkpoint. If it shows
+    /// another, a second client has taken over. The check does not wait for the first eviction:
+    /// where its batch begins may be secret.
     pub(crate) fn before_accesses(&mut self, live: &mut Live) -> Result<(), VolumeError> {
         if self.fence_is_due {
             self.check_fence(&mut *live.array)?;
@@ -310,21 +317,21 @@ impl Ledger {
         Ok(())
     }
 
-    /// Keeps for the next opening that storage was found to be changed, if that is what `error` says.
+    /// If `error` is tampering, notes it for the next opening.
     pub(crate) fn note_tampering(&mut self, error: &VolumeError) {
         tampering::note(&mut *self.dir, error);
     }
 
-    /// Whether storage still shows what this client left there: if it shows something newer, somebody else
-    /// uses the volume.
+    /// Checks that storage still shows what this client left there. If it shows a newer checkpoint,
+    /// another client uses the volume.
     fn check_fence(&self, array: &mut dyn Durable) -> Result<(), VolumeError> {
         let latest = self.checkpoint;
         match anchor::read(&mut array.records(), &self.keys.anchor)? {
             Some(shown) if shown != latest && shown.number >= latest.number => {
                 Err(VolumeError::new(
                     VolumeErrorKind::Locked,
-                    "storage shows the checkpoint of somebody else: another client has opened the \
-                     volume since. Make sure that only one does, and open it again",
+                    "storage shows another checkpoint: another client has opened the volume since. \
+                     Make sure that only one client uses it, and open it again",
                 ))
             }
             shown => Known { latest, previous: latest, announced: None }.check(shown).map(drop),
@@ -332,8 +339,9 @@ impl Ledger {
     }
 }
 
-/// Lets storage hear of a checkpoint, durably, that no copy of the directory made so far knows of: what is done
-/// again from here on may hide from a copy what it missed. `shown` is what storage shows.
+/// Announces a checkpoint to storage, durably, that no copy of the directory made so far knows.
+/// Without it, the work repeated from here on could hide from a copy what it missed. `shown` is the
+/// checkpoint that storage shows.
 pub(crate) fn announce(
     dir: &mut dyn StateDir,
     key: &AnchorKey,
@@ -341,22 +349,22 @@ pub(crate) fn announce(
     shown: &CheckpointName,
     live: &mut Live,
 ) -> Result<CheckpointName, VolumeError> {
-    // A sync that failed may have dropped it, and left it in a cache: it is made durable before it becomes
-    // the only one that can be read if the next is torn.
+    // A failed sync may have left the shown anchor in a cache only. It must be durable before it
+    // becomes the only readable anchor, which happens if the next one is torn.
     write_anchor(key, shown, &mut *live.array)?;
     let announced = known.announced.unwrap_or_else(|| {
-        // A number that no checkpoint had, and whose anchor does not go where the one shown is.
+        // A number that no checkpoint had, whose anchor goes to the place of the older one.
         let number = known.latest.number + if *shown == known.latest { 1 } else { 2 };
         CheckpointName { number, name: draw(&mut live.coins) }
     });
-    // Even if it is there already: it may be in a cache alone.
+    // Written even if the file exists: it may be in a cache only.
     announced::write(dir, key, &announced)?;
     write_anchor(key, &announced, &mut *live.array)?;
     Ok(announced)
 }
 
-/// Writes an anchor, and returns when it is durable: before the evictions that follow the checkpoint, so that
-/// whoever sees one of them sees the checkpoint too.
+/// Writes an anchor and makes it durable. This comes before the evictions that follow the
+/// checkpoint: a client that sees one of them then sees the checkpoint too.
 fn write_anchor(
     key: &AnchorKey,
     checkpoint: &CheckpointName,
@@ -366,8 +374,8 @@ fn write_anchor(
     Ok(array.flush()?)
 }
 
-/// Writes a file that begins with the whole state, and removes those before it. Whenever a crash
-/// comes, the latest file that has its name is whole.
+/// Writes a file that begins with the whole state, and removes all earlier files. Whenever a crash
+/// comes, the latest file under its final name is complete.
 fn write_snapshot(
     dir: &mut dyn StateDir,
     header: &Header,
@@ -388,7 +396,7 @@ fn write_snapshot(
     Ok(log)
 }
 
-/// How a file begins.
+/// The form of the snapshot at the start of a file.
 fn whole(lengths: Lengths) -> Save {
     match lengths {
         Lengths::Needed => Save::Whole,

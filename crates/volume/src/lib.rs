@@ -1,13 +1,13 @@
 //! A durable, byte-addressed disk over an oblivious RAM.
 //!
-//! The crate `oblivio` is the way in: `Volume::create` and `Volume::open`, with examples. What is here are the parts that it is made
-//! of, for programs that put them together otherwise.
+//! Start with the crate `oblivio`, which has `Volume::create` and `Volume::open`, with examples.
+//! This crate has the parts it is made of, for programs that combine them in other ways.
 //!
 //! ```
 //! use oblivio_volume::schemes;
 //! use oblivio_volume::superblock::VolumeParams;
 //!
-//! // What a disk of 1 GiB would be like, before it is made.
+//! // The parameters and the cost of a disk of 1 GiB.
 //! let params = VolumeParams::plan(&schemes::requirements(1 << 30))?;
 //! let cost = params.cost()?;
 //! assert_eq!(params.capacity_bytes(), 1 << 30);
@@ -15,31 +15,32 @@
 //! # Ok::<(), oblivio_volume::VolumeError>(())
 //! ```
 //!
-//! A volume is durable as far as it was flushed, and authenticated: what storage changes or sets back is noticed. It is not constant-time, and
-//! hides when there are requests only at a fixed rate. Nobody outside of the project has audited it. There are no features.
+//! Flushed data is durable, and all data is authenticated: a volume detects if storage changes it
+//! or rolls it back. The code is not constant-time, and hides the times of requests only at a fixed
+//! rate. It has not been audited outside of the project. There are no features.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`volume`] | a durable array of blocks: the commit protocol |
 //! | [`state_dir`] | where the client keeps its state |
-//! | [`Coins`] | randomness that is renewed |
-//! | [`tampering`] | that storage was found to be changed |
-//! | [`wrong_servers`] | which servers have answered wrong |
+//! | [`Coins`] | a random number generator that is reseeded |
+//! | [`tampering`] | the note that storage was found to be changed |
+//! | [`wrong_servers`] | the list of servers that have answered wrong |
 //! | [`superblock`] | the parameters and key slots of a volume, in several copies |
-//! | [`keys`] | what opens a volume |
-//! | [`mod@unlock`] | from storage and a secret to its owner |
-//! | [`key_change`] | how that is changed |
-//! | [`copying`] | a volume moved between stores without being opened |
-//! | [`schemes`] | what volumes stand on |
-//! | [`plan`] | parameters, and what they cost |
-//! | [`rescue`] | what is left of a damaged volume |
+//! | [`keys`] | the secrets that open a volume |
+//! | [`mod@unlock`] | unlocking a volume with a secret |
+//! | [`key_change`] | adding and removing key slots |
+//! | [`copying`] | copying a volume between stores without opening it |
+//! | [`schemes`] | the schemes of volumes |
+//! | [`plan`] | parameters and their cost |
+//! | [`rescue`] | reading what is left of a damaged volume |
 //! | [`disk`] | a volume as a disk of bytes, with a cache |
-//! | [`device`] | a disk, as servers see it |
-//! | [`insight`] | what goes on inside, for the owner to look at |
+//! | [`device`] | the disk interface that servers use |
+//! | [`insight`] | counts of a volume in use, for its owner |
 //!
-//! Storage is handed to a volume, as the trait of the engine: it knows no store, and opens no
-//! connection. ADR 5 of the repository argues why nothing is lost, `docs/format.md` of the
-//! repository has every byte.
+//! The caller passes storage to a volume, as the engine's trait: this crate knows no store and
+//! opens no connection. ADR 5 of the repository argues why nothing is lost, and `docs/format.md` of
+//! the repository specifies every byte.
 
 mod anchor;
 #[cfg(fuzzing)]

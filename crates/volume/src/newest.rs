@@ -1,34 +1,37 @@
-//! The newest superblock that the client has seen, in a small file of its directory: storage that
-//! shows an older one, whose key slots may have been removed since, is found out.
+//! The newest superblock that the client has seen, in a small file of its directory. With it the
+//! client detects storage that shows an older superblock, whose key slots may have been removed
+//! since.
 //!
 //! ```text
 //! magic │ version │ sequence number │ HMAC of the superblock │ HMAC of all that
 //! ```
 //!
-//! The key of the HMAC is the volume's, so the file of another volume is refused like a changed one.
+//! The key of the HMAC follows from the volume key, so the file of another volume is refused like a
+//! changed one.
 //!
-//! The sequence number alone would not do. A change that was lost before it was acknowledged leaves
-//! another superblock with the number of the next one.
+//! The sequence number alone is not enough: a change that was lost before it was acknowledged
+//! leaves a different superblock with the next number.
 //!
-//! Beside it is a copy of the superblock itself, as storage holds it. A [rescue](crate::rescue)
-//! uses the copy if storage shows no superblock. An [unlocking](crate::unlock) tells by it whether a
-//! secret that opens nothing is wrong, or newer than the superblocks that storage shows. Storage
-//! knows its bytes already. The copy is replaced before the file names another superblock, and each
-//! use checks it against the file: a removed key opens nothing with it.
+//! Next to the file is a copy of the superblock itself, as storage holds it. A
+//! [rescue](crate::rescue) uses the copy if storage shows no superblock. If a secret opens no
+//! superblock in storage, [unlocking](crate::unlock) checks with the copy whether the secret is
+//! wrong or storage is old. Storage knows the bytes of the copy already. The copy is replaced
+//! before the file names another superblock, and each use checks it against the file: a removed key
+//! opens nothing with it.
 //!
 //! # Order
 //!
-//! A superblock is durable in all copies before the file names it, and the file names it, durably,
-//! before anyone is told that a change was made.
+//! A superblock is durable in all copies before the file names it. The file names it, durably,
+//! before a change is acknowledged.
 //!
-//! - *Crash before the copies are durable*: the file names the old superblock. Storage holds the old one
-//!   or the new one, and both are taken. The new one may be in a cache alone, so the next opening
-//!   writes it again before the file names it.
+//! - *Crash before the copies are durable*: the file names the old superblock. Storage holds the
+//!   old one or the new one, and both are accepted. The new one may be in a cache only, so the next
+//!   opening writes it again before the file names it.
 //! - *Crash before the file is durable*: it names the old superblock or the new one, because it is
-//!   replaced as a whole. All copies hold the new one, which is taken either way.
-//! - *After that* nothing but the new superblock is taken, or one that follows it.
+//!   replaced as a whole. All copies hold the new one, which is accepted either way.
+//! - *After that*, only the new superblock or a later one is accepted.
 //!
-//! So no crash locks the owner out, and what was acknowledged is never undone.
+//! So no crash locks the owner out, and an acknowledged change is never undone.
 
 use oblivio_core::records::RecordStore;
 use ring::hmac;
@@ -49,21 +52,21 @@ const VERSION: u32 = 1;
 const CLAIM_BYTES: usize = 8 + 4 + 8 + MAC_BYTES;
 const BYTES: usize = CLAIM_BYTES + MAC_BYTES;
 
-/// How a superblock stands to the newest one that the client has seen.
+/// The age of a superblock, compared with the newest one that the client has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Age {
     Same,
     Newer,
 }
 
-/// Refuses a superblock that is older than the newest one that the client has seen, or another one
-/// with its number. Changes nothing.
+/// Refuses a superblock that is older than the newest one that the client has seen, or a different
+/// one with the same number. Changes nothing.
 pub(crate) fn check(dir: &dyn StateDir, owner: &Unlocked) -> Result<(), VolumeError> {
     age(dir, owner).map(drop)
 }
 
-/// Makes the superblock that storage shows the one that counts: in all copies, and in the client's
-/// directory. Says how many copies were damaged.
+/// Makes the superblock that storage shows the newest one, in all copies and in the client's
+/// directory. Returns the number of damaged copies.
 pub(crate) fn adopt(
     store: &mut (impl RecordStore + ?Sized),
     dir: &mut dyn StateDir,
@@ -76,16 +79,16 @@ pub(crate) fn adopt(
             0
         }
     };
-    // Even if it is named already: a sync that failed may have left that in a cache alone.
+    // Written even if the file names it already: a failed sync may have left that in a cache only.
     record(dir, owner)?;
     Ok(mended)
 }
 
-/// How many copies of the superblock are not what they should be. Where a change was cut short, some may
-/// still be those of before.
+/// The number of damaged copies of the superblock. After an interrupted change, authentic copies of
+/// the previous superblock do not count as damaged.
 ///
 /// # Errors
-/// Those of [`check`].
+/// As [`check`].
 pub(crate) fn damaged_copies(
     store: &mut (impl RecordStore + ?Sized),
     dir: &dyn StateDir,
@@ -100,7 +103,7 @@ pub(crate) fn damaged_copies(
     Ok(found.each().iter().filter(|copy| !copy.as_ref().is_ok_and(is_right)).count())
 }
 
-/// Copies a superblock that is durable in storage to the client's directory, and names it.
+/// Copies a superblock that is durable in storage to the client's directory, and names it there.
 pub(crate) fn record(dir: &mut dyn StateDir, owner: &Unlocked) -> Result<(), VolumeError> {
     let copy = owner.superblock.encode();
     let has_it = state_dir::read_small(dir, COPY_NAME, SUPERBLOCK_BYTES)?
@@ -111,8 +114,8 @@ pub(crate) fn record(dir: &mut dyn StateDir, owner: &Unlocked) -> Result<(), Vol
     Ok(state_dir::replace(dir, NAME, &encode(&owner.superblock, &owner.volume_key))?)
 }
 
-/// The copy of the superblock in the client's directory, locked; `None` if there is none that is
-/// whole.
+/// The copy of the superblock in the client's directory, locked; `None` if there is no complete
+/// copy.
 pub(crate) fn copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, VolumeError> {
     let bytes = state_dir::read_small(dir, COPY_NAME, SUPERBLOCK_BYTES)?;
     Ok(bytes.and_then(|bytes| LockedSuperblock::decode(&bytes).ok()))
@@ -133,12 +136,12 @@ fn age(dir: &dyn StateDir, owner: &Unlocked) -> Result<Age, VolumeError> {
     }
 }
 
-/// The error of a superblock that is older than the one that the client's directory names.
+/// The error for a superblock that is older than the one that the client's directory names.
 pub(crate) fn older_superblock() -> VolumeError {
     VolumeError::new(
         VolumeErrorKind::StoreRolledBack,
-        "the superblock is not the newest one that this client has seen: its key slots went \
-         back. Restore the latest copy of the volume",
+        "the superblock is not the newest one that this client has seen: its key slots were \
+         rolled back. Restore the latest copy of the volume",
     )
 }
 
@@ -155,8 +158,8 @@ fn claim(
     {
         return Err(VolumeError::new(
             VolumeErrorKind::UnknownVersion,
-            "another version of this program noted the newest superblock in the client's directory: \
-             use that version, or a newer one",
+            "another version of this program noted the newest superblock in the client's \
+             directory: use that version, or a newer one",
         ));
     }
     let claim = (bytes.len() == BYTES)
@@ -164,7 +167,7 @@ fn claim(
         .filter(|(claim, mac)| hmac::verify(&key(volume_key), claim, mac).is_ok())
         .map(|(claim, _)| claim)
         .ok_or_else(|| {
-            damaged("what the client's directory says of the newest superblock was changed")
+            damaged("the note of the newest superblock in the client's directory was changed")
         })?;
     let mut fields = FieldReader::new(claim);
     let _magic_and_version: [u8; 12] = fields.take();
@@ -191,8 +194,8 @@ fn damaged(defect: &str) -> VolumeError {
     VolumeError::new(
         VolumeErrorKind::StateDamaged,
         format!(
-            "{defect}: the directory is damaged or does not belong to this key. Restore it as it was \
-             when the volume was last used"
+            "{defect}: the directory is damaged or does not belong to this key. Restore it as it \
+             was when the volume was last used"
         ),
     )
 }

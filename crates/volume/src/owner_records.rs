@@ -1,4 +1,4 @@
-//! The records of a volume, for a server that has none.
+//! The records of a volume, for a server that lacks them.
 
 use oblivio_core::records::{RecordPlace, RecordStore};
 
@@ -9,8 +9,8 @@ use crate::newest;
 use crate::state_dir::StateDir;
 use crate::superblock::{Unlocked, copies};
 
-/// The newest authentic superblock and anchors that storage shows, where they belong. They may be
-/// older than those that the client's directory names: see [`check_newest`]. The superblock is
+/// The newest authentic superblock and anchors that storage shows, with their places. They may be
+/// older than the ones that the client's directory names: see [`check_newest`]. The superblock is
 /// `owner`'s, or a newer one.
 ///
 /// # Errors
@@ -24,30 +24,30 @@ pub fn authentic_records(
     let copies = copies::read_copies(store);
     let superblock = copies.newest_of(owner).ok_or_else(|| {
         let message =
-            "storage shows no superblock of this volume any more: bring back the servers that did";
+            "storage shows no superblock of this volume any more: reconnect the servers that did";
         VolumeError::new(VolumeErrorKind::Tampered, message)
     })?;
     let mut records = anchor::authentic_records(store, &keys.anchor)?;
     if records.is_empty() {
-        let message = "storage shows no anchor of this volume: bring back the servers that did";
+        let message = "storage shows no anchor of this volume: reconnect the servers that did";
         return Err(VolumeError::new(VolumeErrorKind::Tampered, message));
     }
     records.extend(copies::places().map(|place| (place, superblock.to_vec())));
     Ok(records)
 }
 
-/// How records from [`authentic_records`] relate to the client's directory.
+/// The age of records from [`authentic_records`], compared with the client's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordsAge {
-    /// They are the newest that the directory names.
+    /// The records are the newest that the directory names.
     Newest,
-    /// They are one checkpoint older. Either a crash came between the directory and storage, or
-    /// storage has newer ones elsewhere.
+    /// The records are one checkpoint older. Either a crash came between the directory and storage,
+    /// or storage has newer ones elsewhere.
     Previous,
 }
 
 /// Refuses records from [`authentic_records`] that are older than the client's directory names,
-/// but for the checkpoint before.
+/// unless by one checkpoint.
 ///
 /// # Errors
 /// [`StoreRolledBack`](VolumeErrorKind::StoreRolledBack) or [`Tampered`](VolumeErrorKind::Tampered)

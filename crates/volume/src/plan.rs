@@ -9,11 +9,11 @@ pub use crate::state::room::StateRoom;
 use crate::superblock::VolumeParams;
 
 impl VolumeParams {
-    /// The parameters that meet requirements.
+    /// The parameters of a volume that meets the requirements.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidConfig`] when there is no such scheme, or it has no such volume, or none in so
-    /// little client memory.
+    /// [`VolumeErrorKind::InvalidConfig`] when the scheme does not exist, or has no such volume, or
+    /// none within the client memory.
     pub fn plan(requirements: &ArrayRequirements) -> Result<Self, VolumeError> {
         if requirements.bytes == 0 {
             return Err(invalid("a volume has at least one byte"));
@@ -27,7 +27,7 @@ impl VolumeParams {
         Ok(Self::of(&*config))
     }
 
-    /// What a volume of these parameters costs.
+    /// The cost of a volume of these parameters.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidConfig`] when there is no such volume.
@@ -79,7 +79,8 @@ mod tests {
         }
     }
 
-    /// A larger tree top would fit if the position map lay in the tree, and every request made two accesses.
+    /// A larger tree top would fit with the position map in the tree, but every request would then
+    /// make two accesses.
     #[test]
     fn a_plan_counts_the_accesses_that_a_position_map_takes() {
         let requirements =
@@ -102,7 +103,7 @@ mod tests {
             ArrayRequirements { block_bytes: 15, ..requirements(1) },
             ArrayRequirements { block_bytes: (1 << 20) + 1, ..requirements(1) },
             ArrayRequirements { client_bytes_max: 0, ..requirements(1) },
-            // It has room for the notes on taken slots alone, and for no tree top.
+            // There is memory for the table of taken slots, but for no tree top.
             ArrayRequirements { client_bytes_max: 30 << 20, ..requirements(1 << 51) },
             ArrayRequirements { evict_period: Some(0), ..requirements(1) },
             ArrayRequirements { slots: Some(Slots::Same(0)), ..requirements(1) },
@@ -126,7 +127,7 @@ mod tests {
             range_policy: Some(RangePolicy::Fixed(size)),
             ..ranges(sizes)
         };
-        // Of whole ranges alone.
+        // The disk consists of whole ranges.
         let larger = ArrayRequirements { bytes: (2 << 20) + 1, ..fixed(&[4096, 1 << 20], 1 << 20) };
         assert_eq!(VolumeParams::plan(&larger).unwrap().capacity_bytes(), 3 << 20);
         let of_policy = ArrayRequirements { range_bytes: None, ..fixed(&[], 1 << 16) };

@@ -1,8 +1,9 @@
-//! What is left of a volume whose storage is damaged.
+//! Reads what is left of a volume whose storage is damaged.
 //!
-//! A rescue reads all of storage as it was at the last checkpoint, takes every block that still authenticates,
-//! and lays over it what came in since, which the client's directory has. It changes nothing, on neither
-//! side, and makes no access: storage sees a scan, and so nothing of what is in use.
+//! A rescue reads all of storage as it was at the last checkpoint and takes every block that still
+//! authenticates. Then it applies the later writes, which are in the client's directory. It changes
+//! nothing on either side and makes no access: storage sees a scan, which does not reveal what is
+//! in use.
 
 mod damage;
 mod disk;
@@ -30,46 +31,46 @@ use crate::superblock::Unlocked;
 use crate::superblock::copies::COPIES;
 use crate::volume::{explain_rollback, seal_key, set_back};
 
-/// Where rescued blocks go. What is never put is zeros.
+/// Receives the rescued blocks. A block that is never put is zeros.
 pub trait RescueTarget {
-    /// The contents of a block. Of several for one block the last counts.
+    /// Stores the contents of a block. If a block is put more than once, the last call counts.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When the contents cannot be stored.
     fn put(&mut self, block: u64, data: &[u8]) -> io::Result<()>;
 
-    /// A block has no contents after all.
+    /// Removes the contents of a block.
     ///
     /// # Errors
-    /// When that cannot be kept.
+    /// When they cannot be removed.
     fn clear(&mut self, block: u64) -> io::Result<()>;
 }
 
-/// What was rescued. Secret, but for what is damaged.
+/// The outcome of a rescue. Secret, except for the damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rescued {
-    /// Blocks with contents that were found.
+    /// Blocks whose contents were found.
     pub blocks: u64,
     /// Blocks that had contents, or may have had, and were not found.
     pub lost: Vec<Range<u64>>,
-    /// Blocks that were found and may be older than the latest: what would say so is damaged.
+    /// Blocks that were found but may be outdated: the data that would tell is damaged.
     pub doubtful: Vec<Range<u64>>,
-    /// Storage has seen accesses that the client's directory does not know of: it is an old copy, and so
-    /// every block may be older than the latest.
+    /// Storage has seen accesses that the client's directory does not know: the directory is an old
+    /// copy, and every block may be outdated.
     pub state_is_behind: bool,
-    /// What is wrong with storage and with the client's directory.
+    /// The damage in storage and in the client's directory.
     pub damage: Damage,
-    /// The servers that do not answer, and may hold newer records or blocks than those that do.
-    /// `None` if all answer, or nothing is older than the client's directory names. Public.
+    /// The servers that do not answer, and may hold newer records or blocks than the others. `None`
+    /// if all answer, or nothing is older than the client's directory names. Public.
     pub missing: Option<String>,
 }
 
-/// Gives every block that still authenticates to `target`. `damage` is what is known to be wrong with storage
-/// so far. `progress` is told of how many buckets how many have been read.
+/// Gives every block that still authenticates to `target`. `damage` is the known damage of storage.
+/// `progress` is called with the number of buckets read and their total.
 ///
 /// # Errors
-/// When the client's directory does not open, the superblock is older than it knows, or `target` takes no
-/// more. Damaged storage is no error, and neither is an old directory.
+/// When the client's directory does not open, the superblock is older than the one it names, or
+/// `target` fails. Damaged storage and an old directory are not errors.
 pub fn rescue(
     mut store: impl BucketStore + Send + 'static,
     dir: &dyn StateDir,
@@ -93,7 +94,7 @@ pub fn rescue(
     }
     if past.history.bytes_ignored > 0 {
         damage.push(format!(
-            "the last {} bytes of the client's state could not be opened, and the latest writes may be \
+            "the last {} bytes of the client's state do not open: the latest writes may be \
              missing",
             past.history.bytes_ignored
         ));
@@ -119,8 +120,8 @@ pub fn rescue(
     let probe = history.probe_rollback(&mut *array).unwrap_or(RollbackProbe::Unclear);
     if probe == RollbackProbe::Unclear {
         damage.push(
-            "what would tell whether the client's directory is the latest is damaged in storage: every \
-             block may be older than the latest"
+            "storage is damaged where it would show whether the client's directory is the latest: \
+             every block may be older than the latest"
                 .into(),
         );
     }
@@ -129,7 +130,7 @@ pub fn rescue(
 
     let buckets = array.buckets_written();
     let mut failure = None;
-    // To an old directory, newer buckets look like damaged ones.
+    // With an old directory, newer buckets look damaged.
     let mut unreadable = 0;
     let mut salvage = array.salvage(
         &mut |block, data| {
@@ -146,7 +147,8 @@ pub fn rescue(
     failure.map_or(Ok(()), |error| Err(unusable(error)))?;
     if unreadable > 0 {
         damage.push(format!(
-            "{unreadable} buckets cannot be read with this client's directory: they are newer, or damaged"
+            "{unreadable} buckets cannot be read with this client's directory: they are newer, or \
+             damaged"
         ));
     }
 
@@ -173,7 +175,7 @@ pub fn rescue(
     Ok(rescued)
 }
 
-/// Lays a record that came in since the checkpoint over what was salvaged.
+/// Applies a record that came after the checkpoint to the salvaged blocks.
 fn lay_over(
     record: Record,
     array: &dyn Durable,
@@ -223,6 +225,6 @@ fn count(ranges: &[Range<u64>]) -> u64 {
 
 fn unusable(error: io::Error) -> VolumeError {
     let advice = room_advice(&error);
-    let message = format!("what was rescued cannot be kept: {error}{advice}");
+    let message = format!("cannot store the rescued data: {error}{advice}");
     VolumeError::caused_by(VolumeErrorKind::of_file(&error), message, error)
 }

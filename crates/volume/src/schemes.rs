@@ -1,7 +1,8 @@
-//! The schemes that volumes stand on: the one place of this crate that names them.
+//! The schemes of volumes. No other module of this crate names them.
 //!
-//! A scheme is added here: nothing else of a volume or of the program has to know it. `oblivio_core::durable` says how one is
-//! written, and lists what tests and documents it takes.
+//! A scheme is added here: no other part of a volume or of the program needs to know it.
+//! `oblivio_core::durable` explains how to write one, and lists the tests and documents that it
+//! needs.
 
 use oblivio_core::durable::range::DurableRange;
 use oblivio_core::durable::rotating::DurableRaw;
@@ -20,7 +21,7 @@ macro_rules! descriptions {
 /// Every scheme, in the order of [`VolumeScheme::ALL`]. The first is the default of new volumes.
 pub const SCHEMES: &[&dyn DurableScheme] = oblivio_core::schemes!(volume => descriptions);
 
-/// What the crate of a scheme says of it.
+/// The description of a scheme, from the crate that implements it.
 const fn description(scheme: VolumeScheme) -> &'static dyn DurableScheme {
     match scheme {
         VolumeScheme::Raw => &DurableRaw,
@@ -30,7 +31,7 @@ const fn description(scheme: VolumeScheme) -> &'static dyn DurableScheme {
     }
 }
 
-/// What a volume has unless another is asked for.
+/// The scheme of new volumes, unless another is requested.
 pub fn default() -> &'static dyn DurableScheme {
     SCHEMES[0]
 }
@@ -53,7 +54,7 @@ pub fn named(name: &str) -> Result<&'static dyn DurableScheme, VolumeError> {
     })
 }
 
-/// The scheme of a volume that there is.
+/// The scheme of an existing volume.
 ///
 /// # Errors
 /// [`VolumeErrorKind::UnknownVersion`] when this program does not have it.
@@ -62,10 +63,10 @@ pub(crate) fn of_volume(name: &SchemeName) -> Result<&'static dyn DurableScheme,
         .ok_or_else(|| VolumeError::new(VolumeErrorKind::UnknownVersion, unknown(name)))
 }
 
-/// What is said of a volume whose scheme this program does not have.
+/// The message for a volume whose scheme this program does not have.
 pub(crate) fn unknown(name: &SchemeName) -> String {
     format!(
-        "the volume's scheme is `{name}`, and this program has {} alone: upgrade this program",
+        "the volume's scheme is `{name}`, and this program has only {}: upgrade this program",
         names()
     )
 }

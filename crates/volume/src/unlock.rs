@@ -1,23 +1,23 @@
-//! From storage and a secret to the owner of a volume.
+//! Unlocks a volume with a secret.
 //!
 //! # Order, and what storage learns
 //!
-//! | step | asked of storage |
+//! | step | request to storage |
 //! |---|---|
 //! | read the superblock's copies | each copy once, in a trip of its own |
 //! | refuse storage that shows none | nothing |
-//! | ask for the secret | nothing |
+//! | get the secret | nothing |
 //! | try it in key slots, within the bounds of the [`Attempt`] | nothing |
 //! | if it opens none, try it in the superblock of the client's directory | nothing |
 //!
-//! What anyone can see is told before anyone is asked for a secret. Storage sees the same trips whatever the
-//! secret is and whatever it opens; it can tell from the time until the next trip which slots were tried.
+//! Public problems are reported before a secret is requested. Storage sees the same trips whatever
+//! the secret is and opens. The time until the next trip reveals which slots were tried.
 //!
-//! What comes out is authentic, and it may be old: which superblock is the newest, the client's directory
-//! knows. Which directory that is follows from the volume's name, which nothing vouches for before. So
-//! everything that takes a directory asks it: [`Volume::open`](crate::Volume::open),
-//! [`change_slots`](crate::key_change::change_slots), [`needs_recovery`](crate::volume::needs_recovery) and
-//! [`rescue`](crate::rescue::rescue()).
+//! The resulting superblock is authentic, but may be old: the client's directory knows which one is
+//! the newest. The directory is found by the volume's id, which is not authenticated before
+//! unlocking. So every function that takes a directory checks it:
+//! [`Volume::open`](crate::Volume::open), [`change_slots`](crate::key_change::change_slots),
+//! [`needs_recovery`](crate::volume::needs_recovery) and [`rescue`](crate::rescue::rescue()).
 
 use oblivio_core::BucketStore;
 
@@ -30,47 +30,47 @@ use crate::superblock::{
     LockedSuperblock, SuperblockError, SuperblockErrorKind, Unlocked, VolumeId,
 };
 
-/// Why there is no owner. `E` is what went wrong where the secret was to come from.
+/// Why a volume was not unlocked. `E` is the error of the source of the secret.
 #[derive(Debug)]
 pub enum UnlockError<E> {
-    /// Storage shows no superblock that could be unlocked. Nobody was asked for a secret.
+    /// Storage shows no superblock that could be unlocked. No secret was requested.
     NoSuperblock(SuperblockError),
-    /// There is no secret.
+    /// The secret could not be obtained.
     NoSecret(E),
-    /// The secret opens nothing, or it would take too much to find out.
+    /// The secret opens no slot, or trying it would cost too much.
     NotUnlocked(SuperblockError),
-    /// The secret opens only the superblock that the client's directory names: storage shows older
+    /// The secret opens only the superblock that the client's directory names. Storage shows older
     /// ones.
     Older {
-        /// The owner by the superblock that the directory names.
+        /// The owner, by the superblock that the directory names.
         newest: Box<Unlocked>,
-        /// A rollback. [`explain_rollback`](crate::volume::explain_rollback) asks storage for its
+        /// The rollback. [`explain_rollback`](crate::volume::explain_rollback) asks storage for its
         /// cause.
         error: VolumeError,
     },
 }
 
-/// What to make of copies of the superblock that name a version or a scheme which this program does not know, where
-/// others are sound. Anybody can forge such a copy.
+/// How to treat copies of the superblock with a version or scheme that this program does not know,
+/// if others are sound. Such a copy is easy to forge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewerCopies {
-    /// A newer program was here, and knows better what the volume is.
+    /// A newer program changed the volume: refuse it.
     Refuse,
-    /// They are damage: for whoever changes nothing, and takes what is left.
+    /// They are damaged: for a caller that changes nothing and reads what is left.
     LeaveOut,
 }
 
-/// Unlocks the volume in `store`: the newest superblock that the volume key vouches for.
+/// Unlocks the volume in `store`, with its newest authentic superblock.
 ///
-/// `secret` is asked once, after storage has shown a superblock. It may take its time.
-/// `client_copy` is unlocked instead if storage shows none.
+/// `secret` is called once, after storage has shown a superblock, and may wait for a person. If
+/// storage shows none, `client_copy` is unlocked instead.
 ///
-/// `directory` opens the client's directory of a volume. It is asked in two cases:
+/// `directory` opens the client's directory of a volume. It is called in two cases:
 ///
-/// - Storage shows several superblocks with the highest number, after a change that was lost was
-///   repeated. The one that the directory names counts.
-/// - The secret opens no superblock that storage shows. If it opens the newer one of the directory,
-///   the error is [`UnlockError::Older`].
+/// - Storage shows several superblocks with the highest number, because a lost change was repeated.
+///   The one that the directory names counts.
+/// - The secret opens no superblock in storage. If it opens the newer one of the directory, the
+///   error is [`UnlockError::Older`].
 ///
 /// # Errors
 /// [`UnlockError`]. Nothing was changed.
@@ -100,7 +100,7 @@ pub fn unlock<E>(
     };
     unlocked.map_err(|error| {
         let newest = match error.kind() {
-            // The slot that is to be tried may be new, too.
+            // The requested slot may be new, too.
             SuperblockErrorKind::WrongKey | SuperblockErrorKind::InvalidRequest => {
                 newest_seen(&copies, directory, &secret, attempt)
             }
@@ -113,8 +113,8 @@ pub fn unlock<E>(
     })
 }
 
-/// The owner by the superblock that the client's directory names, if `secret` opens it and `copies`
-/// are all older.
+/// The owner by the superblock that the client's directory names, if `secret` opens it and all
+/// `copies` are older.
 fn newest_seen(
     copies: &Copies,
     directory: impl Fn(VolumeId) -> Option<Box<dyn StateDir>>,
@@ -123,19 +123,19 @@ fn newest_seen(
 ) -> Option<Unlocked> {
     let dir = directory(copies.newest().ok()?.unauthenticated_volume_id())?;
     let copy = newest::copy(&*dir).ok()??;
-    // The usual case of a wrong key: the slots of this superblock were tried.
+    // A wrong key, usually: the slots of this superblock were tried.
     if copies.contain(&copy) {
         return None;
     }
     let newest = copy.unlock_within(secret, &mut Budget::new(attempt)).ok()?;
-    // Otherwise a removed key could open an old copy in the directory.
+    // Without this check, a removed key could open an old copy in the directory.
     newest::check(&*dir, &newest).ok()?;
     copies.are_older_than(&newest).then_some(newest)
 }
 
-/// The copy of the newest superblock that the client's directory keeps, for a rescue of storage
-/// that shows none; `None` if the directory has no whole copy. Nothing vouches for it before it is
-/// unlocked and [rescue](crate::rescue::rescue()) has checked it.
+/// The copy of the newest superblock in the client's directory, for a rescue of storage that shows
+/// none. `None` if the directory has no complete copy. It is authentic only after unlocking and the
+/// check of [rescue](crate::rescue::rescue()).
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -143,10 +143,10 @@ pub fn client_copy(dir: &dyn StateDir) -> Result<Option<LockedSuperblock>, Volum
     newest::copy(dir)
 }
 
-/// What anyone can see of the volume in `store`: its newest superblock, locked. Nothing vouches for it.
+/// The newest superblock in `store`, locked. Public and not authenticated.
 ///
 /// # Errors
-/// When storage shows none.
+/// When storage shows no superblock.
 pub fn look(store: &mut impl BucketStore) -> Result<LockedSuperblock, SuperblockError> {
     read_copies(store).newest().cloned()
 }

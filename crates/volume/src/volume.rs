@@ -1,5 +1,5 @@
-//! A durable array of blocks over any durable scheme: the commit protocol of
-//! ADR 5 of the repository.
+//! A durable array of blocks over any durable scheme: the commit protocol of ADR 5 of the
+//! repository.
 
 mod opening;
 mod ranges;
@@ -26,15 +26,17 @@ pub(crate) use self::opening::set_back;
 pub use self::opening::{Recovery, explain_rollback, needs_recovery, seal_key};
 pub use self::ranges::Extent;
 
-/// The tree of the store that is the scheme's first.
+/// The first tree of the scheme in the store.
 pub const FIRST_TREE: TreeId = TreeId(2);
 
-/// Which trees of the store are the scheme's, if it has so many. The first has a superblock before and after it.
+/// The `count` trees of the store that belong to the scheme. A superblock lies before and after the
+/// first.
 pub(crate) fn trees(count: usize) -> Vec<TreeId> {
     trees_of_scheme().take(count).collect()
 }
 
-/// The trees of the store that are the scheme's, if it has so many: the others are for records of the volume.
+/// The trees of the store that belong to the scheme, as far as it has them. The others hold records
+/// of the volume.
 pub fn trees_of_scheme() -> impl Iterator<Item = TreeId> {
     [FIRST_TREE].into_iter().chain((4..).map(TreeId))
 }
@@ -49,71 +51,74 @@ pub enum SyncMoves {
     AtFlush,
 }
 
-/// How long what the client writes into its directory is. Storage cannot read it, but sees how long it takes.
+/// The length of what the client writes into its directory. Storage cannot read it, but sees how
+/// long the writes take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// As long as it must be. It tells how many accesses wrote, and how many blocks are on the client.
+    /// As short as possible. The length reveals how many accesses wrote, and how many blocks are on
+    /// the client.
     Needed,
-    /// As long as it can be: it follows from how many accesses, evictions, openings and checkpoints there were, and ranges that were
-    /// forgotten; and, with [`HitPolicy::Serve`], blocks that were written where they were. Each checkpoint begins a new state file.
+    /// Padded: the length depends only on the numbers of accesses, evictions, openings, checkpoints
+    /// and forgotten ranges and, with [`HitPolicy::Serve`], of blocks written on the client. Each
+    /// checkpoint begins a new state file.
     Constant,
 }
 
-/// How a volume is run. Nothing of it is stored.
+/// Options of a volume in use. They are not stored.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct VolumeOptions {
     /// When the moves of accesses become durable.
     pub sync_moves: SyncMoves,
-    /// How long what goes into the client's directory is. A [`Disk`](crate::disk::Disk) at a fixed rate makes it
-    /// [`Lengths::Constant`] from its start on; whoever wants the same of the opening before it says so here.
+    /// The length of writes to the client's directory. A [`Disk`](crate::disk::Disk) at a fixed
+    /// rate switches to [`Lengths::Constant`] when it starts. Set it here to cover the opening too.
     pub lengths: Lengths,
-    /// As many bytes may come into a state file after its snapshot before another replaces it.
+    /// Bytes that may be added to a state file after its snapshot before another file replaces it.
     pub state_file_bytes_max: u64,
-    /// Whether a block that the client finds by its address is accessed all the same. If it is not,
-    /// storage sees how often blocks are asked for again, and the accesses that are left follow the
-    /// evictions before them more often than chance has it: at a fixed rate, too.
+    /// Whether a block that the client finds by its address is accessed anyway. If not, storage
+    /// sees how often blocks are requested again, and the other accesses follow the evictions
+    /// before them more often than by chance, also at a fixed rate.
     pub hits: HitPolicy,
-    /// Open a volume whose storage was found to be changed when it was last used: the owner says that it
-    /// holds again what it held.
+    /// Open a volume whose storage was found to be changed when it was last used. The owner states
+    /// that storage was restored.
     pub after_tampering: bool,
-    /// Tells the owner what the volume goes on with, and should not for long. Messages hold no
-    /// secret.
+    /// Warns the owner of a problem that the volume tolerates, but should not for long. Messages
+    /// hold no secret.
     pub warn: fn(&str),
 }
 
 impl VolumeOptions {
-    /// The same, but for [`sync_moves`](Self::sync_moves).
+    /// Sets [`sync_moves`](Self::sync_moves).
     #[must_use]
     pub const fn with_sync_moves(self, sync_moves: SyncMoves) -> Self {
         Self { sync_moves, ..self }
     }
 
-    /// The same, but for [`lengths`](Self::lengths).
+    /// Sets [`lengths`](Self::lengths).
     #[must_use]
     pub const fn with_lengths(self, lengths: Lengths) -> Self {
         Self { lengths, ..self }
     }
 
-    /// The same, but for [`state_file_bytes_max`](Self::state_file_bytes_max).
+    /// Sets [`state_file_bytes_max`](Self::state_file_bytes_max).
     #[must_use]
     pub const fn with_state_file_bytes_max(self, state_file_bytes_max: u64) -> Self {
         Self { state_file_bytes_max, ..self }
     }
 
-    /// The same, but for [`hits`](Self::hits).
+    /// Sets [`hits`](Self::hits).
     #[must_use]
     pub const fn with_hits(self, hits: HitPolicy) -> Self {
         Self { hits, ..self }
     }
 
-    /// The same, but for [`after_tampering`](Self::after_tampering).
+    /// Sets [`after_tampering`](Self::after_tampering).
     #[must_use]
     pub const fn with_after_tampering(self, after_tampering: bool) -> Self {
         Self { after_tampering, ..self }
     }
 
-    /// The same, but for [`warn`](Self::warn).
+    /// Sets [`warn`](Self::warn).
     #[must_use]
     pub const fn with_warn(self, warn: fn(&str)) -> Self {
         Self { warn, ..self }
@@ -133,7 +138,7 @@ impl Default for VolumeOptions {
     }
 }
 
-/// What storage must have room for: the trees of a volume, `TreeId(0)` first.
+/// The shapes of the trees of a volume, `TreeId(0)` first.
 ///
 /// # Errors
 /// [`VolumeErrorKind::InvalidConfig`] when the parameters contradict each other.
@@ -141,7 +146,7 @@ pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
     let of_scheme = params.config()?.shapes()?;
     let superblocks = superblock::copies::shape;
     let mut of_scheme = of_scheme.into_iter();
-    // The place of a scheme's first tree is there, also if it has none.
+    // The scheme's first tree keeps its place even if the scheme has no tree.
     let first =
         of_scheme.next().unwrap_or_else(|| TreeShape::new(vec![LevelShape::of_heads(0, 0)]));
     let records = [superblocks(), anchor::shape(), first, superblocks()];
@@ -150,23 +155,25 @@ pub fn shapes(params: &VolumeParams) -> Result<Vec<TreeShape>, VolumeError> {
 
 /// A durable array of blocks. One thread uses it; [`Disk`](crate::disk::Disk) serves many.
 ///
-/// After any error but [`VolumeErrorKind::InvalidRequest`] it answers nothing more: open it again.
+/// After any error except [`VolumeErrorKind::InvalidRequest`], it answers nothing more: open it
+/// again.
 pub struct Volume {
     live: Live,
     facts: ArrayFacts,
     ledger: Ledger,
     options: VolumeOptions,
-    /// In the order in which they will be made.
+    /// The oldest first.
     begun: VecDeque<BegunReads>,
-    /// The stash was seen over its bound: an eviction ahead of its time comes before the next access.
+    /// The stash was seen over its bound: an eviction ahead of schedule comes before the next
+    /// access.
     owes_eviction: bool,
     insight: Insight,
-    /// Something failed half way.
+    /// An operation failed half way.
     is_broken: bool,
 }
 
 impl Volume {
-    /// How many blocks it holds. Public.
+    /// The number of blocks. Public.
     pub fn blocks(&self) -> u64 {
         self.facts.blocks
     }
@@ -176,18 +183,18 @@ impl Volume {
         self.facts.block_bytes
     }
 
-    /// What goes on inside, to be looked at while it is in use. Secret.
+    /// Counts of what the volume does, for its owner to watch. Secret.
     pub fn insight(&self) -> Insight {
         self.insight.clone()
     }
 
-    /// From here on, what goes into the client's directory has [`Lengths::Constant`].
+    /// Switches to [`Lengths::Constant`] for writes to the client's directory.
     pub(crate) fn keep_lengths_constant(&mut self) {
         self.ledger.keep_lengths_constant();
     }
 
-    /// Serves accesses in order. They survive a crash once [`Self::flush`] has returned. Blocks of the
-    /// position map that they need are accesses of their own.
+    /// Serves accesses in order. They survive a crash once [`Self::flush`] has returned. Blocks of
+    /// the position map that they need take accesses of their own.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
@@ -223,14 +230,13 @@ impl Volume {
         })
     }
 
-    /// Says that the blocks of a range have no contents any more: they read as zeros. Storage sees
-    /// nothing of it, but for a checkpoint when there is no [`Self::has_room_to_forget`], and for the
-    /// accesses to blocks of the position map that the range covers in part. Reads that were begun before
-    /// it read what was there before it.
+    /// Forgets the contents of a range of blocks, which then read as zeros. Storage sees only a
+    /// checkpoint, if there is no [room](Self::has_room_to_forget), and the accesses to blocks of
+    /// the position map that the range covers in part. Reads begun earlier return the old contents.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidRequest`] for a range that is none, and where there is no room and reads were begun;
-    /// any other breaks the volume.
+    /// [`VolumeErrorKind::InvalidRequest`] for an invalid range, and if there is no room and reads
+    /// were begun; any other breaks the volume.
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), VolumeError> {
         self.check_sound()?;
         if !self.has_room_to_forget() {
@@ -251,7 +257,7 @@ impl Volume {
             }
             volume.ledger.forget(&range)?;
             match volume.begun.back_mut() {
-                // In the log it stands after their moves, too.
+                // In the log it follows their moves, too.
                 Some(reads) => reads.forgets_after.push(range),
                 None => volume.live.array.forget(range)?,
             }
@@ -267,17 +273,17 @@ impl Volume {
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 
-    /// Whether storage sees nothing of the next [`Self::forget`]. If not, the next checkpoint, to
-    /// which accesses lead, makes room.
+    /// Whether storage sees nothing of the next [`Self::forget`]. If not, the next checkpoint makes
+    /// room.
     pub fn has_room_to_forget(&self) -> bool {
         !self.ledger.has_many_forgets(self.options.state_file_bytes_max)
     }
 
-    /// Makes exactly so many accesses, whatever there is to do. As many of `batch` are served, in order,
-    /// as have their positions on the client; what the others need of the position map is fetched, and
-    /// of what `positions` names; the rest are accesses to nothing. Answers which were served.
+    /// Makes exactly `accesses` accesses. Serves the first requests of `batch` whose positions are
+    /// on the client, fetches position map blocks for the others and those in `positions`, and
+    /// makes dummies for the rest. Returns which requests were served.
     ///
-    /// No more is fetched than stays on the client until the next time: see
+    /// It fetches no more than stays on the client until the next call: see
     /// [`Self::fetches_at_once_max`].
     ///
     /// # Errors
@@ -330,8 +336,8 @@ impl Volume {
         })
     }
 
-    /// As many blocks of the position map as can be fetched together and are still there when what they
-    /// were fetched for is accessed.
+    /// The most blocks of the position map that can be fetched together and are still on the client
+    /// when their blocks are accessed.
     pub(crate) fn fetches_at_once_max(&self) -> usize {
         self.facts.window_accesses_max
     }
@@ -341,17 +347,16 @@ impl Volume {
         1 + self.facts.position_levels
     }
 
-    /// The blocks of the position map without which a range cannot be forgotten, and that have to be
-    /// accessed for it.
+    /// The blocks of the position map that must be accessed before a range can be forgotten.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidRequest`] for a range that is none.
+    /// [`VolumeErrorKind::InvalidRequest`] for an invalid range.
     pub(crate) fn needs_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, VolumeError> {
         self.check_range(&range)?;
         self.missing_positions(PositionUse::Forget(range))
     }
 
-    /// The blocks of the position map to fetch first. With all positions on the client, this looks
+    /// The blocks of the position map to fetch first. If all positions are on the client, looks
     /// nothing up.
     fn missing_positions(&self, usage: PositionUse<'_>) -> Result<Vec<u64>, VolumeError> {
         match self.facts.position_levels {
@@ -360,19 +365,19 @@ impl Volume {
         }
     }
 
-    /// Returns once everything that was asked before survives a crash.
+    /// Returns once all earlier accesses survive a crash.
     ///
     /// # Errors
-    /// Any, and it breaks the volume.
+    /// Any. It breaks the volume.
     pub fn flush(&mut self) -> Result<(), VolumeError> {
         self.check_sound()?;
         self.unless_broken(|volume| Ok(volume.ledger.log.sync()?))
     }
 
-    /// Ends the use of the volume: there will be nothing to recover.
+    /// Closes the volume, which then needs no recovery.
     ///
     /// # Errors
-    /// Any. What was flushed is safe all the same.
+    /// Any. Flushed data is still safe.
     pub fn close(mut self) -> Result<AnyStore, VolumeError> {
         self.check_sound()?;
         self.finish_all_reads()?;
@@ -384,19 +389,19 @@ impl Volume {
         Ok(self.live.array.into_store())
     }
 
-    /// Whether some block may have contents; if not, nothing can be lost by writing to any of them. Where
-    /// the position map lies in the tree, this says so of every volume that was ever read: the blocks of
-    /// the map are not fetched to ask them. Secret.
+    /// Whether any block may have contents. If not, writing to the disk destroys nothing. With the
+    /// position map in the tree, this is true for every volume that was ever read: the blocks of
+    /// the map are not fetched to check. Secret.
     pub fn may_hold_contents(&self) -> bool {
         self.live.array.may_hold_contents()
     }
 
-    /// Reads all of storage that was ever written, and checks that it is what was written last and that every
-    /// block is there. `progress` is told how many of [`Self::buckets_written`] have been read. Returns how
-    /// many blocks hold something.
+    /// Reads all of storage that was ever written. Checks that it holds what was last written, and
+    /// that every block is there. `progress` gets the number of [`Self::buckets_written`] read so
+    /// far. Returns the number of blocks with contents.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Tampered`] for the first thing that is not as it was left.
+    /// [`VolumeErrorKind::Tampered`] for the first mismatch.
     pub fn check(&mut self, progress: &mut dyn FnMut(u64)) -> Result<u64, VolumeError> {
         self.check_sound()?;
         self.check_nothing_begun()?;
@@ -408,7 +413,7 @@ impl Volume {
         self.facts.buckets_in_storage
     }
 
-    /// How many of them were ever written. Public. The client's own counts say so, and storage is not asked.
+    /// The number of buckets that were ever written, by the client's own counts. Public.
     pub fn buckets_written(&self) -> u64 {
         self.live.array.buckets_written()
     }
@@ -421,7 +426,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Whatever fails here leaves the volume broken.
+    /// Runs `work`. If it fails, the volume stays broken.
     fn unless_broken<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, VolumeError>,
@@ -437,7 +442,7 @@ impl Volume {
         match op {
             Op::Read(buffer) => buffer.len() == self.facts.block_bytes,
             Op::Write(data) => data.len() == self.facts.block_bytes,
-            // The log keeps what a write brings; it cannot keep a function.
+            // The log keeps the data of a write; it cannot keep a function.
             Op::Update(_) => false,
         }
     }
@@ -449,7 +454,8 @@ impl Volume {
         if batch.iter().all(fits) {
             return Ok(());
         }
-        let message = "a request is past the end, not of one block, or an update";
+        let message = "a request is past the end of the volume, is not of one block, or is an \
+                       update";
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 }

@@ -1,5 +1,5 @@
-//! Servers that have answered wrong are kept in the client's directory, so that none of them deals
-//! after the next opening either. A repair of the server removes it.
+//! The list of servers that have answered wrong, in the client's directory. With it,
+//! none of them deals after the next opening either. A repair of a server removes it from the list.
 
 use std::io;
 
@@ -9,11 +9,10 @@ use oblivio_core::{Error, StoreError};
 use crate::error::VolumeError;
 use crate::state_dir::{SharedDir, StateDir};
 
-/// An empty file for each server: this, and the number of the server. What matters is that it is
-/// there.
+/// The prefix of an empty file for each listed server. The number of the server follows.
 const NAME: &str = "wrong-server-";
 
-/// The list, in the directory of an open volume.
+/// The list of an open volume.
 pub(crate) struct List {
     dir: SharedDir,
     listed: Vec<usize>,
@@ -21,11 +20,11 @@ pub(crate) struct List {
 }
 
 impl List {
-    /// Reads the list, and tells the owner which servers are on it.
+    /// Reads the list, and warns the owner of the servers on it.
     pub(crate) fn open(mut dir: SharedDir, warn: fn(&str)) -> Result<Self, VolumeError> {
         let listed = noted(&dir)?;
         if !listed.is_empty() {
-            // What a program has left that died before it synced.
+            // A program that died before its sync may have left names that are not durable.
             dir.sync_names()?;
         }
         listed.iter().for_each(|server| warn(&warning(*server, &format!("server {}", server + 1))));
@@ -52,17 +51,17 @@ fn failed(error: io::Error) -> Error {
     StoreError::caused_by(error.kind().into(), message, error).into()
 }
 
-/// What the owner is told of a server.
+/// The warning for a listed server.
 pub fn warning(server: usize, name: &str) -> String {
     format!(
-        "{name} has wrong shares, and deals in no eviction any more. With this client's directory, \
-         make its shares anew: `oblivio shares repair` of server {}. Another server with wrong \
+        "{name} has wrong shares, and no longer deals in evictions. With this client's directory, \
+         rebuild its shares: `oblivio shares repair` of server {}. Another server with wrong \
          shares may stop the volume",
         server + 1
     )
 }
 
-/// The servers of the list in this directory, in ascending order. They are counted from 0.
+/// The listed servers of a directory, in ascending order, counted from 0.
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -73,7 +72,7 @@ pub fn noted(dir: &dyn StateDir) -> io::Result<Vec<usize>> {
     Ok(listed)
 }
 
-/// Puts a server on the list, durably.
+/// Adds a server to the list, durably.
 ///
 /// # Errors
 /// When the directory cannot be changed.

@@ -1,11 +1,11 @@
-//! A schedule on a real clock: trips begin at ticks, whoever asks for what.
+//! A schedule on a real clock: trips begin at ticks, whatever the requests.
 //!
-//! How punctual they are is a property of the machine. What is asserted is what holds on a busy one;
-//! what was seen is printed: `cargo test -p oblivio-volume --test clock -- --nocapture`.
+//! Punctuality depends on the machine. The test asserts what holds on a busy one, and prints its
+//! measurements: `cargo test -p oblivio-volume --test clock -- --nocapture`.
 
-#![allow(clippy::unwrap_used, reason = "all of this is tests")]
-#![allow(clippy::print_stdout, reason = "the jitter is worth a look")]
-#![allow(clippy::disallowed_methods, reason = "this is about clocks")]
+#![allow(clippy::unwrap_used, reason = "this file is a test")]
+#![allow(clippy::print_stdout, reason = "prints the measured jitter")]
+#![allow(clippy::disallowed_methods, reason = "the test measures time")]
 
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ const PERIOD: Duration = Duration::from_millis(20);
 const ACCESSES: usize = 6;
 const RUN: Duration = Duration::from_millis(1500);
 
-/// The tree with the blocks.
+/// The tree that holds the blocks.
 const DATA_TREE: TreeId = TreeId(2);
 
 struct Trip {
@@ -32,7 +32,7 @@ struct Trip {
     is_read: bool,
 }
 
-/// What an owner does all the time.
+/// Requests of an owner, in one step of a loop.
 type Owner = fn(&Disk, &mut StdRng, Instant);
 
 fn submit(disk: &Disk, op: DiskOp) {
@@ -65,7 +65,7 @@ const OWNERS: [(&str, Owner); 3] = [
 ];
 
 #[test]
-fn trips_begin_at_ticks_whoever_asks() {
+fn trips_begin_at_ticks_whatever_the_requests() {
     let mut runs = Vec::new();
     for (name, owner) in OWNERS {
         let setup = SmallVolume::default();
@@ -97,11 +97,11 @@ fn trips_begin_at_ticks_whoever_asks() {
         let punctuality = disk.punctuality().unwrap();
         let trips: Vec<_> = noted.try_iter().collect();
         runs.push((name, trips, punctuality, start));
-        // Whoever saturates it has asked for more than it wants to wait for.
+        // The saturated disk has more requests than its closing should wait for.
         std::mem::forget(disk);
     }
     for (name, trips, punctuality, start) in &runs {
-        // The first trip of a tick comes after the pause between two; each tick has as many reads.
+        // The first trip of a tick follows a pause; each tick has the same number of reads.
         let period = PERIOD.as_secs_f64();
         let mut phases = Vec::new();
         let mut last: Option<Instant> = None;
@@ -118,16 +118,16 @@ fn trips_begin_at_ticks_whoever_asks() {
         let jitter: Vec<_> = phases.iter().map(|phase| (phase - usual).abs()).collect();
         let (median, worst) = (quantile(&jitter, 50), quantile(&jitter, 95));
         println!(
-            "{name:10} {} ticks, {} left out; the first trip of half of them within {median:.2} ms of \
-             its usual moment, of 95 % within {worst:.2} ms; latest tick {:?} after its time; {reads} \
-             reads of paths",
+            "{name:10} {} ticks, {} left out; the first trip of half of them within {median:.2} ms \
+             of its usual moment, of 95 % within {worst:.2} ms; latest tick {:?} after its time; \
+             {reads} reads of paths",
             punctuality.ticks, punctuality.left_out, punctuality.latest
         );
         assert!(phases.len() > 20, "{name}: {} ticks", phases.len());
-        assert!(median < 3.0, "{name}: half of the ticks are {median} ms from their usual moment");
+        assert!(median < 3.0, "{name}: the median tick is {median} ms from its usual moment");
         let expected = punctuality.ticks as usize * ACCESSES;
         let evictions = trips.len() - reads;
-        // The tick under way may not be over.
+        // The last tick may not be over.
         assert!((reads - evictions).abs_diff(expected) <= 2 * ACCESSES, "{name}: {reads} reads");
     }
 }

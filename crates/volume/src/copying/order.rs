@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_trips_and_without_end_there_is_no_order() {
+    fn no_trees_have_no_trips_and_too_many_buckets_are_refused() {
         let nothing = Order::new([].into_iter()).unwrap();
         assert_eq!((nothing.buckets(), nothing.trip(0)), (0, None));
         let endless = [shape(&[(u64::MAX, 1), (1, 1)])];

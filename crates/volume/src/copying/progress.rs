@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn each_comes_back_and_nothing_else_is_taken() {
+    fn every_progress_survives_encoding_and_nothing_else_decodes() {
         for step in [Step::Moving, Step::ReadingBack, Step::Closing] {
             let progress = Progress { step, ..PROGRESS };
             assert_eq!(Progress::decode(&progress.encode()), Ok(progress));

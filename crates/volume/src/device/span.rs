@@ -69,10 +69,17 @@ mod tests {
         }
 
         #[test]
-        fn whole_blocks_and_edges_are_the_range(start in 0u64..500, bytes in 0u64..500, block in 1u64..60) {
+        fn whole_blocks_and_edges_are_the_range(
+            start in 0u64..500,
+            bytes in 0u64..500,
+            block in 1u64..60,
+        ) {
             let (whole, [before, after]) = whole_blocks(start..start + bytes, block);
-            let covered: Vec<_> =
-                before.clone().chain(whole.start * block..whole.end * block).chain(after.clone()).collect();
+            let covered: Vec<_> = before
+                .clone()
+                .chain(whole.start * block..whole.end * block)
+                .chain(after.clone())
+                .collect();
             prop_assert_eq!(covered, (start..start + bytes).collect::<Vec<_>>());
             prop_assert!(before.end - before.start < 2 * block && after.end - after.start < block);
         }

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_somebody_waits_for_is_not_put_off_by_being_replaced() {
+    fn a_rewrite_does_not_delay_the_write_back_that_a_flush_waits_for() {
         let mut cache = Cache::new();
         (1..=2).for_each(|block| cache.insert_dirty(block, data(1)));
         let mark = cache.mark();

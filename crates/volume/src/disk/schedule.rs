@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_tick_is_divided_without_rest_and_nobody_starves(
+        fn a_tick_is_divided_completely_and_neither_side_starves(
             accesses in 1usize..70,
             reads in 0usize..100,
             due in 0usize..100,
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused() {
+    fn impossible_schedules_are_refused() {
         let schedule = |millis, accesses| {
             let period = Duration::from_millis(millis);
             Schedule { period, accesses, early_write_backs: true }

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_goes_on_where_a_read_has_ended() {
+    fn a_read_that_begins_where_another_ended_continues_its_stream() {
         let mut streams = Streams::default();
         assert_eq!(streams.follow(0, 10), 0);
         assert_eq!(streams.follow(1000, 10), 0);

@@ -1,5 +1,5 @@
-//! The one thread that uses the volume: it serves requests in order, through the cache, and has storage read ahead for
-//! those that wait. What requests that wait together want durable is made durable once.
+//! The thread that uses the volume: it serves requests in order, through the cache, and has storage
+//! read ahead for waiting ones. Requests that wait together become durable with one flush.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::RecvTimeoutError;
@@ -18,27 +18,28 @@ use crate::device::Request;
 use crate::error::VolumeError;
 use crate::volume::Volume;
 
-/// After so long without a request, dirty blocks are written back.
+/// After this long without a request, dirty blocks are written back.
 const IDLE: Duration = Duration::from_millis(500);
 
 pub(super) struct Worker {
     blocks: Blocks,
     cache_blocks_max: usize,
     dirty_blocks_max: usize,
-    /// Requests under way, in the order in which they came.
+    /// Requests in flight, in their order.
     pending: VecDeque<Pending>,
-    /// That they read and write.
+    /// Bytes that they read and write.
     bytes: u64,
-    /// So many of them have had all their blocks looked at.
+    /// How many of them the look-ahead has finished with.
     looked_at: usize,
-    /// What is to be read for them, and nobody has begun to.
+    /// Reads that these need and that were not begun.
     missing: VecDeque<Cover>,
-    /// Ranges are read that go on behind a request: the cache is so large that they stay until they are asked for.
+    /// Whether ranges are read past the end of a request. The cache must be large enough to keep
+    /// them until they are requested.
     reads_ahead: bool,
     streams: Streams,
     /// Done, but not durable yet.
     wait_for_flush: Vec<Pending>,
-    /// It was told to close: nobody asks for more.
+    /// The disk is closing: no request follows.
     is_closing: bool,
 }
 
@@ -63,13 +64,13 @@ impl Worker {
         }
     }
 
-    /// Serves until it is told to close, or nobody is left to ask.
+    /// Serves requests until the disk closes or its queue has no sender.
     pub(super) fn run(mut self, queue: &Queue) -> Result<AnyStore, VolumeError> {
         while !self.is_closing
             && let Some(first) = self.next(queue)?
         {
             if let Err(error) = self.serve_all(Waiting::with(first, queue), queue) {
-                // Who was told to close is told no more.
+                // A disk that is closing has no further requests to refuse.
                 return Err(if self.is_closing { error } else { queue.refuse_all(error) });
             }
         }
@@ -79,7 +80,7 @@ impl Worker {
         self.blocks.volume.close()
     }
 
-    /// The next request; while there is none, dirty blocks are written back.
+    /// The next request. While there is none, dirty blocks are written back.
     fn next(&mut self, queue: &Queue) -> Result<Option<Request>, VolumeError> {
         let message = match queue.recv_timeout(IDLE) {
             Err(RecvTimeoutError::Timeout) => {
@@ -96,8 +97,8 @@ impl Worker {
         }))
     }
 
-    /// Serves those that wait, and those that come meanwhile, until there are none. After an error, all that have not
-    /// been answered are answered with it.
+    /// Serves the requests that wait and those that arrive meanwhile, until there are none. After
+    /// an error, all unanswered requests are answered with it.
     fn serve_all(&mut self, waiting: Waiting, queue: &Queue) -> Result<(), VolumeError> {
         if self.cache_blocks_max == 0 {
             self.is_closing = waiting.is_last;
@@ -109,14 +110,14 @@ impl Worker {
         })
     }
 
-    /// While one window is read, others are begun, for requests that wait by then: their moves become durable, and
-    /// storage reads ahead for them.
+    /// While one window is read, others begin for the requests that wait by then: their moves
+    /// become durable, and storage reads ahead for them.
     fn serve_cached(&mut self, waiting: Waiting, queue: &Queue) -> Result<(), VolumeError> {
         self.admit(waiting);
         loop {
             self.serve_what_is_at_hand()?;
             if self.waits_for_room() {
-                // What would be read for others meanwhile might have left before its turn.
+                // Blocks read for other requests meanwhile might be evicted before their turn.
                 self.write_back()?;
                 continue;
             }
@@ -132,14 +133,14 @@ impl Worker {
                 self.shrink_cache();
                 return Ok(());
             }
-            // All that want to be durable are made so at once, with nothing that comes later.
+            // Requests that must be durable share one flush, which later requests do not delay.
             if !self.is_closing && self.wait_for_flush.is_empty() {
                 self.admit(Waiting::beside(self.pending.len(), self.bytes, queue));
             }
         }
     }
 
-    /// Answers those that cannot be served.
+    /// Admits requests. Those that cannot be served are answered with an error.
     fn admit(&mut self, Waiting { requests, is_last, .. }: Waiting) {
         self.is_closing = is_last;
         for request in requests {
@@ -155,11 +156,11 @@ impl Worker {
         }
     }
 
-    /// Has storage begin to read what requests will need, as far as there is room.
+    /// Begins the reads that requests will need, as far as there is room.
     fn begin_reads(&mut self) -> Result<(), VolumeError> {
         loop {
             self.look_ahead();
-            // Of what was missing, something may have been written since.
+            // A write may have cached missing blocks since.
             self.missing.retain(|cover| !self.blocks.are_at_hand(cover.blocks.clone()));
             if !self.blocks.begin(&mut self.missing)? {
                 return Ok(());
@@ -167,7 +168,8 @@ impl Worker {
         }
     }
 
-    /// Looks for what requests need and is not at hand, a window at the most. What is at hand must not leave for that.
+    /// Looks for needed blocks that are not cached, up to a window of them. Cached blocks count as
+    /// used, so that they are not evicted first.
     fn look_ahead(&mut self) {
         let Self { blocks, pending, looked_at, missing, .. } = self;
         let mut wanted: usize = missing.iter().map(Cover::count).sum();
@@ -192,7 +194,7 @@ impl Worker {
         }
     }
 
-    /// Does what is asked, in order, as far as blocks are at hand.
+    /// Serves requests in order, as far as their blocks are cached.
     fn serve_what_is_at_hand(&mut self) -> Result<(), VolumeError> {
         while let Some(first) = self.pending.front_mut() {
             first.forget_all(&mut self.blocks)?;
@@ -205,12 +207,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Nothing is left to do of the first request.
+    /// Removes the first request, which has nothing left to do, and answers it unless it must be
+    /// durable.
     fn finish_first(&mut self) {
         let Some(done) = self.pending.pop_front() else { return };
         self.bytes -= done.bytes;
         self.looked_at = self.looked_at.saturating_sub(1);
-        // Whoever asks for more once this is answered finds no larger cache than there may be.
+        // The cache is within its bound before the caller gets its answer.
         self.shrink_cache();
         if done.is_durable {
             self.wait_for_flush.push(done);
@@ -219,15 +222,16 @@ impl Worker {
         }
     }
 
-    /// What was read for requests under way must not leave before their turn.
+    /// Shrinks the cache. Blocks that were read for requests in flight must not be evicted before
+    /// their turn.
     fn shrink_cache(&mut self) {
-        // Of ranges, one is looked for while others come.
+        // While ranges come in, the next one is looked for.
         let most = BLOCKS_UNDER_WAY_MAX.max(4 * self.blocks.longest_range());
         let under_way = if self.pending.is_empty() { 0 } else { most };
         self.blocks.cache.shrink(self.cache_blocks_max + under_way);
     }
 
-    /// Whether the first request waits for fewer dirty blocks, and for none to be read.
+    /// Whether the first request waits only for fewer dirty blocks.
     fn waits_for_room(&self) -> bool {
         self.pending.front().is_some_and(|first| {
             let mut needed = first.needs(self.blocks.block_bytes);
@@ -243,7 +247,7 @@ impl Worker {
         self.blocks.volume.flush()
     }
 
-    /// Reads a window of blocks into the cache, where none can be begun before others are read.
+    /// Reads a window of blocks into the cache, if no read can be begun.
     fn fetch_window(&mut self) -> Result<(), VolumeError> {
         let Self { blocks, pending, missing, .. } = self;
         if let Some(ranges) = missing.pop_front_if(|cover| cover.class() > 0) {
@@ -253,7 +257,7 @@ impl Worker {
             pending.front_mut().and_then(|first| first.look_again(blocks))
             && cover.class() > 0
         {
-            // What it needs has left the cache before its turn, and is read as if it had never been at hand.
+            // Needed blocks were evicted before their turn: they are read as if never cached.
             return blocks.read_ranges(&cover);
         }
         let needed = pending.front().into_iter().flat_map(|first| first.needs(blocks.block_bytes));
@@ -265,7 +269,7 @@ impl Worker {
         self.blocks.exchange(&window, 0)
     }
 
-    /// Writes dirty blocks to storage, those first that were not used for longest.
+    /// Writes dirty blocks back, the least recently used first.
     fn write_back(&mut self) -> Result<(), VolumeError> {
         self.blocks.write_back(WINDOW_ACCESSES_MAX)
     }

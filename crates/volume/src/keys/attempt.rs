@@ -1,31 +1,31 @@
-//! What an opening tries, and what it spends on it.
+//! What an opening tries, and the memory and work that it may spend.
 //!
-//! Key slots say what it costs to try them, and nothing vouches for that before one has opened: without
-//! a bound, storage could let whoever opens a volume run out of memory, or wait for an hour.
+//! Key slots state the cost of trying them, and that is authentic only after one has opened.
+//! Without a bound, storage could make an opening run out of memory or take an hour.
 
 use super::cost::Cost;
 use super::error::{KeyError, KeyErrorKind};
 
-/// How often an opening fills the memory that it may take for a slot, over all slots that it tries.
+/// How often an opening may fill its memory per slot, over all slots that it tries.
 const FILLS_MAX: u64 = 64;
 
-/// What may be tried to open a volume, and what may be spent on it.
+/// Which slots to try, and what an opening may spend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The one slot to try; `None` for all of the secret's kind.
     pub slot: Option<u8>,
-    /// The most memory for a slot, in KiB. All slots together may fill so much 64 times.
+    /// The most memory for a slot, in KiB. All slots together may fill it 64 times.
     pub memory_kib_max: u32,
 }
 
-/// All slots, as far as [`Cost::calibrate`] has chosen their costs.
+/// All slots, within the costs that [`Cost::calibrate`] chooses.
 impl Default for Attempt {
     fn default() -> Self {
         Self { slot: None, memory_kib_max: Cost::CALIBRATED_MEMORY_KIB_MAX }
     }
 }
 
-/// What is left of an attempt.
+/// The rest of what an attempt may spend.
 pub(crate) struct Budget {
     pub(crate) attempt: Attempt,
     work_kib: u64,
@@ -36,19 +36,19 @@ impl Budget {
         Self { attempt, work_kib: FILLS_MAX * u64::from(attempt.memory_kib_max) }
     }
 
-    /// Whether a slot is to be tried.
+    /// Whether the attempt includes this slot.
     pub(crate) fn tries(&self, slot: u8) -> bool {
         self.attempt.slot.is_none_or(|wanted| wanted == slot)
     }
 
-    /// Takes the cost of a slot, if it is within bounds.
+    /// Spends the cost of a slot, if it is within bounds.
     pub(crate) fn spend(&mut self, cost: Cost) -> Result<(), KeyError> {
         if cost.memory_kib() > self.attempt.memory_kib_max {
             return Err(KeyError::new(
                 KeyErrorKind::TooCostly,
                 format!(
-                    "a key slot asks for {cost}, and an opening spends {} KiB on a slot unless it \
-                     may spend more: allow that if you made the slot so. If nobody did, do not trust \
+                    "a key slot needs {cost}, and an opening spends {} KiB on a slot at most: \
+                     allow more if you made the slot so. If you did not, do not trust \
                      this storage",
                     self.attempt.memory_kib_max
                 ),
@@ -57,9 +57,9 @@ impl Budget {
         self.work_kib = self.work_kib.checked_sub(cost.work_kib()).ok_or_else(|| {
             KeyError::new(
                 KeyErrorKind::TooCostly,
-                "the key slots together ask for more work than an opening does: name the slot to try, \
-                 or allow more memory, which allows more work as well. If nobody made them so, do not \
-                 trust this storage",
+                "the key slots together need more work than an opening spends: name the slot to \
+                 try, or allow more memory, which allows more work as well. If you did not make \
+                 them so, do not trust this storage",
             )
         })?;
         Ok(())

@@ -1,4 +1,4 @@
-//! What a guess at a passphrase costs: Argon2id (RFC 9106) and its parameters.
+//! The cost of guessing a passphrase: Argon2id (RFC 9106) and its parameters.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::error::{KeyError, KeyErrorKind};
 use super::volume_key::KEY_BYTES;
 
-/// Memory and time that one guess takes. Public: it is stored in the slot.
+/// Memory and time of one guess. Public: it is stored in the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cost {
     memory_kib: u32,
@@ -17,22 +17,23 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The least that new slots are given: the second choice of RFC 9106, on one lane.
+    /// The least cost of new slots: the second recommendation of RFC 9106, on one lane.
     pub const FLOOR: Self = Self { memory_kib: 64 << 10, passes: 3, lanes: 1 };
 
-    /// The most that is spent on a slot. What is stored is not trusted: without a ceiling, storage
-    /// could make whoever opens a volume run out of memory.
+    /// The most that is spent on a slot. Stored costs are not authentic: without a ceiling, storage
+    /// could make an opening run out of memory.
     pub const CEILING: Self = Self { memory_kib: 4 << 20, passes: 64, lanes: 16 };
 
-    /// The most memory that [`Self::calibrate`] chooses: smaller machines are to open the volume too.
+    /// The most memory that [`Self::calibrate`] chooses, so that smaller machines can open the
+    /// volume.
     pub const CALIBRATED_MEMORY_KIB_MAX: u32 = 1 << 20;
 
-    /// How often it fills so much at most: an opening tries as many slots as there can be without being
-    /// told that it may ([`Attempt`](super::Attempt)).
+    /// The most passes that it chooses. With it, an opening tries all slots within the bounds of an
+    /// [`Attempt`](super::Attempt)'s default.
     const CALIBRATED_PASSES_MAX: u32 = 8;
 
-    /// A cost of the owner's choice. Lanes are filled one after the other: more of them help whoever
-    /// guesses on many cores, and nobody else.
+    /// A cost of the owner's choice. Lanes are filled one after the other: more lanes help only an
+    /// attacker with many cores.
     ///
     /// # Errors
     /// [`KeyErrorKind::InvalidRequest`] below [`Self::FLOOR`] or above [`Self::CEILING`].
@@ -46,18 +47,17 @@ impl Cost {
         }
     }
 
-    /// Next to nothing. For tests alone: a passphrase under it is guessed at once.
+    /// A minimal cost, for tests alone: a passphrase under it is guessed at once.
     pub fn weak_for_tests() -> Self {
         Self { memory_kib: Params::MIN_M_COST, passes: 1, lanes: 1 }
     }
 
-    /// A cost that takes about `target_millis` on this machine, and never less than [`Self::FLOOR`],
-    /// which is run once to see how fast the machine is; nor more than 8 passes over
-    /// [`Self::CALIBRATED_MEMORY_KIB_MAX`]. `clock` tells the time since any fixed
-    /// moment.
+    /// A cost that takes about `target_millis` on this machine: at least [`Self::FLOOR`], which is
+    /// run once to measure the machine, and at most 8 passes over
+    /// [`Self::CALIBRATED_MEMORY_KIB_MAX`]. `clock` returns the time since any fixed moment.
     ///
     /// # Errors
-    /// [`KeyErrorKind::TooCostly`] when there is not even memory for the floor.
+    /// [`KeyErrorKind::TooCostly`] when the memory for the floor is not available.
     pub fn calibrate(
         target_millis: u32,
         mut clock: impl FnMut() -> Duration,
@@ -68,8 +68,7 @@ impl Cost {
         Ok(Self::for_speed(Duration::from_millis(target_millis.into()), floor_time))
     }
 
-    /// Time grows with memory times passes. Memory is what makes guessing expensive, so it comes
-    /// first.
+    /// Time grows with memory times passes. Memory makes guessing expensive, so it is raised first.
     fn for_speed(target: Duration, floor_time: Duration) -> Self {
         let floor = Self::FLOOR;
         let floor_micros = floor_time.as_micros().max(1);
@@ -87,7 +86,7 @@ impl Cost {
         Self { memory_kib, passes, lanes: floor.lanes }
     }
 
-    /// A cost as it is stored, if Argon2 has such a one. It may still be above the ceiling.
+    /// A cost as it is stored, if Argon2 can run at it. It may be above the ceiling.
     pub(crate) fn from_stored(memory_kib: u32, passes: u32, lanes: u32) -> Option<Self> {
         let cost = Self { memory_kib, passes, lanes };
         cost.params().is_ok().then_some(cost)
@@ -103,12 +102,12 @@ impl Cost {
         u64::from(self.memory_kib) * u64::from(self.passes)
     }
 
-    /// How often that memory is filled.
+    /// How often the memory is filled.
     pub fn passes(&self) -> u32 {
         self.passes
     }
 
-    /// How many parts of it could be filled at once.
+    /// How many parts of the memory could be filled in parallel.
     pub fn lanes(&self) -> u32 {
         self.lanes
     }
@@ -121,7 +120,7 @@ impl Cost {
     ) -> Result<Zeroizing<[u8; KEY_BYTES]>, KeyError> {
         if !self.is_within(Self::CEILING) {
             return Err(too_costly(format!(
-                "a key slot asks for {self}, and {} is the most this program spends: the slot was \
+                "a key slot needs {self}, and this program spends {} at most: the slot was \
                  tampered with, or a newer program made it",
                 Self::CEILING
             )));
@@ -177,7 +176,7 @@ mod tests {
         assert_eq!(cost(125), (1024, 3));
         assert_eq!(cost(60), (1024, 6));
         assert_eq!(cost(25), (1024, 8));
-        assert_eq!(cost(0), (1024, 8), "a clock that stands still");
+        assert_eq!(cost(0), (1024, 8), "a clock that does not move");
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! Why a key could not be had, or a slot not be changed.
+//! Errors of keys and key slots.
 
-/// What a program should know of it.
+/// The kind of a key error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyErrorKind {
-    /// A label, a secret, a cost or the number of a slot is out of range. Nothing was done.
+    /// A label, a secret, a cost or a slot number is out of range. Nothing was done.
     InvalidRequest,
-    /// No slot opens with this secret. Which of them came near is not said.
+    /// No slot opens with this secret. The error does not name a slot.
     WrongKey,
-    /// Opening would take more memory or time than this program is willing or able to spend.
+    /// Opening would take more memory or time than this program may spend or has.
     TooCostly,
     /// All slots are taken: remove one first.
     NoFreeSlot,
-    /// This slot is the only way into the volume: add another one first.
+    /// The slot is the only one in use: add another first.
     LastSlot,
 }
 
@@ -33,7 +33,7 @@ impl KeyError {
         Self::new(KeyErrorKind::InvalidRequest, message)
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> KeyErrorKind {
         self.kind
     }

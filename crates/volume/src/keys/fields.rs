@@ -1,6 +1,6 @@
-//! Fields of fixed width, little-endian, one after the other: how slots and superblocks are written.
+//! Fixed-width little-endian fields: the encoding of slots and superblocks.
 
-/// Puts fields together.
+/// Writes fields one after the other.
 #[derive(Default)]
 pub(crate) struct FieldWriter {
     bytes: Vec<u8>,
@@ -12,9 +12,9 @@ impl FieldWriter {
         self.bytes.extend_from_slice(field);
     }
 
-    /// Adds a field, and zeros after it until `bytes` are full.
+    /// Adds a field, padded with zeros to `bytes` bytes.
     pub(crate) fn put_padded(&mut self, field: &[u8], bytes: usize) {
-        assert!(field.len() <= bytes, "whoever made the field has bounded it");
+        assert!(field.len() <= bytes, "the caller has bounded the field");
         let end = self.bytes.len() + bytes;
         self.put(field);
         self.bytes.resize(end, 0);
@@ -22,7 +22,7 @@ impl FieldWriter {
 
     /// Adds zeros up to `offset` from the start.
     pub(crate) fn zeros_until(&mut self, offset: usize) {
-        assert!(self.bytes.len() <= offset, "the fields before fit their room");
+        assert!(self.bytes.len() <= offset, "the earlier fields end before the offset");
         self.bytes.resize(offset, 0);
     }
 
@@ -31,7 +31,7 @@ impl FieldWriter {
     }
 }
 
-/// Takes fields apart. The caller has checked that there are enough bytes for all of them.
+/// Reads fields. The caller has checked that there are enough bytes.
 pub(crate) struct FieldReader<'a> {
     rest: &'a [u8],
 }
@@ -76,7 +76,7 @@ impl<'a> FieldReader<'a> {
         self.slice(bytes).iter().all(|byte| *byte == 0)
     }
 
-    /// Whether everything that is left is zero.
+    /// Whether all remaining bytes are zero.
     pub(crate) fn only_zeros_left(&mut self) -> bool {
         self.zeros(self.rest.len())
     }

@@ -1,17 +1,17 @@
-//! Who may open a volume: one volume key, wrapped once for each secret that opens it.
+//! The keys of a volume: one volume key, wrapped once for each secret that opens it.
 //!
 //! ```text
 //! passphrase ─ Argon2id ─┐
-//!                        ├─► key of the slot ─ AES-256-GCM ─► volume key ─ HKDF ─► one key a purpose
+//!                        ├─► key of the slot ─ AES-256-GCM ─► volume key ─ HKDF ─► key per purpose
 //! key file ─── HKDF ─────┘
 //! ```
 //!
-//! A volume has up to [`SLOTS_MAX`] slots. Each holds the same [`VolumeKey`], so a secret is added or
-//! removed without touching the data. Whoever has once had the volume key has it for good: removing
-//! a slot takes nothing back from those who kept an old copy of it (`docs/format.md` of the repository).
+//! A volume has up to [`SLOTS_MAX`] slots. Each holds the same [`VolumeKey`], so secrets are added
+//! and removed without touching the data. Anyone who once had the volume key keeps it: removing a
+//! slot does not revoke old copies of that slot (`docs/format.md` of the repository).
 //!
-//! What is stored of a slot is public and not trusted: a slot is bound to its volume, its number and
-//! all that is said about it, and what it asks for is bounded before it is done.
+//! The stored bytes of a slot are public and untrusted. A slot is bound to its volume, its number
+//! and its description, and the cost that it states is bounded before it is spent.
 
 mod attempt;
 mod cost;

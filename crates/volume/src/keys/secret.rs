@@ -1,4 +1,4 @@
-//! What an owner opens a volume with.
+//! The secrets that open a volume.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,22 +10,22 @@ use super::error::KeyError;
 /// The longest passphrase.
 pub const PASSPHRASE_BYTES_MAX: usize = 4 << 10;
 
-/// The smallest key file. It is not stretched, so these should be 32 random bytes.
+/// The smallest key file. It is not stretched, so it should hold 32 random bytes.
 pub const KEY_FILE_BYTES_MIN: usize = 32;
 
 /// The largest key file.
 pub const KEY_FILE_BYTES_MAX: usize = 8 << 20;
 
-/// What an owner knows or has. Wiped from memory when dropped.
+/// A secret of the owner. Wiped from memory when dropped.
 #[derive(Clone)]
 pub enum Secret {
-    /// Something a person can remember, and so something that can be guessed: stretched by Argon2id.
+    /// A secret that a person can remember, and so an attacker may guess: stretched by Argon2id.
     Passphrase(Zeroizing<Vec<u8>>),
-    /// The contents of a file that nobody can guess.
+    /// The contents of a key file, which no attacker can guess.
     KeyFile(Zeroizing<Vec<u8>>),
 }
 
-/// What kind of secret opens a slot. Public.
+/// The kind of secret that opens a slot. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretKind {
     /// A passphrase.
@@ -35,19 +35,20 @@ pub enum SecretKind {
 }
 
 impl Secret {
-    /// A passphrase, which is stretched. All bytes of `text` count, also a line end. The program
-    /// accepts only one line without its end, which a terminal can type again
+    /// A passphrase, which is stretched. All bytes of `text` count, including a line end. The
+    /// command line accepts only one line without its end, which a terminal can repeat
     /// (`docs/formats/keys.md`). This copy is wiped when dropped.
     pub fn passphrase(text: &str) -> Self {
         Self::Passphrase(Zeroizing::new(text.as_bytes().to_vec()))
     }
 
-    /// What is in a key file: at least 32 bytes that nobody can guess. They are not stretched.
+    /// The contents of a key file: at least 32 bytes that no attacker can guess. They are not
+    /// stretched.
     pub fn key_file(bytes: &[u8]) -> Self {
         Self::KeyFile(Zeroizing::new(bytes.to_vec()))
     }
 
-    /// Which kind it is.
+    /// The kind of the secret.
     pub fn kind(&self) -> SecretKind {
         match self {
             Self::Passphrase(_) => SecretKind::Passphrase,
@@ -55,7 +56,7 @@ impl Secret {
         }
     }
 
-    /// Whether it is of a length that a secret can have.
+    /// Checks that the length is possible.
     pub(crate) fn check(&self) -> Result<(), KeyError> {
         match self {
             Self::Passphrase(bytes) => {
@@ -73,7 +74,7 @@ fn check_length(what: &str, bytes: usize, range: RangeInclusive<usize>) -> Resul
         Ok(())
     } else {
         let (min, max) = (range.start(), range.end());
-        Err(KeyError::invalid(format!("{what} has {min} to {max} bytes: use one that does")))
+        Err(KeyError::invalid(format!("{what} must have {min} to {max} bytes: use another")))
     }
 }
 

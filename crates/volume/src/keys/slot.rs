@@ -1,8 +1,8 @@
-//! One slot: the volume key under the key that one secret gives.
+//! One slot: the volume key, wrapped under the key that a secret gives.
 //!
-//! The bytes of a slot are in `docs/format.md` of the repository. Everything before the nonce describes the slot, and is
-//! bound to the wrapped key together with the volume and the number of the slot: a slot that was
-//! changed, or moved, does not open.
+//! The bytes of a slot are in `docs/format.md` of the repository. The description before the nonce
+//! is bound to the wrapped key, together with the volume and the slot's number: a slot that was
+//! changed or moved does not open.
 
 use std::fmt;
 
@@ -27,24 +27,24 @@ const SALT_BYTES: usize = 32;
 const TAG_BYTES: usize = 16;
 const WRAPPED_BYTES: usize = KEY_BYTES + TAG_BYTES;
 
-/// Where a description ends and the nonce starts.
+/// Bytes before the nonce.
 const DESCRIPTION_BYTES: usize = 16 + SALT_BYTES + LABEL_BYTES_MAX;
 
-/// How the kind of a slot is written.
+/// The stored code of a slot's kind.
 mod kind_code {
     pub(super) const EMPTY: u8 = 0;
     pub(super) const PASSPHRASE: u8 = 1;
     pub(super) const KEY_FILE: u8 = 2;
 }
 
-/// A slot to be made.
+/// A slot to create.
 #[derive(Debug)]
 pub struct NewSlot<'a> {
-    /// What shall open it.
+    /// The secret that opens it.
     pub secret: &'a Secret,
-    /// What a guess shall cost, if the secret is a passphrase. A key file is not stretched.
+    /// The cost of a guess, if the secret is a passphrase. A key file is not stretched.
     pub cost: Cost,
-    /// What the owner calls it: up to [`LABEL_BYTES_MAX`] bytes, no control characters. Public.
+    /// The owner's label: up to [`LABEL_BYTES_MAX`] bytes, no control characters. Public.
     pub label: &'a str,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct KeySlot {
     wrapped: [u8; WRAPPED_BYTES],
 }
 
-/// All that a slot says about itself.
+/// The description that a slot holds in clear.
 #[derive(Clone, PartialEq, Eq)]
 struct Description {
     lock: Lock,
@@ -64,14 +64,14 @@ struct Description {
     label: String,
 }
 
-/// How the key of the slot comes from a secret.
+/// How a secret gives the key of the slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lock {
     Passphrase(Cost),
     KeyFile,
 }
 
-/// Why stored bytes are no slot: no honest program writes such.
+/// Why stored bytes are no slot. No honest program writes such bytes.
 #[derive(Debug)]
 pub(crate) struct OutOfRange(pub(crate) &'static str);
 
@@ -114,7 +114,7 @@ impl KeySlot {
         Ok(Self { description, nonce, wrapped })
     }
 
-    /// The volume key, if `secret` opens this slot in this place. A secret of the wrong kind does
+    /// The volume key, if `secret` opens this slot in this place. A secret of another kind does
     /// not.
     pub(crate) fn unwrap(
         &self,
@@ -165,28 +165,30 @@ impl KeySlot {
         fields.finish()
     }
 
-    /// The slot that stands in `bytes`, `None` for an empty one.
+    /// The slot that `bytes` encode; `None` for an empty one.
     pub(crate) fn decode(bytes: &[u8; SLOT_BYTES]) -> Result<Option<Self>, OutOfRange> {
         if bytes[0] == kind_code::EMPTY {
             let is_clean = bytes.iter().all(|byte| *byte == 0);
-            return is_clean.then_some(None).ok_or(OutOfRange("an empty key slot holds something"));
+            return is_clean
+                .then_some(None)
+                .ok_or(OutOfRange("an empty key slot has nonzero bytes"));
         }
         let mut fields = FieldReader::new(bytes);
         let description = Description::decode(&mut fields)?;
         let slot = Self { description, nonce: fields.take(), wrapped: fields.take() };
         let is_clean = fields.only_zeros_left();
-        is_clean.then_some(Some(slot)).ok_or(OutOfRange("there is something after a key slot"))
+        is_clean.then_some(Some(slot)).ok_or(OutOfRange("a key slot is followed by nonzero bytes"))
     }
 }
 
-/// Which slot of which volume.
+/// The number of a slot and its volume.
 pub(crate) struct Place<'a> {
     pub(crate) volume_id: &'a [u8; 16],
     pub(crate) number: u8,
 }
 
 impl Description {
-    /// The key of the slot, if `secret` is the right one, and any other key if it is not.
+    /// The slot's key, if `secret` is right; some other key if it is not.
     fn slot_key(&self, secret: &Secret) -> Result<LessSafeKey, KeyError> {
         let key = match (self.lock, secret) {
             (Lock::Passphrase(cost), Secret::Passphrase(bytes)) => {
@@ -236,8 +238,8 @@ impl Description {
             (kind_code::KEY_FILE, 0, 0, 0) => Lock::KeyFile,
             (kind_code::PASSPHRASE, ..) => Cost::from_stored(memory_kib, passes, lanes)
                 .map(Lock::Passphrase)
-                .ok_or(OutOfRange("Argon2 cannot be run at the cost that a key slot asks for"))?,
-            _ => return Err(OutOfRange("a key slot is of no kind that there is")),
+                .ok_or(OutOfRange("a key slot states a cost that Argon2 cannot run at"))?,
+            _ => return Err(OutOfRange("a key slot is of an unknown kind")),
         };
         let salt = fields.take();
         let room: [u8; LABEL_BYTES_MAX] = fields.take();
@@ -245,7 +247,7 @@ impl Description {
             .split_at_checked(label_bytes)
             .ok_or(OutOfRange("the label of a key slot is too long"))?;
         if padding.iter().any(|byte| *byte != 0) {
-            return Err(OutOfRange("there is something after the label of a key slot"));
+            return Err(OutOfRange("the label of a key slot is followed by nonzero bytes"));
         }
         let label = std::str::from_utf8(label)
             .map_err(|_| OutOfRange("the label of a key slot is not UTF-8"))?;
@@ -254,7 +256,7 @@ impl Description {
     }
 }
 
-/// Labels are shown to people before anything vouches for them.
+/// Checks a label. People see labels before they are authenticated.
 fn check_label(label: &str) -> Result<(), OutOfRange> {
     if label.len() > LABEL_BYTES_MAX {
         Err(OutOfRange("a label has 32 bytes at most: choose a shorter one"))

@@ -10,19 +10,19 @@ use super::secret::{Secret, SecretKind};
 use super::slot::{KeySlot, NewSlot, OutOfRange, Place};
 use super::volume_key::VolumeKey;
 
-/// How many slots a volume has.
+/// The number of slots of a volume.
 pub const SLOTS_MAX: usize = 8;
 
-/// What is known of a slot without a secret. Public.
+/// The public description of a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotInfo {
     /// Its number, below [`SLOTS_MAX`].
     pub number: u8,
-    /// What kind of secret opens it.
+    /// The kind of secret that opens it.
     pub kind: SecretKind,
-    /// What its owner calls it.
+    /// The owner's label.
     pub label: String,
-    /// What a guess costs. A key file is not stretched.
+    /// The cost of a guess. A key file is not stretched.
     pub cost: Option<Cost>,
 }
 
@@ -33,8 +33,8 @@ pub(crate) struct KeySlots {
 }
 
 impl KeySlots {
-    /// Tries `secret` on every slot of its kind, or on the one that the attempt names. How long it takes
-    /// says how many slots were tried.
+    /// Tries `secret` on every slot of its kind, or on the slot that the attempt names. The time it
+    /// takes reveals how many slots were tried.
     pub(crate) fn open(
         &self,
         volume_id: &[u8; 16],
@@ -55,7 +55,7 @@ impl KeySlots {
             match slot.unwrap(&Place { volume_id, number }, secret, budget) {
                 Ok(Some(volume_key)) => return Ok((volume_key, number)),
                 Ok(None) => {}
-                // Another slot may open all the same.
+                // Another slot may still open.
                 Err(error) => too_costly = Some(error),
             }
         }
@@ -64,7 +64,7 @@ impl KeySlots {
         }))
     }
 
-    /// Fills the first free slot, and says which it was.
+    /// Fills the first free slot, and returns its number.
     pub(crate) fn add(
         &mut self,
         volume_id: &[u8; 16],
@@ -92,7 +92,7 @@ impl KeySlots {
         if taken == 1 {
             return Err(KeyError::new(
                 KeyErrorKind::LastSlot,
-                "this is the last key slot, and without it the volume is lost: add another first",
+                "this is the last key slot, without which the volume is lost: add another first",
             ));
         }
         *slot = None;

@@ -1,4 +1,4 @@
-//! The one key behind all others.
+//! The volume key, from which all others are derived.
 
 use std::fmt;
 
@@ -9,30 +9,30 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 /// Bytes of a volume key, and of a key that wraps it.
 pub(crate) const KEY_BYTES: usize = 32;
 
-/// The key of a volume. Every other key is derived from it, one for each purpose. Secret; wiped from
-/// memory when dropped.
+/// The key of a volume. Every other key is derived from it, one for each purpose. Secret; wiped
+/// from memory when dropped.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct VolumeKey([u8; KEY_BYTES]);
 
 impl VolumeKey {
-    /// A fresh key.
+    /// A new random key.
     pub fn draw(coins: &mut impl CryptoRng) -> Self {
         let mut key = Self([0; KEY_BYTES]);
         coins.fill_bytes(&mut key.0);
         key
     }
 
-    /// A key that comes from elsewhere.
+    /// A key from given bytes.
     pub fn from_bytes(bytes: &[u8; KEY_BYTES]) -> Self {
         Self(*bytes)
     }
 
-    /// The 32-byte key for one purpose. Different purposes give keys that say nothing of each other.
+    /// The 32-byte key for one purpose. Keys of different purposes are independent.
     pub fn derive(&self, purpose: &str) -> Zeroizing<[u8; 32]> {
         self.derive_bytes(purpose)
     }
 
-    /// As many bytes as the keys of a purpose need together. Other lengths give other bytes.
+    /// `N` bytes of key material for one purpose. Another `N` gives other bytes.
     pub fn derive_bytes<const N: usize>(&self, purpose: &str) -> Zeroizing<[u8; N]> {
         const { assert!(N <= 255 * 32, "HKDF gives 255 hashes at most") };
         let length = (N as u32).to_le_bytes();
@@ -65,7 +65,7 @@ pub(crate) fn expand<const N: usize>(
     derived
 }
 
-/// How much to ask of HKDF.
+/// The number of bytes to expand to.
 struct Length(usize);
 
 impl hkdf::KeyType for Length {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_it_is_printed() {
+    fn debug_output_hides_the_key() {
         assert_eq!(format!("{:?}", VolumeKey::from_bytes(&[7; KEY_BYTES])), "VolumeKey(secret)");
     }
 

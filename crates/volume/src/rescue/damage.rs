@@ -1,17 +1,17 @@
-//! What a rescue tells of damage.
+//! The damage that a rescue reports.
 
-/// What is wrong with storage, a bucket each, and with the client's directory. Public.
+/// Damage in storage, one entry for each bucket, and in the client's directory. Public.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
     told: Vec<String>,
     count: u64,
 }
 
-/// A store may be damaged all over.
+/// The most entries that are listed: all of a store may be damaged.
 const TOLD_MAX: usize = 1000;
 
 impl Damage {
-    /// Adds something that is damaged.
+    /// Adds an entry.
     pub fn push(&mut self, what: String) {
         self.count += 1;
         let is_new = self.told.last() != Some(&what);
@@ -20,12 +20,12 @@ impl Damage {
         }
     }
 
-    /// How much is damaged.
+    /// The number of entries added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// What is damaged: the first of it, if it is much, and once what was said again and again.
+    /// The first entries added. Repetitions in a row are listed once.
     pub fn told(&self) -> &[String] {
         &self.told
     }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_damage_is_counted_and_a_part_of_it_told() {
+    fn all_damage_is_counted_and_part_of_it_listed() {
         let mut damage = Damage::default();
         (0..3 * TOLD_MAX).for_each(|n| damage.push(n.to_string()));
         assert_eq!((damage.count(), damage.told().len()), (3 * TOLD_MAX as u64, TOLD_MAX));

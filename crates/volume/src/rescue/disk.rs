@@ -1,4 +1,4 @@
-//! What was rescued, as a disk that can be read.
+//! A disk of rescued blocks.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use crate::device::ops::{REQUEST_BYTES_MAX, check};
 use crate::device::span::parts;
 use crate::device::{BlockDevice, DiskError, DiskErrorKind, DiskOp, Request};
 
-/// A disk of what was rescued. Nothing of it can be changed, and whoever reads what is lost is told so. It asks
-/// storage for nothing: storage does not see what is read.
+/// A read-only disk of rescued blocks. Reading a lost block fails. It does not use storage, so
+/// storage does not see what is read.
 pub struct RescuedDisk {
     scratch: Scratch,
     blocks: u64,
-    /// In order.
+    /// In ascending order.
     lost: Vec<Range<u64>>,
 }
 
 impl RescuedDisk {
-    /// A disk of `blocks` blocks, which are those in `scratch`; those of `lost` are lost.
+    /// A disk of `blocks` blocks, with the contents of `scratch`. The blocks in `lost` are lost.
     pub fn new(scratch: Scratch, blocks: u64, lost: Vec<Range<u64>>) -> Self {
         Self { scratch, blocks, lost }
     }
@@ -32,7 +32,7 @@ impl RescuedDisk {
             DiskOp::Write { .. } | DiskOp::Zero { .. } | DiskOp::Trim { .. } => {
                 Err(DiskError::new(
                     DiskErrorKind::ReadOnly,
-                    "what was rescued can be read, not changed",
+                    "the rescued disk is read-only: copy the data to a new volume to change it",
                 ))
             }
         }
@@ -42,13 +42,10 @@ impl RescuedDisk {
         let mut answer = WipedBytes::with_capacity(bytes);
         for part in parts(offset, bytes, self.scratch.block_bytes()) {
             if self.is_lost(part.block) {
-                return Err(DiskError::new(
-                    DiskErrorKind::Lost,
-                    "a block that is asked for is lost",
-                ));
+                return Err(DiskError::new(DiskErrorKind::Lost, "a requested block is lost"));
             }
             let block = self.scratch.get(part.block).map_err(|error| {
-                let message = format!("what was rescued cannot be read: {error}");
+                let message = format!("cannot read the rescued data: {error}");
                 DiskError::new(DiskErrorKind::Failed, message)
             })?;
             answer.extend_from_slice(&block[part.within]);

@@ -1,15 +1,17 @@
-//! Where rescued blocks wait to be served: a file whose contents nobody can read.
+//! Where rescued blocks wait to be served: an encrypted file.
 //!
 //! ```text
 //! block:  number of the sealing │ sealed( contents ) │ tag
 //! ```
 //!
-//! Blocks are sealed with AES-256-GCM under a key that was drawn for this file and is nowhere but in memory. The
-//! sealings are numbered, and their numbers are the nonces. What was never put is a hole.
+//! Blocks are sealed with AES-256-GCM under a key that was drawn for this file and exists only in
+//! memory. The sealings are numbered, and their numbers are the nonces. A block that was never put
+//! is a hole.
 //!
-//! Somebody who watches the file sees which blocks hold something, in which order they were found, and so in which
-//! bucket each lies, and which are read: it must not lie where the volume's storage sees it. A block that was
-//! changed or is missing is noticed; an earlier sealing of the same block is not.
+//! An attacker who watches the file sees which blocks have contents, in which order they were
+//! found, and so which bucket each lies in, and which are read. So the file must not lie where the
+//! volume's storage sees it. A changed or missing block is detected; an earlier sealing of the same
+//! block is not.
 
 use std::fs::File;
 use std::io;
@@ -32,12 +34,12 @@ pub struct Scratch {
     key: LessSafeKey,
     block_bytes: usize,
     sealings: u64,
-    /// Blocks that were put, and not cleared.
+    /// Blocks that were put and not cleared.
     there: BitSet,
 }
 
 impl Scratch {
-    /// Makes `file`, an empty one that nobody else uses, a place for blocks of `block_bytes` bytes.
+    /// Takes `file`, which must be empty and unshared, for blocks of `block_bytes` bytes.
     pub fn new(file: File, block_bytes: u32, coins: &mut impl CryptoRng) -> Self {
         let mut key = Zeroizing::new([0; 32]);
         coins.fill_bytes(&mut *key);
@@ -50,7 +52,7 @@ impl Scratch {
         self.block_bytes
     }
 
-    /// The contents of a block: zeros if there are none.
+    /// The contents of a block: zeros if it has none.
     pub(super) fn get(&self, block: u64) -> io::Result<WipedBytes> {
         if !self.there.contains(block as usize) {
             return Ok(WipedBytes::zeros(self.block_bytes));
@@ -86,7 +88,7 @@ impl RescueTarget for Scratch {
                 bound_to(block),
                 &mut place[NUMBER_BYTES..],
             )
-            .expect("a block is not more than GCM can seal");
+            .expect("a block is shorter than the longest input of GCM");
         place.extend_from_slice(tag.as_ref());
         self.file.write_all_at(&place, self.place(block))?;
         self.there.insert(block as usize);

@@ -5,12 +5,12 @@
 //! record:  frame │ sealed( record ) │ tag
 //! ```
 //!
-//! Records are sealed with AES-256-GCM under a key that the salt gives to this file alone, and their
-//! number is the nonce: a record opens in its place of its file and nowhere else. Its frame says how
-//! many records were durable when it was written. A crash may have torn what was not, and so a file
-//! ends at the first record that does not open; but if any later frame says that it was durable, it was
-//! not a crash. Of the records that were synced last nobody can say that: how many bytes were left out
-//! is told.
+//! Records are sealed with AES-256-GCM under a key that the salt makes unique to this file, and the
+//! record's number is the nonce. So a record opens only at its place in its file. Its frame states
+//! how many records were durable when it was written. A crash may tear records that were not
+//! durable, so a file ends at the first record that does not open. If any later frame states that
+//! this record was durable, the cause was not a crash. For the last synced records no frame can
+//! state that, so the number of bytes left out is reported.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -30,10 +30,10 @@ const VERSION: u32 = 3;
 const SALT_BYTES: usize = 32;
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 16 + 8 + SALT_BYTES;
 
-/// Bytes that are looked through together for a frame.
+/// Bytes that are searched together for a frame.
 const SCAN_BYTES: u64 = 64 << 10;
 
-/// Bytes that a record takes beside its own.
+/// Bytes that a record takes in addition to its own.
 pub(super) const RECORD_OVERHEAD_BYTES: usize = FRAME_BYTES + TAG_BYTES;
 
 /// The longest record, in bytes: a batch of the most and the largest blocks.
@@ -42,14 +42,14 @@ pub(crate) const RECORD_BYTES_MAX: usize = 80 << 20;
 /// The key that the keys of all state files are derived from. Secret; wiped when dropped.
 pub(crate) struct StateKey(pub(crate) Zeroizing<[u8; 32]>);
 
-/// What stands at the start of a file.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Which volume.
+    /// The volume's id.
     pub(crate) volume: [u8; 16],
-    /// How many files there were before it.
+    /// The number of state files before this one.
     pub(crate) generation: u64,
-    /// What tells its key from those of all other files.
+    /// Makes the key of this file unique.
     pub(crate) salt: [u8; SALT_BYTES],
 }
 
@@ -66,10 +66,10 @@ impl Header {
     }
 
     fn read(bytes: &[u8]) -> Result<Self, VolumeError> {
-        let damaged = || damaged("a state file is too short to be one");
+        let damaged = || damaged("a state file is shorter than its header");
         let (magic, rest) = bytes.split_first_chunk::<8>().ok_or_else(damaged)?;
         if *magic != MAGIC {
-            return Err(self::damaged("a state file does not begin like one"));
+            return Err(self::damaged("a state file does not begin with its magic number"));
         }
         let (version, rest) = rest.split_first_chunk().ok_or_else(damaged)?;
         let version = u32::from_le_bytes(*version);
@@ -77,7 +77,7 @@ impl Header {
             return Err(VolumeError::new(
                 VolumeErrorKind::UnknownVersion,
                 format!(
-                    "the client's state has format version {version}, this program knows \
+                    "the client's state has format version {version}, and this program knows \
                      {VERSION}: use the program that wrote it, or a newer one"
                 ),
             ));
@@ -90,7 +90,7 @@ impl Header {
     }
 
     fn key(&self, key: &StateKey) -> LessSafeKey {
-        // The whole header is part of the key: no field of it can be changed.
+        // The key depends on the whole header, so no field can be changed.
         let salt = Salt::new(HKDF_SHA256, &self.bytes());
         let pseudorandom = salt.extract(key.0.as_ref());
         let key = pseudorandom.expand(&[b"oblivio state file v1"], &AES_256_GCM);
@@ -104,18 +104,18 @@ pub(crate) struct StateWriter {
     key: LessSafeKey,
     records: u64,
     synced: u64,
-    /// So many records will be durable with the sync that is under way.
+    /// The number of records that will be durable after the current sync.
     being_synced: Option<u64>,
     bytes: u64,
-    /// The record under way.
+    /// The record being sealed.
     scratch: WipedBytes,
-    /// Nothing that the file says after its first error is believed: what a failed sync has dropped, the next one takes
-    /// for durable.
+    /// The first error of the file. Later successes are not trusted: a later sync may report data
+    /// as durable that a failed sync has dropped.
     failure: Option<(io::ErrorKind, String)>,
 }
 
 impl StateWriter {
-    /// Begins an empty file.
+    /// Begins a state file in an empty file.
     pub(crate) fn begin(
         mut file: Box<dyn StateFile>,
         header: &Header,
@@ -143,14 +143,15 @@ impl StateWriter {
         self.bytes
     }
 
-    /// Appends the record that `put` writes.
+    /// Appends one record, which `put` writes.
     pub(crate) fn append(&mut self, put: impl FnOnce(&mut WipedBytes)) -> io::Result<()> {
         self.scratch.clear();
         self.seal(self.records, put);
         self.append_sealed(1)
     }
 
-    /// Appends the records that both write, in one piece: the file cannot tell how long each of them is.
+    /// Appends two records in one piece, so that the lengths of appends do not reveal the length of
+    /// each record.
     pub(crate) fn append_both(
         &mut self,
         put: impl FnOnce(&mut WipedBytes),
@@ -162,7 +163,7 @@ impl StateWriter {
         self.append_sealed(2)
     }
 
-    /// Seals the record of this number behind what is in the scratch.
+    /// Seals record `number` and adds it to the scratch buffer.
     fn seal(&mut self, number: u64, put: impl FnOnce(&mut WipedBytes)) {
         let Self { key, synced, scratch, .. } = self;
         let start = scratch.len();
@@ -179,7 +180,7 @@ impl StateWriter {
         scratch.extend_from_slice(tag.as_ref());
     }
 
-    /// Appends so many records, which are in the scratch.
+    /// Appends the scratch buffer, which holds `records` records.
     fn append_sealed(&mut self, records: u64) -> io::Result<()> {
         self.ask(|writer| writer.file.append(&writer.scratch))?;
         self.records += records;
@@ -187,17 +188,17 @@ impl StateWriter {
         Ok(())
     }
 
-    /// Records so far.
+    /// The number of records so far.
     pub(crate) fn records(&self) -> u64 {
         self.records
     }
 
-    /// Those of them that are durable for certain, in their order.
+    /// The number of records that are known to be durable.
     pub(crate) fn synced_records(&self) -> u64 {
         self.synced
     }
 
-    /// Has the records so far become durable, one sync after the other, and waits for none of them.
+    /// Makes the records so far durable in the background, one sync after the other. Does not wait.
     pub(crate) fn keep_syncing(&mut self) -> io::Result<()> {
         if self.being_synced.is_some() && self.file.is_sync_over() {
             self.finish_sync()?;
@@ -209,7 +210,7 @@ impl StateWriter {
         Ok(())
     }
 
-    /// Returns when so many records are durable.
+    /// Returns once the first `records` records are durable.
     pub(crate) fn sync_up_to(&mut self, records: u64) -> io::Result<()> {
         if self.synced < records {
             self.finish_sync()?;
@@ -221,7 +222,7 @@ impl StateWriter {
         Ok(())
     }
 
-    /// Waits for the sync that is under way, if one is.
+    /// Waits for the current sync, if there is one.
     fn finish_sync(&mut self) -> io::Result<()> {
         if let Some(coming) = self.being_synced.take() {
             self.ask(|writer| writer.file.finish_sync())?;
@@ -230,7 +231,7 @@ impl StateWriter {
         Ok(())
     }
 
-    /// What the file answers, or its first error again.
+    /// Runs `question` on the file. After its first error, returns that error again.
     fn ask(&mut self, question: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         if let Some((kind, message)) = &self.failure {
             return Err(io::Error::new(*kind, message.clone()));
@@ -246,29 +247,29 @@ impl StateWriter {
     }
 }
 
-/// Opens the records of a file, one after the other. No more than one of them is in memory.
+/// Opens the records of a file, one after the other. At most one of them is in memory.
 pub(crate) struct StateReader {
     pub(crate) header: Header,
     key: LessSafeKey,
     source: BufReader<Box<dyn StateSource>>,
-    /// Where the source stands.
+    /// The position of the source.
     cursor: u64,
     /// Bytes of the file.
     end: u64,
     position: Position,
 }
 
-/// Between two records of a file.
+/// A position between two records of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
-    /// From the start of the file.
+    /// Bytes from the start of the file.
     at: u64,
-    /// Before it.
+    /// Records before it.
     records: u64,
 }
 
 impl StateReader {
-    /// Of a file that `source` reads.
+    /// Opens the file that `source` reads.
     pub(crate) fn new(
         mut source: Box<dyn StateSource>,
         key: &StateKey,
@@ -284,12 +285,12 @@ impl StateReader {
         Ok(Self { header, key, source, cursor, end, position: Position { at: cursor, records: 0 } })
     }
 
-    /// Before the record that comes [next](Self::next).
+    /// The position before the [next](Self::next) record.
     pub(crate) fn position(&self) -> Position {
         self.position
     }
 
-    /// Goes back to where it has been.
+    /// Returns to an earlier position.
     pub(crate) fn go_to(&mut self, position: Position) {
         self.position = position;
     }
@@ -300,7 +301,9 @@ impl StateReader {
             Some((plain, next)) => {
                 let record = Record::read(&plain);
                 self.position = next;
-                record.map(Some).ok_or_else(|| damaged("the client's state holds a strange record"))
+                record
+                    .map(Some)
+                    .ok_or_else(|| damaged("the client's state holds a malformed record"))
             }
             None if self.was_durable()? => {
                 Err(damaged("a record of the client's state was changed"))
@@ -309,7 +312,8 @@ impl StateReader {
         }
     }
 
-    /// Bytes after the record that was read last, without filler at the end, which is behind all that was appended.
+    /// The number of bytes after the last record that opened. Filler at the end of the file does
+    /// not count.
     pub(crate) fn bytes_left_out(&mut self) -> io::Result<u64> {
         let (mut from, mut left_out) = (0, 0);
         self.read_on(|_, bytes| {
@@ -321,13 +325,13 @@ impl StateReader {
         Ok(left_out)
     }
 
-    /// Has `each` look at all bytes after the record that was read last, piece by piece, until it breaks off.
+    /// Gives all bytes after the last record to `each`, piece by piece, until it breaks.
     fn read_on(
         &mut self,
         mut each: impl FnMut(&LessSafeKey, &[u8]) -> ControlFlow<()>,
     ) -> io::Result<()> {
         let mut left = self.bytes_left();
-        // Wherever the source stands afterwards is found out the next time.
+        // The next read seeks, wherever this leaves the source.
         self.cursor = u64::MAX;
         self.source.seek(SeekFrom::Start(self.position.at))?;
         let mut piece = Vec::new();
@@ -347,8 +351,8 @@ impl StateReader {
         self.end.saturating_sub(self.position.at)
     }
 
-    /// Whether any later record says that the one which does not open was durable. Where records begin is
-    /// not known from here on, so a frame is looked for at every byte.
+    /// Whether a later frame states that the record which does not open was durable. The starts of
+    /// later records are unknown, so every byte is tried as the start of a frame.
     fn was_durable(&mut self) -> io::Result<bool> {
         let records = self.position.records;
         let fitting = self.bytes_left() / FRAME_BYTES as u64;
@@ -363,14 +367,14 @@ impl StateReader {
                         && claimed.number - records <= fitting;
                     may_vouch && Frame::open(bytes, key).is_some()
                 });
-            // What may be the start of a frame.
+            // Keeps what may be the start of a frame.
             window.drain(..window.len().saturating_sub(FRAME_BYTES - 1));
             if was_durable { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Ok(was_durable)
     }
 
-    /// The record at a position, and where it ends.
+    /// The record at a position, and the position after it.
     fn open_at(
         &mut self,
         Position { at, records }: Position,
@@ -405,6 +409,7 @@ impl StateReader {
     }
 }
 
+/// The error for a state file with this defect.
 pub(crate) fn damaged(defect: &str) -> VolumeError {
     VolumeError::new(
         VolumeErrorKind::StateDamaged,
@@ -419,7 +424,7 @@ pub(crate) fn damaged(defect: &str) -> VolumeError {
 mod tests {
     use super::*;
 
-    /// Fails once, in the call of this number; later ones work.
+    /// Fails once, in call `fails_at` (counted from 0). Later calls work.
     struct FailsOnce {
         calls: u64,
         fails_at: u64,
@@ -451,7 +456,7 @@ mod tests {
         }
     }
 
-    /// Its syncs are over at once, and fail.
+    /// A file whose syncs end at once and fail.
     struct NeverSyncs;
 
     impl StateFile for NeverSyncs {
@@ -481,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_once_is_believed_never_again() {
+    fn after_an_error_a_file_is_never_trusted_again() {
         let header = Header { volume: [1; 16], generation: 1, salt: [2; SALT_BYTES] };
         let key = StateKey(Zeroizing::new([3; 32]));
         type Step = fn(&mut StateWriter) -> io::Result<()>;
@@ -494,7 +499,7 @@ mod tests {
             |writer| writer.sync_up_to(2),
             StateWriter::sync,
         ];
-        // The header is the first that is appended.
+        // The header is appended first.
         for fails_at in 1..=5 {
             let file = Box::new(FailsOnce { calls: 0, fails_at });
             let mut writer = StateWriter::begin(file, &header, &key).unwrap();

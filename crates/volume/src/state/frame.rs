@@ -1,12 +1,12 @@
-//! What stands before each record of a state file, and can be found without those before it.
+//! The frame before each record of a state file, which can be found without the records before it.
 //!
 //! ```text
 //! frame:  length │ number │ synced │ tag
 //! ```
 //!
-//! A frame says which record it belongs to and how many were durable when it was written, and has a tag
-//! of its own. So one that is left vouches for those before it, even if these cannot be read and nobody
-//! knows where they ended.
+//! A frame states the number of its record and how many records were durable when it was written.
+//! It has its own tag. So an intact frame vouches for earlier records even if they cannot be read
+//! and their ends are unknown.
 
 use ring::aead::{Aad, LessSafeKey, NONCE_LEN, Nonce};
 
@@ -18,7 +18,7 @@ const CLAIM_BYTES: usize = 4 + 8 + 8;
 /// Bytes of a frame.
 pub(super) const FRAME_BYTES: usize = CLAIM_BYTES + TAG_BYTES;
 
-/// What a nonce is for, beside the number of the record.
+/// What a nonce is used for, besides the number of the record.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
     Record = 0,
@@ -33,19 +33,19 @@ pub(super) fn nonce(number: u64, part: Part) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
-/// What a frame says.
+/// The contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     /// Bytes of the record, without its tag.
     pub(super) length: u32,
-    /// How many records are before it.
+    /// The number of records before it.
     pub(super) number: u64,
-    /// How many were durable when it was written.
+    /// The number of records that were durable when it was written.
     pub(super) synced: u64,
 }
 
 impl Frame {
-    /// What the record is bound to.
+    /// The associated data of the record.
     pub(super) fn claim(&self) -> [u8; CLAIM_BYTES] {
         let mut claim = [0; CLAIM_BYTES];
         claim[..4].copy_from_slice(&self.length.to_le_bytes());
@@ -54,26 +54,26 @@ impl Frame {
         claim
     }
 
-    /// The bytes of the frame.
+    /// Seals the frame.
     pub(super) fn seal(&self, key: &LessSafeKey) -> [u8; FRAME_BYTES] {
         let claim = self.claim();
         let tag = key
             .seal_in_place_separate_tag(nonce(self.number, Part::Frame), Aad::from(claim), &mut [])
-            .expect("nothing is not more than GCM can seal");
+            .expect("GCM can seal an empty input");
         let mut bytes = [0; FRAME_BYTES];
         bytes[..CLAIM_BYTES].copy_from_slice(&claim);
         bytes[CLAIM_BYTES..].copy_from_slice(tag.as_ref());
         bytes
     }
 
-    /// What bytes would say if they were a frame. Nothing vouches for it.
+    /// Decodes bytes as a frame, without authentication.
     pub(super) fn unauthenticated(bytes: &[u8; FRAME_BYTES]) -> Self {
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let length = u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
         Self { length, number: number(4), synced: number(12) }
     }
 
-    /// The frame that `bytes` are, if they are one.
+    /// The frame in `bytes`, if it is authentic.
     pub(super) fn open(bytes: &[u8; FRAME_BYTES], key: &LessSafeKey) -> Option<Self> {
         let frame = Self::unauthenticated(bytes);
         let (claim, tag) = bytes.split_at(CLAIM_BYTES);

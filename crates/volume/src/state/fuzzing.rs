@@ -1,4 +1,4 @@
-//! A way into this module for the fuzzer: what it makes comes under a seal that opens.
+//! Access to this module for the fuzzer: its records are sealed under a key that opens them.
 
 use std::io::{self, Cursor};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,10 +13,10 @@ use crate::error::VolumeError;
 use crate::state_dir::StateFile;
 use crate::superblock::VolumeParams;
 
-/// Reads a state file that holds `bytes`, of a volume of these parameters.
+/// Reads a state file with the contents `bytes`, for a volume of these parameters.
 ///
 /// # Errors
-/// When it is none.
+/// When they are no valid state file.
 pub fn read(bytes: Vec<u8>, params: &VolumeParams) -> Result<(), VolumeError> {
     let reader = StateReader::new(Box::new(Cursor::new(bytes)), &key())?;
     let config = params.config()?;
@@ -26,10 +26,10 @@ pub fn read(bytes: Vec<u8>, params: &VolumeParams) -> Result<(), VolumeError> {
     history.each_pending(|_| Ok(()))
 }
 
-/// A state file of these records, sealed as [`read`] opens them.
+/// A state file with these records, sealed so that [`read`] opens them.
 ///
 /// # Panics
-/// Never: it is in memory.
+/// Never: the file is in memory.
 pub fn seal<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let header = Header { volume: [1; 16], generation: 2, salt: [3; 32] };
     let file = InMemory::default();
@@ -41,7 +41,7 @@ pub fn seal<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     file.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The bytes of the record that `bytes` are, if they are one.
+/// Decodes a record and encodes it again. `None` if `bytes` are no record.
 pub fn rewrite(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = WipedBytes::default();
     Record::read(bytes)?.put(&mut out);

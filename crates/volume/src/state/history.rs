@@ -1,4 +1,4 @@
-//! From the records of a file to the state at the last checkpoint, and what came after it.
+//! Reads the records of a state file: the state at the last checkpoint, and the records after it.
 
 use oblivio_core::MasterKey;
 use oblivio_core::durable::{AnyStore, Durable, DurableConfig, Restore};
@@ -9,27 +9,27 @@ use super::record::{Head, Record};
 use crate::error::{VolumeError, VolumeErrorKind};
 use crate::volume::trees;
 
-/// What a state file says, but for what is large: states, and what has to be done again, are read
-/// when they are needed.
+/// The contents of a state file, except for large parts: states and pending records are read when
+/// they are needed.
 pub(crate) struct History {
     pub(crate) head: Head,
-    /// Where the file's first record starts.
+    /// The start of the file's first record.
     first: Position,
-    /// Where the last complete state starts and ends.
+    /// The start and end of the last complete state.
     state: (Position, Position),
-    /// What came in after the last complete state.
+    /// The records after the last complete state.
     pub(crate) pending: Pending,
     /// Bytes at the end of the file that do not open.
     pub(crate) bytes_ignored: u64,
     reader: StateReader,
 }
 
-/// How much is to be done again.
+/// The records to replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
     pub(crate) records: u64,
     pub(crate) accesses: u64,
-    /// Evictions ahead of their time.
+    /// Evictions ahead of schedule.
     pub(crate) evictions: u64,
 }
 
@@ -49,17 +49,17 @@ impl Pending {
 }
 
 impl History {
-    /// Looks through a whole file of a volume.
+    /// Reads a whole file of a volume once.
     pub(crate) fn read(mut reader: StateReader) -> Result<Self, VolumeError> {
         let first = reader.position();
         let Outline { complete, pending, .. } = Outline::read(&mut reader)?;
         let bytes_ignored = reader.bytes_left_out()?;
         let (head, state) =
-            complete.ok_or_else(|| damaged("the client's state is not complete"))?;
+            complete.ok_or_else(|| damaged("the client's state has no complete snapshot"))?;
         Ok(Self { head, first, state, pending, bytes_ignored, reader })
     }
 
-    /// The array as it was at the last checkpoint. Nothing is read from `store`.
+    /// The array as it was at the last checkpoint. Reads nothing from `store`.
     pub(crate) fn array(
         &mut self,
         config: &dyn DurableConfig,
@@ -73,7 +73,7 @@ impl History {
         Ok(array)
     }
 
-    /// The state at the last checkpoint, but for blocks on the client.
+    /// The state at the last checkpoint, without the blocks on the client.
     pub(super) fn restore(
         &mut self,
         config: &dyn DurableConfig,
@@ -100,14 +100,14 @@ impl History {
         Ok(restore)
     }
 
-    /// Whether storage has seen a write that this history does not know of. `array` is in the state of the
-    /// last checkpoint; nothing is changed.
+    /// Whether storage has seen an access that this history does not have. `array` is in the state
+    /// of the last checkpoint. Changes nothing.
     pub(crate) fn probe_rollback(
         &self,
         array: &mut dyn Durable,
     ) -> Result<RollbackProbe, VolumeError> {
-        // In an honest past, storage saw nothing before the directory held it, unless moves were synced late; and what
-        // it saw of those that were lost stays until it is overwritten.
+        // In an honest history storage sees no access before the directory holds it, unless moves
+        // are synced late. What storage saw of lost moves stays until it is overwritten.
         if self.head.may_lose_moves {
             return Ok(RollbackProbe::NotYet);
         }
@@ -115,7 +115,8 @@ impl History {
         Ok(array.probe_rollback(accesses, evictions)?)
     }
 
-    /// Refuses to go on from this history if storage has seen more, or if nobody can tell.
+    /// Refuses to continue from this history if storage has seen more, or if that cannot be
+    /// determined.
     pub(crate) fn refuse_if_behind(
         &self,
         array: &mut dyn Durable,
@@ -126,19 +127,19 @@ impl History {
                 VolumeErrorKind::StateRolledBack,
                 "storage has seen accesses that the client's directory does not know of: it was \
                  restored from a copy made before them, or its end is damaged. Use the latest \
-                 directory; what this one knows of, `oblivio rescue` gives back",
+                 directory; `oblivio rescue` saves the blocks that this one knows",
             )),
             RollbackProbe::Unclear if !after_tampering => Err(VolumeError::new(
                 VolumeErrorKind::Tampered,
-                "what would tell whether the client's directory is the latest is damaged in storage. \
-                 Bring the store back as it was; or, if you know that the directory is the latest, open \
+                "storage is damaged where it would show whether the client's directory is the \
+                 latest. Restore the store; or, if you know that the directory is the latest, open \
                  the volume as one that was tampered with",
             )),
             RollbackProbe::Unclear | RollbackProbe::NotYet => Ok(()),
         }
     }
 
-    /// Hands over the sections of the last complete state.
+    /// Calls `each` with the sections of the last complete state.
     pub(super) fn each_section(
         &mut self,
         mut each: impl FnMut(&[u8]) -> Result<(), VolumeError>,
@@ -154,7 +155,7 @@ impl History {
         Ok(())
     }
 
-    /// Hands over what came in after the last checkpoint, to be done again.
+    /// Calls `repeat` with each record after the last checkpoint.
     pub(crate) fn each_pending(
         &mut self,
         mut repeat: impl FnMut(Record) -> Result<(), VolumeError>,
@@ -162,7 +163,7 @@ impl History {
         self.reader.go_to(self.state.1);
         while let Some(record) = self.reader.next()? {
             match record {
-                // A state that is not complete: nothing comes after it.
+                // An incomplete state: nothing comes after it.
                 Record::Head(_) => return Ok(()),
                 Record::Padding { .. } => (),
                 record => {
@@ -174,11 +175,12 @@ impl History {
     }
 }
 
-/// Which records there are, and whether they are in order.
+/// The positions of the states in a file, and what follows them. Reading it checks the order of
+/// records.
 struct Outline {
     /// The last complete state.
     complete: Option<(Head, (Position, Position))>,
-    /// One of which not all records have come.
+    /// The start of a state whose end is missing.
     incomplete: Option<(Head, Position)>,
     pending: Pending,
 }
@@ -215,7 +217,7 @@ impl Outline {
     }
 }
 
-/// What the scheme says of a state that it cannot have left.
+/// Maps the scheme's rejection of a saved state to a damaged state.
 fn of_state(error: oblivio_core::Error) -> VolumeError {
     match error.kind() {
         oblivio_core::ErrorKind::InvalidRequest => damaged(&format!("the client's state: {error}")),
@@ -223,6 +225,7 @@ fn of_state(error: oblivio_core::Error) -> VolumeError {
     }
 }
 
+/// The error for a record with a block past the end of the volume.
 pub(crate) fn out_of_bounds() -> VolumeError {
     damaged("the client's state names a block that does not exist")
 }

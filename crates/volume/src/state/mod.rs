@@ -1,16 +1,17 @@
-//! What a client keeps: a snapshot of its state, and a log of everything that came in since.
+//! The client's saved state: a snapshot, and a log of everything since.
 //!
 //! ```text
 //! state-7:  header │ snapshot │ batch │ batch │ forget │ … │ checkpoint │ batch │ …
 //! ```
 //!
-//! - [`file`](mod@file): a file of sealed records, read up to where a crash tore it.
-//! - `frame`: what stands before each of them, and vouches for those before it.
+//! - [`file`](mod@file): a file of sealed records, read up to the point where a crash tore it.
+//! - `frame`: the authenticated header of each record.
 //! - [`record`]: the records.
-//! - [`history`]: from records to a state, and what has to be done again.
-//! - [`room`]: how much room the files take.
+//! - [`history`]: from records to the last state and the records to replay.
+//! - [`room`]: the size of the files.
 //!
-//! `docs/format.md` of the repository has every byte; ADR 5 of the repository says why.
+//! `docs/format.md` of the repository specifies every byte; ADR 5 of the repository gives the
+//! reasons.
 
 pub(crate) mod file;
 mod frame;

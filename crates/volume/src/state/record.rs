@@ -1,7 +1,7 @@
 //! The records of a state file, as bytes.
 //!
-//! What is read here has been opened by the seal, so this client wrote it. It is checked all the same:
-//! a defect of ours must not become a panic or a wild allocation.
+//! The records have passed authentication, so this client wrote them. They are checked anyway: a
+//! defect of this program must not become a panic or an unbounded allocation.
 
 use oblivio_core::durable::EncodedPlan;
 use oblivio_core::wiped::WipedBytes;
@@ -9,58 +9,58 @@ use oblivio_core::wiped::WipedBytes;
 /// Bytes of the name of a checkpoint.
 pub(crate) const NAME_BYTES: usize = 16;
 
-/// A checkpoint, as both sides know it.
+/// The name of a checkpoint, which the client and storage know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CheckpointName {
-    /// How many there were before it.
+    /// The number of checkpoints before it.
     pub(crate) number: u64,
-    /// Random: two histories of one volume have different names.
+    /// Random: different histories of a volume have different names.
     pub(crate) name: [u8; NAME_BYTES],
 }
 
-/// What a state is called, and how it came to be.
+/// The start of a saved state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) checkpoint: CheckpointName,
     pub(crate) previous: CheckpointName,
-    /// The volume was closed after it: there is nothing to recover.
+    /// The volume was closed after it: recovery is not needed.
     pub(crate) is_clean: bool,
-    /// Storage may see moves before they are durable, or may still hold what it saw of moves that were lost: it may
-    /// know more.
+    /// Storage may have seen moves before they were durable, or still hold what it saw of lost
+    /// moves. So it may have seen more than the client's directory.
     pub(crate) may_lose_moves: bool,
 }
 
-/// What a write brings.
+/// The data of a block or a section.
 pub(crate) type Data = WipedBytes;
 
-/// Accesses that were about to happen.
+/// Accesses that were logged before they were made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoggedPlan {
     pub(crate) plan: EncodedPlan,
-    /// What each of them wrote, if it was a write.
+    /// The data of each access, if it was a write.
     pub(crate) writes: Vec<Option<Data>>,
 }
 
-/// A record.
+/// A record of a state file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// A state begins.
+    /// The start of a state.
     Head(Head),
-    /// A section of it, which the scheme reads.
+    /// A section of a state, which the scheme decodes.
     Section(Data),
-    /// The state is complete.
+    /// The end of a state.
     End,
     /// Accesses.
     Accesses(LoggedPlan),
-    /// A range of blocks without contents.
+    /// A range of blocks that was forgotten.
     Forget { start: u64, end: u64 },
-    /// An eviction ahead of its time.
+    /// An eviction ahead of schedule.
     Evict,
-    /// A block was written where it was, on the client.
+    /// A write to a block that was on the client, without an access.
     InPlace { address: u64, data: Data },
-    /// Nothing: it fills up the accesses before it.
+    /// Padding: makes up for the data of accesses that did not write.
     Padding {
-        /// So many zeros.
+        /// The number of zeros.
         bytes: u32,
     },
 }
@@ -94,21 +94,21 @@ pub(crate) fn put_section(out: &mut WipedBytes, section: &[u8]) {
     put_bytes(out, Some(section));
 }
 
-/// Appends the record of a block that is written where it is to `out`, without a copy of its data.
+/// Appends the record of a write on the client to `out`, without a copy of its data.
 pub(crate) fn put_in_place(out: &mut WipedBytes, address: u64, data: &[u8]) {
     out.push(tag::IN_PLACE);
     out.extend_from_slice(&address.to_le_bytes());
     put_bytes(out, Some(data));
 }
 
-/// Appends the record of so many zeros to `out`.
+/// Appends a padding record with `bytes` zeros to `out`.
 pub(crate) fn put_padding(out: &mut WipedBytes, bytes: u32) {
     out.push(tag::PADDING);
     out.extend_from_slice(&(bytes + 1).to_le_bytes());
     out.extend_with_zeros(bytes as usize);
 }
 
-/// Length plus one, and the bytes; 0 for none.
+/// The length plus one, then the bytes; 0 for `None`.
 fn put_bytes(out: &mut WipedBytes, bytes: Option<&[u8]>) {
     let length = bytes.map_or(0, |bytes| bytes.len() as u32 + 1);
     out.extend_from_slice(&length.to_le_bytes());
@@ -163,7 +163,7 @@ impl Record {
             tag::ACCESSES => {
                 let accesses = reader.u32()? as usize;
                 let section = reader.data()??;
-                // There is room for all of them from the beginning: a list that grew would leave copies.
+                // Allocated once for all of them: a growing list would leave copies in memory.
                 let mut writes = Vec::with_capacity(accesses.min(reader.0.len() / DATA_BYTES_MIN));
                 for _ in 0..accesses {
                     writes.push(reader.data()?);
@@ -180,10 +180,10 @@ impl Record {
     }
 }
 
-/// Bytes of what an access wrote, if it wrote nothing.
+/// Bytes of an access in the record, if it wrote nothing.
 const DATA_BYTES_MIN: usize = 4;
 
-/// Takes numbers off the front of a record.
+/// Reads fields from the front of a record.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
         self.array().map(|bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Data of zeros and nothing else, and how many.
+    /// The number of bytes of a field that must be all zeros.
     fn zeros(&mut self) -> Option<u32> {
         let bytes = self.u32()?.checked_sub(1)?;
         let data = self.bytes(bytes as usize)?;
@@ -228,8 +228,8 @@ impl<'a> Reader<'a> {
         Some(CheckpointName { number: self.u64()?, name: *self.array()? })
     }
 
-    /// `None`: malformed. `Some(None)`: there are none.
-    #[expect(clippy::option_option, reason = "the outer one is an error, the inner one a value")]
+    /// `None`: malformed. `Some(None)`: the field is absent.
+    #[expect(clippy::option_option, reason = "`None` is an error, `Some(None)` a value")]
     fn data(&mut self) -> Option<Option<Data>> {
         Some(match self.u32()?.checked_sub(1) {
             None => None,
@@ -299,7 +299,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_may_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200), tag in 0u8..12) {
+        fn anything_may_be_read(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            tag in 0u8..12,
+        ) {
             let bytes = [&[tag], &bytes[..]].concat();
             if let Some(record) = Record::read(&bytes) {
                 prop_assert_eq!(bytes_of(&record), bytes);

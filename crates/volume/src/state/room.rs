@@ -1,4 +1,4 @@
-//! How much room state files take.
+//! The size of state files.
 
 use oblivio_core::durable::{EncodedPlan, StateSize};
 use oblivio_core::wiped::WipedBytes;
@@ -9,27 +9,30 @@ use crate::error::VolumeError;
 use crate::state_dir::FILLER_BYTES;
 use crate::superblock::VolumeParams;
 
-/// Bytes of a client's directory. A volume that serves hits without accesses takes more: what is written
-/// in place does not lead to checkpoints.
+/// The size of a client's directory. A volume that serves hits without accesses takes more: writes
+/// on the client lead to no checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateRoom {
-    /// At most, once the volume is closed.
+    /// The most bytes once the volume is closed.
     pub closed_bytes_max: u64,
-    /// At most, while it is in use: a new file is whole before the one before it goes.
+    /// The most bytes while it is in use: a new file is complete before the old one is removed.
     pub in_use_bytes_max: u64,
 }
 
 impl StateRoom {
-    /// Of a volume whose state files take in so many bytes before they are replaced: see
-    /// [`VolumeOptions::state_file_bytes_max`](crate::VolumeOptions::state_file_bytes_max).
+    /// The size for a volume with
+    /// [`VolumeOptions::state_file_bytes_max`](crate::VolumeOptions::state_file_bytes_max) set to
+    /// `state_file_bytes_max`.
     ///
-    /// A checkpoint begins a new file if the one in use has twice its snapshot and so many bytes, or so
-    /// many bytes of trims. Otherwise the state is added to it once more, and what comes until the next
-    /// checkpoint. With [`Lengths::Constant`](crate::Lengths::Constant) every checkpoint begins one, which takes less.
+    /// A checkpoint begins a new file if the current one is longer than twice its snapshot plus
+    /// `state_file_bytes_max`, or has more than `state_file_bytes_max` bytes of trims. Otherwise
+    /// the checkpoint adds its state to the current file. With
+    /// [`Lengths::Constant`](crate::Lengths::Constant) every checkpoint begins a new file, which
+    /// takes less.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidConfig`](crate::VolumeErrorKind::InvalidConfig) when there is no such
-    /// volume.
+    /// [`VolumeErrorKind::InvalidConfig`](crate::VolumeErrorKind::InvalidConfig) when no volume has
+    /// these parameters.
     pub fn of(params: &VolumeParams, state_file_bytes_max: u64) -> Result<Self, VolumeError> {
         let size = params.config()?.state_size()?;
         let snapshot = snapshot_bytes_max(&size);
@@ -41,7 +44,7 @@ impl StateRoom {
     }
 }
 
-/// A file that holds the whole state and nothing else.
+/// Bytes of a file with the whole state and nothing else.
 fn snapshot_bytes_max(size: &StateSize) -> u64 {
     let nowhere = CheckpointName { number: 0, name: [0; NAME_BYTES] };
     let head = Record::Head(Head {
@@ -58,7 +61,8 @@ fn snapshot_bytes_max(size: &StateSize) -> u64 {
         + record_bytes(|out| Record::End.put(out))
 }
 
-/// What accesses and evictions bring, if each comes alone and writes.
+/// Bytes that accesses and evictions add between two checkpoints, if each is logged alone and
+/// writes.
 fn between_checkpoints_bytes_max(size: &StateSize, block_bytes: u64) -> u64 {
     let plan = EncodedPlan::new(1, WipedBytes::default());
     let around = record_bytes(|out| record::put_accesses(out, &plan, [Some(&[][..])].into_iter()));
@@ -68,11 +72,12 @@ fn between_checkpoints_bytes_max(size: &StateSize, block_bytes: u64) -> u64 {
     size.accesses_per_checkpoint * access + size.evictions_per_checkpoint * eviction
 }
 
+/// Bytes that a trim adds.
 fn forget_bytes() -> u64 {
     record_bytes(|out| Record::Forget { start: 0, end: 0 }.put(out))
 }
 
-/// A record as it stands in a file.
+/// Bytes of a record in a file.
 fn record_bytes(put: impl FnOnce(&mut WipedBytes)) -> u64 {
     let mut plain = WipedBytes::default();
     put(&mut plain);

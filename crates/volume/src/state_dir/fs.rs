@@ -1,8 +1,8 @@
 //! A state directory in the file system.
 //!
-//! Whoever could put files into it could put old ones back. So it is its owner's alone; and it is held
-//! open, with every file in it opened from there, so that nobody exchanges it, or a file for a link to
-//! another, while it is used.
+//! Anyone who can put files into the directory could put old ones back. So only its owner may enter
+//! it. The directory is held open, and its files are opened relative to it. So the directory cannot
+//! be exchanged while it is used, nor a file for a link.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -18,35 +18,36 @@ use super::retry::retry;
 use super::{CHUNK_BYTES, StateDir, StateFile, StateSource};
 use crate::error::{VolumeError, VolumeErrorKind, room_advice};
 
-/// The file that whoever uses the directory holds locked.
+/// The file that each user of the directory locks.
 const LOCK_NAME: &str = "lock";
 
-/// Whether a file could be locked.
+/// Whether locking succeeded.
 type Locked = Result<(), fs::TryLockError>;
 
-/// A directory that only its owner may enter, and only one process at a time uses.
+/// A directory that only its owner may enter and only one process uses at a time.
 pub struct FsStateDir {
     dir: OwnedFd,
-    /// Locked as long as it is open.
+    /// Holds the lock while it is open.
     _lock: File,
 }
 
 impl FsStateDir {
-    /// Makes the directory, unless it is there, and takes it into use.
+    /// Creates the directory if it does not exist, and locks it.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::Io`] when it cannot be made, and those of [`Self::open`].
+    /// [`VolumeErrorKind::Io`] when it cannot be created, and the errors of [`Self::open`].
     pub fn create(path: &Path) -> Result<Self, VolumeError> {
         make_durably(path).map_err(|error| cannot_make(path, error))?;
         Self::open(path)
     }
 
-    /// Takes a directory into use.
+    /// Opens and locks a directory.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::StateDamaged`] when there is none, [`VolumeErrorKind::InvalidRequest`] when
-    /// it is a link, another user's, or open to others, [`VolumeErrorKind::Locked`] when somebody else
-    /// uses it, [`VolumeErrorKind::Io`] when it cannot be entered.
+    /// [`VolumeErrorKind::StateDamaged`] when it does not exist,
+    /// [`VolumeErrorKind::InvalidRequest`] when it is a link, another user's, or open to others,
+    /// [`VolumeErrorKind::Locked`] when another process uses it, [`VolumeErrorKind::Io`] when it
+    /// cannot be entered.
     pub fn open(path: &Path) -> Result<Self, VolumeError> {
         Self::take(path, |dir, path| {
             let lock = open_in(dir, LOCK_NAME, OFlags::WRONLY | OFlags::CREATE)
@@ -56,11 +57,11 @@ impl FsStateDir {
         })
     }
 
-    /// Takes a directory into use to read it alone, together with others who do: it may be one that
-    /// cannot be written to. Whoever writes to it all the same, where it can be, breaks a promise.
+    /// Opens a directory to read only, under a lock that readers share. The file system may be
+    /// read-only. The caller must not write to the directory.
     ///
     /// # Errors
-    /// Those of [`Self::open`].
+    /// As [`Self::open`].
     pub fn open_to_read(path: &Path) -> Result<Self, VolumeError> {
         Self::take(path, |dir, path| {
             let lock = open_in(dir, LOCK_NAME, OFlags::RDONLY)
@@ -71,12 +72,12 @@ impl FsStateDir {
         })
     }
 
-    /// Opens a directory, and has `lock` lock it.
+    /// Opens a directory and locks it with `lock`.
     fn take(
         path: &Path,
         lock: impl FnOnce(&OwnedFd, &Path) -> Result<(File, Locked), VolumeError>,
     ) -> Result<Self, VolumeError> {
-        // A slash at the end would follow a link.
+        // A trailing slash would follow a link.
         let path: PathBuf = path.components().collect();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let dir = retry(|| Ok(rustix::fs::open(&path, flags, Mode::empty())?))
@@ -89,8 +90,8 @@ impl FsStateDir {
             Err(fs::TryLockError::WouldBlock) => Err(VolumeError::new(
                 VolumeErrorKind::Locked,
                 format!(
-                    "the client's directory {} is in use: somebody has the volume open, perhaps this very process. \
-                     Stop it first",
+                    "the client's directory {} is in use: another process has the volume open, or \
+                     this one. Stop it first",
                     path.display()
                 ),
             )),
@@ -101,7 +102,7 @@ impl FsStateDir {
     fn names_once(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.dir)? {
-            // What is not UTF-8 is not ours.
+            // Names that are not UTF-8 are not ours.
             if let Ok(name) = entry?.file_name().to_str()
                 && ![".", "..", LOCK_NAME].contains(&name)
             {
@@ -116,46 +117,47 @@ impl FsStateDir {
     }
 }
 
-/// Opens a file of a directory, which may not be a link. Made, it is its owner's alone.
+/// Opens a file of a directory without following a link. A new file is readable by its owner only.
 fn open_in(dir: &OwnedFd, name: &str, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = || Ok(rustix::fs::openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?);
     retry(open).map(File::from)
 }
 
-/// Whether the directory belongs to who runs this, and nobody else may enter it.
+/// Checks that the directory belongs to the user of this process and that no other user may enter
+/// it.
 fn check_private(path: &Path, stat: &Stat) -> Result<(), VolumeError> {
     let refused = |message| Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
     let (owner, user) = (stat.st_uid, geteuid().as_raw());
     if owner != user {
         return refused(format!(
             "the client's directory {} belongs to user {owner}, and this program runs as user \
-             {user}: run it as its owner, or name another directory",
+             {user}: run it as user {owner}, or name another directory",
             path.display()
         ));
     }
     if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
         return refused(format!(
-            "others may enter the client's directory {path}, and could put old files back: run \
-             `chmod 700 {path}` if nobody did, or name another directory",
+            "other users may enter the client's directory {path} and could put old files back: run \
+             `chmod 700 {path}` if none did, or name another directory",
             path = path.display()
         ));
     }
     Ok(())
 }
 
-/// Makes a directory and those it is in, and lets their names survive a crash.
+/// Creates a directory and its missing parents, durably.
 fn make_durably(path: &Path) -> io::Result<()> {
     let missing: Vec<_> = path.ancestors().take_while(|ancestor| !ancestor.exists()).collect();
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let parents = missing.iter().filter_map(|made| made.parent());
-    // A relative path begins here, which has no name of its own.
+    // The parent of a relative path may be the empty path, which means the current directory.
     parents
         .map(|parent| if parent == Path::new("") { Path::new(".") } else { parent })
         .try_for_each(|parent| retry(|| File::open(parent))?.sync_all())
 }
 
-/// Why a directory could not be opened.
+/// The error for a path that does not open as a directory.
 fn not_a_directory(path: &Path, error: io::Error) -> VolumeError {
     if path.is_symlink() {
         return VolumeError::new(
@@ -172,14 +174,14 @@ fn not_a_directory(path: &Path, error: io::Error) -> VolumeError {
     VolumeError::new(
         VolumeErrorKind::StateDamaged,
         format!(
-            "there is no client's directory {}: name the one that the volume was last used with. \
-             Without it the blocks cannot be found",
+            "the client's directory {} does not exist: name the one that the volume was last used \
+             with. Without it the blocks cannot be found",
             path.display()
         ),
     )
 }
 
-/// Why there is nothing to lock.
+/// The error for a directory without a lock file.
 fn without_lock(path: &Path, error: io::Error) -> VolumeError {
     if error.kind() != io::ErrorKind::ReadOnlyFilesystem {
         return unusable(path, error);
@@ -187,15 +189,15 @@ fn without_lock(path: &Path, error: io::Error) -> VolumeError {
     VolumeError::caused_by(
         VolumeErrorKind::Io,
         format!(
-            "the client's directory {} has no file `{LOCK_NAME}` and is on a read-only file system, so \
-             nobody can tell if it is in use: copy it with `cp -a`, and name the copy",
+            "the client's directory {} has no file `{LOCK_NAME}` and is on a read-only file \
+             system, so it cannot be locked: copy it with `cp -a`, and name the copy",
             path.display()
         ),
         error,
     )
 }
 
-/// Why a directory could not be made.
+/// The error for a directory that cannot be created.
 fn cannot_make(path: &Path, error: io::Error) -> VolumeError {
     let kind = VolumeErrorKind::of_file(&error);
     let or_room = match room_advice(&error) {
@@ -203,7 +205,8 @@ fn cannot_make(path: &Path, error: io::Error) -> VolumeError {
         advice => format!("{advice}, or "),
     };
     let message = format!(
-        "cannot make the client's directory {} ({error}){or_room}choose another client's directory",
+        "cannot create the client's directory {} ({error}){or_room}choose another client's \
+         directory",
         path.display()
     );
     VolumeError::caused_by(kind, message, error)
@@ -282,7 +285,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("a/b");
         assert_eq!(kind(FsStateDir::open(&path)), VolumeErrorKind::StateDamaged);
-        assert!(!home.path().join("a").exists(), "looking for it made it");
+        assert!(!home.path().join("a").exists(), "opening it created it");
 
         let mut dir = FsStateDir::create(&path).unwrap();
         assert_eq!(kind(FsStateDir::open(&path)), VolumeErrorKind::Locked);
@@ -309,18 +312,18 @@ mod tests {
         for reader in readers {
             assert_eq!(reader.unwrap().read("file").unwrap(), b"secret");
         }
-        // A copy may have left the lock behind.
+        // The lock file may be missing in a copy.
         fs::remove_file(path.join(LOCK_NAME)).unwrap();
         drop(FsStateDir::open_to_read(&path).unwrap());
         drop(FsStateDir::open(&path).unwrap());
     }
 
     #[test]
-    fn a_file_in_its_place_is_named() {
+    fn a_file_in_the_path_of_the_directory_is_an_io_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = FsStateDir::create(&file.path().join("x")).map(drop).unwrap_err();
         assert_eq!(error.kind(), VolumeErrorKind::Io);
-        assert!(error.to_string().contains("cannot make"), "{error}");
+        assert!(error.to_string().contains("cannot create"), "{error}");
     }
 
     #[test]
@@ -384,13 +387,13 @@ mod tests {
         for bytes in [0, 1, CHUNK_BYTES as usize, 2 * CHUNK_BYTES as usize + 7] {
             let contents: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
             replace(&mut dir, "state-1", &contents).unwrap();
-            // What an interrupted attempt left.
+            // An interrupted attempt left this file.
             dir.create("state-1.new").unwrap().append(b"a part").unwrap();
             let mut before = dir.open("state-1").unwrap();
             write_again(&mut dir, "state-1").unwrap();
             assert!(dir.read("state-1").unwrap() == contents, "{bytes} bytes");
             assert_eq!(dir.names().unwrap(), ["state-1"]);
-            // Whoever had it open still reads it.
+            // A reader that had the old file open still reads it.
             let mut read = Vec::new();
             before.read_to_end(&mut read).unwrap();
             assert!(read == contents, "{bytes} bytes");
@@ -398,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_its_path_meanwhile_is_not_used() {
+    fn a_directory_that_replaces_it_is_not_used() {
         let home = tempfile::tempdir().unwrap();
         let (path, away) = (home.path().join("state"), home.path().join("away"));
         let mut dir = FsStateDir::create(&path).unwrap();
@@ -416,13 +419,13 @@ mod tests {
         assert!(!away.join("b").exists());
     }
 
-    /// As when an open disk makes a checkpoint while another part of the program, or of the
-    /// machine, uses all descriptors.
+    /// As when an open disk makes a checkpoint while another thread or process uses all file
+    /// descriptors.
     #[test]
     fn a_shortage_of_descriptors_that_passes_fails_nothing() {
         const IN_CHILD: &str = "OBLIVIO_TEST_LACKS_DESCRIPTORS";
         if env::var_os(IN_CHILD).is_none() {
-            // The limit is that of a process: in this one, other tests would run short.
+            // The limit applies to the whole process, and other tests run in this one.
             let this = "state_dir::fs::tests::a_shortage_of_descriptors_that_passes_fails_nothing";
             let mut child = Command::new(env::current_exe().unwrap());
             let child = child.args([this, "--exact", "--nocapture"]).env(IN_CHILD, "1");

@@ -1,4 +1,4 @@
-//! A file of a state directory, which another thread can sync while its owner goes on.
+//! A file of a client's directory that another thread can sync while its owner continues.
 
 use std::fs::File;
 use std::io;
@@ -9,27 +9,28 @@ use std::thread::{self, JoinHandle};
 
 use super::StateFile;
 
-/// As much filler is written behind what is appended to a file of which [more is expected](StateFile::expect_more). A sync
-/// of bytes that have their place, in a file that has its length, changes nothing of the file system's own records: it takes
-/// 120 microseconds instead of 160 to 200, and 43 of a processor instead of 61.
+/// Bytes of filler that are written behind appended data in a file that [expects
+/// more](StateFile::expect_more). A sync of bytes that are allocated, in a file whose length does
+/// not change, leaves the file system's metadata alone: it takes 120 microseconds instead of 160 to
+/// 200, and 43 microseconds of CPU instead of 61.
 pub const FILLER_BYTES: u64 = 256 << 10;
 
-/// What filler is made of. No zeros: those are what a file system or a medium has where it has lost something.
+/// The byte of filler. Not zero: a file system or a disk returns zeros for data that it has lost.
 pub const FILLER: u8 = 0xA5;
 
-/// With longer appends than this, filler is not worth its while.
+/// Longer appends than this write no filler.
 const SHORT_BYTES_MAX: usize = 32 << 10;
 
 /// A file, open to append.
 pub(super) struct FsStateFile {
     file: Arc<File>,
-    /// What is appended comes here.
+    /// The offset of the next append.
     end: u64,
-    /// Filler is written behind the end.
+    /// Whether filler is written behind the end.
     has_filler: bool,
-    /// It reaches to here.
+    /// The end of the filler.
     filler_end: u64,
-    /// Started when there is something to go on with.
+    /// Started with the first background sync.
     syncer: Option<Syncer>,
 }
 
@@ -44,8 +45,8 @@ impl FsStateFile {
         self.filler_end = self.end + FILLER_BYTES;
         self.has_filler = self.file.write_all_at(&filler, self.end).is_ok();
         if !self.has_filler {
-            // Where there is no room for it, there may be some for what is appended next. What was written of it goes; if
-            // it stays, it only takes room.
+            // Without room for filler, there may be room for the next append: remove what was
+            // written of it. If that fails, it only takes space.
             let _ = self.file.set_len(self.end);
         }
     }
@@ -55,7 +56,7 @@ impl StateFile for FsStateFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, self.end)?;
         self.end += bytes.len() as u64;
-        // After it: a kill in between leaves no hole.
+        // After the data: a process that is killed in between leaves no hole.
         if self.has_filler && self.end > self.filler_end && bytes.len() <= SHORT_BYTES_MAX {
             self.write_filler();
         }
@@ -67,7 +68,7 @@ impl StateFile for FsStateFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        // The system tells an error once: whoever was to hear of it has to ask first.
+        // The system reports a sync error once: the background sync may have it.
         if let Some(syncer) = &mut self.syncer {
             syncer.finish()?;
         }
@@ -76,7 +77,7 @@ impl StateFile for FsStateFile {
 
     fn begin_sync(&mut self) -> io::Result<()> {
         if self.syncer.is_none() {
-            // Where no thread can be had, the sync waits until it is to be finished.
+            // Without a thread, the sync is made when it is finished.
             self.syncer = Syncer::start(self.file.clone()).ok();
         }
         self.syncer.as_mut().map_or(Ok(()), Syncer::begin)
@@ -94,13 +95,13 @@ impl StateFile for FsStateFile {
     }
 }
 
-/// Syncs a file on a thread of its own. It ends with this.
+/// Syncs a file on its own thread. The thread ends when this is dropped.
 struct Syncer {
-    /// Gone once the thread is told to end.
+    /// Dropped to end the thread.
     requests: Option<Sender<()>>,
     outcomes: Receiver<io::Result<()>>,
     is_under_way: bool,
-    /// Of the sync under way, once it is known.
+    /// The outcome of the current sync, once it is known.
     outcome: Option<io::Result<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -130,7 +131,7 @@ impl Syncer {
         Ok(())
     }
 
-    /// Whether the sync that is under way is over. If its thread has died, whoever finishes it hears of that.
+    /// Whether the current sync is over. If its thread has died, [`Self::finish`] reports that.
     fn is_over(&mut self) -> bool {
         if self.is_under_way && self.outcome.is_none() {
             self.outcome = self.outcomes.try_recv().ok();
@@ -138,7 +139,7 @@ impl Syncer {
         self.outcome.is_some()
     }
 
-    /// Waits for the sync that is under way, if one is.
+    /// Waits for the current sync, if there is one.
     fn finish(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.is_under_way) {
             return Ok(());
@@ -158,7 +159,7 @@ impl Drop for Syncer {
     fn drop(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked syncs nothing any more, and nobody asks it.
+            // Nothing waits for a thread that has panicked.
             let _ = thread.join();
         }
     }
@@ -195,7 +196,7 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"before meanwhile ".repeat(20));
     }
 
-    /// The system tells an error once: a later sync of the same file succeeds.
+    /// The system reports a sync error once: a later sync of the same file succeeds.
     #[test]
     fn no_later_sync_hides_an_error() {
         let finishings: [fn(&mut FsStateFile) -> io::Result<()>; 3] =
@@ -213,14 +214,14 @@ mod tests {
             };
             let file = tempfile::tempfile().unwrap();
             let mut file = FsStateFile { syncer: Some(syncer), ..FsStateFile::new(file) };
-            // Whoever only asks whether it is over leaves it to whoever finishes it.
+            // Asking whether the sync is over does not consume its error.
             assert!(file.is_sync_over() && file.is_sync_over());
             assert!(finish(&mut file).is_err());
-            assert!(!file.is_sync_over(), "it is not under way any more");
+            assert!(!file.is_sync_over(), "the sync is no longer under way");
         }
     }
 
-    /// It can be written to, and not be synced.
+    /// A file that accepts writes and fails syncs.
     fn never_durable() -> FsStateFile {
         FsStateFile::new(File::options().write(true).open("/dev/null").unwrap())
     }
@@ -242,24 +243,24 @@ mod tests {
             );
             (held.len() - expected.len()) as u64
         };
-        assert_eq!(append(&mut file, 1, 100), 0, "nobody expects more");
+        assert_eq!(append(&mut file, 1, 100), 0, "no more appends are expected");
         file.expect_more();
         assert_eq!(append(&mut file, 2, 100), FILLER_BYTES);
         assert_eq!(append(&mut file, 3, 1000), FILLER_BYTES - 1000);
         assert_eq!(append(&mut file, 4, SHORT_BYTES_MAX), FILLER_BYTES - 1000 - (32 << 10));
-        assert_eq!(append(&mut file, 5, 1 << 20), 0, "too long to need any");
+        assert_eq!(append(&mut file, 5, 1 << 20), 0, "too long for filler");
         assert_eq!(append(&mut file, 6, 1), FILLER_BYTES);
     }
 
     #[test]
-    fn where_no_thread_can_be_had_whoever_finishes_a_sync_makes_it() {
+    fn without_a_thread_finishing_a_sync_makes_it() {
         let mut file = never_durable();
         file.append(b"some").unwrap();
         assert!(file.finish_sync().is_err());
     }
 
     #[test]
-    fn an_error_is_told_to_whoever_asks_next() {
+    fn the_next_call_returns_the_error_of_a_sync() {
         let mut file = never_durable();
         file.append(b"some").unwrap();
         file.begin_sync().unwrap();

@@ -1,4 +1,4 @@
-//! The client's own directory: where its state is kept, apart from the untrusted storage.
+//! The client's directory: holds the client's state, apart from the untrusted storage.
 
 mod fs;
 mod fs_file;
@@ -11,65 +11,66 @@ pub(crate) use shared::SharedDir;
 
 use std::io::{self, Read, Seek};
 
-/// A directory of append-only files. Names are short and plain: letters, digits, `-` and `.`.
+/// A directory of append-only files. File names consist of letters, digits, `-` and `.`.
 ///
 /// # Contract
-/// - What [`StateFile::sync`] or [`StateDir::sync`] acknowledged survives a crash. Of other appends, any part may.
-/// - Which names exist, and what they name, survives after [`StateDir::sync_names`].
+/// - Data that [`StateFile::sync`] or [`StateDir::sync`] has acknowledged survives a crash. Any
+///   part of other appends may survive.
+/// - [`StateDir::sync_names`] makes the set of names durable, and which file each name belongs to.
 /// - [`StateDir::rename`] is atomic: after a crash, either name holds the whole file.
-/// - A failed sync is final: what was not durable before it may never become so.
+/// - A failed sync is final: data that was not durable before it may never become so.
 pub trait StateDir: Send {
-    /// All files, in any order.
+    /// The names of all files, in any order.
     ///
     /// # Errors
     /// When the directory cannot be read.
     fn names(&self) -> io::Result<Vec<String>>;
 
-    /// What a file holds, to be read piece by piece.
+    /// Opens a file to read it piece by piece.
     ///
     /// # Errors
-    /// When there is no such file, or it cannot be read.
+    /// When the file does not exist or cannot be read.
     fn open(&self, name: &str) -> io::Result<Box<dyn StateSource>>;
 
-    /// Everything that a file holds.
+    /// Reads all of a file.
     ///
     /// # Errors
-    /// When there is no such file, or it cannot be read.
+    /// When the file does not exist or cannot be read.
     fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.open(name)?.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Makes durable what a file holds, whoever appended it. It is written again: of what a failed sync has
-    /// dropped, the system may believe that it is durable.
+    /// Makes the current contents of a file durable, also those of an earlier process. Writes them
+    /// again: after a failed sync, the system may consider data durable that it has dropped.
     ///
     /// # Errors
-    /// When there is no such file, or that cannot be promised any more.
+    /// When the file does not exist, or durability can no longer be guaranteed.
     fn sync(&mut self, name: &str) -> io::Result<()>;
 
-    /// A new, empty file to append to.
+    /// Creates an empty file to append to.
     ///
     /// # Errors
-    /// When there is one of that name, or it cannot be made.
+    /// When the name exists, or the file cannot be created.
     fn create(&mut self, name: &str) -> io::Result<Box<dyn StateFile>>;
 
-    /// Gives a file another name, and replaces what had that name.
+    /// Renames a file, and replaces any file with the new name.
     ///
     /// # Errors
-    /// When there is no such file, or the directory cannot be changed.
+    /// When the file does not exist, or the directory cannot be changed.
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file.
     ///
     /// # Errors
-    /// When there is no such file, or the directory cannot be changed.
+    /// When the file does not exist, or the directory cannot be changed.
     fn remove(&mut self, name: &str) -> io::Result<()>;
 
     /// Makes earlier creations, renamings and removals durable.
     ///
     /// # Errors
-    /// When that cannot be promised any more.
+    /// When durability can no longer be guaranteed.
     fn sync_names(&mut self) -> io::Result<()>;
 }
 
@@ -83,49 +84,49 @@ pub trait StateFile: Send {
     /// Adds `bytes` at the end.
     ///
     /// # Errors
-    /// When not all of them could be added. What is at the end then is unknown.
+    /// When not all bytes could be appended. The end of the file is then undefined.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Says that many short appends will come, and syncs between them. The file may then hold [`FILLER`] behind its end,
-    /// of which a crash leaves any part.
+    /// Announces many short appends with syncs in between. The file may then hold [`FILLER`] behind
+    /// its end, and any part of that may survive a crash.
     fn expect_more(&mut self) {}
 
     /// Makes all earlier appends durable.
     ///
     /// # Errors
-    /// When that cannot be promised any more.
+    /// When durability can no longer be guaranteed.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Begins to make all earlier appends durable, and does not wait for it: [`Self::finish_sync`] does. Appends may
-    /// come in between.
+    /// Begins to make all earlier appends durable, without waiting: [`Self::finish_sync`] waits.
+    /// Appends may come in between.
     ///
     /// # Errors
-    /// When that cannot be promised any more.
+    /// When durability can no longer be guaranteed.
     fn begin_sync(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Whether [`Self::finish_sync`] would answer at once. A hint: a file that cannot tell says no.
+    /// Whether [`Self::finish_sync`] would return at once. A hint: `false` if unknown.
     fn is_sync_over(&mut self) -> bool {
         false
     }
 
-    /// Returns when everything is durable that was appended before [`Self::begin_sync`].
+    /// Returns once everything appended before [`Self::begin_sync`] is durable.
     ///
     /// # Errors
-    /// When that cannot be promised any more.
+    /// When durability can no longer be guaranteed.
     fn finish_sync(&mut self) -> io::Result<()> {
         self.sync()
     }
 }
 
-/// While a file is being made, this is added to its name.
+/// The suffix of a file's name until the file is complete.
 const UNFINISHED: &str = ".new";
 
-/// Bytes of a file that are written again together.
+/// Bytes that are copied together when a file is written again.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Begins a file that [`finish`] gives its name.
+/// Begins a file under a temporary name. [`finish`] renames it.
 pub(crate) fn begin(dir: &mut dyn StateDir, name: &str) -> io::Result<Box<dyn StateFile>> {
     let unfinished = unfinished(name);
     // A crash may have left one.
@@ -135,13 +136,15 @@ pub(crate) fn begin(dir: &mut dyn StateDir, name: &str) -> io::Result<Box<dyn St
     dir.create(&unfinished)
 }
 
-/// Gives a file its name, durably, in the place of what had that name. It is whole and synced.
+/// Gives a file its final name, durably, replacing any file of that name. The file must be complete
+/// and synced.
 pub(crate) fn finish(dir: &mut dyn StateDir, name: &str) -> io::Result<()> {
     dir.rename(&unfinished(name), name)?;
     dir.sync_names()
 }
 
-/// Makes a small file, or another in its place, durably: whenever a crash comes, one of them is there, whole.
+/// Creates or replaces a small file durably. Whenever a crash comes, either the old or the new file
+/// is there, complete.
 pub(crate) fn replace(dir: &mut dyn StateDir, name: &str, bytes: &[u8]) -> io::Result<()> {
     let mut file = begin(dir, name)?;
     file.append(bytes)?;
@@ -149,8 +152,9 @@ pub(crate) fn replace(dir: &mut dyn StateDir, name: &str, bytes: &[u8]) -> io::R
     finish(dir, name)
 }
 
-/// Makes a file durable under its name, whoever gave it that: another with the same contents replaces it. Of a name
-/// that a failed sync has dropped, the system may believe that it is durable.
+/// Makes a file durable under its name, also one of an earlier process: a copy with the same
+/// contents replaces it. After a failed sync, the system may consider a name durable that it has
+/// dropped.
 pub(crate) fn write_again(dir: &mut dyn StateDir, name: &str) -> io::Result<()> {
     let mut source = dir.open(name)?;
     let mut file = begin(dir, name)?;
@@ -163,7 +167,8 @@ pub(crate) fn write_again(dir: &mut dyn StateDir, name: &str) -> io::Result<()> 
     finish(dir, name)
 }
 
-/// What a small file holds, if there is one: one byte more than `bytes_max` where it is longer.
+/// The contents of a small file; `None` if it does not exist. Reads one byte more than `bytes_max`
+/// if it is longer.
 pub(crate) fn read_small(
     dir: &dyn StateDir,
     name: &str,

@@ -1,4 +1,4 @@
-//! System calls that fail for a moment only.
+//! Retries system calls that fail temporarily.
 
 use std::io::{self, ErrorKind};
 use std::thread;
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-/// How often a call is made at most.
+/// The most calls.
 const CALLS_MAX: usize = 100;
 
-/// The pause before another call while no file descriptor is free: with [`CALLS_MAX`], five seconds
-/// in all.
+/// The pause before another call while no file descriptor is free. With [`CALLS_MAX`] calls, five
+/// seconds in total.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Repeats a call that a signal has interrupted, or for which the process or the system had no file
-/// descriptor left.
+/// Repeats a call that a signal interrupted, or that failed because the process or the system had
+/// no free file descriptor.
 ///
 /// # Errors
-/// Those of the call, if they are others or the last call fails, too.
+/// Any other error of the call, or the error of the last call.
 pub(super) fn retry<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..CALLS_MAX {
         match call() {

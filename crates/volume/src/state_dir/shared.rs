@@ -1,11 +1,11 @@
-//! A directory that several parts of a volume use.
+//! A directory that several parts of a volume share.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{StateDir, StateFile, StateSource};
 
-/// Copies are the same directory.
+/// Clones refer to the same directory.
 #[derive(Clone)]
 pub(crate) struct SharedDir(Arc<Mutex<Box<dyn StateDir>>>);
 

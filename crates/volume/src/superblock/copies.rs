@@ -1,11 +1,12 @@
-//! Four copies of the superblock, so that neither damage nor a crash takes the volume with it.
+//! Four copies of the superblock, so that neither damage nor a crash loses the volume.
 //!
 //! ```text
 //! TreeId(0) FRONT: copy 0, copy 1   …the trees of the volume…   TreeId(3) BACK: copy 2, copy 3
 //! ```
 //!
-//! Two trees of their own, at both ends of the store, each with two buckets of one superblock. A new
-//! superblock goes to one pair, is flushed, and goes to the other pair: a crash spares one pair.
+//! Two trees hold them, at both ends of the store, each with two buckets of one superblock. A new
+//! superblock is written to one pair, flushed, and written to the other pair: a crash damages at
+//! most one pair.
 
 use std::cmp::Reverse;
 
@@ -22,7 +23,7 @@ pub const FRONT: TreeId = TreeId(0);
 /// The tree with the second pair of copies.
 pub const BACK: TreeId = TreeId(3);
 
-/// How many copies there are.
+/// The number of copies.
 pub const COPIES: usize = 4;
 
 const PAIRS: [TreeId; 2] = [FRONT, BACK];
@@ -33,23 +34,22 @@ pub fn shape() -> TreeShape {
     records::pair_shape(SUPERBLOCK_BYTES)
 }
 
-/// What was found where copies should be.
+/// The result of reading all copies.
 #[derive(Debug)]
 pub struct Copies {
     found: [Result<LockedSuperblock, SuperblockError>; COPIES],
-    /// Further values that copies may have: some of the servers were away when the newest was
-    /// written.
+    /// Further values of the copies: some servers were missing when the newest was written.
     others: Vec<LockedSuperblock>,
 }
 
-/// Reads all copies, each in a round trip of its own: where one cannot be read, others can.
+/// Reads all copies, each in its own trip: if one cannot be read, others can.
 pub fn read_copies(store: &mut (impl RecordStore + ?Sized)) -> Copies {
     let mut sound: Vec<(Vec<u8>, LockedSuperblock)> = Vec::new();
     let mut others = Vec::new();
     let found = std::array::from_fn(|copy| {
         let mut decoded = Vec::new();
         read(store, copy, &mut |bytes| {
-            // Most copies are equal. The checksum of equal bytes is computed once.
+            // Most copies are equal: the checksum of equal bytes is computed once.
             if let Some((_, same)) = sound.iter().find(|(seen, _)| seen == bytes) {
                 return decoded.push(Ok(same.clone()));
             }
@@ -66,10 +66,10 @@ pub fn read_copies(store: &mut (impl RecordStore + ?Sized)) -> Copies {
     Copies { found, others }
 }
 
-/// The greatest of the values of one copy stands for it.
+/// Ranks the values of one copy. The greatest one is taken.
 fn rank(found: &Result<LockedSuperblock, SuperblockError>) -> u64 {
     match found {
-        // A newer program knows better which one counts.
+        // A newer program knows better which value is valid.
         Err(problem) if problem.kind() == SuperblockErrorKind::UnknownVersion => u64::MAX,
         Err(_) => 0,
         Ok(found) => found.unauthenticated_sequence(),
@@ -77,12 +77,12 @@ fn rank(found: &Result<LockedSuperblock, SuperblockError>) -> u64 {
 }
 
 impl Copies {
-    /// Each copy, or what is wrong with it: the front pair, then the back pair.
+    /// Each copy, or its error: the front pair, then the back pair.
     pub fn each(&self) -> &[Result<LockedSuperblock, SuperblockError>; COPIES] {
         &self.found
     }
 
-    /// Takes copies that a newer program seems to have written for damaged ones, if others are sound.
+    /// If any copy is sound, treats copies that seem to be from a newer program as damaged.
     pub(crate) fn leave_out_newer(&mut self) {
         if self.sound().next().is_none() {
             return;
@@ -97,31 +97,31 @@ impl Copies {
         }
     }
 
-    /// The whole copy with the highest sequence number. Nothing vouches for it yet.
+    /// The sound copy with the highest sequence number. Not authenticated.
     ///
     /// # Errors
-    /// [`SuperblockErrorKind::UnknownVersion`] when a newer program was here, even if there are copies
-    /// from before. If no copy is sound: [`SuperblockErrorKind::Store`] when one could not be read,
-    /// [`SuperblockErrorKind::Tampered`] or [`SuperblockErrorKind::Damaged`] when there is at least
-    /// something of one, [`SuperblockErrorKind::NotAVolume`] when there is not.
+    /// [`SuperblockErrorKind::UnknownVersion`] when any copy is from a newer program, even if
+    /// others are not. If no copy is sound: [`SuperblockErrorKind::Store`] when one could not be
+    /// read, [`SuperblockErrorKind::Tampered`] or [`SuperblockErrorKind::Damaged`] when there is at
+    /// least a part of one, otherwise [`SuperblockErrorKind::NotAVolume`].
     pub fn newest(&self) -> Result<&LockedSuperblock, SuperblockError> {
         self.newest_first().map(|copies| copies[0])
     }
 
-    /// Unlocks the newest copy that the volume key vouches for. A copy that does not open, or that
-    /// somebody without the key has changed, does not hide those that are good.
+    /// Unlocks the newest authentic copy. A copy that does not open, or that was changed without
+    /// the key, does not hide the good ones.
     ///
     /// # Errors
-    /// Those of [`Self::newest`], and of [`LockedSuperblock::unlock`] for the newest copy, if none
-    /// opens. A secret that opens an older copy, and not a newer one that the key vouches for, has been
-    /// removed: it is refused as the newer copy does.
+    /// The errors of [`Self::newest`], and of [`LockedSuperblock::unlock`] for the newest copy, if
+    /// none opens. If a secret opens an older copy but not a newer authentic one, it was removed:
+    /// the error is that of the newer copy.
     pub fn unlock(&self, secret: &Secret, attempt: Attempt) -> Result<Unlocked, SuperblockError> {
         self.unlock_named(secret, attempt, |_| None)
     }
 
-    /// As [`Self::unlock`]. Several authentic copies with the highest number come from a change
-    /// that was repeated after it was lost. `named` returns the MAC of the one that the client's
-    /// directory names. Without it, the first candidate counts.
+    /// Like [`Self::unlock`]. Several authentic copies can share the highest number, after a lost
+    /// change was repeated. `named` returns the MAC of the one that the client's directory names.
+    /// Without it, the first one counts.
     pub(crate) fn unlock_named(
         &self,
         secret: &Secret,
@@ -157,7 +157,7 @@ impl Copies {
         Err(refused.swap_remove(0).1)
     }
 
-    /// The whole copies, each of them once, by their sequence numbers. There is at least one.
+    /// The sound copies, each once, by descending sequence number. At least one.
     fn newest_first(&self) -> Result<Vec<&LockedSuperblock>, SuperblockError> {
         use SuperblockErrorKind::{Damaged, NotAVolume, Store, Tampered, UnknownVersion};
         let problem = |kind| {
@@ -191,12 +191,13 @@ impl Copies {
         self.found.iter().flatten().chain(&self.others)
     }
 
-    /// Whether one of them is `superblock`.
+    /// Whether one of the sound copies is `superblock`.
     pub(crate) fn contain(&self, superblock: &LockedSuperblock) -> bool {
         self.sound().any(|copy| copy == superblock)
     }
 
-    /// Whether there are authentic copies, and `newest` is none of them and older than none.
+    /// Whether there are authentic copies, and all are older than `newest` or differ from it with
+    /// the same number.
     pub(crate) fn are_older_than(&self, newest: &Unlocked) -> bool {
         let Unlocked { superblock, volume_key, .. } = newest;
         let mut authentic = self.sound().filter(|copy| copy.is_authentic(volume_key)).peekable();
@@ -216,7 +217,7 @@ impl Copies {
         Some(if is_newer { newest.encode() } else { superblock.encode() })
     }
 
-    /// How many copies of the pair are as new as any.
+    /// How many copies of the pair have the highest sequence number of all copies.
     fn newest_of_pair(&self, pair: usize) -> usize {
         let sequence = LockedSuperblock::unauthenticated_sequence;
         let newest = self.sound().map(sequence).max();
@@ -229,13 +230,13 @@ impl Copies {
     }
 }
 
-/// Stores `superblock` in all copies. Wherever a crash comes, one pair is untouched or done: if all
-/// copies were good before, two at least are the old superblock or the new one.
+/// Stores `superblock` in all copies. At any crash, one pair is untouched or finished: if all
+/// copies were good before, at least two are the old superblock or the new one.
 ///
-/// If fewer were good, the pair with fewer good ones is written first.
+/// If some were bad, the pair with fewer good copies is written first.
 ///
 /// # Errors
-/// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
+/// [`SuperblockErrorKind::Store`]. Some copies may then be old and some new: read them again.
 pub fn write_copies(
     store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
@@ -244,14 +245,14 @@ pub fn write_copies(
     write_pairs(store, superblock, |pair| copies.newest_of_pair(pair))
 }
 
-/// Stores `superblock`, which storage shows and which may be in a cache alone, in all copies: a sync
-/// that failed may have dropped it there.
+/// Stores `superblock` in all copies, although storage shows it already: it may be in a cache only,
+/// because a failed sync has dropped it.
 ///
-/// The pair that holds it is written first. The other one may be all that is durable of the
-/// superblock before.
+/// The pair that holds it is written first. The other pair may hold the only durable copies of the
+/// previous superblock.
 ///
 /// # Errors
-/// [`SuperblockErrorKind::Store`]. Then some copies may be old and some new: read them again.
+/// [`SuperblockErrorKind::Store`]. Some copies may then be old and some new: read them again.
 pub fn settle(
     store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
@@ -262,8 +263,7 @@ pub fn settle(
     write_pairs(store, superblock, |pair| copies.of_pair(pair).iter().filter(differing).count())
 }
 
-/// Writes the pairs in the order that `rank` gives them, and each is durable before the next is
-/// touched.
+/// Writes the pairs in ascending order of `rank`. Each is durable before the next is touched.
 fn write_pairs(
     store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
@@ -278,13 +278,12 @@ fn write_pairs(
     Ok(())
 }
 
-/// Stores `superblock`, which a secret has unlocked, in those copies that are damaged or hold
-/// anything else, and says how many those were. Good copies are left alone on one medium. Share
-/// servers get all of them: one that was away may have others, which the servers that were there
-/// outvote.
+/// Stores `superblock`, which must be unlocked, in the copies that are damaged or hold another one,
+/// and returns their number. On a single store, good copies are not touched. Share servers get all
+/// copies: a server that was missing may hold others, which the present servers outvote.
 ///
 /// # Errors
-/// [`SuperblockErrorKind::Store`]. Good copies are still good then.
+/// [`SuperblockErrorKind::Store`]. Good copies are then still good.
 pub fn repair(
     store: &mut (impl RecordStore + ?Sized),
     superblock: &Superblock,
@@ -308,7 +307,7 @@ pub(crate) fn places() -> impl Iterator<Item = RecordPlace> {
     (0..COPIES).map(place)
 }
 
-/// Reads the values that a copy may have.
+/// Reads the possible values of a copy.
 fn read(
     store: &mut (impl RecordStore + ?Sized),
     copy: usize,
@@ -326,12 +325,12 @@ fn read(
 fn not_one() -> SuperblockError {
     SuperblockError::new(
         SuperblockErrorKind::Store,
-        "storage answered with more or fewer superblocks than it was asked for: check what it is \
-         kept on",
+        "storage answered with more or fewer superblocks than were requested: check the disk or \
+         server that holds it",
     )
 }
 
-/// Writes some copies and returns when they are durable.
+/// Writes some copies, and returns once they are durable.
 fn write(
     store: &mut (impl RecordStore + ?Sized),
     copies: impl Iterator<Item = usize>,

@@ -1,4 +1,4 @@
-//! Why a superblock cannot be had.
+//! Errors of superblocks.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -8,27 +8,27 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use crate::keys::{KeyError, KeyErrorKind};
 
-/// What a program should know of it.
+/// The kind of a superblock error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SuperblockErrorKind {
-    /// There is no volume here.
+    /// The store holds no volume.
     NotAVolume,
-    /// There is one that a newer program wrote: use that.
+    /// A newer program wrote the volume: use that program.
     UnknownVersion,
-    /// The bytes are not those that were written. Of copies: none of them is whole.
+    /// The bytes are not those that were written. For all copies: no copy is sound.
     Damaged,
-    /// The bytes are whole, and someone without the volume key has changed them.
+    /// The bytes are complete, but were changed without the volume key.
     Tampered,
     /// No slot opens with this secret, or the volume key is another volume's.
     WrongKey,
-    /// A slot would take more memory or time to open than this program is willing or able to spend.
+    /// A slot would take more memory or time to open than this program may spend or has.
     TooCostly,
-    /// Parameters, a label, a secret or the number of a slot are out of range. Nothing was done.
+    /// Parameters, a label, a secret or a slot number are out of range. Nothing was done.
     InvalidRequest,
     /// All slots are taken.
     NoFreeSlot,
-    /// This slot is the only way into the volume.
+    /// The slot is the only one in use.
     LastSlot,
     /// The store failed, or has no room for superblocks.
     Store,
@@ -48,12 +48,12 @@ impl SuperblockError {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> SuperblockErrorKind {
         self.kind
     }
 
-    /// What kind of error of the store caused it, if one did.
+    /// The kind of the store's error, if the store failed.
     pub fn store_kind(&self) -> Option<StoreErrorKind> {
         self.source.as_deref().map(StoreError::kind)
     }
@@ -65,7 +65,7 @@ impl fmt::Display for SuperblockError {
     }
 }
 
-/// By hand: the derived `source` would be the `Arc`, and not the error in it.
+/// Written by hand: the derived `source` would be the `Arc`, not the error in it.
 impl StdError for SuperblockError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
@@ -87,7 +87,7 @@ impl From<KeyError> for SuperblockError {
 
 impl From<StoreError> for SuperblockError {
     fn from(error: StoreError) -> Self {
-        let message = format!("storage failed at a superblock: {error}");
+        let message = format!("storage failed to read or write a superblock: {error}");
         Self { kind: SuperblockErrorKind::Store, message, source: Some(Arc::new(error)) }
     }
 }

@@ -1,6 +1,6 @@
-//! A superblock as bytes. `docs/format.md` of the repository says what each of them is.
+//! The bytes of a superblock. `docs/format.md` of the repository specifies them.
 //!
-//! There is exactly one encoding of every superblock: what is not used is zero.
+//! Every superblock has exactly one encoding: unused bytes are zero.
 
 use ring::digest;
 
@@ -24,18 +24,19 @@ const CHECKSUM_AT: usize = SUPERBLOCK_BYTES - CHECKSUM_BYTES;
 const MAGIC: [u8; 8] = *b"oblivio\0";
 const SLOTS_AT: usize = 256;
 
-/// The versions of the format. A line says what each one brought.
+/// The versions of the format, and what each of them changed.
 #[derive(Clone, Copy)]
 enum Version {
-    /// A scheme has a name, and parameters that it alone reads. Before it, in no release, each part of a bucket had a
-    /// tag (1), and all parameters were those of one scheme (2).
+    /// Schemes have a name, and parameters that only the scheme decodes. In versions before the
+    /// first release, each part of a bucket had a tag (1), and all parameters belonged to one
+    /// scheme (2).
     V3 = 3,
 }
 
-/// No honest program counts so far, so counting on never overflows.
+/// No honest program reaches this number, so adding one cannot overflow.
 const SEQUENCE_MAX: u64 = 1 << 63;
 
-/// All that the HMAC vouches for.
+/// The part that the HMAC authenticates.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Body {
     pub(super) sequence: u64,
@@ -72,14 +73,14 @@ impl Body {
         let mut is_clean = fields.zeros(4);
         let sequence = fields.u64();
         if !(1..=SEQUENCE_MAX).contains(&sequence) {
-            return Err(tampered("the sequence number cannot be"));
+            return Err(tampered("the sequence number is out of range"));
         }
         let volume_id = VolumeId(fields.take());
         let (blocks, block_bytes) = (fields.u64(), fields.u32());
         let params_bytes = usize::from(fields.u16());
         is_clean &= fields.zeros(2);
         let scheme = SchemeName::decode(&fields.take())
-            .ok_or_else(|| tampered("what it names as its scheme can be none"))?;
+            .ok_or_else(|| tampered("the name of the scheme is not a valid one"))?;
         if params_bytes > PARAMS_BYTES_MAX {
             return Err(tampered("the parameters of its scheme do not fit"));
         }
@@ -99,28 +100,28 @@ impl Body {
     }
 }
 
-/// Where the parameters of the scheme begin.
+/// The offset of the scheme's parameters.
 const PARAMS_AT: usize = 56 + NAME_BYTES;
 
-/// The most bytes that they have.
+/// The most bytes of the scheme's parameters.
 pub(super) const PARAMS_BYTES_MAX: usize = SLOTS_AT - PARAMS_AT;
 
 const _: () = assert!(SLOTS_AT + SLOTS_MAX * SLOT_BYTES <= MAC_AT);
 
-/// Puts the HMAC and the checksum behind a body.
+/// Appends the HMAC and the checksum to a body.
 pub(super) fn finish(body: Vec<u8>, mac: &[u8; MAC_BYTES]) -> Box<[u8; SUPERBLOCK_BYTES]> {
     let mut bytes = body;
     bytes.extend_from_slice(mac);
     let checksum = digest::digest(&digest::SHA256, &bytes);
     bytes.extend_from_slice(checksum.as_ref());
     let bytes = bytes.into_boxed_slice();
-    bytes.try_into().expect("a body has all bytes up to the HMAC")
+    bytes.try_into().expect("a body ends where the HMAC begins")
 }
 
 /// Checks everything that can be checked without a key.
 ///
-/// Magic, checksum and version stand where they do in every version: so a program that is too old can
-/// tell a newer volume from a damaged one.
+/// Magic, checksum and version have the same place in every version, so a program that is too old
+/// can tell a newer volume from a damaged one.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Body, [u8; MAC_BYTES]), SuperblockError> {
     if !bytes.starts_with(&MAGIC) {
         return Err(SuperblockError::new(
@@ -138,16 +139,16 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Body, [u8; MAC_BYTES]), Superblock
     let known = Version::V3 as u32;
     if version != known {
         let advice = if version < known {
-            "it was made before the first release. Copy its data with the program that made it, and make \
-             a new volume"
+            "it was made before the first release. Copy its data with the program that made it, \
+             and make a new volume"
         } else {
             "upgrade this program"
         };
         return Err(SuperblockError::new(
             SuperblockErrorKind::UnknownVersion,
             format!(
-                "the volume has format version {version}, and this program knows version {known} \
-                 alone: {advice}"
+                "the volume has format version {version}, and this program knows only version \
+                 {known}: {advice}"
             ),
         ));
     }

@@ -1,16 +1,15 @@
-//! What a volume says about itself before anything else can be read: its parameters and its key
-//! slots.
+//! The superblock: the parameters and key slots of a volume, read before anything else.
 //!
-//! A superblock stands in clear where storage can read and change it. So its bytes pass two gates:
+//! Storage can read and change a superblock, which is not encrypted. So its bytes pass two checks:
 //!
 //! ```text
 //! bytes ── checksum, bounds ──► LockedSuperblock ── secret, HMAC ──► Superblock
 //!            [`LockedSuperblock::decode`]              [`LockedSuperblock::unlock`]
 //! ```
 //!
-//! The first keeps out damage, the second whoever does not have the volume key. What lies between is
-//! not to be believed, and its accessors say so. The bytes are in `docs/format.md` of the repository; [`copies`] keeps
-//! four of them.
+//! The first check detects damage, the second changes by anyone without the volume key. A
+//! [`LockedSuperblock`] is not authenticated, and the names of its accessors state that. The bytes
+//! are specified in `docs/format.md` of the repository; [`copies`] stores four copies.
 
 pub mod copies;
 mod error;
@@ -32,7 +31,7 @@ use crate::keys::{
 use format::Body;
 pub(crate) use format::MAC_BYTES;
 
-/// The random name of a volume. Public.
+/// The random id of a volume. Public.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VolumeId(pub [u8; 16]);
 
@@ -48,7 +47,7 @@ impl fmt::Debug for VolumeId {
     }
 }
 
-/// A superblock that the volume key vouches for. It holds no secret.
+/// An authentic superblock. It holds no secret.
 #[derive(Clone)]
 pub struct Superblock {
     body: Body,
@@ -56,11 +55,11 @@ pub struct Superblock {
 }
 
 impl Superblock {
-    /// The first superblock of a new volume, which `first_slot` opens.
+    /// The first superblock of a new volume, with `first_slot`.
     ///
     /// # Errors
-    /// [`SuperblockErrorKind::InvalidRequest`] when there can be no such volume or slot;
-    /// [`SuperblockErrorKind::TooCostly`] when there is not the memory for the slot.
+    /// [`SuperblockErrorKind::InvalidRequest`] when no such volume or slot is possible;
+    /// [`SuperblockErrorKind::TooCostly`] when there is not enough memory for the slot.
     pub fn create(
         params: VolumeParams,
         volume_key: &VolumeKey,
@@ -77,28 +76,28 @@ impl Superblock {
         Ok(Self::authenticate(Body { sequence: 1, volume_id, params, slots }, volume_key))
     }
 
-    /// The bytes to be stored.
+    /// The bytes to store.
     pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
         format::finish(self.body.encode(), &self.mac)
     }
 
-    /// Grows by one with every change: of two superblocks of a volume, the one with the higher number
-    /// is the newer.
+    /// The number of the superblock, which grows by one with every change: the higher number is
+    /// newer.
     pub fn sequence(&self) -> u64 {
         self.body.sequence
     }
 
-    /// The HMAC: what tells it from every other superblock of the volume. Public.
+    /// The HMAC, which distinguishes superblocks of a volume. Public.
     pub(crate) fn mac(&self) -> &[u8; MAC_BYTES] {
         &self.mac
     }
 
-    /// Which volume it is.
+    /// The id of the volume.
     pub fn volume_id(&self) -> VolumeId {
         self.body.volume_id
     }
 
-    /// How the volume was made.
+    /// The parameters of the volume.
     pub fn params(&self) -> &VolumeParams {
         &self.body.params
     }
@@ -108,13 +107,14 @@ impl Superblock {
         self.body.slots.list()
     }
 
-    /// Gives the volume one more secret that opens it, and says in which slot. It counts once
+    /// Adds a secret that opens the volume, and returns its slot. The change counts once
     /// [`copies::write_copies`] has stored it.
     ///
     /// # Errors
-    /// [`SuperblockErrorKind::NoFreeSlot`], [`SuperblockErrorKind::InvalidRequest`] for a slot that
-    /// cannot be, [`SuperblockErrorKind::TooCostly`] when there is not the memory for it,
-    /// [`SuperblockErrorKind::WrongKey`] when `volume_key` is another volume's. Nothing changed then.
+    /// [`SuperblockErrorKind::NoFreeSlot`], [`SuperblockErrorKind::InvalidRequest`] for an
+    /// impossible slot, [`SuperblockErrorKind::TooCostly`] when there is not enough memory for it,
+    /// [`SuperblockErrorKind::WrongKey`] when `volume_key` is another volume's. Nothing was changed
+    /// then.
     pub fn add_slot(
         &mut self,
         volume_key: &VolumeKey,
@@ -124,13 +124,13 @@ impl Superblock {
         self.change(volume_key, |body| body.slots.add(&body.volume_id.0, volume_key, new, coins))
     }
 
-    /// Empties a slot: its secret does not open the new superblock. It still opens every older one
-    /// that anyone kept.
+    /// Empties a slot: its secret does not open the new superblock. It still opens every older
+    /// superblock of which a copy exists.
     ///
     /// # Errors
     /// [`SuperblockErrorKind::LastSlot`], [`SuperblockErrorKind::InvalidRequest`] when the slot is
-    /// empty, [`SuperblockErrorKind::WrongKey`] when `volume_key` is another volume's. Nothing changed
-    /// then.
+    /// empty, [`SuperblockErrorKind::WrongKey`] when `volume_key` is another volume's. Nothing was
+    /// changed then.
     pub fn remove_slot(
         &mut self,
         volume_key: &VolumeKey,
@@ -139,7 +139,7 @@ impl Superblock {
         self.change(volume_key, |body| body.slots.remove(number))
     }
 
-    /// Makes a change and vouches for it, or leaves everything as it was.
+    /// Makes a change and authenticates the result. If the change fails, nothing is changed.
     fn change<T>(
         &mut self,
         volume_key: &VolumeKey,
@@ -163,7 +163,8 @@ impl Superblock {
     }
 }
 
-/// A superblock whose bytes arrived whole, and that may come from anyone. Equal ones came from equal bytes.
+/// A superblock with a valid checksum, which is not authenticated. Equal ones came from equal
+/// bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LockedSuperblock {
     body: Body,
@@ -171,20 +172,20 @@ pub struct LockedSuperblock {
 }
 
 impl LockedSuperblock {
-    /// Takes the bytes apart.
+    /// Decodes a superblock.
     ///
     /// # Errors
-    /// In the order in which they are found: [`SuperblockErrorKind::NotAVolume`],
+    /// In the order of the checks: [`SuperblockErrorKind::NotAVolume`],
     /// [`SuperblockErrorKind::Damaged`], [`SuperblockErrorKind::UnknownVersion`],
-    /// [`SuperblockErrorKind::Tampered`] when the bytes are whole and no honest program wrote them.
+    /// [`SuperblockErrorKind::Tampered`] when the checksum is valid and no honest program wrote the
+    /// bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, SuperblockError> {
         let (body, mac) = format::decode(bytes)?;
         Ok(Self { body, mac })
     }
 
-    /// Opens the slots of the secret's kind, one after the other, until one gives the volume key;
-    /// then checks with that key that everything is as an owner of the volume left it. Spends as much
-    /// as [`Attempt::default`] says.
+    /// Tries the slots of the secret's kind, one after the other, until one gives the volume key.
+    /// Then authenticates the superblock with that key. Spends at most [`Attempt::default`].
     ///
     /// # Errors
     /// [`SuperblockErrorKind::WrongKey`], [`SuperblockErrorKind::TooCostly`],
@@ -194,7 +195,7 @@ impl LockedSuperblock {
         self.unlock_within(secret, &mut Budget::new(Attempt::default()))
     }
 
-    /// The same, with what is left of `budget`.
+    /// Like [`Self::unlock`], with the rest of `budget`.
     pub(crate) fn unlock_within(
         &self,
         secret: &Secret,
@@ -213,38 +214,38 @@ impl LockedSuperblock {
         Ok(Unlocked { superblock, volume_key, slot })
     }
 
-    /// Whether the volume key vouches for it.
+    /// Whether the superblock is authentic under this volume key.
     pub(crate) fn is_authentic(&self, volume_key: &VolumeKey) -> bool {
-        // There is one encoding of every body, so these are the bytes that were read.
+        // Every body has one encoding, so these are the bytes that were read.
         is_authentic(volume_key, &self.body.encode(), &self.mac)
     }
 
-    /// Whether it is this one, to the byte.
+    /// Whether both have the same bytes.
     pub(crate) fn is(&self, superblock: &Superblock) -> bool {
         self.body == superblock.body && self.mac == superblock.mac
     }
 
-    /// What the sequence number is claimed to be.
+    /// The claimed sequence number.
     pub fn unauthenticated_sequence(&self) -> u64 {
         self.body.sequence
     }
 
-    /// Which volume it claims to be.
+    /// The claimed id of the volume.
     pub fn unauthenticated_volume_id(&self) -> VolumeId {
         self.body.volume_id
     }
 
-    /// What the parameters are claimed to be. They are within bounds.
+    /// The claimed parameters. They are within bounds.
     pub fn unauthenticated_params(&self) -> &VolumeParams {
         &self.body.params
     }
 
-    /// What the slots in use are claimed to be.
+    /// The claimed slots in use.
     pub fn unauthenticated_slots(&self) -> Vec<SlotInfo> {
         self.body.slots.list()
     }
 
-    /// The bytes it came from.
+    /// The bytes that it was decoded from.
     pub fn encode(&self) -> Box<[u8; SUPERBLOCK_BYTES]> {
         format::finish(self.body.encode(), &self.mac)
     }
@@ -262,14 +263,14 @@ impl fmt::Debug for Superblock {
     }
 }
 
-/// What a secret gives.
+/// An unlocked volume.
 #[derive(Debug)]
 pub struct Unlocked {
-    /// The superblock, which can be believed now.
+    /// The superblock, now authenticated.
     pub superblock: Superblock,
-    /// The key of everything else.
+    /// The key from which all others are derived.
     pub volume_key: VolumeKey,
-    /// Which slot opened.
+    /// The slot that opened.
     pub slot: u8,
 }
 

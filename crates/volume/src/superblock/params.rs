@@ -1,4 +1,4 @@
-//! The parameters of a volume: chosen when it is made, and never changed.
+//! The parameters of a volume: chosen at its creation, and never changed.
 
 use std::fmt;
 
@@ -7,21 +7,21 @@ use oblivio_core::durable::DurableConfig;
 use crate::error::VolumeError;
 use crate::schemes;
 
-/// What shapes a volume. Public.
+/// The parameters of a volume. Public.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeParams {
-    /// How many blocks it holds (N).
+    /// The number of blocks (N).
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: u32,
-    /// How blocks are hidden.
+    /// The name of the scheme.
     pub scheme: SchemeName,
-    /// What the scheme has chosen besides, as it [encodes](DurableConfig::encode) it.
+    /// The parameters of the scheme, as it [encodes](DurableConfig::encode) them.
     pub scheme_params: Vec<u8>,
 }
 
 impl VolumeParams {
-    /// Those of a configuration.
+    /// The parameters of a configuration.
     pub fn of(config: &dyn DurableConfig) -> Self {
         Self {
             blocks: config.blocks(),
@@ -39,9 +39,10 @@ impl VolumeParams {
     /// The configuration of the scheme.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::UnknownVersion`](crate::VolumeErrorKind::UnknownVersion) when this program does not have the
-    /// scheme, [`VolumeErrorKind::InvalidConfig`](crate::VolumeErrorKind::InvalidConfig) when there can be no such
-    /// volume.
+    /// [`VolumeErrorKind::UnknownVersion`](crate::VolumeErrorKind::UnknownVersion) when this
+    /// program does not have the scheme,
+    /// [`VolumeErrorKind::InvalidConfig`](crate::VolumeErrorKind::InvalidConfig) when no such
+    /// volume is possible.
     pub fn config(&self) -> Result<Box<dyn DurableConfig>, VolumeError> {
         let scheme = schemes::of_volume(&self.scheme)?;
         Ok(scheme.decode(self.blocks, self.block_bytes, &self.scheme_params)?)
@@ -53,7 +54,7 @@ impl VolumeParams {
     }
 }
 
-/// Bytes of the name of a scheme.
+/// The most bytes of a scheme's name.
 pub(super) const NAME_BYTES: usize = 16;
 
 /// The name of a scheme, whether this program has it or not: lower-case letters, digits and `-`.
@@ -61,14 +62,14 @@ pub(super) const NAME_BYTES: usize = 16;
 pub struct SchemeName(String);
 
 impl SchemeName {
-    /// The name, if it can be one.
+    /// The name, if it is a valid one.
     pub fn new(name: &str) -> Option<Self> {
         let is_of_names = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
         let can_be = (1..=NAME_BYTES).contains(&name.len()) && name.bytes().all(is_of_names);
         can_be.then(|| Self(name.to_owned()))
     }
 
-    /// As it is written.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

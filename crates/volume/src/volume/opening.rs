@@ -1,4 +1,4 @@
-//! How a volume comes to be, and how it is opened again and recovered.
+//! Creates, opens and recovers volumes.
 
 use std::collections::VecDeque;
 
@@ -25,28 +25,28 @@ use crate::superblock::{self, Superblock, Unlocked};
 use crate::tampering;
 use crate::wrong_servers;
 
-/// What was done when a volume was opened.
+/// What an opening did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// It had not been closed.
+    /// The volume had not been closed.
     pub was_needed: bool,
-    /// Accesses that were made again.
+    /// Accesses that were replayed.
     pub accesses: u64,
-    /// Bytes at the end of the client's state that do not open, and were left out. A crash tears off
-    /// what had not been synced; otherwise the directory is damaged.
+    /// Bytes at the end of the client's state that do not open and were ignored. A crash tears off
+    /// bytes that were not synced; otherwise the directory is damaged.
     pub state_bytes_ignored: u64,
-    /// Anchors that were damaged, or torn by a crash. They are written again.
+    /// Anchors that were damaged or torn by a crash, and were written again.
     pub anchors_damaged: usize,
-    /// Copies of the superblock that were damaged, and written again.
+    /// Copies of the superblock that were damaged, and were written again.
     pub superblocks_mended: usize,
 }
 
-/// Whether the volume was not closed when it was last used, and will be recovered when it is opened.
-/// Looks at the client's directory alone.
+/// Whether the volume was not closed, and its next opening will recover it. Reads only the client's
+/// directory.
 ///
 /// # Errors
-/// When the directory has no state of this volume, or knows of a newer superblock.
+/// When the directory has no state of this volume, or names a newer superblock.
 pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, VolumeError> {
     let Unlocked { superblock, volume_key, .. } = owner;
     let keys = LedgerKeys::new(volume_key);
@@ -56,11 +56,11 @@ pub fn needs_recovery(dir: &dyn StateDir, owner: &Unlocked) -> Result<bool, Volu
 }
 
 impl Volume {
-    /// Makes a volume of an empty store and an empty directory. It exists once its superblock does,
-    /// which is written last.
+    /// Creates a volume in an empty store and an empty directory. The volume exists once its
+    /// superblock is written, which comes last.
     ///
     /// # Errors
-    /// Any. What was made so far is worthless then.
+    /// Any. The store and the directory are then of no use.
     pub fn create(
         store: impl BucketStore + Send + 'static,
         dir: Box<dyn StateDir>,
@@ -71,12 +71,12 @@ impl Volume {
         Self::create_with(store, dir, owner, options, coins, None)
     }
 
-    /// Creates a volume with contents. A scheme that can
-    /// [load](oblivio_core::durable::DurableOram::load) them shows that there are contents; other
-    /// schemes write each block that has data, and show how many have.
+    /// Creates a volume with contents. If the scheme can
+    /// [load](oblivio_core::durable::DurableOram::load) them, storage sees only that there are
+    /// contents. Otherwise each block with data is written, and storage sees how many there are.
     ///
     /// # Errors
-    /// Any, and those of `contents`. What was made so far is worthless then.
+    /// Any, and the errors of `contents`. The store and the directory are then of no use.
     pub fn create_with(
         store: impl BucketStore + Send + 'static,
         dir: Box<dyn StateDir>,
@@ -105,13 +105,13 @@ impl Volume {
         if let Some(contents) = to_write {
             volume.write_all(contents)?;
         }
-        // No crash leaves a volume whose client does not know its superblock.
+        // The client knows its superblock before the volume exists, so no crash separates the two.
         newest::record(&mut *volume.ledger.dir, owner)?;
         superblock::copies::write_copies(&mut volume.live.array.records(), superblock)?;
         Ok(volume)
     }
 
-    /// Writes all blocks that have data, in their order.
+    /// Writes all blocks that have data, in order.
     fn write_all(&mut self, contents: &mut dyn Contents) -> Result<(), VolumeError> {
         let mut data: Vec<_> =
             (0..WINDOW_ACCESSES_MAX).map(|_| WipedBytes::zeros(self.facts.block_bytes)).collect();
@@ -119,7 +119,7 @@ impl Volume {
         loop {
             let mut batch = Vec::with_capacity(data.len());
             for blank in &mut data {
-                // One without data leaves its place to the next.
+                // A block without data leaves its buffer to the next one.
                 let found = addresses.find_map(|address| {
                     blank.fill(0);
                     match contents.block(address, blank) {
@@ -154,12 +154,13 @@ impl Volume {
         }
     }
 
-    /// Whether [`Self::open`] would find storage and directory to be those of one volume, and neither set back. It writes to
-    /// neither, so storage may be in use meanwhile: what it shows of accesses that the directory does not know of is believed, and
-    /// what it does not show may be half written. Storage may be further a moment later, so the opening looks again.
+    /// Checks that storage and directory belong to one volume and that neither was rolled back, as
+    /// [`Self::open`] does. Writes to neither, so another client may be using storage. Evidence of
+    /// accesses that the directory does not know is believed; missing evidence may be half written.
+    /// Storage may change after this, so the opening checks again.
     ///
     /// # Errors
-    /// As of [`Self::open`].
+    /// As for [`Self::open`].
     pub fn check_before_opening(
         store: impl BucketStore + Send + 'static,
         dir: &dyn StateDir,
@@ -172,10 +173,10 @@ impl Volume {
         matched.history.refuse_if_behind(&mut *matched.array, may_be_half_written)
     }
 
-    /// Opens a volume, and recovers it if it was not closed.
+    /// Opens a volume. Recovers it if it was not closed.
     ///
     /// # Errors
-    /// Any. Nothing is lost by an opening that fails.
+    /// Any. A failed opening loses nothing.
     pub fn open(
         store: impl BucketStore + Send + 'static,
         dir: Box<dyn StateDir>,
@@ -189,7 +190,8 @@ impl Volume {
         check_sync(&*config, &options)?;
         if options.hits == HitPolicy::Serve && !config.may_serve_on_client() {
             let message = format!(
-                "volumes of the scheme `{}` serve no block without an access: open them without that",
+                "volumes of the scheme `{}` serve no block without an access: open them without \
+                 that",
                 config.scheme()
             );
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
@@ -203,7 +205,7 @@ impl Volume {
         let matched = match_records(Box::new(store), &*dir, owner, &keys, past)?;
         let Matched { known, shown, anchors_damaged, mut history, array } = matched;
         let mut live = Live { array, coins: coins.into() };
-        // Up to here nothing was written to storage: what the right directory needs is still there.
+        // Nothing was written to storage so far: the right directory can still open the volume.
         history
             .refuse_if_behind(&mut *live.array, options.after_tampering)
             .inspect_err(|error| tampering::note(&mut *dir, error))?;
@@ -212,7 +214,7 @@ impl Volume {
         live.array.keep_wrong_servers(Box::new(wrong_servers::List::open(shared, options.warn)?));
         live.array.check_storage()?;
         let announced = ledger::announce(&mut *dir, &keys.anchor, &known, &shown, &mut live)?;
-        // What is written from here on is not what was lost.
+        // Accesses from here on are new, and differ from those that were lost.
         live.array.begin_era(EraStart::Opening, &mut live.coins);
         let mut recovery = Recovery {
             was_needed: !history.head.is_clean,
@@ -239,8 +241,8 @@ impl Volume {
     }
 }
 
-/// Storage and a client's directory whose records fit: neither side was set back, as far as records
-/// tell.
+/// Storage and a client's directory whose records match: as far as records show, neither was rolled
+/// back.
 pub(crate) struct Matched {
     pub(crate) known: Known,
     /// The checkpoint that storage shows.
@@ -250,13 +252,12 @@ pub(crate) struct Matched {
     pub(crate) array: Box<dyn Durable>,
 }
 
-/// Compares the superblock and the anchors that storage shows with the client's directory. Writes
-/// nothing.
+/// Compares the superblock and the anchors in storage with the client's directory. Writes nothing.
 ///
 /// # Errors
 /// [`StoreRolledBack`](VolumeErrorKind::StoreRolledBack) and the other kinds with which an opening
-/// refuses storage or a directory. If storage can explain why its records are old, that
-/// explanation.
+/// refuses storage or a directory. If storage can explain why its records are old, the error is
+/// that explanation.
 pub(crate) fn match_records(
     mut store: AnyStore,
     dir: &dyn StateDir,
@@ -279,8 +280,8 @@ pub(crate) fn match_records(
     }
 }
 
-/// Replaces a rollback error by storage's explanation, if any: missing share servers may have the
-/// newer superblock. Writes nothing.
+/// Replaces a rollback error by storage's explanation, if it has one: missing share servers may
+/// hold the newer superblock. Writes nothing.
 pub fn explain_rollback(
     store: impl BucketStore + Send + 'static,
     dir: &dyn StateDir,
@@ -299,7 +300,7 @@ pub fn explain_rollback(
     }
 }
 
-/// The error of records that do not fit, or storage's explanation of it if it has one.
+/// The error of records that do not match, or storage's explanation if it has one.
 pub(crate) fn set_back(array: &mut dyn Durable, of_records: VolumeError) -> VolumeError {
     let is_of_storage =
         matches!(of_records.kind(), VolumeErrorKind::Tampered | VolumeErrorKind::StoreRolledBack);
@@ -309,13 +310,15 @@ pub(crate) fn set_back(array: &mut dyn Durable, of_records: VolumeError) -> Volu
     }
 }
 
-/// Refuses to let moves become durable late where a power loss would then cost the whole volume.
+/// Refuses [`SyncMoves::AtFlush`] for schemes that would then lose the whole volume in a power
+/// loss.
 fn check_sync(config: &dyn DurableConfig, options: &VolumeOptions) -> Result<(), VolumeError> {
     if !config.needs_durable_moves() || options.sync_moves == SyncMoves::BeforeReads {
         return Ok(());
     }
     let message = format!(
-        "volumes of the scheme `{}` keep their moves before storage sees them, or lose all in a power loss: have moves durable before reads",
+        "volumes of the scheme `{}` must make moves durable before storage sees them, or a power \
+         loss destroys the volume: have moves durable before reads",
         config.scheme()
     );
     Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
@@ -330,12 +333,12 @@ fn opening(
     Opening { volume_id: superblock.volume_id(), sync_moves, lengths, may_follow_lost_moves }
 }
 
-/// The key under which the scheme of a volume seals its blocks. Secret.
+/// The key under which the scheme seals its blocks. Secret.
 pub fn seal_key(key: &VolumeKey) -> MasterKey {
     MasterKey::from_bytes(*key.derive("buckets"))
 }
 
-/// Does again what a record says, and counts the accesses.
+/// Replays a record. Returns the number of its accesses.
 fn repeat(array: &mut dyn Durable, record: Record) -> Result<u64, VolumeError> {
     match record {
         Record::Accesses(LoggedPlan { plan, writes }) => {
@@ -354,10 +357,10 @@ fn repeat(array: &mut dyn Durable, record: Record) -> Result<u64, VolumeError> {
             if array.serve_on_client(address, &mut Op::Write(&data))? {
                 return Ok(0);
             }
-            let message = "the client's state tells of a block on the client that is not there: it is \
-                           damaged. Restore the directory as it was";
+            let message = "the client's state has a write to a block that is not on the client: it \
+                           is damaged. Restore the directory as it was";
             Err(VolumeError::new(VolumeErrorKind::StateDamaged, message))
         }
-        _ => unreachable!("a history keeps nothing else to be done again"),
+        _ => unreachable!("a history replays no other records"),
     }
 }

@@ -1,4 +1,4 @@
-//! Ranges of blocks that are accessed at once, where the scheme has such.
+//! Accesses to ranges of blocks, for schemes that have them.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use oblivio_core::wiped::WipedBytes;
 use super::Volume;
 use crate::error::{VolumeError, VolumeErrorKind};
 
-/// Blocks that are accessed at once: an aligned range of `2^class` blocks. One block is a range of class 0.
+/// A range that is accessed at once: `2^class` aligned blocks. One block is a range of class 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// The first of them.
+    /// The first block.
     pub first: u64,
-    /// Storage sees it.
+    /// The class. Storage sees it.
     pub class: u8,
 }
 
@@ -24,27 +24,29 @@ impl Extent {
         Self { first: block, class: 0 }
     }
 
-    /// The longest range of one of `classes`, which ascend, that begins with `first` and ends before `end`.
+    /// The longest range that begins with `first`, ends before `end` and has one of `classes`,
+    /// which ascend.
     pub fn longest(classes: &[u8], first: u64, end: u64) -> Self {
         let of_class = classes.iter().map(|class| Self { first, class: *class });
         of_class.rev().find(|extent| extent.is_within(end)).unwrap_or(Self::of_block(first))
     }
 
-    /// Whether it is aligned, and ends before `end`. Its class is some volume's.
+    /// Whether the range is aligned and ends before `end`.
     fn is_within(self, end: u64) -> bool {
         let blocks = 1 << self.class;
         self.first.is_multiple_of(blocks)
             && self.first.checked_add(blocks).is_some_and(|behind| behind <= end)
     }
 
-    /// The range of a class that a block is in.
+    /// The range of a class that contains a block.
     pub fn around(block: u64, class: u8) -> Self {
         Self { first: block >> class << class, class }
     }
 
-    /// What a request for so many blocks of a disk takes with [`RangePolicy::Exact`]: two ranges of the first of `classes`, which
-    /// ascend, that is as long, or of the last: the one in which it begins, and the next. Behind the last range of the disk
-    /// comes the first. A block is one, and so is a disk that has no other.
+    /// The ranges of a request for `blocks` with [`RangePolicy::Exact`]: the range in which the
+    /// request begins, and the next. Both have the first of `classes`, which ascend, that is long
+    /// enough, or the last. After the last range of the disk comes the first. A single block is one
+    /// range, and so is a disk with only one.
     pub fn exactly(classes: &[u8], blocks: Range<u64>, disk_blocks: u64) -> Vec<Self> {
         let class = RangePolicy::exact_class(classes, blocks.end - blocks.start);
         let first = Self::around(blocks.start, class);
@@ -52,12 +54,12 @@ impl Extent {
         if class == 0 || next == first { vec![first] } else { vec![first, next] }
     }
 
-    /// Its blocks.
+    /// The blocks of the range.
     pub fn blocks(self) -> Range<u64> {
         self.first..self.first + (1 << self.class)
     }
 
-    /// How many blocks it has.
+    /// The number of blocks.
     pub fn count(self) -> usize {
         1 << self.class
     }
@@ -71,17 +73,19 @@ impl Extent {
 }
 
 impl Volume {
-    /// For which `i` aligned ranges of `2^i` blocks can be accessed at once, ascending; the first is 0. Public.
+    /// The classes `i` for which aligned ranges of `2^i` blocks can be accessed at once, in
+    /// ascending order. The first is 0. Public.
     pub fn range_classes(&self) -> &[u8] {
         &self.facts.range_classes
     }
 
-    /// Which of them a [`Disk`](crate::Disk) asks for. Public.
+    /// Which of them a [`Disk`](crate::Disk) accesses. Public.
     pub fn range_policy(&self) -> RangePolicy {
         self.facts.range_policy
     }
 
-    /// Accesses a range at once, with an operation for each of its blocks, in order. Storage sees its class.
+    /// Accesses a range at once, with an operation for each of its blocks, in order. Storage sees
+    /// the class.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
@@ -95,10 +99,11 @@ impl Volume {
         })
     }
 
-    /// Accesses ranges, one after the other, with what `op` has for a block. The others are read, and forgotten.
+    /// Accesses ranges, one after the other. `op` returns the operation for a block; blocks without
+    /// one are read and dropped.
     ///
     /// # Errors
-    /// Those of [`Self::access_range`].
+    /// As [`Self::access_range`].
     pub(crate) fn access_ranges<'a>(
         &mut self,
         extents: &[Extent],
@@ -112,11 +117,12 @@ impl Volume {
         Ok(())
     }
 
-    /// Makes exactly so many accesses to ranges of a class: to `extents`, in order, with what `op` has for a block; the rest are
-    /// accesses to no range. Returns what the first were before, block by block; those that were written are zeros.
+    /// Makes exactly `accesses` accesses to ranges of a class: first to `extents`, in order, with
+    /// the operation that `op` returns for a block, then dummies. Returns the old contents of
+    /// `extents`, block by block; written blocks are returned as zeros.
     ///
-    /// Each access has its room when its turn comes, whether it is to a range or to none: the first trip does not wait for more than
-    /// that of one.
+    /// Room is made for one access at a time, dummy or not. So the first trip waits only for the
+    /// first access.
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched; any other breaks the volume.
@@ -131,7 +137,7 @@ impl Volume {
         self.check_nothing_begun()?;
         extents.iter().try_for_each(|extent| self.check_extent(*extent))?;
         if extents.len() > accesses || extents.iter().any(|extent| extent.class != class) {
-            let message = "there are more accesses than are to be made, or some of another class";
+            let message = "there are more ranges than accesses, or a range of another class";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         self.unless_broken(|volume| {
@@ -152,7 +158,7 @@ impl Volume {
         })
     }
 
-    /// Room for the blocks of a range.
+    /// Zeroed buffers for the blocks of a range.
     fn room_for(&self, class: u8) -> Vec<WipedBytes> {
         (0..1u64 << class).map(|_| WipedBytes::zeros(self.facts.block_bytes)).collect()
     }
@@ -162,21 +168,22 @@ impl Volume {
         if ops.len() == extent.count() && ops.iter().all(|op| self.is_of_one_block(op)) {
             return Ok(());
         }
-        let message = "the operations are not one for each block of the range, or updates";
+        let message = "a range access needs one operation for each block, and no updates";
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 
-    /// Refuses what is no range of this volume.
+    /// Checks that a range is one of this volume.
     pub(super) fn check_extent(&self, extent: Extent) -> Result<(), VolumeError> {
         if self.range_classes().contains(&extent.class) && extent.is_within(self.blocks()) {
             return Ok(());
         }
-        let message = "there is no such range: its class is none of the volume's, or it is not aligned, or goes past the end";
+        let message = "no such range: its class is not one of the volume's, or it is not aligned, \
+                       or it goes past the end";
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 }
 
-/// The operations that there are, and reads into the rest.
+/// The given operations, and reads into `rest` for the others.
 fn with_rest<'r>(given: &'r mut [Option<Op<'_>>], rest: &'r mut [WipedBytes]) -> Vec<Op<'r>> {
     let ops = given.iter_mut().zip(rest).map(|(given, rest)| match given {
         Some(op) => op.reborrow(),

@@ -1,5 +1,5 @@
-//! Reads that are begun before those before them are over: while storage reads the paths of some, the moves of the
-//! next become durable.
+//! Reads that begin before earlier ones have finished: while storage reads the paths of some, the
+//! moves of the next become durable.
 
 use std::ops::Range;
 
@@ -10,22 +10,23 @@ use oblivio_core::{HitPolicy, Op};
 use super::{Extent, SyncMoves, Volume};
 use crate::error::{VolumeError, VolumeErrorKind};
 
-/// Reads of which the log holds the moves, and storage has seen nothing.
+/// Reads whose moves are in the log and that storage has not seen.
 pub(super) struct BegunReads {
     plan: AccessPlan,
-    /// With so many records of the log durable, storage may see them.
+    /// Storage may see the reads once the first `records` records of the log are durable.
     records: u64,
     is_announced: bool,
-    /// Blocks that are forgotten once they are made.
+    /// Ranges to forget after these reads.
     pub(super) forgets_after: Vec<Range<u64>>,
 }
 
 impl Volume {
-    /// How many more blocks can be begun to be read now. With none, or where the position map lies in the tree, or
-    /// where the client serves blocks that it finds, [`Self::access`] reads them.
+    /// The number of blocks whose reads can be begun now. If it is 0, [`Self::access`] must read
+    /// them: also if the position map lies in the tree, or if the client serves blocks that it
+    /// finds.
     ///
-    /// There is none, too, when the stash is found over its bound. That shows, and so what shows is what ADR 4 allows: an
-    /// eviction ahead of its time follows, whatever the stash holds by then.
+    /// It is 0, too, if the stash is found over its bound. Storage can see that, which ADR 4 allows
+    /// because an eviction ahead of schedule follows, whatever the stash holds by then.
     ///
     /// # Errors
     /// [`VolumeErrorKind::MustReopen`].
@@ -42,29 +43,33 @@ impl Volume {
         Ok(if can_begin { fitting.saturating_sub(begun) } else { 0 })
     }
 
-    /// Begins to read blocks: draws what that will show storage, and has the log begin to keep it. Each of `windows` is
-    /// read by one [`Self::finish_reads`], in this order, after those that were begun before. Until then nothing else
-    /// can be done with the volume, but to begin more, to [forget](Self::forget) and to [flush](Self::flush).
+    /// Begins to read blocks: draws what this will show storage, and begins to log it. Each of
+    /// `windows` is read by one [`Self::finish_reads`], in this order, after the windows begun
+    /// earlier. Until then the volume can only begin more reads, [forget](Self::forget) and
+    /// [flush](Self::flush).
     ///
     /// # Errors
     /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, for more blocks than
-    /// [`Self::reads_to_begin_max`], for a window of none and for a block past the end; any other breaks the volume.
+    /// [`Self::reads_to_begin_max`], for an empty window and for a block past the end; any other
+    /// breaks the volume.
     pub fn begin_reads(&mut self, windows: &[&[u64]]) -> Result<(), VolumeError> {
         let windows = windows.iter().map(|window| window.iter().copied().map(Extent::of_block));
         self.begin_extents(&windows.map(Iterator::collect).collect::<Vec<_>>())
     }
 
-    /// The same of ranges. Of a window, [`Self::finish_reads`] reads the blocks of all its ranges, one after the other.
+    /// Like [`Self::begin_reads`] for ranges. For a window, [`Self::finish_reads`] reads the blocks
+    /// of all its ranges, one after the other.
     ///
     /// # Errors
-    /// Those of [`Self::begin_reads`], also for what is no range of this volume.
+    /// As [`Self::begin_reads`], and for an invalid range.
     pub fn begin_extents(&mut self, windows: &[Vec<Extent>]) -> Result<(), VolumeError> {
         let all = windows.iter().flatten();
         let is_sound = windows.iter().all(|window| !window.is_empty())
             && all.clone().all(|extent| self.check_extent(*extent).is_ok())
             && all.map(|extent| extent.count()).sum::<usize>() <= self.reads_to_begin_max()?;
         if !is_sound {
-            let message = "no blocks, more than can be begun to be read, or one past the end";
+            let message = "reads need at least one block, within the volume and the number that \
+                           can be begun";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         let has_something_to_go_on_with = !self.begun.is_empty();
@@ -91,18 +96,19 @@ impl Volume {
         })
     }
 
-    /// Reads the window that was begun first: a block into each of `data`, which are of that length.
+    /// Reads the oldest begun window: one block into each of `data`, whose length must match.
     ///
     /// # Errors
-    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, when there is no such window; any other breaks
-    /// the volume.
+    /// [`VolumeErrorKind::InvalidRequest`] before anything is touched, if no such window was begun;
+    /// any other breaks the volume.
     pub fn finish_reads(&mut self, data: &mut [WipedBytes]) -> Result<(), VolumeError> {
         self.check_sound()?;
         let accesses = self.begun.front().map(|reads| reads.plan.accesses());
         if accesses != Some(data.len())
             || data.iter().any(|block| block.len() != self.facts.block_bytes)
         {
-            let message = "no window of so many reads was begun, or they are not of one block";
+            let message = "the oldest window has another number of reads, or a buffer is not of \
+                           one block";
             return Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message));
         }
         self.unless_broken(|volume| {
@@ -124,7 +130,8 @@ impl Volume {
         })
     }
 
-    /// All of it together: the paths of later windows are read ahead meanwhile, too.
+    /// Announces all begun reads that storage may see, together: the paths of later windows are
+    /// read ahead.
     fn announce_what_may_be_seen(&mut self) -> Result<(), VolumeError> {
         let synced = self.ledger.log.synced_records();
         for reads in &mut self.begun {
@@ -140,7 +147,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Refuses what would come before reads that were begun.
+    /// Refuses operations that would overtake reads that were begun.
     pub(super) fn check_nothing_begun(&self) -> Result<(), VolumeError> {
         if self.begun.is_empty() {
             return Ok(());
@@ -149,7 +156,7 @@ impl Volume {
         Err(VolumeError::new(VolumeErrorKind::InvalidRequest, message))
     }
 
-    /// Finishes what was begun, and drops what was read.
+    /// Finishes all begun reads, and drops their data.
     pub(super) fn finish_all_reads(&mut self) -> Result<(), VolumeError> {
         while let Some(reads) = self.begun.front() {
             let block = || WipedBytes::zeros(self.facts.block_bytes);

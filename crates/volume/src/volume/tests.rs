@@ -1,4 +1,4 @@
-//! What no user of a volume can see from outside.
+//! Tests of properties that users of a volume cannot observe.
 
 use oblivio_core::durable::Save;
 use oblivio_core::{LayoutKind, MemoryStore};
@@ -23,7 +23,7 @@ fn params(scheme: &str) -> VolumeParams {
     .unwrap()
 }
 
-/// A volume on a machine that is copied now.
+/// A volume on a machine that is now copied.
 fn copied_volume(scheme: &str) -> (Volume, TempDir) {
     let mut coins = StdRng::seed_from_u64(1);
     let volume_key = VolumeKey::draw(&mut coins);
@@ -49,7 +49,7 @@ fn copies_of_a_client_draw_other_leaves_and_other_keys_from_a_checkpoint_on() {
 fn check_copies_part_ways(scheme: &str) {
     let [(mut one, _at), (mut other, _there)] = [0; 2].map(|_| copied_volume(scheme));
     let number = |volume: &mut Volume| volume.live.coins.next_u64();
-    // The keys are the part of a saved state that does not follow from what was done.
+    // Keys are the part of a saved state that does not follow from the accesses.
     let state = |volume: &Volume| {
         let mut sections = Vec::new();
         volume.live.array.save(Save::Changes, &mut |section| sections.push(section.to_vec()));

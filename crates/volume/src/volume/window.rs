@@ -1,4 +1,4 @@
-//! Windows of accesses: room for them, their plan, its record in the log, and only then the paths.
+//! Windows of accesses: makes room, plans them, logs the plan, and then accesses the paths.
 
 use oblivio_core::durable::{Headroom, Want};
 use oblivio_core::{Access, HitPolicy, Op};
@@ -8,30 +8,33 @@ use crate::error::{VolumeError, VolumeErrorKind};
 use crate::ledger::IsClean;
 use crate::state::record::{self, Record};
 
-/// Before it is said that evictions do not help, as many are made ahead of their time, even on the smallest disks.
+/// The least number of evictions to make before reporting that evictions do not help, even on small
+/// disks.
 const EVICTIONS_IN_A_ROW_MIN: u64 = 1024;
 
-/// Blocks are left on the client, and evictions of all paths have found no room for them. What was written is kept.
+/// The error for blocks left on the client that evictions of all paths could not place. Written
+/// data is kept.
 fn no_room() -> VolumeError {
-    let message = "the trees have no room for the blocks that are left on the client: buckets are too small for what comes in \
-                   between evictions. Copy what the volume holds to one with more slots (`oblivio rescue` reads it)";
+    let message = "the stash is full: evictions of all paths have found no room in the trees, \
+                   because buckets are too small for the accesses between evictions. Copy the data \
+                   to a volume with more slots (`oblivio rescue` reads it)";
     VolumeError::new(VolumeErrorKind::InvalidConfig, message)
 }
 
 impl Volume {
-    /// Makes it possible to begin accesses, and says how many of `wanted`.
+    /// Makes room to begin accesses. Returns how many of `wanted` can be begun.
     pub(super) fn make_room(&mut self, wanted: usize) -> Result<usize, VolumeError> {
         self.make_room_of(1, wanted)
     }
 
-    /// Makes it possible to begin so many accesses together.
+    /// Makes room to begin this number of accesses together.
     pub(super) fn make_room_for(&mut self, accesses: usize) -> Result<(), VolumeError> {
         self.make_room_of(accesses, accesses).map(drop)
     }
 
     fn make_room_of(&mut self, least: usize, wanted: usize) -> Result<usize, VolumeError> {
         let least = least as u64;
-        // In so many, each path was evicted at least once.
+        // This number of evictions covers each path at least once.
         let mut evictions_left = self.facts.blocks.max(EVICTIONS_IN_A_ROW_MIN);
         loop {
             let Headroom { accesses, evictions, must_evict } = self.live.array.headroom()?;
@@ -60,14 +63,14 @@ impl Volume {
         self.carry_out(&wanted, &mut ops)
     }
 
-    /// Accesses blocks of the position map, so that what they are needed for can be accessed.
+    /// Accesses blocks of the position map, so that the blocks they map can be accessed.
     pub(super) fn fetch(&mut self, needed: &[u64]) -> Result<(), VolumeError> {
         let wanted: Vec<_> = needed.iter().copied().map(Want::Position).collect();
         self.carry_out(&wanted, &mut nothing_to_do(wanted.len()))
     }
 
-    /// Serves a request without an access, if the client finds its block by its address and may. Only
-    /// what it writes is logged.
+    /// Serves a request without an access, if the client finds its block by its address and the
+    /// options allow it. Logs only the data of a write.
     pub(super) fn serve_on_client(
         &mut self,
         request: &mut Access<'_>,
@@ -111,7 +114,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Storage is about to see what the log holds.
+    /// Makes the log durable before storage sees the accesses, if the options require it.
     fn sync_moves(&mut self) -> Result<(), VolumeError> {
         match self.options.sync_moves {
             SyncMoves::BeforeReads => Ok(self.ledger.log.sync()?),
@@ -124,7 +127,7 @@ impl Volume {
     }
 }
 
-/// Operations for accesses to what is no block.
+/// Operations for accesses that are not to blocks.
 pub(super) fn nothing_to_do<'a>(accesses: usize) -> Vec<Op<'a>> {
     (0..accesses).map(|_| Op::Write(&[])).collect()
 }

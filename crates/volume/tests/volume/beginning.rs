@@ -1,4 +1,4 @@
-//! A volume that holds something from its beginning.
+//! Volumes that are created with contents.
 
 use oblivio_core::durable::Contents;
 use oblivio_core::{Access, Error, ErrorKind, Op};
@@ -7,20 +7,23 @@ use oblivio_volume::Volume;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
-/// What a block holds, if it holds something.
+/// The byte that fills a block, if the block has contents.
 fn fill(address: u64) -> Option<u8> {
     (!address.is_multiple_of(3)).then_some(address as u8 | 1)
 }
 
-/// Data of all blocks before this one.
+/// Contents for all blocks before this one, and an error from there on.
 struct Until(u64);
 
 impl Contents for Until {
     fn block(&mut self, address: u64, data: &mut [u8]) -> Result<bool, Error> {
         if address >= self.0 {
-            return Err(Error::new(ErrorKind::InvalidRequest, "there is no more"));
+            return Err(Error::new(
+                ErrorKind::InvalidRequest,
+                "no block has contents from here on",
+            ));
         }
-        assert!(data.iter().all(|byte| *byte == 0), "what was there for another block");
+        assert!(data.iter().all(|byte| *byte == 0), "the buffer is not zeroed");
         let fill = fill(address);
         fill.into_iter().for_each(|fill| data.fill(fill));
         Ok(fill.is_some())
@@ -52,12 +55,12 @@ fn what_a_volume_of_any_scheme_holds_from_its_beginning_is_there() {
 }
 
 #[test]
-fn without_all_of_it_there_is_no_volume() {
+fn a_creation_that_fails_leaves_no_volume() {
     let setup = SmallVolume::default();
     let (world, coins) = (setup.world(), StdRng::seed_from_u64(1));
     let mut contents = Until(20);
     let made = setup.create_with(world.store(), world.dir(), coins, Some(&mut contents));
-    assert!(made.map(drop).unwrap_err().to_string().contains("there is no more"));
+    assert!(made.map(drop).unwrap_err().to_string().contains("no block has contents from here on"));
     let coins = StdRng::seed_from_u64(2);
     assert!(setup.open(world.store(), world.dir(), coins).is_err());
 }

@@ -1,4 +1,4 @@
-//! Whether a volume may hold something: whoever wants to write over it has to know.
+//! Whether a volume may have contents, which matters before it is overwritten.
 
 use oblivio_core::{Access, Op};
 use oblivio_testkit::crash::World;
