@@ -1,6 +1,6 @@
-//! Paths of the functional mode, beside a floor: the same memory read and written at random, by nobody
-//! who does anything. `cargo bench -p oblivio-sim --bench functional`, and `-- 20` for leaf level 20
-//! alone; level 24 takes 1.4 GB and a minute to fill.
+//! Paths per second of the functional mode, next to a lower bound: random reads and writes of the
+//! same memory. Run all with `cargo bench -p oblivio-sim --bench functional`, or leaf level 20 only
+//! with `-- 20`. Level 24 takes 1.4 GB, and a minute to fill.
 
 #![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
 

@@ -1,4 +1,4 @@
-//! How many records of a trace the processor takes in a second, with a memory of fixed latency.
+//! Records of a trace per second that the processor model handles, with a memory of fixed latency.
 
 #![expect(clippy::unwrap_used, reason = "what cannot run cannot be measured")]
 
@@ -10,7 +10,7 @@ use oblivio_sim::trace::{Kind, Record};
 
 const RECORDS: usize = 1 << 20;
 
-/// Lines that a trace spreads over: a quarter of the LLC, the same as it, and 16 times as many.
+/// Lines that the traces use: a quarter of the LLC, all of it, and 16 times its size.
 const LINES: [u64; 3] = [1 << 13, 1 << 15, 1 << 19];
 
 fn main() {

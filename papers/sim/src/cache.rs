@@ -1,32 +1,32 @@
-//! A set-associative cache of a processor: which lines it holds, not what is in them.
+//! A set-associative cache of a processor. It tracks which lines are cached, but not their
+//! contents.
 //!
-//! In each set the line unused for longest goes first (LRU). A line is *dirty* if it was changed
-//! since it came from below.
+//! Replacement is LRU within each set. A line is *dirty* if it was written since it was fetched.
 
 use crate::SimError;
 
-/// The sizes of a cache.
+/// The dimensions of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheShape {
-    /// How many lines it holds: a multiple of `ways`.
+    /// Number of lines: a multiple of `ways`.
     pub lines: usize,
-    /// Places for each line.
+    /// Associativity.
     pub ways: usize,
 }
 
-/// A line that left a cache.
+/// A line evicted from a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Which.
+    /// Its number.
     pub line: u64,
-    /// Whether it was changed, so that it must be written below.
+    /// Whether it was written, so that it must be written back.
     pub dirty: bool,
 }
 
-/// A cache. A line's set is its number modulo the sets.
+/// A cache. The set of a line is its number modulo the number of sets.
 #[derive(Clone, Debug)]
 pub struct Cache {
-    /// The places of all sets, one set after the other. In a set, the line used last comes first.
+    /// The ways of all sets, set after set. Within a set, the most recently used line comes first.
     places: Vec<Option<Victim>>,
     ways: usize,
     sets: u64,
@@ -36,24 +36,24 @@ impl Cache {
     /// An empty cache.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when it has no lines, or they are no multiple of its ways.
+    /// [`SimError::Spec`] if it has no lines, or their number is not a multiple of its ways.
     pub fn new(shape: CacheShape) -> Result<Self, SimError> {
         let CacheShape { lines, ways } = shape;
         if lines == 0 || ways == 0 || !lines.is_multiple_of(ways) {
             return Err(SimError::Spec(format!(
-                "a cache holds a multiple of its ways: {lines} lines with {ways} ways is none"
+                "cache of {lines} lines, {ways} ways: lines must be a multiple of ways, above 0"
             )));
         }
         Ok(Self { places: vec![None; lines], ways, sets: (lines / ways) as u64 })
     }
 
-    /// How many sets it has.
+    /// Number of sets.
     pub fn sets(&self) -> u64 {
         self.sets
     }
 
-    /// Uses `line`: it is the last of its set to go now, and dirty if `changes`. Answers whether it is
-    /// there; if not, nothing happens.
+    /// Accesses `line`, and marks it dirty if `changes`. It becomes the most recently used line of
+    /// its set. Returns whether it was cached; if not, nothing changes.
     pub fn touch(&mut self, line: u64, changes: bool) -> bool {
         let set = self.set_mut(line);
         let Some(place) = set.iter().position(|held| is(held, line)) else { return false };
@@ -64,7 +64,7 @@ impl Cache {
         true
     }
 
-    /// Puts `line`, which is not there, into its set. Answers what had to go.
+    /// Inserts `line`, which must not be cached yet, and returns the line evicted for it.
     pub fn insert(&mut self, line: u64, dirty: bool) -> Option<Victim> {
         let set = self.set_mut(line);
         debug_assert!(!set.iter().any(|held| is(held, line)), "a line is in a cache once");
@@ -72,24 +72,24 @@ impl Cache {
         set[0].replace(Victim { line, dirty })
     }
 
-    /// All lines in it, set after set.
+    /// All cached lines, set after set.
     pub fn lines(&self) -> impl Iterator<Item = u64> {
         self.places.iter().flatten().map(|held| held.line)
     }
 
-    /// The line that goes next from set `number`, if the set is full.
+    /// The LRU line of set `number`, if the set is full.
     pub fn next_victim(&self, number: u64) -> Option<Victim> {
         let start = number as usize * self.ways;
         self.places[start + self.ways - 1]
     }
 
-    /// Notes that `line` has been written below. Answers whether it is there.
+    /// Marks `line` clean. Returns whether it was cached.
     pub fn clean(&mut self, line: u64) -> bool {
         let held = self.set_mut(line).iter_mut().flatten().find(|held| held.line == line);
         held.map(|held| held.dirty = false).is_some()
     }
 
-    /// The set that `line` belongs to.
+    /// The set of `line`.
     pub fn set_of(&self, line: u64) -> u64 {
         line % self.sets
     }
@@ -127,16 +127,18 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_of_nothing_is_refused() {
+    fn a_cache_without_lines_is_refused() {
         for (lines, ways) in [(0, 1), (8, 0), (9, 2)] {
             assert!(Cache::new(CacheShape { lines, ways }).is_err());
         }
     }
 
     proptest! {
-        /// Against a list of all lines in the order of their last use.
+        /// Compares with a list of all lines in the order of their last use.
         #[test]
-        fn it_is_a_list_in_order_of_use(uses in prop::collection::vec((0u64..24, any::<bool>()), 0..300)) {
+        fn it_is_a_list_in_order_of_use(
+            uses in prop::collection::vec((0u64..24, any::<bool>()), 0..300)
+        ) {
             let mut cache = Cache::new(SHAPE).unwrap();
             let mut list: Vec<Victim> = Vec::new();
             for (line, changes) in uses {

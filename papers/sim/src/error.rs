@@ -1,26 +1,27 @@
-//! What can go wrong in a simulation.
+//! Errors of a simulation.
 
 use std::io;
 
-/// A simulation that gave no result.
+/// Why a simulation gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
-    /// A trace is not one. The message names the file and the line, and says what to do.
+    /// A trace is invalid. The message names the file and the line, and says what to do.
     #[error("{0}")]
     Trace(String),
-    /// What is to be simulated contradicts itself. The message says what to change.
+    /// The specification is invalid. The message says what to change.
     #[error("{0}")]
     Spec(String),
-    /// The engine refused.
+    /// The engine refused a request.
     #[error("the engine refused: {0}")]
     Engine(#[from] oblivio_core::Error),
-    /// A command of DRAM that breaks its rules: a defect of the simulator, which only a run that checks commands can find.
-    #[error("a command of DRAM is illegal, which is a defect of the simulator: {0}")]
+    /// A DRAM command breaks the rules: a defect of the simulator. Only runs with a checker can
+    /// detect it.
+    #[error("illegal DRAM command (a defect of the simulator): {0}")]
     Command(String),
-    /// What is to go on was not saved, or is damaged. The message says why.
+    /// A saved study is missing or damaged. The message says why.
     #[error("{0}")]
     Saved(String),
-    /// What was made cannot be written to where it should go.
-    #[error("the output cannot be written: {0}")]
+    /// The output cannot be written.
+    #[error("cannot write the output: {0}")]
     Output(#[source] io::Error),
 }

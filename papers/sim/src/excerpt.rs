@@ -1,9 +1,10 @@
-//! What parsers say of a file, for people: such a message quotes a line of it, however long that is.
+//! Shortens parsers' messages, which quote lines of any length.
 
-/// Characters of a line that are shown: more than any line that somebody wrote has.
+/// Characters shown of a line. Lines written by people are shorter.
 const SHOWN: usize = 200;
 
-/// `message` with each of its lines cut after 200 characters. Where in the file it is stands before what is quoted.
+/// Cuts each line of `message` after 200 characters. Parsers name the position in the file before
+/// the quoted text, so it is kept.
 #[must_use]
 pub fn cut_lines(message: &str) -> String {
     let cut = |line: &str| match line.char_indices().nth(SHOWN) {
@@ -18,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_lines_that_nobody_wrote_are_cut() {
+    fn only_overlong_lines_are_cut() {
         assert_eq!(cut_lines("one\n  | two\n"), "one\n  | two");
         let long = "é".repeat(SHOWN);
         assert_eq!(cut_lines(&long), long);

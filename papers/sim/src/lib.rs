@@ -1,10 +1,11 @@
-//! ORAM in a secure processor, simulated.
+//! A simulator of ORAM in a secure processor.
 //!
-//! A program's misses in the first-level cache are read from a [`trace`]. They go through a [`processor`]
-//! and its last-level [`cache`], to a controller made of the engine itself, to DRAM. So the same
+//! A [`trace`] lists a program's misses in the first-level cache. They pass through a [`processor`]
+//! with its last-level [`cache`], a [`controller`] made of the engine itself, and [`dram`]. So the
 //! scheme code that serves volumes is timed here in cycles (IR-ORAM, section V).
 //!
-//! Everything follows from its inputs and a seed: there is no clock and no chance of its own.
+//! All results follow from the inputs and a seed. The simulator uses no clock and no other
+//! randomness.
 
 pub mod cache;
 pub mod controller;
@@ -21,13 +22,13 @@ pub mod trace;
 pub use error::SimError;
 pub use excerpt::cut_lines;
 
-/// The number of the model. It is raised when another result follows from the same specification, trace and seed, so that
-/// what came out of another model is told from what would come out of this one. What was kept before models had
-/// numbers is of the first.
+/// The version of the model. It is raised whenever the same specification, trace and seed give a
+/// different result, so that results of different versions are not mixed. Results without a version
+/// are from version 1.
 pub const MODEL: u32 = 1;
 
-/// A point in time, or a stretch of it, in cycles of the processor.
+/// A point in time or a duration, in processor cycles.
 pub type Cycle = u64;
 
-/// Bytes of a line of memory: what caches and ORAM blocks hold.
+/// Bytes of a cache line, and of the ORAM blocks that hold one line.
 pub const LINE_BYTES: u64 = 64;

@@ -1,30 +1,32 @@
-//! When the program is switched out, and how far its flush is (IR-ORAM, section IV-C).
+//! Context switches of the program, with the flush of the ORAM's state (IR-ORAM, section IV-C).
 //!
 //! ```text
 //!  runs ──► stash into the tree ──► tree top to memory ──► tree top back ──► runs
 //!           evictions, a slot each   └───────── all at once ──────────┘
 //! ```
 //!
-//! Blocks of the (F-)stash go to the ORAM tree; buckets that the client keeps are sealed and written to memory, in sets
-//! (S-Stash) as in a dedicated cache. When the program resumes they are read again, and the pointers to them (TT) follow
-//! from what is read. The paper says nothing of the PLB, of the positions on the chip and of the LLC: they stay as they
-//! are. How many evictions it takes tells whoever watches how full the stash was.
+//! The flush evicts the blocks of the stash (F-Stash) to the ORAM tree. Then it seals the buckets
+//! of the tree top and writes them to memory, whether they are kept in sets (S-Stash) or in a
+//! dedicated cache. When the program resumes, they are read again, and the table of pointers to
+//! them (TT) is rebuilt. The paper does not mention the PLB, the positions on chip, and the LLC, so
+//! they stay unchanged. The number of evictions shows an observer how full the stash was.
 
 use crate::{Cycle, SimError};
 
-/// More evictions than any stash takes that can be emptied at all.
+/// More evictions than emptying any stash can take.
 const EVICTIONS_MAX: u64 = 100_000;
 
 /// The context switches of a program.
 #[derive(Clone, Debug)]
 pub(super) struct ContextSwitches {
-    /// For how long it runs.
+    /// How long the program runs between switches; `None` if it is never switched out.
     slice: Option<Cycle>,
-    /// When it is switched out next, if it has run.
+    /// Time of the next switch, provided that the program has run.
     due: Cycle,
-    /// Whether it has taken a slot since it was switched in. One at least, or it would never come to an end.
+    /// Whether the program has taken a slot since it was switched in. It must take at least one, or
+    /// it would never finish.
     has_run: bool,
-    /// Evictions of the flush that is under way.
+    /// Evictions of the current flush; `None` while the program runs.
     evictions: Option<u64>,
 }
 
@@ -33,12 +35,12 @@ impl ContextSwitches {
         Self { slice, due: slice.unwrap_or(Cycle::MAX), has_run: false, evictions: None }
     }
 
-    /// When the program is switched out next, as long as it does not rest.
+    /// Time of the next switch; `None` until the program has run.
     pub(super) fn due(&self) -> Option<Cycle> {
         (self.slice.is_some() && self.has_run).then_some(self.due)
     }
 
-    /// The program has no request under way at `now`: it is switched out if it is time.
+    /// Called when no request is in progress at `now`. Switches the program out if it is time.
     pub(super) fn begin(&mut self, now: Cycle) {
         if self.evictions.is_none() && self.due().is_some_and(|due| due <= now) {
             self.evictions = Some(0);
@@ -50,7 +52,7 @@ impl ContextSwitches {
         self.evictions.is_some()
     }
 
-    /// The flush evicts once more.
+    /// Counts an eviction of the flush.
     pub(super) fn evict(&mut self) -> Result<(), SimError> {
         let evictions = self.evictions.get_or_insert(0);
         *evictions += 1;
@@ -58,16 +60,17 @@ impl ContextSwitches {
             return Ok(());
         }
         Err(SimError::Spec(format!(
-            "at a context switch {EVICTIONS_MAX} evictions left blocks in the stash: use wider buckets near the root"
+            "{EVICTIONS_MAX} evictions at a context switch did not empty the stash: use wider \
+             buckets near the root"
         )))
     }
 
-    /// A path has taken a slot: one of the program, unless it is switched out.
+    /// A path has taken a slot. It counts for the program unless the program is switched out.
     pub(super) fn ran(&mut self) {
         self.has_run |= self.evictions.is_none();
     }
 
-    /// The program is switched in again at `now`.
+    /// Switches the program in again at `now`.
     pub(super) fn end(&mut self, now: Cycle) {
         self.evictions = None;
         self.has_run = false;
@@ -92,13 +95,13 @@ mod tests {
         switches.ran();
         switches.end(700);
         switches.begin(5000);
-        assert!(!switches.is_under_way(), "paths of the flush are none of the program");
+        assert!(!switches.is_under_way(), "paths of the flush do not count for the program");
         switches.ran();
         assert_eq!(switches.due(), Some(800));
     }
 
     #[test]
-    fn who_is_never_switched_out_runs_on() {
+    fn a_program_without_a_slice_is_never_switched_out() {
         let mut switches = ContextSwitches::new(None);
         switches.ran();
         switches.begin(Cycle::MAX);

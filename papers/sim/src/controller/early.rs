@@ -1,4 +1,5 @@
-//! Which line to write back early (IR-DWB; IR-ORAM, section IV-D, Fig. 9): the register *Ptr*.
+//! Chooses the line to write back early (IR-DWB; IR-ORAM, section IV-D, Fig. 9): the register
+//! *Ptr*.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -6,32 +7,32 @@ use rand::rngs::StdRng;
 use crate::Cycle;
 use crate::cache::Victim;
 
-/// After a search of all sets without a find, it rests for so long.
+/// Cycles to pause after a search of all sets that found nothing.
 const REST: Cycle = 1000;
 
-/// A last-level cache, to who looks for lines to write back early.
+/// The view of a last-level cache that early write-backs need.
 pub trait LastLevel {
-    /// How many sets it has.
+    /// Number of sets.
     fn sets(&self) -> u64;
 
-    /// Which of them `line` belongs to.
+    /// The set of `line`.
     fn set_of(&self, line: u64) -> u64;
 
-    /// The line of set `number` that is unused for longest, if the set is full.
+    /// The LRU line of set `number`, if the set is full.
     fn next_victim(&self, number: u64) -> Option<Victim>;
 
-    /// Notes that `line` has been written to memory, at the start of cycle `at`.
+    /// Notes that `line` was written to memory at the start of cycle `at`.
     fn written_early(&mut self, line: u64, at: Cycle);
 }
 
-/// Goes round the sets for one whose line unused for longest is dirty.
+/// Searches the sets in turn for an LRU line that is dirty.
 pub(super) struct EarlyWriter {
-    /// Ptr: the line under way.
+    /// Ptr: the line being written back.
     pointer: Option<u64>,
     set: u64,
     rests_until: Cycle,
     coins: StdRng,
-    /// How often the line under way was used, and so given up.
+    /// Write-backs given up because the line was used again.
     pub(super) given_up: u64,
 }
 
@@ -40,7 +41,7 @@ impl EarlyWriter {
         Self { pointer: None, set: 0, rests_until: 0, coins, given_up: 0 }
     }
 
-    /// The line to go on with at `now`: the one under way, unless it has been used or has left; or the
+    /// The line to write back at `now`: the current one, unless it was used or evicted, or else the
     /// next one found.
     pub(super) fn line(&mut self, now: Cycle, cache: &impl LastLevel) -> Option<u64> {
         if let Some(line) = self.pointer {
@@ -67,7 +68,7 @@ impl EarlyWriter {
         None
     }
 
-    /// The line under way is written.
+    /// The current line has been written back.
     pub(super) fn done(&mut self) {
         self.pointer = None;
     }

@@ -1,5 +1,5 @@
-//! The engine as a controller uses it: any ORAM of core, over trees of tags. Each call makes the path accesses
-//! it takes, and the log has them.
+//! The engine as the controller uses it: any ORAM of core over trees of tags. The path log records
+//! the paths of each call.
 
 use oblivio_core::front::rho::TwoTrees;
 use oblivio_core::scheme::PathScheme;
@@ -16,20 +16,20 @@ use super::spec::{OramSpec, PositionMap, RhoSpec, Scheme};
 use super::tags::Contents;
 use crate::SimError;
 
-/// An ORAM of core, whose blocks are all the same. It is asked for lines, and finds the blocks that have them.
+/// An ORAM of core, without block contents. Requests name lines; a block holds one or more lines.
 pub(super) struct Engine {
     oram: Box<dyn Front>,
     block_lines: u64,
-    /// What is written into a block.
+    /// Contents for writes.
     zeros: Vec<u8>,
-    /// What is read out of one.
+    /// Buffer for reads.
     bytes: Vec<u8>,
-    /// Of two trees: accesses to the small one for each to the main one.
+    /// In ρ, accesses to the small tree per access to the main tree; 0 without ρ.
     small_per_main: u64,
 }
 
 impl Engine {
-    /// From the blocks that it holds at first, with coins of its own.
+    /// Builds the engine from the initial ORAM. `coins` seeds the rest of the run.
     pub(super) fn new(
         spec: &OramSpec,
         log: &PathLog,
@@ -37,7 +37,7 @@ impl Engine {
         coins: &mut StdRng,
     ) -> Result<Self, SimError> {
         if spec.rho.is_some() && spec.scheme != Scheme::Path {
-            let message = "rho is simulated over two Path ORAMs, and not over RAW ORAM: use path";
+            let message = "rho is simulated over Path ORAM, not over RAW ORAM: use scheme path";
             return Err(SimError::Spec(message.to_owned()));
         }
         if spec.position_map == PositionMap::OwnTrees {
@@ -63,14 +63,14 @@ impl Engine {
         })
     }
 
-    /// Serves a request for a line if its block is found on the client by its address, and answers whether
-    /// it was. No path is accessed.
+    /// Serves a request for a line without a path access, if its block is found on the client by
+    /// address. Returns whether it was.
     pub(super) fn serve_on_client(&mut self, line: u64) -> Result<bool, Error> {
         let block = self.block(line);
         self.oram.serve_on_client(block, &mut Op::Write(&self.zeros))
     }
 
-    /// Serves a request for a line, and remaps its block. Only ρ cares whether it writes.
+    /// Serves a request for a line, and remaps its block. `writes` matters only to ρ.
     pub(super) fn access(&mut self, line: u64, writes: bool) -> Result<(), Error> {
         let block = self.block(line);
         match writes {
@@ -79,26 +79,26 @@ impl Engine {
         }
     }
 
-    /// Takes the block of a line out if it is found on the client by its address, and answers whether it was. No
-    /// path is accessed.
+    /// Takes a line's block out of the ORAM without a path access, if it is found on the client by
+    /// address. Returns whether it was.
     pub(super) fn take_on_client(&mut self, line: u64) -> Result<bool, Error> {
         let block = self.block(line);
         self.oram.take_on_client(block, &mut self.bytes)
     }
 
-    /// Takes the block of a line out.
+    /// Takes a line's block out of the ORAM.
     pub(super) fn take(&mut self, line: u64) -> Result<(), Error> {
         let block = self.block(line);
         self.oram.take(block, &mut self.bytes).map(drop)
     }
 
-    /// The block that has a line.
+    /// The block that contains a line.
     fn block(&self, line: u64) -> u64 {
         line / self.block_lines
     }
 
-    /// Takes the block of a line out of the main tree, with room for it in the stashes; and goes on with the pattern of two
-    /// trees up to where it was.
+    /// Takes a line's block out of the main tree. Then makes dummies until the stashes have room
+    /// again, and the round of the two trees is where it was before.
     pub(super) fn take_and_resume(&mut self, line: u64) -> Result<(), Error> {
         let place = self.place_in_round();
         self.take(line)?;
@@ -108,12 +108,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether there is a small tree of ρ.
+    /// Whether this is ρ, with a small tree.
     pub(super) fn has_small_tree(&self) -> bool {
         self.small_per_main > 0
     }
 
-    /// Goes on with the pattern of two trees to the end of a round.
+    /// Makes dummies up to the end of a round of the two trees.
     pub(super) fn end_round(&mut self) -> Result<(), Error> {
         while self.place_in_round() != 0 {
             self.dummy()?;
@@ -121,40 +121,41 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether this is the small tree of ρ. Trees of a position map are none.
+    /// Whether `tree` is the small tree of ρ. Trees of a position map are not.
     pub(super) fn is_small_tree(&self, tree: TreeId) -> bool {
         self.small_per_main > 0 && tree != MAIN_TREE
     }
 
-    /// Whether the block of a line is in the small tree of ρ.
+    /// Whether a line's block is in the small tree of ρ.
     pub(super) fn is_in_small_tree(&self, line: u64) -> bool {
         self.oram.is_in_small_tree(self.block(line))
     }
 
-    /// Accesses to the small tree of ρ since the last one to the main tree.
+    /// Accesses to the small tree of ρ since the last access to the main tree.
     fn place_in_round(&self) -> u64 {
         let Some(tally) = self.oram.counters().rho else { return 0 };
         tally.small_accesses + tally.small_dummies - tally.rounds() * self.small_per_main
     }
 
-    /// Puts the block of a line back that was taken out.
+    /// Puts a line's block back that was taken out.
     pub(super) fn put_back(&mut self, line: u64) -> Result<(), Error> {
         let block = self.block(line);
         self.oram.put_back(block, &self.zeros)
     }
 
-    /// Makes the first of the position-map accesses that a request for a line would take now.
+    /// Makes the first of the position-map accesses that a request for a line would need now.
+    /// Returns whether there was one.
     pub(super) fn fetch_position(&mut self, line: u64) -> Result<bool, Error> {
         let block = self.block(line);
         self.oram.fetch_position(block)
     }
 
-    /// Makes an access that nobody asked for. On the bus it looks like any other.
+    /// Makes a dummy access. On the bus it looks like any other.
     pub(super) fn dummy(&mut self) -> Result<(), Error> {
         self.oram.dummy()
     }
 
-    /// Makes the stash smaller.
+    /// Makes a background eviction.
     pub(super) fn evict(&mut self) -> Result<(), Error> {
         self.oram.evict()
     }
@@ -164,18 +165,19 @@ impl Engine {
         self.oram.check_ready().is_ok()
     }
 
-    /// Blocks in the stash, or in both of them.
+    /// Blocks in the stash; in ρ, in both stashes.
     pub(super) fn stash_blocks(&self) -> usize {
         self.oram.stash_blocks()
     }
 
-    /// Checks that every block is where it belongs.
+    /// Checks the invariants of the ORAM.
     pub(super) fn check_invariants(&mut self) -> Result<(), Error> {
         self.oram.check_invariants()
     }
 }
 
-/// ρ in front. Its small tree is empty: it fills with what is written or put back.
+/// Adds ρ in front. Its small tree is empty at first, and fills with blocks that are written or put
+/// back.
 fn with_rho(
     spec: &OramSpec,
     rho: &RhoSpec,

@@ -1,4 +1,4 @@
-//! The ORAM as it is before the first request of a run.
+//! The ORAM's state before the first request of a run.
 //!
 //! ```text
 //!  specification, seed ──► initial ORAM ──► engine ──► run
@@ -6,9 +6,9 @@
 //!                            └file┘           └── coins of the requests: another seed
 //! ```
 //!
-//! With leaves on level 24 it takes longer to make than many a run. It depends on no request, so it is made once
-//! for all runs of a specification, and kept as the [`Study`] of one that was never asked for
-//! anything.
+//! With leaves on level 24, this state takes longer to make than many runs. It depends on no
+//! request. So it is made once for all runs of a specification, and kept as a [`Study`] that has
+//! served no request.
 
 use oblivio_core::scheme::{self, PathScheme, RawScheme, TagTree};
 use oblivio_core::seal::NoSecrecy;
@@ -23,19 +23,19 @@ use super::tags::{Contents, TagScheme};
 use crate::SimError;
 use crate::functional::Study;
 
-/// An ORAM of one tree, whose paths are noted.
+/// An ORAM of one tree, whose paths are logged.
 pub(super) type LoggedOram = FreecursiveOram<Box<dyn scheme::Scheme>, Box<dyn CryptoRng>>;
 
-/// The ORAM as it is before the first request of a run.
+/// The ORAM's state before the first request of a run.
 pub enum InitialOram {
-    /// It is there: a study of [`OramSpec::studied`] before its first request.
+    /// Ready-made: a study of [`OramSpec::studied`] that has served no request.
     Made(Box<Study>),
-    /// It is to be made from this seed.
+    /// To be made from this seed.
     Seed(u64),
 }
 
 impl InitialOram {
-    /// The ORAM of `spec`, which goes on with `coins`. `log` has its paths.
+    /// Builds the ORAM of `spec`, which uses `coins` from here on. Its paths go to `log`.
     pub(super) fn into_oram(
         self,
         spec: &OramSpec,
@@ -51,7 +51,7 @@ impl InitialOram {
             }
             _ => {
                 let message =
-                    "the initial ORAM is that of another specification: make it from a seed";
+                    "the initial ORAM belongs to another specification: make it from a seed";
                 return Err(SimError::Spec(message.to_owned()));
             }
         };
@@ -64,8 +64,9 @@ impl InitialOram {
 }
 
 impl OramSpec {
-    /// That of the [`Study`] whose first state is the initial ORAM of this one: the main tree alone, whatever stands in front of
-    /// it, since that is empty at first. RAW ORAM has none, nor has plain recursion.
+    /// The specification of the [`Study`] whose initial state this ORAM can start from. It is the
+    /// main tree alone: a small tree in front of it is empty at first. `None` for RAW ORAM and
+    /// plain recursion.
     pub fn studied(&self) -> Option<Self> {
         let main = Self { rho: None, remap: Remap::AtAccess, ..self.clone() };
         let is_one_tree = self.position_map == PositionMap::InTree;
@@ -73,7 +74,7 @@ impl OramSpec {
     }
 }
 
-/// Path ORAM over `tags`, whose paths are noted.
+/// Path ORAM over `tags`, whose paths are logged.
 pub(super) fn noted(
     mut tags: PathScheme<TagTree>,
     contents: Contents,
@@ -85,7 +86,7 @@ pub(super) fn noted(
     Box::new(TagScheme::new(tags, contents, log.clone()))
 }
 
-/// RAW ORAM, whose blocks are written one after the other.
+/// RAW ORAM, filled by writing its blocks one after the other.
 fn scanned(
     spec: &OramSpec,
     evict_period: u32,
@@ -107,7 +108,7 @@ fn scanned(
     Ok(oram)
 }
 
-/// Writes what an ORAM holds at first whose blocks cannot be placed: they are written one after the other instead.
+/// Fills an ORAM whose blocks cannot be placed directly, by writing them one after the other.
 pub(super) fn fill(
     oram: &mut dyn Front,
     spec: &OramSpec,
@@ -126,7 +127,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// A scan costs little more than a path a block.
+/// A sequential scan costs little more than one path per block.
 fn write_each(oram: &mut dyn Front, blocks: impl Iterator<Item = u64>) -> Result<(), Error> {
     let zeros = vec![0; oram.block_bytes()];
     for block in blocks {

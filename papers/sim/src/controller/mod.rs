@@ -1,4 +1,5 @@
-//! The ORAM controller on the chip, made of the engine: what the LLC asks for becomes paths on the bus.
+//! The ORAM controller on the chip, made of the engine. It turns requests of the LLC into paths on
+//! the bus.
 //!
 //! ```text
 //!  LLC ──► requests ──► engine (core) ──► paths ──► slots of a pace ──► DRAM
@@ -6,14 +7,14 @@
 //!              └── answered at once: in the stash, the tree top, or waiting to be written
 //! ```
 //!
-//! No scheme is implemented here. The engine serves a request as it always does; storage under it notes
-//! the paths ([`PathAccess`]), and they are played on the bus one by one, in the slots that the
-//! [`Pace`] leaves. Nothing comes between the paths of one request, so it does not matter that
-//! the engine has made them all when the first starts.
+//! This module implements no scheme. The engine serves a request as usual, and the store under it
+//! logs the paths ([`PathAccess`]). The controller then plays them on the bus one by one, in slots
+//! that the [`Pace`] allows. Nothing comes between the paths of one request. So it makes no
+//! difference that the engine has made all of them when the first one starts.
 //!
-//! | slot | what it is for |
+//! | slot | use |
 //! |---|---|
-//! | the program is switched out | the stash goes to the tree, and the tree top to memory and back |
+//! | the program is switched out | eviction of the stash, then move of the tree top and back |
 //! | the stash is over its bound | background eviction |
 //! | a request waits | the next path of its chain: position map, position map, data |
 //! | nothing waits, and IR-DWB is on | a stage of an early write-back |
@@ -57,47 +58,48 @@ use pace::Slots;
 use path_log::PathLog;
 use requests::{Requests, Turn, Waiting};
 
-/// When a path was read, and when it was written back.
+/// When a path has been read, and when it has been written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathTimes {
-    /// The last of its blocks has come.
+    /// The last of its blocks has arrived.
     pub read: Cycle,
-    /// The last of its blocks has gone.
+    /// The last of its blocks has been sent.
     pub end: Cycle,
 }
 
-/// What carries paths to memory, one at a time.
+/// The bus to memory. It carries one path at a time.
 pub trait Bus {
-    /// Reads a path and writes it back, from `start` on.
+    /// Reads a path and writes it back, starting at `start`.
     fn carry(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
 
     /// Writes a path whose reads are answered from the queue of these writes.
     fn carry_writes(&mut self, path: &PathAccess, start: Cycle) -> PathTimes;
 
-    /// Writes all buckets that the client keeps to memory, from `start` on, and then reads them again. Answers when the
-    /// last of them has come.
+    /// Writes the tree top to memory, starting at `start`, and then reads it again. Returns when
+    /// the last bucket has arrived.
     fn move_tree_top(&mut self, start: Cycle) -> Cycle;
 }
 
-/// What a controller does with time. [`Default`] is Table I of IR-ORAM, with [`Pace::DEFAULT`].
+/// The timing parameters of a controller. [`Default`] is Table I of IR-ORAM, with
+/// [`Pace::DEFAULT`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSpec {
     /// When paths start.
     pub pace: Pace,
-    /// Whether slots that nobody needs write back dirty lines (IR-DWB).
+    /// Whether unused slots write back dirty lines (IR-DWB).
     pub early_write_backs: bool,
-    /// Cycles on the chip: for the stash, and from the bus to the LLC.
+    /// Latency on the chip in cycles: for a hit in the stash, and from the bus to the LLC.
     pub on_chip: Cycle,
-    /// When write-backs come before reads.
+    /// When write-backs go before reads.
     pub write_marks: WriteMarks,
-    /// Whether DRAM answers the reads of a path that nobody waits for, an eviction or a dummy, from the queue of its own
-    /// writes, so that such a path costs half, and stops retirement for no time where paths do. No paper says so; published
-    /// simulators seem to do it.
+    /// Whether DRAM answers the reads of evictions and dummies from the queue of their own writes.
+    /// Such a path then costs half, and never stops retirement where paths do. No paper says so,
+    /// but published simulators seem to do it.
     #[serde(default)]
     pub write_queue_answers: bool,
-    /// For how many cycles the program runs until it is switched out, and what the chip holds of its ORAM is flushed. Nothing:
-    /// it is alone.
+    /// Cycles that the program runs until it is switched out and the ORAM's state on the chip is
+    /// flushed. `None`: it is never switched out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_switch: Option<Cycle>,
 }
@@ -115,10 +117,10 @@ impl Default for ControllerSpec {
     }
 }
 
-/// That of two which ends a round.
+/// The main tree. In ρ, its access ends a round.
 const MAIN_TREE: TreeId = TreeId(0);
 
-/// The controller, with its ORAM. `T` names a read.
+/// The controller, with its ORAM. `T` identifies a read.
 pub struct Controller<B, T> {
     engine: Engine,
     log: PathLog,
@@ -128,73 +130,75 @@ pub struct Controller<B, T> {
     spec: ControllerSpec,
     slots: Slots,
     requests: Requests<T>,
-    /// The paths of the request under way.
+    /// Remaining paths of the current request.
     chain: VecDeque<PathAccess>,
-    /// Whom to answer when they are done.
+    /// The read to answer when the chain is done.
     reader: Option<T>,
     early: EarlyWriter,
     switches: ContextSwitches,
-    /// Whether paths of before time begins may have left the pattern of two trees within a round.
+    /// Whether untimed paths may have left ρ's pattern in the middle of a round.
     is_round_open: bool,
     tally: ControllerTally,
 }
 
-/// Refuses what does not go together.
+/// Checks that the two specifications can be combined.
 pub(crate) fn check(oram: &OramSpec, spec: &ControllerSpec) -> Result<(), SimError> {
     if oram.remap == Remap::Delayed && spec.early_write_backs {
-        let message = "delayed remapping does not go with early write-backs: where a block is out of the \
-                       ORAM, there is nothing to write early";
+        let message = "delayed remapping cannot be combined with early write-backs, since a cached \
+                       block is not in the ORAM: leave one of them out";
         return Err(SimError::Spec(message.to_owned()));
     }
     if oram.remap == Remap::Delayed && oram.block_lines > 1 {
-        let message = "with delayed remapping a block is out of the ORAM while the LLC has it, and of a block of several \
-                       lines it has one alone: set block_lines = 1";
+        let message = "with delayed remapping, the LLC may hold one line of a block that is out of \
+                       the ORAM, but not the others: set block_lines = 1";
         return Err(SimError::Spec(message.to_owned()));
     }
     let is_recursive = oram.position_map == PositionMap::OwnTrees;
     if (oram.rho.is_some() || is_recursive) && spec.context_switch.is_some() {
-        let message = "a context switch is simulated of one tree, and rho has two, plain recursion several: leave context_switch out";
+        let message = "a context switch is simulated for one tree only, not for rho or plain \
+                       recursion: leave context_switch out";
         return Err(SimError::Spec(message.to_owned()));
     }
     if is_recursive && oram.block_lines > 1 {
-        let message = "position_map = \"own-trees\" is plain recursion with a line a block: set block_lines = 1";
+        let message = "position_map = \"own-trees\" (plain recursion) needs one line per block: \
+                       set block_lines = 1";
         return Err(SimError::Spec(message.to_owned()));
     }
     if is_recursive && (oram.remap == Remap::Delayed || spec.early_write_backs) {
-        let message = "position_map = \"own-trees\" is plain recursion: no block is ever out of it, and all paths of a request \
-                       come together: leave delayed remapping and early write-backs out";
+        let message = "position_map = \"own-trees\" (plain recursion) keeps all blocks in the ORAM \
+                       and makes the paths of a request together: leave delayed remapping and \
+                       early write-backs out";
         return Err(SimError::Spec(message.to_owned()));
     }
     if spec.write_marks.low >= spec.write_marks.high {
-        let message = "the low mark of write-backs must be below the high one";
+        let message = "the low mark of write-backs must be below the high mark";
         return Err(SimError::Spec(message.to_owned()));
     }
     Ok(())
 }
 
-/// What an act of the controller has to tell.
+/// An event that the controller reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told<T> {
-    /// This read is answered at this cycle.
+    /// A read is answered at this cycle.
     Answer(T, Cycle),
-    /// A write-back that waited is taken.
+    /// A waiting write-back is accepted at this cycle.
     Taken(Cycle),
-    /// A path is read, whatever it is for, from its start to before the end of its reads; or the tree top is moved.
+    /// The bus is busy reading: a path of any purpose, or the tree top.
     Read {
-        /// When it starts.
+        /// Start of the path.
         from: Cycle,
-        /// When the last of its blocks has come.
+        /// When its last block has arrived.
         until: Cycle,
     },
 }
 
 impl<B: Bus, T: Copy> Controller<B, T> {
-    /// A controller with an ORAM that was not asked for anything yet. What comes by chance while it is, follows
-    /// from `seed`.
+    /// A controller whose ORAM has served no request. All later randomness follows from `seed`.
     ///
     /// # Errors
-    /// [`SimError::Spec`] for parts that do not go together, [`SimError::Engine`] for an ORAM that there
-    /// is not.
+    /// [`SimError::Spec`] if the specifications cannot be combined. [`SimError::Engine`] if the
+    /// engine has no such ORAM.
     pub fn new(
         oram: &OramSpec,
         spec: &ControllerSpec,
@@ -225,11 +229,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         })
     }
 
-    /// A read of `line` comes at `at`. It is answered at once if its block is on the client, or waits to be
-    /// written.
+    /// Requests `line` at `at`. It is answered at once if its block is on the client, or waits to
+    /// be written.
     ///
     /// # Errors
-    /// [`SimError::Engine`] when there is no such line.
+    /// [`SimError::Engine`] if there is no such line.
     pub fn read(
         &mut self,
         name: T,
@@ -249,19 +253,19 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// A line leaves the LLC at `at`. If it was changed, it is [told](Told::Taken) when it waits no longer;
-    /// if not, it matters only to delayed remapping.
+    /// A line leaves the LLC at `at`. If it is dirty, [`Told::Taken`] reports when its write-back
+    /// is accepted. A clean line matters only to delayed remapping.
     pub fn leaves(&mut self, line: u64, is_dirty: bool, at: Cycle) {
         if is_dirty || self.remap == Remap::Delayed {
             self.requests.add_write(line, is_dirty, at);
         }
     }
 
-    /// The LLC holds `line` already before time begins. Only delayed remapping has something to do: it takes the block
-    /// out of the ORAM, by paths that take no time.
+    /// The LLC holds `line` before the timed run begins. With delayed remapping this takes the
+    /// block out of the ORAM, by untimed paths. Otherwise it does nothing.
     ///
     /// # Errors
-    /// [`SimError::Engine`] when there is no such line.
+    /// [`SimError::Engine`] if there is no such line.
     pub fn holds(&mut self, line: u64) -> Result<(), SimError> {
         if self.remap == Remap::Delayed {
             self.make_ready()?;
@@ -272,11 +276,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// A line left the LLC before time begins. Only ρ has something to do: the block goes to its small tree as it would later, by
-    /// paths that take no time.
+    /// A line left the LLC before the timed run begins. In ρ this moves the block to the small tree
+    /// as in the timed run, by untimed paths. Otherwise it does nothing.
     ///
     /// # Errors
-    /// [`SimError::Engine`] when there is no such line.
+    /// [`SimError::Engine`] if there is no such line.
     pub fn left_before(&mut self, line: u64, is_dirty: bool) -> Result<(), SimError> {
         if !self.engine.has_small_tree() || (self.remap == Remap::AtAccess && !is_dirty) {
             return Ok(());
@@ -302,10 +306,11 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         })
     }
 
-    /// Ends what [`Self::holds`] and [`Self::left_before`] began. Time begins with a whole round of the pattern of two trees.
+    /// Ends the untimed phase of [`Self::holds`] and [`Self::left_before`]. The timed run begins at
+    /// the start of a round of ρ.
     ///
     /// # Errors
-    /// [`SimError::Engine`], as any path.
+    /// [`SimError::Engine`], as for any path.
     pub fn begin(&mut self) -> Result<(), SimError> {
         self.make_ready()?;
         let mut untimed = Vec::new();
@@ -327,7 +332,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// When it acts next, as long as no other request comes.
+    /// When the controller acts next, if no other request arrives.
     pub fn next_slot(&self) -> Option<Cycle> {
         let is_under_way =
             !self.chain.is_empty() || !self.engine.is_ready() || self.switches.is_under_way();
@@ -335,7 +340,8 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         self.slots.next(if is_under_way { Some(0) } else { waits() })
     }
 
-    /// Uses the slot that starts at `slot`, as [`Self::next_slot`] said, and tells what came of it.
+    /// Uses the slot that starts at `slot`, as returned by [`Self::next_slot`], and appends the
+    /// resulting events to `told`.
     ///
     /// # Errors
     /// [`SimError::Engine`], which ends the simulation.
@@ -391,17 +397,17 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// What carries its paths.
+    /// The bus.
     pub fn bus(&self) -> &B {
         &self.bus
     }
 
-    /// What it did so far.
+    /// Counts so far.
     pub fn tally(&self) -> ControllerTally {
         ControllerTally { early_given_up: self.early.given_up, ..self.tally.clone() }
     }
 
-    /// Checks that every block is where it belongs. It takes a scan of the tree.
+    /// Checks the invariants of the ORAM. This scans the whole tree.
     ///
     /// # Errors
     /// [`SimError::Engine`] with the first violation.
@@ -409,8 +415,9 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(self.engine.check_invariants()?)
     }
 
-    /// Whether `line` waits to be written, and so need not be read. Where its block is nowhere in the ORAM,
-    /// it stays with the LLC now.
+    /// Whether `line` waits to be written, so that it can be forwarded instead of read. With
+    /// delayed remapping its block is not in the ORAM; then the write-back is cancelled and the
+    /// block stays with the LLC.
     fn forward(&mut self, line: u64, at: Cycle, told: &mut Vec<Told<T>>) -> bool {
         match self.remap {
             Remap::AtAccess => self.requests.waits_to_be_written(line),
@@ -422,7 +429,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         }
     }
 
-    /// Whether a block for the LLC is found without a path.
+    /// Whether a block for the LLC is found on the client, without a path.
     fn find_on_client(&mut self, line: u64) -> Result<bool, SimError> {
         Ok(match self.remap {
             Remap::AtAccess => self.engine.serve_on_client(line)?,
@@ -430,7 +437,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         })
     }
 
-    /// Starts a request: its paths are the chain now, if it takes any.
+    /// Starts a request. Its paths, if any, become the chain.
     fn start(
         &mut self,
         turn: Turn<T>,
@@ -465,12 +472,13 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// Whether a block that is given back has a copy in the main tree that nobody takes out.
+    /// Whether a block that is given back would leave its old copy in the main tree.
     fn leaves_behind(&self, line: u64) -> bool {
         self.old_copy == OldCopy::LeftBehind && !self.engine.is_in_small_tree(line)
     }
 
-    /// Ends a context switch: nothing of the ORAM is on the chip between the two halves of this.
+    /// Ends a context switch: moves the tree top out and in again. In between, the chip holds
+    /// nothing of the ORAM.
     fn move_tree_top(&mut self, slot: Cycle, told: &mut Vec<Told<T>>) {
         let until = self.bus.move_tree_top(slot);
         told.push(Told::Read { from: slot, until });
@@ -480,7 +488,7 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         self.tally.moving_tree_top += until - slot;
     }
 
-    /// Makes room in the stash.
+    /// Makes a background eviction.
     fn evict(&mut self) -> Result<(), SimError> {
         self.engine.evict()?;
         self.log.move_to(&mut self.chain);
@@ -488,13 +496,13 @@ impl<B: Bus, T: Copy> Controller<B, T> {
         Ok(())
     }
 
-    /// Makes the next stage of an early write-back, and answers whether there was one. It may be without a
-    /// path.
+    /// Makes the next stage of an early write-back. Returns whether there was one; it may have made
+    /// no path.
     fn write_early(&mut self, slot: Cycle, cache: &mut impl LastLevel) -> Result<bool, SimError> {
         let Some(line) = self.early.line(slot, cache) else { return Ok(false) };
         let was_path = self.engine.fetch_position(line)?;
         if !was_path && !self.engine.is_ready() {
-            // A block of the position map was in the tree top, and drove another one into the stash.
+            // A position-map block was in the tree top, and displaced another block into the stash.
             return Ok(true);
         }
         if !was_path {
@@ -514,11 +522,12 @@ impl<B: Bus, T: Copy> Controller<B, T> {
     }
 }
 
-/// The coins of a run, which are none of those of its initial ORAM.
+/// The random generator of a run, independent of the one of its initial ORAM.
 ///
-/// That follows from a seed of its own, by [`SeedableRng::seed_from_u64`], and many runs begin from it. Where both seeds are
-/// the same number, the same coins would be thrown twice: once for where blocks are at first, and then for the
-/// paths of dummies and evictions, which would go to these blocks. So the seed of a run is spread over its key in another
+/// The initial ORAM has a seed of its own, used by [`SeedableRng::seed_from_u64`], and many runs
+/// start from it. If both seeds are equal and expanded in the same way, the same numbers occur
+/// twice: first as the positions of blocks, and then as the paths of dummies and evictions. Those
+/// paths would lead to these very blocks. So the seed of a run is expanded into the key in another
 /// way.
 fn coins_of_requests(seed: u64) -> StdRng {
     let mut key = *b"........coins of requests.......";

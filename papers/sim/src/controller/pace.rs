@@ -1,31 +1,33 @@
-//! When the next path may start.
+//! The times at which paths may start.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 
-/// What an observer of the bus may learn from *when* paths start (IR-ORAM, section II-C: one path access
-/// per T cycles). What T counts is not said there, and decides what shorter paths gain.
+/// What the start times of paths tell an observer of the bus (IR-ORAM, section II-C: one path
+/// access per T cycles). The paper does not say from where to where T counts, and this decides how
+/// much shorter paths gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// As soon as there is something to do: no protection.
+    /// As soon as there is work: no protection.
     Free,
-    /// From one start to the next: `T` cycles, or as long as the path takes if that is more.
+    /// `T` cycles from one start to the next, or the duration of the path if it is longer.
     StartToStart(Cycle),
-    /// From the end of one path to the start of the next: `T` cycles.
+    /// `T` cycles from the end of one path to the start of the next.
     Gap(Cycle),
-    /// At once if there is a request, and a dummy after `T` cycles without one. Not oblivious: it is what
-    /// published runs seem to have measured.
+    /// At once if there is a request, and a dummy after `T` cycles without one. This is not
+    /// oblivious. Published runs seem to have measured it.
     WhenIdle(Cycle),
 }
 
 impl Pace {
-    /// The pace where none is asked for, which tells nothing of requests. Published runs on one channel take 2131
-    /// cycles from path to path where a path takes 1884: with T = 1000, a gap of some 250.
+    /// The default pace, which reveals nothing about requests. Published runs on one channel take
+    /// 2131 cycles from path to path, and a path takes 1884 cycles. With T = 1000, this is a gap of
+    /// about 250.
     pub const DEFAULT: Self = Self::Gap(250);
 
-    /// Whether a path starts at a time that depends on no request: only then do starts tell nothing of them.
+    /// Whether start times are independent of requests. Only then do they reveal nothing.
     pub fn is_fixed(self) -> bool {
         match self {
             Self::StartToStart(_) | Self::Gap(_) => true,
@@ -34,7 +36,7 @@ impl Pace {
     }
 }
 
-/// The slots of a bus, one after the other.
+/// The slots of a bus.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slots {
     pace: Pace,
@@ -47,8 +49,8 @@ impl Slots {
         Self { pace, start: 0, end: 0 }
     }
 
-    /// When the next path starts, if the first request that waits came at `waiting`. `None`: not
-    /// before there is one.
+    /// The start of the next path, if the first waiting request arrived at `waiting`. `None` if no
+    /// path starts before another request arrives.
     pub(super) fn next(&self, waiting: Option<Cycle>) -> Option<Cycle> {
         match self.pace {
             Pace::Free => waiting.map(|since| since.max(self.end)),
@@ -61,7 +63,7 @@ impl Slots {
         }
     }
 
-    /// A path took this slot.
+    /// A path has taken this slot.
     pub(super) fn take(&mut self, start: Cycle, end: Cycle) {
         (self.start, self.end) = (start, end);
     }
@@ -87,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_rate_asks_nobody() {
+    fn a_fixed_rate_does_not_depend_on_requests() {
         for (pace, start) in [
             (Pace::StartToStart(1000), 1100),
             (Pace::StartToStart(200), 700),
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn dummies_come_when_nobody_asked_for_a_while() {
+    fn dummies_come_after_a_while_without_requests() {
         let slots = after_a_path(Pace::WhenIdle(1000));
         let starts = [None, Some(50), Some(900), Some(5000)].map(|since| slots.next(since));
         assert_eq!(starts, [Some(1700), Some(700), Some(900), Some(1700)]);

@@ -1,4 +1,4 @@
-//! What the engine asked memory for: the path of each access, as the tree under it tells.
+//! Logs the path of each access that the engine makes, as seen by the tree under it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,46 +7,46 @@ use oblivio_core::geometry::Leaf;
 use oblivio_core::store::{Part, Piece, TreeId};
 use oblivio_core::view::{Event, EventSink, Operation};
 
-/// What a path access is for. On the bus all look the same.
+/// The purpose of a path access. On the bus all purposes look the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// A block that was asked for (`PT_d`).
+    /// A requested block (`PT_d`).
     Data,
-    /// A block of the position map, of the level counted from 1 (`PT_p`).
+    /// A block of the position map on this level, counted from 1 (`PT_p`).
     PositionMap(u8),
-    /// Room in the stash: background eviction, or RAW ORAM's scheduled one.
+    /// An eviction: background, or scheduled in RAW ORAM.
     Eviction,
-    /// Nothing: a slot of a fixed rate that nobody needed (`PT_m`).
+    /// A dummy in an unused slot of a fixed rate (`PT_m`).
     Dummy,
 }
 
-/// What of a path is written back after it was read as a whole.
+/// The part of a path that is written back after the whole path was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Writes {
-    /// All of it.
+    /// The whole path.
     Buckets,
-    /// The headers alone: an access-only access of RAW ORAM.
+    /// The headers only: an access-only access of RAW ORAM.
     Headers,
 }
 
 /// A path that is read and written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PathAccess {
-    /// Of which tree: ρ has two.
+    /// Its tree; ρ has two.
     pub tree: TreeId,
-    /// Which path.
+    /// Its leaf.
     pub leaf: Leaf,
-    /// What is written back.
+    /// The part written back.
     pub writes: Writes,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
 }
 
-/// The paths of one controller, in the order in which they are made. Copies share them.
+/// The log of one controller, in the order of its paths. Clones share it.
 #[derive(Clone)]
 pub(crate) struct PathLog {
     shared: Rc<Shared>,
-    /// The last piece of the write under way.
+    /// The last piece of the current write.
     last_written: Option<Piece>,
 }
 
@@ -57,7 +57,7 @@ struct Shared {
 }
 
 impl PathLog {
-    /// A log that is off.
+    /// A log that is turned off.
     pub(crate) fn new() -> Self {
         Self {
             shared: Rc::new(Shared {
@@ -69,12 +69,12 @@ impl PathLog {
         }
     }
 
-    /// From now on every path is noted.
+    /// Starts to log paths.
     pub(crate) fn turn_on(&self) {
         self.shared.is_on.set(true);
     }
 
-    /// Does `work`, and notes none of its paths.
+    /// Runs `work` without logging its paths.
     pub(crate) fn unseen<T>(&self, work: impl FnOnce() -> T) -> T {
         let was_on = self.shared.is_on.replace(false);
         let done = work();
@@ -82,23 +82,23 @@ impl PathLog {
         done
     }
 
-    /// What the paths from now on are for.
+    /// Sets the purpose of the following paths.
     pub(crate) fn set_purpose(&self, purpose: Purpose) {
         self.shared.purpose.set(purpose);
     }
 
-    /// Moves what was noted since the last time to the end of `paths`.
+    /// Moves the logged paths to the end of `paths`.
     pub(crate) fn move_to(&self, paths: &mut impl Extend<PathAccess>) {
         paths.extend(self.shared.paths.borrow_mut().drain(..));
     }
 
-    /// A path of a Path ORAM was read and written back.
+    /// Logs a path of Path ORAM that was read and written back.
     pub(crate) fn note(&self, tree: TreeId, leaf: Leaf) {
         let purpose = self.shared.purpose.get();
         self.push(PathAccess { tree, leaf, writes: Writes::Buckets, purpose });
     }
 
-    /// In RAW ORAM only evictions write paths as a whole.
+    /// Logs a path of RAW ORAM, in which only evictions write whole buckets.
     fn note_raw(&self, Piece { tree, bucket, part }: Piece) {
         let (writes, purpose) = match part {
             Part::Header => (Writes::Headers, self.shared.purpose.get()),
@@ -114,7 +114,7 @@ impl PathLog {
     }
 }
 
-/// As the sink of a RAW ORAM's store, it notes the paths that are written.
+/// Used as the event sink of a RAW ORAM's store, it logs the written paths.
 impl EventSink for PathLog {
     fn record(&mut self, event: &Event, _: &[u8]) {
         if event.operation == Operation::Write {
@@ -123,7 +123,7 @@ impl EventSink for PathLog {
     }
 
     fn turn_to(&mut self, operation: Option<Operation>) {
-        // A path ends with the trip that writes it back: one that was read.
+        // A path ends with the trip that writes it back.
         if operation.is_none()
             && let Some(last) = self.last_written.take()
         {

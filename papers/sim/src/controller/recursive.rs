@@ -1,4 +1,5 @@
-//! Plain recursion: each level of the position map in a tree of its own (Tiny ORAM, sections II-B and V-E).
+//! Plain recursion: each level of the position map has its own tree (Tiny ORAM, sections II-B and
+//! V-E).
 
 use oblivio_core::scheme::{self, PathScheme};
 use oblivio_core::{Front, RecursiveOram, TreeConfig};
@@ -11,7 +12,8 @@ use super::spec::OramSpec;
 use super::tags::Contents;
 use crate::SimError;
 
-/// The ORAM of `spec`, which holds at first what that says, and goes on with `coins`. `log` has its paths.
+/// Builds the ORAM of `spec` with its initial contents, which uses `coins` from here on. Its paths
+/// go to `log`.
 pub(super) fn recursive(
     spec: &OramSpec,
     log: &PathLog,
@@ -33,7 +35,7 @@ pub(super) fn recursive(
     Ok(oram.handed_on(coins))
 }
 
-/// The tree of a level: data are on level 0.
+/// The tree of a level. Level 0 holds the data.
 fn tree_of(
     level: usize,
     tree: &TreeConfig,
@@ -41,7 +43,7 @@ fn tree_of(
     log: &PathLog,
 ) -> Result<Box<dyn scheme::Scheme>, SimError> {
     let blocks = 0..tree.capacity;
-    // Those of the levels below are in other trees.
+    // The blocks of the levels below are in other trees.
     let below = std::iter::repeat_n(0..0, level);
     let addresses: Vec<_> = below.chain([blocks]).collect();
     Ok(noted(PathScheme::of_tags(tree)?, Contents::new(&addresses, block_bytes)?, log))

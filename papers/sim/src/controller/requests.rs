@@ -1,4 +1,4 @@
-//! What waits for the controller.
+//! The requests that wait for the controller.
 
 use std::collections::VecDeque;
 
@@ -6,26 +6,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cycle;
 
-/// How many write-backs wait before they come first.
+/// Numbers of waiting write-backs at which they get or lose priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteMarks {
-    /// From so many on, write-backs go before reads …
+    /// From this number on, write-backs go before reads …
     pub high: usize,
-    /// … until so few are left.
+    /// … until only this number is left.
     pub low: usize,
 }
 
-/// A request for a line.
+/// A waiting request for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting<T> {
     pub(super) what: T,
     pub(super) line: u64,
-    /// When it came.
+    /// When it arrived.
     pub(super) since: Cycle,
 }
 
-/// Reads, each with a name, and write-backs. Reads go first unless too many write-backs wait.
+/// Waiting reads and write-backs. Reads go first unless too many write-backs wait.
 pub(super) struct Requests<T> {
     reads: VecDeque<Waiting<T>>,
     writes: VecDeque<Waiting<bool>>,
@@ -33,10 +33,10 @@ pub(super) struct Requests<T> {
     drains: bool,
 }
 
-/// What comes next.
+/// The request to serve next.
 pub(super) enum Turn<T> {
     Read(Waiting<T>),
-    /// And whether the line was changed.
+    /// Includes whether the line is dirty.
     Write(Waiting<bool>),
 }
 
@@ -54,33 +54,34 @@ impl<T: Copy> Requests<T> {
         self.drains |= self.writes.len() >= self.marks.high;
     }
 
-    /// Takes `line` out of the write-backs, if it is among them, and answers whether it was changed.
+    /// Removes the write-back of `line`, if there is one. Returns whether the line is dirty.
     pub(super) fn cancel_write(&mut self, line: u64) -> Option<bool> {
         let at = self.writes.iter().position(|waiting| waiting.line == line)?;
         self.writes.remove(at).map(|waiting| waiting.what)
     }
 
-    /// Whether `line` is among the write-backs.
+    /// Whether a write-back of `line` waits.
     pub(super) fn waits_to_be_written(&self, line: u64) -> bool {
         self.writes.iter().any(|waiting| waiting.line == line)
     }
 
-    /// Since when something waits.
+    /// Arrival time of the oldest request.
     pub(super) fn first(&self) -> Option<Cycle> {
         let read = self.reads.front().map(|waiting| waiting.since);
         let write = self.writes.front().map(|waiting| waiting.since);
         [read, write].into_iter().flatten().min()
     }
 
-    /// A line can leave the LLC before it has come. Then it is read first: with delayed remapping its block
-    /// must be out of the ORAM before it is put back.
+    /// A read that must precede the first write-back. A line can leave the LLC before its read was
+    /// served. With delayed remapping, its block must be taken out of the ORAM before it is put
+    /// back.
     fn take_read_of_first_write(&mut self) -> Option<Waiting<T>> {
         let line = self.writes.front()?.line;
         let at = self.reads.iter().position(|waiting| waiting.line == line)?;
         self.reads.remove(at)
     }
 
-    /// Takes what comes next of all that was there at `now`.
+    /// Takes the next request among those that arrived by `now`.
     pub(super) fn take(&mut self, now: Cycle) -> Option<Turn<T>> {
         let has_read = self.reads.front().is_some_and(|waiting| waiting.since <= now);
         let has_write = self.writes.front().is_some_and(|waiting| waiting.since <= now);

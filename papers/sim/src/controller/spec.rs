@@ -1,4 +1,4 @@
-//! The parameters of the ORAM in a processor: data, not code.
+//! The parameters of the ORAM in a processor.
 
 use oblivio_core::front::recursion::FreecursiveConfig;
 use oblivio_core::store::TreeId;
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LINE_BYTES, SimError};
 
-/// Which scheme makes the path accesses.
+/// The scheme of the main tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Scheme {
     /// Path ORAM.
     Path,
-    /// RAW ORAM, with an eviction after so many accesses.
+    /// RAW ORAM with its eviction period.
     Raw {
-        /// A of the paper.
+        /// Accesses per eviction (A).
         evict_period: u32,
     },
 }
@@ -28,102 +28,105 @@ pub enum Scheme {
 pub enum Remap {
     /// At each access. The block stays in the ORAM while the LLC has a copy.
     AtAccess,
-    /// When the LLC gives it back (LLC-D): meanwhile it is nowhere in the ORAM.
+    /// When the LLC evicts it (LLC-D). While the LLC holds the block, it is not in the ORAM.
     Delayed,
 }
 
-/// What the ORAM holds before the first request.
+/// The ORAM's contents before the first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Initial {
-    /// Nothing. A block comes into being when it is first asked for, so a short trace uses little of the
-    /// tree, and buckets are never short of slots. No paper says that it is measured like this.
+    /// Empty. The first request for a block creates it. So a short trace uses little of the tree,
+    /// and buckets never run short of slots. No paper reports such measurements.
     Empty,
-    /// Every block, each in the deepest free slot of its path, at once. Buckets are then fuller near the
-    /// leaves, and emptier near the root, than those of a tree in use. RAW ORAM scans its blocks instead.
+    /// All blocks, each placed directly in the deepest free slot of its path. Compared with a tree
+    /// in use, buckets are fuller near the leaves and emptier near the root. RAW ORAM writes its
+    /// blocks one after the other instead.
     Placed,
-    /// Every block: each data block was accessed once, in a random order (IR-ORAM, section III-B).
+    /// All blocks, after one access to each data block in random order (IR-ORAM, section III-B).
     EachOnce,
-    /// Every block, placed; and then so many requests for each thousand data blocks, each for any of them by chance. The
-    /// levels that IR-Alloc makes narrow are as full after some tens of them as they will ever be, at a fraction of what
-    /// [`Self::EachOnce`] costs.
+    /// All blocks placed directly, and then this number of random requests per thousand data
+    /// blocks. After some tens of requests per thousand blocks, the levels that IR-Alloc shrinks
+    /// have reached their final load. This costs a fraction of [`Self::EachOnce`].
     Aged(u32),
 }
 
-/// Where the position map lies, but for its last level, which is on the chip.
+/// The location of the position map, apart from its last level, which is on the chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PositionMap {
-    /// In the tree of the data, with a PLB in front (Freecursive ORAM).
+    /// In the tree of the data, behind a PLB (Freecursive ORAM).
     #[default]
     InTree,
-    /// Each level in a tree of its own, as full as that of the data: plain recursion (Tiny ORAM, section II-B). A
-    /// request takes a path of each tree. There is no PLB.
+    /// Each level in a tree of its own, with the same load as the tree of the data: plain recursion
+    /// (Tiny ORAM, section II-B). A request takes a path of each tree. There is no PLB.
     OwnTrees,
 }
 
-/// What ρ adds.
+/// The parameters of ρ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RhoSpec {
-    /// Blocks of the small tree, and tags of the array.
+    /// Blocks of the small tree, and tags of its tag array.
     pub blocks: u64,
-    /// Accesses to the small tree for each one to the main tree.
+    /// Accesses to the small tree per access to the main tree.
     pub small_per_main: usize,
-    /// What becomes of the copy in the main tree when a block that the LLC gives back goes to the small one.
+    /// The old copy in the main tree when the LLC evicts a block to the small tree.
     #[serde(default)]
     pub old_copy: OldCopy,
 }
 
-/// What becomes of the copy in the main tree when a block goes to the small tree of ρ.
+/// The old copy in the main tree when a block moves to the small tree of ρ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OldCopy {
-    /// It is taken out, by the paths which that takes.
+    /// It is taken out, by timed paths.
     #[default]
     TakenOut,
-    /// Nothing: it is left behind. That is no ORAM, as the old copy would be read again. Here it is taken out by
-    /// paths that take no time and that nobody sees. They make some room in the stashes, and fetch the position of the
-    /// block into the PLB; so what comes out approximates the rule, and bounds it from neither side.
+    /// It stays behind. This is not an ORAM, since the old copy would be read again. The simulator
+    /// takes the copy out by untimed, invisible paths instead. They free some space in the stashes,
+    /// and fetch the block's position into the PLB. So the result approximates this rule, and is
+    /// neither an upper nor a lower bound.
     LeftBehind,
 }
 
-/// An ORAM in a processor. [`Self::paper`] has the sizes of IR-ORAM, Table I.
+/// An ORAM in a processor. [`Self::paper`] has the parameters of IR-ORAM, Table I.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OramSpec {
-    /// Blocks of data.
+    /// Number of data blocks.
     pub data_blocks: u64,
-    /// Lines of 64 bytes in a block, of data or of the position map. The LLC asks for one of them, and a path moves
-    /// them all.
+    /// Lines of 64 bytes per block, both of data and of the position map. The LLC requests one
+    /// line, and a path moves all lines of its blocks.
     #[serde(default = "one_line", skip_serializing_if = "is_one_line")]
     pub block_lines: u64,
     /// Slots of the buckets on each level, from the root to the leaves.
     pub slots: Vec<u16>,
-    /// Which scheme.
+    /// The scheme.
     pub scheme: Scheme,
-    /// Levels that the client keeps.
+    /// Levels on the client.
     pub tree_top_levels: u8,
-    /// How the client keeps them: in sets of so many (S-Stash of IR-Stash), or in a dedicated cache.
+    /// Associativity, if the client keeps them in sets (S-Stash of IR-Stash); `None` for a
+    /// dedicated cache.
     pub tree_top_ways: Option<u16>,
-    /// Blocks that may stay in the stash; past it, paths are read and written back until they do not.
+    /// Stash bound in blocks. Above it, the controller makes background evictions.
     pub stash_blocks_max: usize,
     /// Blocks of the PLB.
     pub plb_blocks: usize,
-    /// Places in the PLB for each of them.
+    /// Associativity of the PLB.
     pub plb_ways: usize,
-    /// Positions in a position-map block (X).
+    /// Positions per position-map block (X).
     pub fan_out: u64,
-    /// Positions that may lie on the client.
+    /// The most positions kept on the client.
     pub client_entries_max: u64,
-    /// Where the others lie.
+    /// Location of the other positions.
     #[serde(default)]
     pub position_map: PositionMap,
     /// When blocks get new leaves.
     pub remap: Remap,
-    /// A small tree in front.
+    /// ρ's small tree.
     pub rho: Option<RhoSpec>,
-    /// What it holds at first.
+    /// Initial contents.
     pub initial: Initial,
 }
 
@@ -131,16 +134,17 @@ fn one_line() -> u64 {
     1
 }
 
-/// A record of the usual size does not say so: it is the same as before there were others.
+/// Skips the default in files, so that they stay the same as before this field existed.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
 fn is_one_line(lines: &u64) -> bool {
     *lines == one_line()
 }
 
 impl OramSpec {
-    /// Baseline of IR-ORAM: Freecursive over Path ORAM with Z = 4, ten levels in a dedicated cache, 200
-    /// blocks in the stash of which 100 are for a path, and a PLB of 64 KiB. `leaf_level` is 24 there.
-    /// Half of the slots hold data; smaller trees have smaller tops and PLBs.
+    /// Baseline of IR-ORAM: Freecursive over Path ORAM with Z = 4, ten levels in a dedicated cache,
+    /// a stash of 200 blocks of which 100 are reserved for a path, and a PLB of 64 KiB. The paper
+    /// has `leaf_level` 24. Half of the slots hold data. Smaller trees get smaller tree tops and
+    /// PLBs.
     pub fn paper(leaf_level: u8) -> Self {
         let smaller = 24u8.saturating_sub(leaf_level);
         Self {
@@ -162,13 +166,14 @@ impl OramSpec {
         }
     }
 
-    /// The level of the leaves.
+    /// Level of the leaves.
     pub fn leaf_level(&self) -> u8 {
         self.slots.len().saturating_sub(1) as u8
     }
 
-    /// Bits of the table of pointers that keeps the tree structure of a tree top in sets (TT; IR-ORAM, section IV-C, Fig. 8):
-    /// one for each slot, to an entry or to none. `None`: the client keeps its levels in a dedicated cache.
+    /// Bits of the pointer table for a tree top in sets (TT; IR-ORAM, section IV-C, Fig. 8). It has
+    /// one pointer per slot, to an entry or to none. `None` if the tree top is in a dedicated
+    /// cache.
     pub fn tree_top_pointer_bits(&self) -> Option<u64> {
         let levels = (0..).zip(&self.slots).take(self.tree_top_levels.into());
         let slots: u64 = levels.map(|(level, slots)| u64::from(*slots) << level).sum();
@@ -176,7 +181,7 @@ impl OramSpec {
         self.tree_top_ways.map(|_| slots * bits)
     }
 
-    /// Lines of the protected space.
+    /// Lines of the protected memory.
     pub fn lines(&self) -> u64 {
         self.data_blocks.saturating_mul(self.block_lines)
     }
@@ -186,7 +191,7 @@ impl OramSpec {
         (LINE_BYTES * self.block_lines) as usize
     }
 
-    /// How many requests [`Initial::Aged`] makes.
+    /// Number of requests that [`Initial::Aged`] makes.
     pub(crate) fn aging_requests(&self, per_thousand_blocks: u32) -> u64 {
         let requests = u128::from(self.data_blocks) * u128::from(per_thousand_blocks) / 1000;
         u64::try_from(requests).unwrap_or(u64::MAX)
@@ -198,7 +203,7 @@ impl OramSpec {
         coins: &mut R,
     ) -> Result<impl Iterator<Item = u64> + use<R>, SimError> {
         let Ok(blocks) = u32::try_from(self.data_blocks) else {
-            let message = "more than 2^32 data blocks are not accessed once each: place them";
+            let message = "cannot access more than 2^32 data blocks once each: place them instead";
             return Err(SimError::Spec(message.to_owned()));
         };
         let mut blocks: Vec<_> = (0..blocks).collect();
@@ -206,8 +211,7 @@ impl OramSpec {
         Ok(blocks.into_iter().map(u64::from))
     }
 
-    /// Lines of the slots of a bucket on each level that lie in memory, of each tree: 0 on the levels that the client
-    /// keeps.
+    /// Lines of a bucket's slots in memory, by tree and level. Levels on the client have 0.
     pub(crate) fn slot_lines_in_memory(&self) -> Result<Vec<Vec<u64>>, SimError> {
         let trees = match self.position_map {
             PositionMap::InTree => {
@@ -229,7 +233,7 @@ impl OramSpec {
     pub(crate) fn frontend(&self) -> Result<FreecursiveConfig, SimError> {
         let block_bytes = self.block_bytes();
         let defaults = FreecursiveConfig::new(self.data_blocks, block_bytes)?;
-        // As wide as fits beside the group counter: groups that begin anew are not what is studied here.
+        // As wide as fits next to the group counter. Group overflows are not studied here.
         let bits = (8 * block_bytes as u64).saturating_sub(64);
         let counter_bits = (bits / self.fan_out.max(1)).clamp(1, 24) as u32;
         Ok(defaults
@@ -254,10 +258,10 @@ impl OramSpec {
             ))
     }
 
-    /// Plain recursion.
+    /// The parameters of plain recursion.
     ///
     /// # Errors
-    /// [`SimError::Spec`] for parts that do not go with it.
+    /// [`SimError::Spec`] for options that plain recursion does not support.
     pub(super) fn recursion(&self) -> Result<RecursiveConfig, SimError> {
         let block_bytes = LINE_BYTES as usize;
         let (capacity, client_entries_max) = (self.data_blocks, self.client_entries_max);
@@ -265,20 +269,20 @@ impl OramSpec {
         let refuse = |message: &str| Err(SimError::Spec(message.to_owned()));
         if self.scheme != Scheme::Path || self.rho.is_some() || self.tree_top_ways.is_some() {
             return refuse(
-                "position_map = \"own-trees\" is plain recursion: Path ORAM without rho, and with no tree_top_ways, since \
-                 nothing is found by its address",
+                "position_map = \"own-trees\" (plain recursion) needs Path ORAM without rho, and \
+                 without tree_top_ways, since blocks cannot be found by address",
             );
         }
         if self.fan_out != config.fan_out() {
             return refuse(
-                "position_map = \"own-trees\" has 16 labels in a block: set fan_out to 16",
+                "position_map = \"own-trees\" has 16 labels per block: set fan_out to 16",
             );
         }
         Ok(config)
     }
 
-    /// The trees of plain recursion, of tags: that of the data first. The others have as many blocks a leaf, and as many slots
-    /// as its leaves.
+    /// The trees of plain recursion, of tags: first the tree of the data. The others have the same
+    /// number of blocks per leaf, and in all buckets as many slots as its leaves.
     pub(super) fn recursive_trees(&self) -> Result<Vec<TreeConfig>, SimError> {
         let slots = self.slots.last().copied().unwrap_or(0);
         let leaves = 1 << self.leaf_level();
@@ -300,7 +304,7 @@ impl OramSpec {
 
     pub(super) fn rho(&self, rho: &RhoSpec) -> Result<RhoConfig, SimError> {
         let config = RhoConfig::new(rho.blocks, LINE_BYTES as usize)?;
-        // A pace goes on with them.
+        // The pace decides how a round continues.
         let ends_rounds = false;
         Ok(config.with_small_per_main(rho.small_per_main).with_ends_rounds(ends_rounds))
     }

@@ -1,8 +1,8 @@
-//! A scheme whose tree holds tags and no bytes: what a path costs does not depend on what is in its
-//! blocks, and eight gigabytes of them would only be in the way.
+//! A scheme whose tree holds tags but no block contents. The cost of a path does not depend on
+//! contents, and eight gigabytes of them would only take memory.
 //!
-//! What the position map says must be kept, though. Its blocks' contents lie beside the tree, by
-//! address; where they are and which path finds them is the tree's business, as for any block.
+//! The contents of position-map blocks are needed, though. They are stored outside of the tree, by
+//! address. Where these blocks are, and which path finds them, is up to the tree, as for any block.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -18,31 +18,32 @@ use rand::CryptoRng;
 use super::path_log::{PathLog, Purpose};
 use crate::SimError;
 
-/// A scheme over a tree of tags. To the frontend its blocks have bytes: those of data are zeros, whatever is
-/// written.
+/// A scheme over a tree of tags. To the frontend, blocks have contents. Data blocks always read as
+/// zeros.
 pub(crate) struct TagScheme<B, W> {
     tags: B,
-    /// The tree as the frontend sees it.
+    /// The tree's parameters as the frontend sees them.
     config: TreeConfig,
     contents: Contents,
     watch: W,
-    /// Paths to fetch ahead, each as an access begins: all at once they would wait for each other.
+    /// Paths to prefetch, one at the start of each access. Prefetching all at once would make them
+    /// wait for each other.
     fetched_soon: Vec<Leaf>,
 }
 
-/// Whoever is told what happens in a tree of tags, before it does.
+/// An observer of accesses to a tree of tags. It is called before each access.
 pub(crate) trait Watch<B> {
-    /// The block `address` of the level, of the data or the position map, will be looked for on the path
-    /// to `leaf`.
+    /// The block `address` of level `level` (0 is data, others are position map) is looked up on
+    /// the path to `leaf`.
     fn access(&mut self, tags: &mut B, level: usize, address: u64, leaf: Leaf);
 
-    /// The block `address` of the level was served on the client, where it is.
+    /// The block `address` of level `level` was served on the client, where it still is.
     fn hit(&mut self, _tags: &B, _level: usize, _address: u64) {}
 
-    /// The block `address` of the level will be looked for on the client, and taken out if it is there.
+    /// The block `address` of level `level` is looked up on the client, and taken out if found.
     fn look(&mut self, _tags: &B, _level: usize, _address: u64) {}
 
-    /// A path will be read and written back that nobody asked for.
+    /// A dummy or eviction reads a path and writes it back.
     fn idle(&mut self);
 }
 
@@ -60,23 +61,23 @@ impl<B> Watch<B> for PathLog {
 }
 
 impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
-    /// Over `tags`, whose blocks have no bytes.
+    /// A scheme over `tags`, whose blocks have no contents.
     pub(crate) fn new(tags: B, contents: Contents, watch: W) -> Self {
         let config = tags.config().clone().with_block_bytes(contents.block_bytes);
         Self { tags, config, contents, watch, fetched_soon: Vec::new() }
     }
 
-    /// The tags, and what lies beside them, for another who watches.
+    /// Splits into tags and contents, to be used with another observer.
     pub(crate) fn into_parts(self) -> (B, Contents) {
         (self.tags, self.contents)
     }
 
-    /// Who watches.
+    /// The observer.
     pub(crate) fn watch(&self) -> &W {
         &self.watch
     }
 
-    /// Who watches.
+    /// The observer.
     pub(crate) fn watch_mut(&mut self) -> &mut W {
         &mut self.watch
     }
@@ -86,24 +87,25 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
         &mut self.tags
     }
 
-    /// What a block of the position map says, unless it was taken out.
+    /// The contents of a position-map block, stale while it is taken out; `None` for data blocks.
     pub(crate) fn contents(&self, address: u64) -> Option<&[u8]> {
         self.contents.bytes.bytes().get(self.contents.place(address)?)
     }
 
-    /// The path to `leaf` will be read soon: it is fetched as one of the next accesses begins.
+    /// Announces that the path to `leaf` will be read soon. It is prefetched when one of the next
+    /// accesses begins.
     pub(crate) fn prefetch_soon(&mut self, leaf: Leaf) {
         self.fetched_soon.push(leaf);
     }
 
-    /// Fetches what [`Self::prefetch_soon`] was told of, where there were not accesses enough.
+    /// Prefetches the remaining paths of [`Self::prefetch_soon`].
     pub(crate) fn prefetch_rest(&mut self) {
         for leaf in self.fetched_soon.drain(..) {
             self.tags.announce(&[leaf]);
         }
     }
 
-    /// The contents of a block of the position map will be asked for soon.
+    /// Prefetches the contents of a position-map block.
     pub(crate) fn prefetch_contents(&self, address: u64) {
         if let Some(place) = self.contents.place(address) {
             self.contents.bytes.prefetch(place);
@@ -119,19 +121,19 @@ impl<B: Scheme, W: Watch<B>> TagScheme<B, W> {
     }
 }
 
-/// The bytes of the position-map blocks.
+/// The contents of the position-map blocks.
 pub(crate) struct Contents {
-    /// The first address of each level from the position map on.
+    /// First address of each position-map level.
     starts: Vec<u64>,
     block_bytes: usize,
     bytes: Region,
 }
 
 impl Contents {
-    /// `levels` are the addresses of each level, from the data on, and a block has `block_bytes`.
+    /// Contents for `levels`, the address ranges from the data level on. A block has `block_bytes`.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when there is no memory for them.
+    /// [`SimError::Spec`] if there is not enough memory.
     pub(crate) fn new(levels: &[Range<u64>], block_bytes: usize) -> Result<Self, SimError> {
         let starts: Vec<_> = levels.iter().skip(1).map(|level| level.start).collect();
         let end = levels.last().map_or(0, |level| level.end);
@@ -151,7 +153,7 @@ impl Contents {
         self.bytes.bytes_mut().get_mut(place)
     }
 
-    /// Where its bytes are, if it is a block of the position map.
+    /// The byte range of a position-map block; `None` for data blocks.
     fn place(&self, address: u64) -> Option<Range<usize>> {
         let number = address.checked_sub(*self.starts.first()?)? as usize;
         Some(number * self.block_bytes..(number + 1) * self.block_bytes)
@@ -211,7 +213,7 @@ impl<B: Scheme, W: Watch<B>> Scheme for TagScheme<B, W> {
         self.tags.announce(leaves);
     }
 
-    /// In a simulation a block exists once it was asked for.
+    /// In a simulation the first access creates a block.
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.begin(address, from);
         self.tags.access(address, from, to, &mut Op::Write(&[]))?;
@@ -268,7 +270,7 @@ impl<B: Scheme, W: Watch<B>> Scheme for TagScheme<B, W> {
     }
 }
 
-/// What was to be fetched is forgotten: nothing follows from it but time.
+/// Leaves out the pending prefetches, which affect only the running time.
 impl<B: Image, W: Image> Image for TagScheme<B, W> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.watch.write_image(to)?;

@@ -1,62 +1,62 @@
-//! What a controller did.
+//! Counts of a controller.
 
 use serde::{Deserialize, Serialize};
 
 use super::path_log::{PathAccess, Purpose};
 use crate::Cycle;
 
-/// Counts of a controller since it was made, or since they were cleared.
+/// Counts of a controller since it was created, or since they were cleared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerTally {
-    /// Paths for blocks that were asked for (`PT_d`).
+    /// Paths for requested blocks (`PT_d`).
     pub data: u64,
     /// Paths for the position map, by level from 1 on (`PT_p`).
     pub position_map: Vec<u64>,
-    /// Paths that made room in the stash.
+    /// Paths of evictions.
     pub evictions: u64,
-    /// Paths for nothing (`PT_m`).
+    /// Dummy paths (`PT_m`).
     pub dummies: u64,
-    /// Paths that would have been for nothing, and were stages of an early write-back.
+    /// Paths of early write-backs, in place of dummies.
     pub converted: u64,
-    /// Of all these, paths of ρ's small tree.
+    /// Paths of ρ's small tree; they are also counted above.
     pub small: u64,
-    /// Requests that made no path: the block was in the stash or, with IR-Stash, in the tree top.
+    /// Requests without a path: the block was in the stash or, with IR-Stash, in the tree top.
     pub served_on_client: u64,
     /// Requests for a line that was waiting to be written.
     pub forwarded: u64,
     /// Lines written back.
     pub write_backs: u64,
-    /// Of these, early.
+    /// Lines written back early; they are also counted in `write_backs`.
     pub early_write_backs: u64,
     /// Early write-backs given up because the line was used again.
     pub early_given_up: u64,
-    /// Cycles in which a path was under way.
+    /// Cycles in which a path was in progress.
     pub busy: Cycle,
-    /// Of these, for evictions.
+    /// The part of `busy` that was for evictions.
     pub busy_evicting: Cycle,
     /// The most blocks in the stash after a path.
     pub stash_blocks_max: usize,
     /// Context switches.
     #[serde(default)]
     pub context_switches: u64,
-    /// Of the evictions, those that emptied the stash at one of them.
+    /// Evictions that emptied the stash at a context switch; they are also counted in `evictions`.
     #[serde(default)]
     pub flush_evictions: u64,
-    /// Cycles in which those were under way.
+    /// The part of `busy_evicting` that was for `flush_evictions`.
     #[serde(default)]
     pub busy_flushing: Cycle,
-    /// Cycles in which the tree top was written to memory and read again: no path was under way.
+    /// Cycles in which the tree top was moved to memory and back, and no path was in progress.
     #[serde(default)]
     pub moving_tree_top: Cycle,
 }
 
 impl ControllerTally {
-    /// All paths.
+    /// Number of all paths.
     pub fn paths(&self) -> u64 {
         self.data + self.position_map.iter().sum::<u64>() + self.evictions + self.dummies
     }
 
-    /// What happened after `before`; of the stash, the most ever.
+    /// The difference from `before`. `stash_blocks_max` stays the maximum over all time.
     pub(crate) fn since(self, before: &Self) -> Self {
         let level = |level: usize| before.position_map.get(level).copied().unwrap_or(0);
         let position_map =

@@ -1,4 +1,4 @@
-//! A controller on a bus of fixed speed, asked by chance.
+//! A controller on a bus of fixed speed, under random requests.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,10 +18,10 @@ use crate::functional::Study;
 const READ: Cycle = 300;
 const PATH: Cycle = 700;
 
-/// Of the tree top, to memory and back.
+/// Duration of moving the tree top to memory and back.
 const MOVE: Cycle = 5000;
 
-/// The paths that a bus has carried, and when each started.
+/// The carried paths with their start times.
 type Carried = Rc<RefCell<Vec<(PathAccess, Cycle)>>>;
 
 struct FixedBus(Carried);
@@ -42,7 +42,7 @@ impl Bus for FixedBus {
     }
 }
 
-/// A controller, a cache that nobody uses, and what they did.
+/// A controller, a cache that stays unused, and the events so far.
 struct Bench {
     controller: Controller<FixedBus, usize>,
     cache: Cache,
@@ -63,7 +63,7 @@ impl Bench {
         Self { controller, cache, carried, answers, taken: 0, reads, now: 0 }
     }
 
-    /// Lets the controller act until `until`.
+    /// Runs the controller until `until`.
     fn run(&mut self, until: Cycle) {
         let mut told = Vec::new();
         while let Some(slot) = self.controller.next_slot().filter(|slot| *slot < until) {
@@ -139,14 +139,16 @@ fn at(pace: Pace) -> ControllerSpec {
 const PACES: [Pace; 4] =
     [Pace::Free, Pace::StartToStart(1000), Pace::Gap(200), Pace::WhenIdle(1000)];
 
-/// Lines that the LLC has in [`asked_by_chance`].
+/// Lines in the LLC of [`asked_by_chance`].
 const HELD: usize = 20;
 
-/// Reads and write-backs of few lines, and what must be true of any ORAM and any pace.
+/// Makes random reads and write-backs of a few lines, and checks properties that hold for any ORAM
+/// and pace.
 fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
     let mut bench = Bench::new(oram, spec);
     let mut coins = StdRng::seed_from_u64(seed);
-    // What the LLC has: with delayed remapping a block leaves it before it is asked for again.
+    // Lines in the LLC. With delayed remapping, a block must leave the LLC before the next request
+    // for it.
     let mut held = Vec::new();
     let mut dirty_left = 0;
     for _ in 0..400 {
@@ -158,7 +160,7 @@ fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
         if held.len() > HELD {
             let is_dirty = coins.random();
             let line = held.swap_remove(coins.random_range(0..held.len()));
-            // It leaves after it has come.
+            // A line leaves the LLC only after it has arrived.
             bench.run(bench.now + 20_000);
             dirty_left += usize::from(is_dirty);
             bench.controller.leaves(line, is_dirty, bench.now);
@@ -167,7 +169,7 @@ fn asked_by_chance(oram: &OramSpec, spec: &ControllerSpec, seed: u64) -> Bench {
     }
     bench.run(bench.now + 1_000_000);
     assert!(bench.answers.iter().all(Option::is_some), "each read is answered");
-    assert_eq!(bench.taken, dirty_left, "each write-back is taken");
+    assert_eq!(bench.taken, dirty_left, "each write-back is accepted");
     let tally = bench.controller.tally();
     assert_eq!(tally.paths(), bench.carried.borrow().len() as u64);
     assert_eq!(tally.busy, PATH * tally.paths());
@@ -203,7 +205,7 @@ fn every_request_is_answered_once_whatever_the_scheme_and_the_pace() {
 fn plain_recursion_takes_a_path_of_each_tree_for_each_request() {
     let bench = asked_by_chance(&recursive(), &at(Pace::Gap(200)), 1);
     let carried = bench.carried.borrow();
-    // The last chain may still be under way.
+    // The last chain may be incomplete.
     let chains = carried.chunks_exact(3);
     let (all, [mut requests, mut dummies]) = (chains.len(), [0, 0]);
     for chain in chains {
@@ -217,7 +219,7 @@ fn plain_recursion_takes_a_path_of_each_tree_for_each_request() {
     assert!(requests > 300 && requests + dummies == all, "{requests} {dummies} {all}");
     let tally = bench.controller.tally();
     assert_eq!((tally.data, tally.served_on_client, tally.small), (requests as u64, 0, 0));
-    // As full as the tree of the data: 64 times fewer blocks, and leaves.
+    // The same load as in the tree of the data: 64 times fewer blocks and leaves.
     let trees = recursive().recursive_trees().unwrap();
     let levels: Vec<_> = trees.iter().map(|tree| tree.geometry.leaf_level()).collect();
     assert_eq!(levels, [9, 5, 1]);
@@ -240,7 +242,7 @@ fn what_does_not_go_with_plain_recursion_is_refused() {
     ] {
         let bus = FixedBus(Carried::default());
         let made = Controller::<_, usize>::new(&oram, spec, bus, InitialOram::Seed(1), 1);
-        let error = made.err().expect("it does not go together").to_string();
+        let error = made.err().expect("the combination is refused").to_string();
         assert!(error.contains("own-trees"), "{error}");
     }
     let study = Study::new(&recursive(), 1, &mut |_| ()).err().unwrap().to_string();
@@ -248,7 +250,7 @@ fn what_does_not_go_with_plain_recursion_is_refused() {
 }
 
 #[test]
-fn the_starts_of_a_fixed_rate_are_the_same_whoever_asks() {
+fn the_starts_of_a_fixed_rate_do_not_depend_on_requests() {
     for pace in [Pace::StartToStart(1000), Pace::Gap(200)] {
         let rho = [with_rho(), with_rho_that_leaves_copies(), with_delayed_rho()];
         for oram in [small(), in_sets(), raw(), recursive()].into_iter().chain(rho) {
@@ -260,16 +262,18 @@ fn the_starts_of_a_fixed_rate_are_the_same_whoever_asks() {
     }
 }
 
-/// What the bus shows but for leaves: when paths start, of which trees they are, and what they write.
+/// What the bus shows apart from leaves: start times, and the tree and the written part of each
+/// path.
 fn seen(bench: &Bench) -> (Vec<Cycle>, Vec<(TreeId, Writes)>) {
     let carried = bench.carried.borrow();
     (bench.starts(), carried.iter().map(|(path, _)| (path.tree, path.writes)).collect())
 }
 
-/// What slots are used for is not seen at a fixed pace: neither IR-DWB, nor evictions of a narrow tree, nor when write-backs
-/// come first. It is seen where the queue of writes answers, since a dummy is over sooner then: no machine that is oblivious.
+/// At a fixed pace, the use of a slot is invisible: IR-DWB, evictions of a narrow tree, and the
+/// priority of write-backs. It becomes visible if the write queue answers reads, since a dummy then
+/// ends sooner. Such a machine is not oblivious.
 #[test]
-fn what_a_slot_is_used_for_shows_only_where_the_queue_of_writes_answers() {
+fn the_use_of_a_slot_is_visible_only_if_the_write_queue_answers() {
     let mut narrow = small();
     narrow.slots[2..9].fill(1);
     (narrow.slots[9], narrow.stash_blocks_max) = (6, 5);
@@ -285,7 +289,8 @@ fn what_a_slot_is_used_for_shows_only_where_the_queue_of_writes_answers() {
             (with_rho(), &early, true),
             (small(), &at_once, true),
             (narrow.clone(), &usual, true),
-            // From start to start its reads are missing, and the bench does not say when a path is read.
+            // From start to start only the reads are missing, and this bench does not compare when
+            // a path is read.
             (small(), &queue, pace == Pace::StartToStart(1000)),
             (narrow.clone(), &queue, pace == Pace::StartToStart(1000)),
         ] {
@@ -300,9 +305,10 @@ fn what_a_slot_is_used_for_shows_only_where_the_queue_of_writes_answers() {
     }
 }
 
-/// Reads now and then, of a program whose lines in the LLC are all dirty.
+/// Reads at random times, by a program whose lines in the LLC are all dirty.
 fn with_dirty_lines(oram: &OramSpec, spec: &ControllerSpec) -> Bench {
-    // So long that slots are left over, and not that dummies do what evictions are for. With Rho each third slot is of the main tree.
+    // Long enough to leave slots unused, but not so long that dummies replace evictions. In ρ every
+    // third slot is for the main tree.
     let pause_max = if oram.rho.is_some() { 30_000 } else { 12_000 };
     let mut coins = StdRng::seed_from_u64(1);
     let mut bench = Bench::new(oram, spec);
@@ -344,15 +350,17 @@ fn with_delayed_rho_what_the_llc_gives_back_costs_no_data_path_of_the_main_tree(
     let reads = bench.answers.len() as u64;
     let fetched = reads - tally.served_on_client - tally.forwarded;
     let given_back = reads - HELD as u64 - tally.forwarded;
-    // A read takes a path of one of the trees; each line that is given back a small one.
+    // A read takes a path of one of the trees, and a line that is given back takes a path of the
+    // small tree.
     assert_eq!(data(0) + data(1), fetched + given_back, "{tally:?}");
     let read_from_small = data(1) - given_back;
     assert!(data(0) < fetched && read_from_small > 10, "{read_from_small}, {tally:?}");
 }
 
-/// A write-back then costs a small path, and what its victim takes of the position map; each read costs a path.
+/// A write-back costs a small path, and the position-map paths of its victim. Each read costs a
+/// path.
 #[test]
-fn a_block_whose_old_copy_stays_behind_is_given_back_without_a_data_path_of_the_main_tree() {
+fn a_block_that_leaves_a_copy_behind_takes_no_data_path_of_the_main_tree() {
     let data_of_main = |oram: &OramSpec| {
         let bench = asked_by_chance(oram, &at(Pace::Free), 1);
         let carried = bench.carried.borrow();
@@ -367,10 +375,10 @@ fn a_block_whose_old_copy_stays_behind_is_given_back_without_a_data_path_of_the_
 }
 
 #[test]
-fn the_purposes_are_those_of_the_requests() {
+fn the_purposes_match_the_requests() {
     let bench = asked_by_chance(&small(), &at(Pace::Free), 1);
     let tally = bench.controller.tally();
-    assert_eq!(tally.dummies, 0, "nobody asked for any");
+    assert_eq!(tally.dummies, 0, "a free pace makes none");
     assert!(tally.position_map[0] > tally.position_map[1], "{tally:?}");
     let requests = bench.answers.len() + bench.taken;
     assert_eq!(tally.data + tally.served_on_client + tally.forwarded, requests as u64);
@@ -381,7 +389,7 @@ fn the_purposes_are_those_of_the_requests() {
     assert_eq!(
         tally.data + tally.served_on_client + tally.forwarded,
         reads,
-        "victims cost no data"
+        "victims take no data path"
     );
 }
 
@@ -392,9 +400,9 @@ fn a_tree_top_in_sets_saves_what_a_dedicated_one_reads() {
     assert!(sets.served_on_client > dedicated.served_on_client + 20, "{sets:?} {dedicated:?}");
 }
 
-/// A dummy then takes the time of its writes alone, and so does an eviction; what somebody waits for is read.
+/// A dummy or an eviction then takes only the time of its writes. Paths of requests are still read.
 #[test]
-fn what_nobody_waits_for_may_be_answered_from_the_queue_of_writes() {
+fn evictions_and_dummies_may_be_answered_from_the_write_queue() {
     let mut oram = small();
     oram.slots[2..9].fill(1);
     (oram.slots[9], oram.stash_blocks_max) = (6, 5);
@@ -413,8 +421,8 @@ fn what_nobody_waits_for_may_be_answered_from_the_queue_of_writes() {
     assert_eq!(bench.reads.iter().filter(|(from, until)| from == until).count() as u64, halved);
 }
 
-/// The stash is empty then, and nothing else happens until the tree top is back. A program that rests is not switched
-/// out again.
+/// The stash is empty at a switch, and nothing else happens until the tree top is back. A program
+/// without requests is not switched out again.
 #[test]
 fn a_program_is_switched_out_with_an_empty_stash() {
     const SLICE: Cycle = 30_000;
@@ -454,7 +462,7 @@ fn a_program_is_switched_out_with_an_empty_stash() {
         assert_eq!(tally.moving_tree_top, MOVE * switches);
         assert!(tally.busy_flushing <= tally.busy_evicting);
         bench.controller.check_invariants().unwrap();
-        // Of a free pace, whatever was under way, and one switch at most.
+        // At a free pace, only work in progress and at most one switch may follow.
         if pace == Pace::Free {
             bench.run(bench.now + 100 * SLICE);
             let then = bench.controller.tally().context_switches;
@@ -465,7 +473,8 @@ fn a_program_is_switched_out_with_an_empty_stash() {
     assert!(evictions > 100, "{evictions}");
 }
 
-/// What the LLC holds before time begins is out of the ORAM, at no time, and the pattern begins with a whole round.
+/// Lines that the LLC holds at first are taken out of the ORAM without taking time, and the timed
+/// run begins with a whole round.
 #[test]
 fn what_is_held_at_first_is_out_of_an_oram_with_delayed_remapping() {
     for oram in [OramSpec { remap: Remap::Delayed, ..in_sets() }, with_delayed_rho(), small()] {
@@ -491,7 +500,7 @@ fn what_is_held_at_first_is_out_of_an_oram_with_delayed_remapping() {
 }
 
 #[test]
-fn slots_that_nobody_needs_write_dirty_lines_back() {
+fn unused_slots_write_dirty_lines_back() {
     let spec = ControllerSpec { early_write_backs: true, ..at(Pace::Gap(300)) };
     let mut bench = Bench::new(&small(), &spec);
     for line in 0..64 {
@@ -499,7 +508,7 @@ fn slots_that_nobody_needs_write_dirty_lines_back() {
     }
     bench.run(400 * (PATH + 300));
     let tally = bench.controller.tally();
-    // In each of the sets only the line that is next to go.
+    // In each set only the LRU line is written back.
     assert_eq!((tally.early_write_backs, tally.early_given_up), (16, 0));
     assert!((0..16).all(|set| bench.cache.next_victim(set).is_some_and(|victim| !victim.dirty)));
     let needed = tally.data + tally.position_map.iter().sum::<u64>();
@@ -507,7 +516,7 @@ fn slots_that_nobody_needs_write_dirty_lines_back() {
     assert_eq!(tally.dummies, 400 - needed, "{tally:?}");
 }
 
-/// With the tree top in sets, some are found by their address. They count as what is served so.
+/// With a tree top in sets, some blocks are found by address. They count in `served_on_client`.
 #[test]
 fn early_write_backs_are_data_paths_or_served_without_one() {
     let spec = ControllerSpec { early_write_backs: true, ..at(Pace::Gap(300)) };
@@ -532,7 +541,7 @@ fn a_line_that_is_used_before_its_last_stage_is_not_written() {
     bench.cache.touch(0, false);
     bench.run(20_000);
     let tally = bench.controller.tally();
-    assert_eq!((tally.early_given_up, tally.early_write_backs), (1, 1), "16 in its place");
+    assert_eq!((tally.early_given_up, tally.early_write_backs), (1, 1), "line 16 instead");
     assert!(bench.cache.next_victim(0).is_some_and(|victim| !victim.dirty && victim.line == 16));
 }
 
@@ -556,7 +565,7 @@ fn what_does_not_go_together_is_refused() {
     assert!(refused(&no_tree, &ControllerSpec::default()).contains("engine refused"));
 }
 
-/// Both may be given the same number.
+/// Both may get the same seed.
 #[test]
 fn a_run_throws_other_coins_than_its_initial_oram() {
     for seed in 0..100 {
@@ -575,7 +584,7 @@ fn an_initial_oram_serves_its_own_specification_alone() {
         let initial = InitialOram::Made(study.into());
         Controller::<_, usize>::new(spec, &spec_of_time, bus, initial, 1)
     };
-    // Baseline's tree is also the main one of ρ, and that of delayed remapping.
+    // Baseline's tree is also the main tree of ρ, and the tree of delayed remapping.
     for spec in [small(), with_rho(), with_delayed_rho()] {
         begin(&spec, &small()).unwrap().check_invariants().unwrap();
     }
@@ -585,8 +594,8 @@ fn an_initial_oram_serves_its_own_specification_alone() {
     }
 }
 
-/// The controller against the engine itself, with blocks of 64 bytes and everything encrypted: the same
-/// requests give the same paths, and leave the same stash.
+/// Compares the controller with the encrypted engine on blocks of 64 bytes. The same requests make
+/// the same paths and leave the same stash.
 #[test]
 fn it_reads_the_paths_that_the_engine_reads() {
     for oram in [small(), in_sets()] {

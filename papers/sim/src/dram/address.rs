@@ -1,4 +1,4 @@
-//! Which bank and row a line lies in: the bits of its number, dealt out.
+//! The address map: splits the number of a line into channel, bank and row.
 
 use super::DramSpec;
 use crate::SimError;
@@ -24,7 +24,7 @@ impl Part {
         ("channel", Self::Channel),
     ];
 
-    /// How many there are to select from: powers of two.
+    /// The number of values to choose from: a power of two.
     fn choices(self, spec: &DramSpec, channels: u32) -> u64 {
         match self {
             Self::Row => u64::from(spec.rows),
@@ -37,16 +37,16 @@ impl Part {
     }
 }
 
-/// Where a line lies.
+/// The location of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) channel: u32,
-    /// Of the channel: ranks, in them groups, in them banks.
+    /// Index in the channel: ranks contain groups, and groups contain banks.
     pub(super) bank: u32,
     pub(super) row: u32,
 }
 
-/// Some bits of a number.
+/// A bit field of a number.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bits {
     shift: u32,
@@ -60,7 +60,7 @@ impl Bits {
     }
 }
 
-/// From the number of a line to its place.
+/// Maps the number of a line to its location.
 #[derive(Clone, Debug)]
 pub(super) struct AddressMap {
     channel: Bits,
@@ -69,7 +69,7 @@ pub(super) struct AddressMap {
     bank: Bits,
     row: Bits,
     bits: u32,
-    /// Neighbours that lie in one row of each bank they touch.
+    /// Neighbouring lines that lie in a single row of each bank they touch.
     row_span: u64,
 }
 
@@ -99,7 +99,7 @@ impl AddressMap {
         Ok(Self { channel, rank, group, bank, row, bits, row_span })
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub(super) fn lines(&self) -> u64 {
         1 << self.bits
     }
@@ -120,7 +120,7 @@ impl AddressMap {
     }
 }
 
-/// The parts of an order, each once.
+/// Parses an address order, in which each part must occur once.
 fn parse(spec: &DramSpec) -> Result<Vec<Part>, SimError> {
     let order = &spec.address_order;
     let wrong = |what: String| SimError::Spec(format!("address_order = \"{order}\": {what}"));
@@ -128,11 +128,11 @@ fn parse(spec: &DramSpec) -> Result<Vec<Part>, SimError> {
     for name in order.split(':') {
         let known = Part::ALL.iter().find(|(known, _)| *known == name.trim());
         let Some(&(name, part)) = known else {
-            let message = format!("{name:?} is none of row, rank, group, bank, column, channel");
+            let message = format!("{name:?} is not row, rank, group, bank, column or channel");
             return Err(wrong(message));
         };
         if parts.contains(&part) {
-            return Err(wrong(format!("{name} stands twice")));
+            return Err(wrong(format!("{name} occurs twice")));
         }
         parts.push(part);
     }
@@ -140,7 +140,7 @@ fn parse(spec: &DramSpec) -> Result<Vec<Part>, SimError> {
     match Part::ALL.iter().find(|(_, part)| needed(*part) != parts.contains(part)) {
         None => Ok(parts),
         Some((name, part)) if needed(*part) => Err(wrong(format!("{name} is missing"))),
-        Some(_) => Err(wrong("there are no bank groups, so there is no group".into())),
+        Some(_) => Err(wrong("group is only for parts with bank groups".into())),
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_is_taken_by_as_many_lines_as_a_row_has() {
+    fn each_row_holds_the_lines_of_one_place() {
         for order in ["row:rank:bank:column:group:channel", "column:channel:group:rank:bank:row"] {
             let spec = DramSpec {
                 rows: 4,
@@ -185,10 +185,10 @@ mod tests {
         let ddr3 = DramSpec::built_in("DDR3-1600").unwrap();
         for (order, says) in [
             ("row:rank:bank:column", "channel is missing"),
-            ("row:rank:bank:column:channel:row", "row stands twice"),
+            ("row:rank:bank:column:channel:row", "row occurs twice"),
             ("row:rank:bank:column:canal", "canal"),
-            ("row:rank:bank:column:group:channel", "no bank groups"),
-            ("", "none of"),
+            ("row:rank:bank:column:group:channel", "with bank groups"),
+            ("", "is not row"),
         ] {
             let spec = DramSpec { address_order: order.into(), ..ddr3.clone() };
             let error = AddressMap::new(&spec, 1).unwrap_err().to_string();

@@ -1,9 +1,9 @@
-//! Loads that other simulators were measured with, and what this DRAM makes of them.
+//! Loads that other simulators were measured with.
 //!
-//! The requests of a [`Load`] come from a processor that never waits for anything but memory: up to
-//! [`IN_FLIGHT`] requests at a time, taken in and let go in order, as through a reorder buffer. A read is
-//! let go when it is done, a write at once. The reads of [`Unloaded`] find the DRAM at rest. What others
-//! measured stands in [`super::published`].
+//! The requests of a [`Load`] come from a processor that waits only for memory. It has up to
+//! [`IN_FLIGHT`] requests in a reorder buffer, which admits and retires them in order. A read
+//! retires when it is done, and a write at once. The reads of [`Unloaded`] find the DRAM idle.
+//! [`super::published`] has the figures of the other simulators.
 
 use std::collections::VecDeque;
 
@@ -15,28 +15,28 @@ use super::{Clock, Dram, DramSpec, Request};
 use crate::trace::Kind;
 use crate::{LINE_BYTES, SimError};
 
-/// Places of the reorder buffer (IR-ORAM, Table I).
+/// Entries of the reorder buffer (IR-ORAM, Table I).
 pub const IN_FLIGHT: usize = 128;
 /// Lines of a bucket of 256 bytes.
 const BUCKET_LINES: u64 = 4;
-/// Buckets of a path below the levels on chip.
+/// Buckets of a path below the tree top.
 const PATH_BUCKETS: usize = 15;
-/// Clocks between unloaded requests: long enough for the one before.
+/// Clocks between unloaded requests. The previous request is done by then.
 const REST: std::ops::Range<Clock> = 60..140;
 
-/// Requests without a pause in between.
+/// A load of requests without pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// One line after the other is read.
+    /// Reads of consecutive lines.
     StreamRead,
-    /// Lines anywhere are read.
+    /// Reads of random lines.
     RandomRead,
-    /// One line after the other: one is read, one is written.
+    /// Consecutive lines, alternately read and written.
     StreamReadWrite,
-    /// Lines anywhere: each is read or written, as a coin falls.
+    /// Random lines, each read or written at random.
     RandomReadWrite,
-    /// 15 buckets of 256 bytes anywhere are read, then written; and so on.
+    /// 15 random buckets of 256 bytes are read and then written, repeatedly.
     PathLike,
 }
 
@@ -50,8 +50,8 @@ impl Load {
         Self::PathLike,
     ];
 
-    /// The first `count` requests to a DRAM of `lines` (a power of two), and the rest of the path they end in: lines, and
-    /// what is done to them.
+    /// The first `count` requests to a DRAM of `lines` lines (a power of two), up to the end of the
+    /// last path: each with its line, and whether it reads or writes.
     pub fn requests(self, lines: u64, count: usize, seed: u64) -> Vec<(u64, Kind)> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut coin = move || rng.random::<u64>();
@@ -83,11 +83,11 @@ impl Load {
         }
     }
 
-    /// Gigabytes (10⁹) a second that `channels` of `spec` move under this load, from the first clock to
-    /// the end of the last burst of `count` requests.
+    /// Bandwidth of `channels` of `spec` under this load in GB/s (10⁹), from the first clock to the
+    /// end of the last burst of `count` requests.
     ///
     /// # Errors
-    /// As [`Dram::new`].
+    /// The same as of [`Dram::new`].
     pub fn gb_per_second(
         self,
         spec: &DramSpec,
@@ -104,10 +104,10 @@ impl Load {
     }
 }
 
-/// Passes `requests` through a reorder buffer. Answers when the last was done.
+/// Passes `requests` through a reorder buffer. Returns when the last request was done.
 fn replay(dram: &mut Dram, requests: &[(u64, Kind)]) -> Result<Clock, SimError> {
     let mut clock = 0;
-    // The last requests that were taken in, and which of them need not be waited for.
+    // The requests in the buffer: whether each may retire.
     let mut released = VecDeque::with_capacity(IN_FLIGHT);
     let mut oldest = 0;
     for (id, &(line, kind)) in (0..).zip(requests) {
@@ -117,7 +117,7 @@ fn replay(dram: &mut Dram, requests: &[(u64, Kind)]) -> Result<Clock, SimError> 
                 oldest += 1;
             } else if let Some(done) = dram.next_completion() {
                 clock = done.clock;
-                // Writes may have left already.
+                // A write may have retired already.
                 if let Some(place) = done.id.checked_sub(oldest) {
                     released[place as usize] = true;
                 }
@@ -129,21 +129,21 @@ fn replay(dram: &mut Dram, requests: &[(u64, Kind)]) -> Result<Clock, SimError> 
     Ok(dram.run_until_idle(&mut Vec::new()).unwrap_or(clock))
 }
 
-/// Reads that come one by one.
+/// Reads that arrive one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unloaded {
-    /// Of lines of the row that is open.
+    /// Reads of lines of the open row.
     RowHit,
-    /// Of lines anywhere.
+    /// Reads of random lines.
     Random,
 }
 
 impl Unloaded {
-    /// Clocks that a read takes, on average over `count`.
+    /// Average clocks of a read, over `count` reads.
     ///
     /// # Errors
-    /// As [`Dram::new`].
+    /// The same as of [`Dram::new`].
     pub fn clocks(
         self,
         spec: &DramSpec,

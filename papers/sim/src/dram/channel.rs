@@ -1,8 +1,8 @@
-//! The controller of one channel: it jumps from event to event.
+//! The controller of one channel. It jumps from event to event.
 //!
-//! A request arrives, a refresh is due, or a command goes (which one, says [`super::schedule`]). Reads
-//! and writes come into view in order of arrival, as there is room. A read of a line that waits to be
-//! written is answered with what is to be written, a clock later.
+//! An event is the arrival of a request, a refresh that becomes due, or a command, which
+//! [`super::schedule`] chooses. Reads and writes enter the view in order of arrival, when there is
+//! room. A read of a line with a waiting write gets the data of that write one clock later.
 
 use std::collections::VecDeque;
 
@@ -16,14 +16,14 @@ use super::window::Waiting;
 use super::{Clock, Completion, DramSpec, Request};
 use crate::trace::Kind;
 
-/// Something that happens in a channel.
+/// An event in a channel.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     /// The next request of the backlog arrives.
     Arrival,
-    /// A rank must be refreshed.
+    /// The refresh of a rank becomes due.
     RefreshDue,
-    /// A command goes.
+    /// A command is sent.
     Command(Step),
 }
 
@@ -31,17 +31,17 @@ enum Event {
 #[derive(Clone, Debug)]
 pub(super) struct Channel {
     number: u32,
-    /// Nothing happens before.
+    /// The current time. No event is earlier.
     now: Clock,
     device: Device,
     refreshes: Refreshes,
     backlog: VecDeque<(Request, Place)>,
-    /// Reads in the backlog.
+    /// Number of reads in the backlog.
     reads_behind: usize,
     view: View,
-    /// The age of the next request that comes into view.
+    /// Age of the next request that enters the view.
     age: u64,
-    /// In order of time.
+    /// Completions in order of time.
     done: VecDeque<Completion>,
     last_read: Option<Clock>,
     planned: Option<(Clock, Event)>,
@@ -70,7 +70,7 @@ impl Channel {
         self.planned = None;
     }
 
-    /// Whether all that has arrived is done. (To plan is to answer what can be answered at once.)
+    /// Whether all requests that arrived are done. Planning answers those that need no command.
     pub(super) fn is_idle(&mut self) -> bool {
         self.plan();
         self.backlog.is_empty() && self.view.is_empty()
@@ -81,17 +81,17 @@ impl Channel {
         self.reads_behind > 0 || self.view.has_reads()
     }
 
-    /// When the first is done of those that are known to be done and not taken yet.
+    /// Time of the first known completion that was not taken yet.
     pub(super) fn first_done(&self) -> Option<Clock> {
         self.done.front().map(|done| done.clock)
     }
 
-    /// When the last of them is done.
+    /// Time of the last known completion.
     pub(super) fn last_done(&self) -> Option<Clock> {
         self.done.back().map(|done| done.clock)
     }
 
-    /// When the last read is done of those that have gone.
+    /// Completion time of the last read whose command was sent.
     pub(super) fn last_read(&self) -> Option<Clock> {
         self.last_read
     }
@@ -100,12 +100,12 @@ impl Channel {
         self.done.pop_front_if(|completion| completion.clock <= until)
     }
 
-    /// When the next event happens.
+    /// Time of the next event.
     pub(super) fn next_event(&mut self) -> Clock {
         self.plan().0
     }
 
-    /// All that happens up to `until`.
+    /// Runs all events up to `until`.
     pub(super) fn run_until(&mut self, until: Clock, observer: &mut impl Observer) {
         while self.next_event() <= until {
             self.step(observer);
@@ -116,7 +116,7 @@ impl Channel {
         }
     }
 
-    /// Lets the next event happen.
+    /// Runs the next event.
     pub(super) fn step(&mut self, observer: &mut impl Observer) {
         let (at, event) = self.plan();
         self.planned = None;
@@ -128,7 +128,8 @@ impl Channel {
         }
     }
 
-    /// At the same time arrivals and due refreshes go before commands: they have a say in them.
+    /// Finds the next event. At equal times, arrivals and due refreshes precede commands, since
+    /// they affect which command is chosen.
     fn plan(&mut self) -> (Clock, Event) {
         if let Some(planned) = self.planned {
             return planned;
@@ -151,7 +152,7 @@ impl Channel {
         first
     }
 
-    /// Brings into view what has arrived and has room.
+    /// Moves requests that have arrived into the view, as far as there is room.
     fn admit_arrived(&mut self) {
         while let Some((request, place)) = self.backlog.front()
             && request.arrival <= self.now
@@ -208,14 +209,15 @@ impl Channel {
         }
     }
 
-    /// A command that goes now, to a bank of the channel.
+    /// A command to a bank of the channel, sent now.
     fn command(&self, kind: CommandKind, bank: u32, row: u32) -> Command {
         let rank = self.device.rank_of(bank);
         let bank = bank - self.device.banks_of(rank).start;
         Command { clock: self.now, channel: self.number, rank, bank, row, kind }
     }
 
-    /// Bursts end in the order of their commands: only answers without a burst overtake.
+    /// Notes a completion. Bursts end in the order of their commands. Only answers without a burst
+    /// may overtake them.
     fn complete(&mut self, id: u64, kind: Kind, clock: Clock) {
         if kind == Kind::Read {
             self.last_read = self.last_read.max(Some(clock));

@@ -1,20 +1,21 @@
-//! The rules of DRAM, checked anew for every command: nothing here knows the scheduler.
+//! An independent check of the DRAM rules for every command. It shares no code with the scheduler.
 //!
-//! A list of past commands of each channel is kept, and each new command is held against all of them
-//! that are close enough to matter. That is slow and plain on purpose.
+//! The checker keeps the recent commands of each channel, and compares each new command with all
+//! that are close enough to matter. This is slow and simple on purpose.
 //!
-//! Refreshes may be late: at each moment a rank may lack [`LATE_REFRESHES`] of those that should have
-//! been, one each tREFI from clock 0 on. (JESD79-3 lets a controller postpone 8.) A channel that gets no other commands needs them too,
-//! so they are counted in all channels whenever time has passed in all.
+//! Refreshes may be late. At each moment, a rank may lack at most [`LATE_REFRESHES`] of the
+//! refreshes due, one per tREFI from clock 0 on. (JESD79-3 allows a controller to postpone 8.) Idle
+//! channels need refreshes too, so the checker counts them in all channels whenever time has passed
+//! in all.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::{Clock, Command, CommandKind, DramSpec, Observer};
 
-/// How many refreshes of a rank may be outstanding.
+/// The most refreshes of a rank that may be outstanding.
 pub const LATE_REFRESHES: u64 = 1;
 
-/// Watches the commands of a DRAM. The first that breaks a rule is kept.
+/// Observes the commands of a DRAM, and keeps the first violation of a rule.
 #[derive(Clone, Debug)]
 pub struct Checker {
     spec: DramSpec,
@@ -23,39 +24,39 @@ pub struct Checker {
     commands: u64,
 }
 
-/// What has happened in a channel.
+/// The past commands of a channel.
 #[derive(Clone, Debug, Default)]
 struct Past {
     recent: VecDeque<Command>,
     /// By rank and bank.
     open_rows: HashMap<(u32, u32), u32>,
-    /// By rank.
+    /// Number of refreshes by rank.
     refreshes: HashMap<u32, u64>,
 }
 
 impl Checker {
-    /// Holds commands to `channels` against `spec`.
+    /// A checker of commands to `channels` channels of `spec`.
     pub fn new(spec: &DramSpec, channels: u32) -> Self {
         let channels = vec![Past::default(); channels as usize];
         Self { spec: spec.clone(), channels, violation: None, commands: 0 }
     }
 
-    /// How many commands it saw.
+    /// Number of commands seen.
     pub fn commands(&self) -> u64 {
         self.commands
     }
 
-    /// What was wrong first, in words.
+    /// Returns the first violation, if there was one.
     ///
     /// # Errors
-    /// That.
+    /// The description of the violation.
     pub fn verdict(&self) -> Result<(), String> {
         self.violation.clone().map_or(Ok(()), Err)
     }
 
     fn check(&mut self, new: Command) -> Result<(), String> {
         let Some(past) = self.channels.get_mut(new.channel as usize) else {
-            return Err("there is no such channel".into());
+            return Err("no such channel".into());
         };
         let rules = Rules(&self.spec);
         rules.check_state(past, new)?;
@@ -106,7 +107,7 @@ impl Past {
     }
 }
 
-/// The data of a read or write on the bus: the clocks from the first to before the second.
+/// The data of a read or write on the bus: from clock `start` to before `end`.
 struct Burst {
     start: Clock,
     end: Clock,
@@ -115,7 +116,7 @@ struct Burst {
 struct Rules<'a>(&'a DramSpec);
 
 impl Rules<'_> {
-    /// Rows that must be open, or must not.
+    /// Checks that the command finds its row open or closed, as it needs.
     fn check_state(&self, past: &Past, new: Command) -> Result<(), String> {
         let open = past.open_rows.get(&(new.rank, new.bank));
         let rank_open = past.open_rows.keys().any(|(rank, _)| *rank == new.rank);
@@ -129,12 +130,12 @@ impl Rules<'_> {
         let inside = new.rank < self.0.ranks && new.bank < self.0.banks && new.row < self.0.rows;
         match (ok, inside) {
             (true, true) => Ok(()),
-            (_, false) => Err("there is no such place".into()),
+            (_, false) => Err("no such place".into()),
             (false, _) => Err(format!("the open row of the bank is {open:?}")),
         }
     }
 
-    /// The distance of two commands of a channel.
+    /// Checks the distance between two commands of a channel.
     fn check_pair(&self, old: Command, new: Command) -> Result<(), String> {
         use CommandKind::{Activate, Precharge, Read, Refresh, Write};
         let time = &self.0.timing;
@@ -154,7 +155,7 @@ impl Rules<'_> {
             }
             Ok(())
         };
-        gap("one command a clock", true, 1)?;
+        gap("one command per clock", true, 1)?;
         match (old.kind, new.kind) {
             (Activate, Read | Write) => gap("tRCD", same_bank, time.rcd),
             (Activate, Precharge) => gap("tRAS", same_bank, time.ras),
@@ -177,7 +178,7 @@ impl Rules<'_> {
         }
     }
 
-    /// The data bus carries one burst at a time, and rests when the rank or the direction changes.
+    /// The data bus carries one burst at a time, and pauses when the rank or the direction changes.
     fn check_bus(&self, old: Command, new: Command) -> Result<(), String> {
         let changes = old.rank != new.rank || old.kind != new.kind;
         let rest = if changes { Clock::from(self.0.timing.rtrs) } else { 0 };
@@ -194,7 +195,7 @@ impl Rules<'_> {
         Burst { start, end: start + Clock::from(self.0.burst_clocks) }
     }
 
-    /// Four rows in tFAW.
+    /// Checks tFAW: at most four rows are opened in this time.
     fn check_activates(&self, recent: &VecDeque<Command>, new: Command) -> Result<(), String> {
         let activates =
             |command: &&Command| command.kind == CommandKind::Activate && command.rank == new.rank;
@@ -208,7 +209,7 @@ impl Rules<'_> {
         }
     }
 
-    /// That no rank of a channel lacks too many at `clock`.
+    /// Checks that at `clock` no rank of the channel lacks too many refreshes.
     fn check_refreshes(&self, past: &Past, clock: Clock) -> Result<(), String> {
         for rank in 0..self.0.ranks {
             let refreshes = past.refreshes.get(&rank).copied().unwrap_or_default();
@@ -222,7 +223,7 @@ impl Rules<'_> {
         Ok(())
     }
 
-    /// What is longer ago than this does not matter.
+    /// Clocks after which a command can no longer affect any rule.
     fn horizon(&self) -> Clock {
         let time = &self.0.timing;
         let longest = time.ras.max(time.rc).max(time.rfc).max(time.faw).max(time.rp);
@@ -239,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    /// What is wrong with commands to two banks of a rank: clock, bank, row, kind.
+    /// The verdict on commands to two banks of a rank, given as clock, bank, row and kind.
     fn verdict(commands: &[(Clock, u32, u32, CommandKind)]) -> Result<(), String> {
         let spec = DramSpec::built_in("DDR3-1600").unwrap();
         let mut checker = Checker::new(&spec, 1);
@@ -262,7 +263,7 @@ mod tests {
             (vec![open, (300, 1, 7, Write)], "open row"),
             (vec![open, (300, 0, 8, Activate)], "open row"),
             (vec![open, (300, 1, 0, Refresh)], "open row"),
-            (vec![open, (100, 1, 7, Activate)], "one command a clock"),
+            (vec![open, (100, 1, 7, Activate)], "one command per clock"),
             (vec![(100, 8, 7, Activate)], "no such place"),
             (vec![(2 * 6240, 0, 7, Activate)], "tREFI"),
         ] {

@@ -1,8 +1,8 @@
-//! What a controller says to DRAM, and who listens.
+//! The commands that a controller sends to DRAM, and their observers.
 
 use super::Clock;
 
-/// What a command does.
+/// The kind of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommandKind {
     /// Opens a row of a bank (ACT).
@@ -13,46 +13,47 @@ pub enum CommandKind {
     Read,
     /// Writes a line of the open row (WR).
     Write,
-    /// Refreshes all banks of a rank (REF): none has an open row.
+    /// Refreshes all banks of a rank, which must not have open rows (REF).
     Refresh,
 }
 
-/// A command.
+/// A command to DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Command {
-    /// When it is on the command bus.
+    /// Time on the command bus.
     pub clock: Clock,
-    /// To which channel.
+    /// The channel.
     pub channel: u32,
-    /// To which rank of the channel.
+    /// The rank within the channel.
     pub rank: u32,
-    /// To which bank of the rank; groups are runs of banks. 0 for a refresh.
+    /// The bank within the rank; bank groups are consecutive banks. 0 for a refresh.
     pub bank: u32,
-    /// The row it opens, closes, reads or writes. 0 for a refresh.
+    /// The row that is opened, closed, read or written. 0 for a refresh.
     pub row: u32,
-    /// What it does.
+    /// The kind.
     pub kind: CommandKind,
 }
 
-/// Somebody who sees each command. Those of one channel come in order of time; channels are apart.
+/// Observes each command. The commands of one channel are in order of time; channels are
+/// independent.
 pub trait Observer {
     /// A command was sent.
     fn observe(&mut self, command: Command);
 
-    /// In all channels, whatever had to be sent until `clock` was sent. Most do not care.
+    /// All commands up to `clock` have been sent in all channels. Most observers ignore this.
     #[inline]
     fn passed(&mut self, clock: Clock) {
         let _ = clock;
     }
 }
 
-/// Nobody listens.
+/// Ignores all commands.
 impl Observer for () {
     #[inline]
     fn observe(&mut self, _: Command) {}
 }
 
-/// The log of all commands.
+/// Logs all commands.
 impl Observer for Vec<Command> {
     fn observe(&mut self, command: Command) {
         self.push(command);

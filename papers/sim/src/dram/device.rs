@@ -1,13 +1,13 @@
-//! The state of a channel's DRAM: open rows, and the earliest clock of each next command.
+//! The state of a channel's DRAM: open rows, and the earliest clock of each possible command.
 //!
-//! Each command moves the earliest clocks of those that may follow it, so that asking is cheap. The
-//! data bus has no state of its own: bursts go in the order of their commands, so the distance of two
-//! commands follows from what they are.
+//! Each command updates the earliest clocks of the commands that may follow it, so a look-up is
+//! cheap. The data bus needs no state of its own: bursts are in the order of their commands, so
+//! their distance follows from the kinds of the commands.
 
 use super::{Clock, DramSpec};
 use crate::trace::Kind;
 
-/// A rank's share of a channel's banks, or a group's.
+/// The index of the rank or bank group that contains `bank`.
 fn share(bank: u32, log2_size: u32) -> usize {
     (bank >> log2_size) as usize
 }
@@ -20,21 +20,21 @@ struct Bank {
     column: Clock,
 }
 
-/// Banks of a rank that share circuits.
+/// A bank group: banks of a rank that share circuits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
     activate: Clock,
     column: [Clock; 2],
 }
 
-/// When the next four rows of a rank may be opened, for all that the last four say.
+/// The earliest clocks of the next four activates of a rank, as limited by the last four (tFAW).
 #[derive(Clone, Copy, Debug, Default)]
 struct Opened {
     ready: [Clock; 4],
     oldest: usize,
 }
 
-/// The least that the banks of two commands share.
+/// The smallest unit that the banks of two commands share.
 #[derive(Clone, Copy)]
 enum Relation {
     Group,
@@ -42,13 +42,13 @@ enum Relation {
     Channel,
 }
 
-/// The least distances that do not stand in the spec as they are.
+/// Minimum distances that are not given directly by the specification.
 #[derive(Clone, Debug)]
 struct Distances {
     activate: [Clock; 2],
-    /// From a read or write to one of the other banks: `[first][second][relation]`.
+    /// From a read or write to a read or write of any bank: `[first][second][relation]`.
     column: [[[Clock; 3]; 2]; 2],
-    /// From a read or write to closing the row.
+    /// From a read or write to a precharge of the bank.
     precharge: [Clock; 2],
 }
 
@@ -56,11 +56,11 @@ struct Distances {
 #[derive(Clone, Debug)]
 pub(super) struct Device {
     banks: Vec<Bank>,
-    /// The banks with an open row, a bit each.
+    /// Bit mask of the banks with an open row.
     open_banks: u64,
     groups: Vec<Group>,
     opened: Vec<Opened>,
-    /// When the command bus is free.
+    /// Earliest clock at which the command bus is free.
     bus: Clock,
     rcd: Clock,
     rp: Clock,
@@ -69,7 +69,7 @@ pub(super) struct Device {
     faw: Clock,
     rfc: Clock,
     distances: Distances,
-    /// From a command to the end of its burst.
+    /// From a read or write to the end of its burst.
     latency: [Clock; 2],
     log2_group: u32,
     log2_rank: u32,
@@ -104,13 +104,14 @@ impl Device {
         self.banks[bank as usize].row
     }
 
-    /// The banks with an open row, a bit each.
+    /// Bit mask of the banks with an open row.
     #[inline]
     pub(super) fn open_banks(&self) -> u64 {
         self.open_banks
     }
 
-    /// When the command bus is free. What follows are the clocks from which the rest allows a command.
+    /// Earliest clock at which the command bus is free. The functions below give the earliest
+    /// clocks by all other rules.
     #[inline]
     pub(super) fn bus_free(&self) -> Clock {
         self.bus
@@ -142,7 +143,7 @@ impl Device {
         self.banks[bank as usize].precharge
     }
 
-    /// When a rank without open rows may be refreshed.
+    /// Earliest refresh of a rank without open rows.
     pub(super) fn refresh_at(&self, rank: u32) -> Clock {
         self.banks_of(rank).map(|bank| self.banks[bank as usize].activate).fold(0, Ord::max)
     }
@@ -167,7 +168,7 @@ impl Device {
         self.bus = at + 1;
     }
 
-    /// Closes the open row of a bank: answers which it was.
+    /// Closes the open row of a bank, and returns its number.
     pub(super) fn precharge(&mut self, at: Clock, number: u32) -> u32 {
         self.open_banks &= !(1 << number);
         let bank = &mut self.banks[number as usize];
@@ -176,7 +177,7 @@ impl Device {
         bank.row.take().unwrap_or_default()
     }
 
-    /// Reads or writes a line of an open row. Answers when its last beat has passed.
+    /// Reads or writes a line of the open row. Returns the end of its burst.
     pub(super) fn column(&mut self, at: Clock, number: u32, kind: Kind) -> Clock {
         let bank = &mut self.banks[number as usize];
         bank.precharge = bank.precharge.max(at + self.distances.precharge[kind as usize]);
@@ -198,7 +199,7 @@ impl Device {
         self.bus = at + 1;
     }
 
-    /// All groups of the channel, and how their banks are related to `bank`.
+    /// All groups of the channel, and the relation of their banks to `bank`.
     #[inline]
     fn related(&self, bank: u32) -> impl Iterator<Item = (usize, Relation)> + use<> {
         let home = share(bank, self.log2_group);
@@ -232,7 +233,7 @@ impl Distances {
         let written = cwd + burst;
         let read_write = (cas + burst + turn).saturating_sub(cwd);
         let write_read = (written + turn).saturating_sub(cas);
-        // In the order of `Relation`.
+        // Indexed by `Relation`.
         let alike = [ccd.max(burst), time.ccd.max(burst), burst + turn];
         let turns = [
             [alike, [read_write.max(ccd), read_write.max(time.ccd), read_write]],

@@ -1,54 +1,55 @@
-//! The energy of a DRAM: counts of its commands, times what each takes of the currents in its data sheet.
+//! The energy of a DRAM: counts of commands, multiplied by the charge of each according to data
+//! sheet currents.
 //!
-//! A chip draws IDD3N as long as a row is open. A command takes what its current is above that, for as long as the
-//! data sheet measured it: the way in which vendors of DRAM have users reckon. Rows stay open until another one is
-//! wanted or the rank is refreshed, so all time counts as time with an open row. What the pins and their termination take is not in
-//! it.
+//! A chip draws IDD3N while a row is open. A command draws the difference between its current and
+//! IDD3N, for the time over which the data sheet measured it. DRAM vendors recommend this
+//! calculation. Rows stay open until another row is needed or the rank is refreshed, so all time
+//! counts as time with an open row. The energy of pins and termination is not included.
 
 use serde::Deserialize;
 
 use super::{DramSpec, DramTally};
 use crate::SimError;
 
-/// The chips whose currents are built in.
+/// The built-in currents.
 const BUILT_IN: [&str; 1] = [include_str!("../../specs/currents/DDR3-1600.toml")];
 
-/// What the chips of a DRAM draw.
+/// The currents of the chips of a DRAM.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Currents {
-    /// The [DRAM](DramSpec::name) that is made of them.
+    /// The [DRAM](DramSpec::name) built from these chips.
     pub dram: String,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     pub source: String,
-    /// Their supply.
+    /// Supply voltage.
     pub volts: f64,
-    /// Chips of a rank.
+    /// Chips per rank.
     pub chips: u32,
-    /// Of one of them.
+    /// Currents of one chip.
     pub milliamperes: Milliamperes,
 }
 
-/// Currents of a chip, under the names of data sheets.
+/// Currents of a chip, named as in data sheets.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Milliamperes {
-    /// A bank is opened, and closed tRAS later, every tRC.
+    /// One bank is activated every tRC, and precharged after tRAS.
     #[serde(rename = "IDD0")]
     pub idd0: f64,
-    /// All banks are closed.
+    /// All banks are precharged.
     #[serde(rename = "IDD2N")]
     pub idd2n: f64,
-    /// A bank is open.
+    /// A bank is active.
     #[serde(rename = "IDD3N")]
     pub idd3n: f64,
-    /// Reads follow each other.
+    /// Back-to-back reads.
     #[serde(rename = "IDD4R")]
     pub idd4r: f64,
-    /// Writes follow each other.
+    /// Back-to-back writes.
     #[serde(rename = "IDD4W")]
     pub idd4w: f64,
-    /// Refreshes follow each other.
+    /// Back-to-back refreshes.
     #[serde(rename = "IDD5B")]
     pub idd5b: f64,
 }
@@ -56,40 +57,40 @@ pub struct Milliamperes {
 /// Energy of a DRAM, in nanojoules.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// For opening rows, and closing them.
+    /// Activates and precharges.
     pub rows: f64,
-    /// For reads.
+    /// Reads.
     pub reads: f64,
-    /// For writes.
+    /// Writes.
     pub writes: f64,
-    /// For refreshes.
+    /// Refreshes.
     pub refreshes: f64,
-    /// For waiting with open rows.
+    /// Standby with open rows.
     pub standby: f64,
 }
 
 impl Energy {
-    /// What the commands for lines took.
+    /// Energy of the commands for requests.
     pub fn of_lines(&self) -> f64 {
         self.rows + self.reads + self.writes
     }
 
-    /// What passed with time, whatever was asked for.
+    /// Energy that depends on time only.
     pub fn of_time(&self) -> f64 {
         self.refreshes + self.standby
     }
 
-    /// All of it.
+    /// Total energy.
     pub fn total(&self) -> f64 {
         self.of_lines() + self.of_time()
     }
 }
 
 impl Currents {
-    /// Those of the DRAM called `name`.
+    /// The currents of the DRAM `name`.
     ///
     /// # Errors
-    /// [`SimError::Spec`] if there are none.
+    /// [`SimError::Spec`] if they are not built in.
     pub fn built_in(name: &str) -> Result<Self, SimError> {
         let mut names = Vec::new();
         for text in BUILT_IN {
@@ -101,11 +102,11 @@ impl Currents {
             names.push(currents.dram);
         }
         let names = names.join(", ");
-        Err(SimError::Spec(format!("no currents are known of {name}: there are those of {names}")))
+        Err(SimError::Spec(format!("no currents known for {name}; known are {names}")))
     }
 
-    /// The energy of `channels` of `spec` that did what `tally` counts, in so many `microseconds`. Each rank is refreshed
-    /// once in tREFI, whatever is asked for.
+    /// The energy of `channels` of `spec` with the commands of `tally`, over `microseconds`. Each
+    /// rank is refreshed once per tREFI.
     pub fn energy(
         &self,
         spec: &DramSpec,
@@ -114,7 +115,7 @@ impl Currents {
         microseconds: f64,
     ) -> Energy {
         let Milliamperes { idd0, idd2n, idd3n, idd4r, idd4w, idd5b } = self.milliamperes;
-        // A milliampere at a volt, for a microsecond, is a nanojoule.
+        // 1 mA · 1 V · 1 µs = 1 nJ.
         let of_rank = |milliamperes: f64, microseconds: f64| {
             milliamperes * microseconds * self.volts * f64::from(self.chips)
         };
@@ -159,13 +160,13 @@ mod tests {
         is_near(energy.rows, 3.0 * volts * (55.0 * 39.0 - 38.0 * 28.0 - 32.0 * 11.0));
         is_near(energy.reads, 10.0 * volts * 4.0 * 119.0);
         is_near(energy.writes, 20.0 * volts * 4.0 * 87.0);
-        // Two ranks of four channels, once in 7.8 us.
+        // Two ranks on four channels, each refreshed once per 7.8 µs.
         is_near(energy.refreshes, 8.0 * volts * 208.0 * 197.0);
         is_near(energy.standby, 8.0 * volts * 38.0 * 6240.0);
         is_near(energy.total(), energy.of_lines() + energy.of_time());
     }
 
-    /// The number of refreshes follows from time: so many are sent.
+    /// The number of refreshes, computed from time, matches the number sent.
     #[test]
     fn each_rank_is_refreshed_once_in_its_interval() {
         let (spec, currents) = ddr3();
@@ -185,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn chips_whose_currents_nobody_knows_have_no_energy() {
+    fn chips_with_unknown_currents_have_no_energy() {
         let error = Currents::built_in("DDR9").unwrap_err().to_string();
-        assert!(error.contains("there are those of DDR3-1600"), "{error}");
+        assert!(error.contains("known are DDR3-1600"), "{error}");
     }
 }

@@ -1,23 +1,24 @@
-//! Where the buckets of a tree lie in DRAM.
+//! The layout of a tree's buckets in DRAM.
 //!
-//! [`Order::Subtrees`] keeps subtrees of as many levels as fill a row of every channel together, so that a
-//! path opens few rows (Ren et al., ISCA'13). [`Order::Heap`] is the ruler for it: level after level.
-//! Levels without slots in DRAM are on chip; they are the topmost.
+//! [`Order::Subtrees`] keeps subtrees together whose levels fill a row of every channel, so a path
+//! opens few rows (Ren et al., ISCA'13). [`Order::Heap`], level after level, is the baseline for
+//! comparison. Levels without slots in DRAM are on chip; they must be the topmost ones.
 //!
-//! With buckets of as many lines as there are channels, or a multiple, every path loads all channels
-//! alike. IR-Alloc has others. Packed one after the other, some paths have many of their lines on one
-//! channel, and take as long as that one takes. So [`Order::Balanced`] fixes the channels of each level: the
-//! first line of its buckets is on the channel after the last line of those above.
+//! If the number of lines per bucket is a multiple of the number of channels, every path loads all
+//! channels equally. IR-Alloc has other buckets. If these are packed one after the other, some
+//! paths have many of their lines on one channel, and take as long as that channel. So
+//! [`Order::Balanced`] fixes the channels of each level: the first line of its buckets is on the
+//! channel after the last line of the bucket above.
 //!
-//! The layout of storage (`oblivio_core`'s) gives a row to every subtree. Where the levels do not
-//! come out even, that is a row for each leaf: here the topmost group of levels is the small one, and a
+//! The storage layout of `oblivio_core` gives each subtree its own row. If the levels do not divide
+//! evenly, each leaf then gets a row. So here the topmost group of levels is the small one, and a
 //! subtree takes the smallest power-of-two part of a row that holds it.
 
 use std::ops::Range;
 
 use crate::SimError;
 
-/// What lies next to what.
+/// The order of buckets in DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Level after level, each from left to right.
@@ -27,18 +28,18 @@ pub enum Order {
         /// Lines that should hold a subtree: a power of two.
         row_span: u64,
     },
-    /// The same, with the lines of each path spread evenly over the channels. Neighbouring lines must be on
-    /// neighbouring channels, as in the usual order of address bits.
+    /// As [`Self::Subtrees`], with the lines of each path spread evenly over the channels.
+    /// Neighbouring lines must be on neighbouring channels, as in the usual order of address bits.
     Balanced {
         /// Lines that should hold a subtree: a power of two.
         row_span: u64,
-        /// How many channels there are: a power of two.
+        /// Number of channels: a power of two.
         channels: u64,
     },
 }
 
 impl Order {
-    /// Lines that hold a subtree of more than one level.
+    /// Lines for a subtree of more than one level; `None` without subtrees.
     fn row_span(self) -> Option<u64> {
         match self {
             Self::Heap => None,
@@ -56,32 +57,33 @@ impl Order {
             && !(channels.is_power_of_two() && channels <= row_span)
         {
             return Err(spec(format!(
-                "channels = {channels}: must be a power of two, and each must have a part of a row"
+                "channels = {channels}: must be a power of two, at most row_span"
             )));
         }
         Ok(())
     }
 }
 
-/// The lines of every bucket.
+/// The DRAM lines of every bucket.
 #[derive(Clone, Debug)]
 pub struct BucketLines {
     levels: Vec<Level>,
     lines: u64,
 }
 
-/// The buckets of a level: subtrees `subtree_stride` apart.
+/// The buckets of a level. Subtrees are `subtree_stride` lines apart.
 #[derive(Clone, Debug, Default)]
 struct Level {
     base: u64,
-    /// The level of the roots of its subtrees.
+    /// Level of the subtrees' roots.
     root_level: u32,
     subtree_stride: u64,
-    /// Within the subtree, the lines of a bucket.
+    /// For each line of a bucket, its location in the subtree.
     places: Vec<LinePlace>,
 }
 
-/// Where a line of the leftmost bucket of a level is in a subtree, and how far it is to that of the next.
+/// The location of a line of the leftmost bucket of a level, and the distance to the same line of
+/// the next bucket.
 #[derive(Clone, Copy, Debug)]
 struct LinePlace {
     first: u64,
@@ -92,20 +94,20 @@ impl BucketLines {
     /// Lays out a tree with `slots[level]` lines of blocks in each bucket, and `header_lines` more.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when a level below one with slots has none, or the tree has no end.
+    /// [`SimError::Spec`] if a level below a level with slots has none, or the tree is too large.
     pub fn new(slots: &[u64], header_lines: u64, order: Order) -> Result<Self, SimError> {
         order.check()?;
         let on_chip = slots.iter().take_while(|slots| **slots == 0).count();
         if let Some(level) = slots.iter().skip(on_chip).position(|slots| *slots == 0) {
             let level = on_chip + level;
-            return Err(spec(format!("level {level} has no slots, but one above it has some")));
+            return Err(spec(format!("level {level} has no slots, but a level above it has")));
         }
         let sizes: Option<Vec<_>> = slots[on_chip..]
             .iter()
             .map(|slots| slots.checked_add(header_lines).filter(|lines| *lines < 1 << 20))
             .collect();
         let sizes = sizes.filter(|_| slots.len() <= 33).ok_or_else(|| {
-            spec("a tree has 33 levels, and a bucket less than 2^20 lines".to_owned())
+            spec("a tree has at most 33 levels, and a bucket fewer than 2^20 lines".to_owned())
         })?;
         let mut layout = Self { levels: vec![Level::default(); on_chip], lines: 0 };
         let mut start = 0;
@@ -116,19 +118,19 @@ impl BucketLines {
         Ok(layout)
     }
 
-    /// How many lines the tree spans, gaps included.
+    /// Lines that the tree spans, gaps included.
     pub fn total(&self) -> u64 {
         self.lines
     }
 
-    /// The lines of the bucket with `index` on `level`, headers first: the lowest `level` bits of the labels
-    /// of its leaves, as in `oblivio_core`. None, where the level is on chip.
+    /// The lines of a bucket, headers first. `index` is the lowest `level` bits of the labels of
+    /// the bucket's leaves, as in `oblivio_core`. A level on chip has no lines.
     ///
     /// # Panics
-    /// When there is no such level.
+    /// If there is no such level.
     pub fn lines(&self, level: usize, index: u64) -> impl ExactSizeIterator<Item = u64> {
         let Level { base, root_level, subtree_stride, places } = &self.levels[level];
-        // From left to right: the bits of the index from the last.
+        // Subtrees are laid out from left to right, by the reversed low bits of the index.
         let subtree = (index & ((1 << root_level) - 1)).reverse_bits();
         let subtree = subtree.checked_shr(u64::BITS - root_level).unwrap_or_default();
         let start = base + subtree * subtree_stride;
@@ -141,7 +143,7 @@ impl BucketLines {
         let root_level = self.levels.len() as u32;
         let (stride, align) = match order.row_span() {
             None => (subtree.lines, 1),
-            // So a subtree never lies across two rows, if it fits into one.
+            // This alignment keeps a subtree within one row, if it fits into one.
             Some(row_span) if subtree.lines <= row_span => {
                 (subtree.lines.next_power_of_two(), row_span)
             }
@@ -154,16 +156,16 @@ impl BucketLines {
     }
 }
 
-/// Where the lines of a subtree are.
+/// The layout of the lines of a subtree.
 struct Subtree {
-    /// Of each level, the lines of a bucket.
+    /// For each level, the lines of a bucket.
     levels: Vec<Vec<LinePlace>>,
-    /// How many lines it spans.
+    /// Lines that it spans.
     lines: u64,
 }
 
 impl Subtree {
-    /// The levels `group` of a tree with buckets of `sizes`.
+    /// The layout of the levels `group` of a tree with buckets of `sizes` lines.
     fn new(sizes: &[u64], group: Range<usize>, order: Order) -> Self {
         let mut subtree = Self { levels: Vec::new(), lines: 0 };
         let above: u64 = sizes[..group.start].iter().sum();
@@ -181,10 +183,10 @@ impl Subtree {
         subtree
     }
 
-    /// Deals the lines of a path to the channels in turn, as they come from the root on: `above` of them
-    /// before this subtree.
+    /// Assigns the lines of a path to the channels in turn, from the root on. `above` lines of the
+    /// path precede this subtree.
     fn balance(&mut self, sizes: &[u64], above: u64, channels: u64) {
-        // How many lines of the subtree each channel has so far.
+        // Lines of the subtree on each channel so far.
         let mut columns = vec![0; channels as usize];
         let mut dealt = above;
         for (depth, &size) in sizes.iter().enumerate() {
@@ -210,8 +212,8 @@ impl Subtree {
     }
 }
 
-/// Where each group of levels ends, from the top: as many levels as a row holds, chosen from the leaves
-/// upwards, so that what is left over is small.
+/// The end of each group of levels, from the top. A group has as many levels as fit into a row.
+/// Groups are formed from the leaves upwards, so the topmost one is the small one.
 fn group_ends(sizes: &[u64], order: Order) -> Vec<usize> {
     let Some(row_span) = order.row_span() else { return (1..=sizes.len()).collect() };
     let mut ends = Vec::new();
@@ -237,15 +239,15 @@ mod tests {
     use crate::dram::{Command, CommandKind, Dram, DramSpec, Request};
     use crate::trace::Kind;
 
-    /// Of the tree of IR-ORAM, Table I: 25 levels, 10 of them on chip.
+    /// The tree of IR-ORAM, Table I: 25 levels, 10 of them on chip.
     fn slots() -> Vec<u64> {
         [vec![0; 10], vec![4; 15]].concat()
     }
 
-    /// How many rows the commands for a path open, on average.
+    /// Average number of rows that the commands for a path open.
     fn rows_of_a_path(channels: u32, order: Order) -> f64 {
         const PATHS: u64 = 100;
-        // The gaps of the subtrees are more than one channel has to spare.
+        // The gaps between subtrees exceed the spare capacity of one channel.
         let spec = DramSpec { rows: 1 << 17, ..DramSpec::built_in("DDR3-1600").unwrap() };
         let layout = BucketLines::new(&slots(), 0, order).unwrap();
         let mut dram = Dram::observed(&spec, channels, Vec::new()).unwrap();
@@ -253,7 +255,7 @@ mod tests {
             let leaf = path.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
             for level in 10..25 {
                 for line in layout.lines(level, leaf & ((1 << level) - 1)) {
-                    // Apart in time: which rows are near each other is not a matter of luck then.
+                    // Spaced out in time, so that reordering across paths cannot affect the result.
                     let arrival = path * 1000;
                     dram.enqueue(Request { id: 0, line, kind: Kind::Read, arrival }).unwrap();
                 }
@@ -266,7 +268,8 @@ mod tests {
 
     #[test]
     fn a_path_opens_a_row_for_each_subtree_on_each_channel() {
-        // 15 levels are 3 subtrees of 5 levels on one channel, and of 1, 7 and 7 levels on four.
+        // 15 levels are 3 subtrees of 5 levels on one channel, and subtrees of 1, 7 and 7 levels on
+        // four.
         for (channels, row_span, rows) in [(1, 128, 3.0), (4, 512, 3.0 * 4.0)] {
             let subtrees = rows_of_a_path(channels, Order::Subtrees { row_span });
             assert!((subtrees - rows).abs() < 0.1 * rows, "{subtrees} rows on {channels} channels");
@@ -280,18 +283,18 @@ mod tests {
         let ends = |sizes: &[u64], row_span| group_ends(sizes, Order::Subtrees { row_span });
         assert_eq!(ends(&[4; 15], 128), [5, 10, 15]);
         assert_eq!(ends(&[4; 15], 512), [1, 8, 15]);
-        // Two lines a bucket above, four below: 8 · 2 - 2 + 8 · 4 + 16 · 4 = 110 lines.
+        // Two lines per bucket above, four below: 8 · 2 - 2 + 8 · 4 + 16 · 4 = 110 lines.
         assert_eq!(ends(&[2, 2, 2, 2, 2, 4, 4], 128), [2, 7]);
         let layout = |order| BucketLines::new(&slots(), 0, order).unwrap();
         let lines = |layout: BucketLines| layout.total() * 64;
-        // 8 GiB but for the levels on chip; the gaps are less than a hundredth.
+        // 8 GiB minus the levels on chip. The gaps are less than one percent.
         assert_eq!(lines(layout(Order::Heap)), (1 << 33) - (1 << 18));
         assert!(lines(layout(Order::Subtrees { row_span: 512 })) < (1 << 33) / 100 * 101);
     }
 
     #[test]
     fn a_balanced_path_loads_every_channel_alike() {
-        // IR-Alloc 4: 36 lines of a path.
+        // IR-Alloc 4: a path has 36 lines.
         let slots = [vec![0; 10], vec![1; 6], vec![2; 3], vec![4; 6]].concat();
         let loads = |order, leaf: u64| {
             let layout = BucketLines::new(&slots, 0, order).unwrap();
@@ -309,11 +312,11 @@ mod tests {
             assert_eq!(loads(Order::Balanced { row_span: 512, channels: 4 }, leaf), [9; 4]);
             most = most.max(*loads(Order::Subtrees { row_span: 512 }, leaf).iter().max().unwrap());
         }
-        assert!(most > 12, "packed, some channel has {most}");
+        assert!(most > 12, "packed, the busiest channel has {most} lines");
     }
 
     #[test]
-    fn what_is_no_tree_is_refused() {
+    fn impossible_trees_are_refused() {
         for (slots, row_span) in
             [(vec![0, 4, 0], 8), (vec![1 << 20], 8), (vec![1; 34], 8), (vec![4; 3], 6)]
         {

@@ -1,9 +1,10 @@
-//! DRAM, clock by clock: what a request costs depends on the rows that those before it left open.
+//! DRAM, clock by clock: the cost of a request depends on the rows that earlier requests left open.
 //!
-//! [`Dram`] is a DDR memory with its controller, as a [`DramSpec`] describes it: channels apart from each
-//! other, in each ranks of banks with a row open, a bus for commands and one for data. It jumps from
-//! command to command instead of counting clocks. A [`checker::Checker`] knows the rules anew and
-//! watches every command; [`bandwidth`] holds it against figures of published simulators.
+//! [`Dram`] is a DDR memory with its controller, as described by a [`DramSpec`]. Its channels are
+//! independent. Each has ranks of banks with open rows, a command bus and a data bus. The
+//! simulation jumps from command to command instead of counting clocks. A [`checker::Checker`]
+//! implements the rules independently and observes every command. [`bandwidth`] compares with
+//! published simulators.
 //!
 //! ```
 //! use oblivio_sim::dram::{Dram, DramSpec, Request};
@@ -14,7 +15,7 @@
 //!     dram.enqueue(Request { id: line, line, kind: Kind::Read, arrival: 0 })?;
 //! }
 //! let mut done = Vec::new();
-//! // The row opens (11), the column is read (11), and 15 bursts of 4 clocks pass on each channel.
+//! ACT to RD takes 11 clocks, RD to data 11, and 15 bursts of 4 clocks pass on each channel.
 //! assert_eq!(dram.finish_reads(&mut done), Some(11 + 11 + 15 * 4));
 //! assert_eq!(done.len(), 60);
 //! # Ok::<(), oblivio_sim::SimError>(())
@@ -51,29 +52,29 @@ use channel::Channel;
 /// A point in time, or a stretch of it, in clocks of the command bus.
 pub type Clock = u64;
 
-/// What DRAM is asked for.
+/// A request to DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What the completion is called.
+    /// Identifies the completion.
     pub id: u64,
-    /// Which line: below [`Dram::lines`].
+    /// The line, below [`Dram::lines`].
     pub line: u64,
-    /// Whether it is read or written.
+    /// Read or write.
     pub kind: Kind,
-    /// When it comes.
+    /// Time of arrival.
     pub arrival: Clock,
 }
 
-/// A request that is done.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// Which.
+    /// The `id` of the request.
     pub id: u64,
-    /// When the last beat of its data had passed.
+    /// End of the last beat of its data.
     pub clock: Clock,
 }
 
-/// A DRAM, and who watches its commands.
+/// A DRAM with an observer of its commands.
 #[derive(Clone, Debug)]
 pub struct Dram<O = ()> {
     channels: Vec<Channel>,
@@ -82,47 +83,50 @@ pub struct Dram<O = ()> {
 }
 
 impl Dram {
-    /// A DRAM of `channels` alike, all rows closed, at clock 0.
+    /// A DRAM of `channels` identical channels, with all rows closed, at clock 0.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when the spec contradicts itself or `channels` is no power of two.
+    /// [`SimError::Spec`] if the specification contradicts itself, or `channels` is not a power of
+    /// two.
     pub fn new(spec: &DramSpec, channels: u32) -> Result<Self, SimError> {
         Self::observed(spec, channels, ())
     }
 }
 
 impl<O: Observer> Dram<O> {
-    /// As [`Dram::new`]; `observer` sees each command.
+    /// As [`Dram::new`], with an observer of each command.
     ///
     /// # Errors
-    /// As [`Dram::new`].
+    /// The same as of [`Dram::new`].
     pub fn observed(spec: &DramSpec, channels: u32, observer: O) -> Result<Self, SimError> {
         let map = AddressMap::new(spec, channels)?;
         let channels = (0..channels).map(|number| Channel::new(spec, number)).collect();
         Ok(Self { channels, map, observer })
     }
 
-    /// How many lines there are.
+    /// Number of lines.
     pub fn lines(&self) -> u64 {
         self.map.lines()
     }
 
-    /// How many neighbouring lines open one row in each bank they touch, from a multiple of so many on:
-    /// a row of each channel, in the usual order of address bits.
+    /// Neighbouring lines that need only one row in each bank they touch, starting at a multiple of
+    /// this number. In the usual order of address bits, these are the lines of one row in every
+    /// channel.
     pub fn row_span(&self) -> u64 {
         self.map.row_span()
     }
 
-    /// Asks for a line. Requests to a channel wait behind those that were asked for before. What
-    /// arrives in the past arrives now.
+    /// Adds a request. Requests to a channel wait behind earlier ones. An arrival time in the past
+    /// counts as now.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when there is no such line.
+    /// [`SimError::Spec`] if there is no such line.
     pub fn enqueue(&mut self, request: Request) -> Result<(), SimError> {
         let lines = self.lines();
         if request.line >= lines {
             let line = request.line;
-            let message = format!("line {line} of a DRAM of {lines}: use more rows or channels");
+            let message =
+                format!("line {line} is past the DRAM's {lines}: use more rows or channels");
             return Err(SimError::Spec(message));
         }
         let place = self.map.place(request.line);
@@ -130,7 +134,7 @@ impl<O: Observer> Dram<O> {
         Ok(())
     }
 
-    /// Runs to `clock`, and appends to `done` what was done by then, in order of time.
+    /// Runs to `clock`. Appends the completions up to then to `done`, in order of time.
     pub fn run_until(&mut self, clock: Clock, done: &mut Vec<Completion>) {
         for channel in &mut self.channels {
             channel.run_until(clock, &mut self.observer);
@@ -139,8 +143,8 @@ impl<O: Observer> Dram<O> {
         self.take_done(clock, done);
     }
 
-    /// Runs until all is done, and appends to `done`, in order of time, what was not answered yet.
-    /// Answers when the last of it was done.
+    /// Runs until all requests are done. Appends the remaining completions to `done`, in order of
+    /// time. Returns the time of the last one.
     pub fn run_until_idle(&mut self, done: &mut Vec<Completion>) -> Option<Clock> {
         for channel in &mut self.channels {
             while !channel.is_idle() {
@@ -152,8 +156,8 @@ impl<O: Observer> Dram<O> {
         Some(last)
     }
 
-    /// Runs until all reads are done, and appends to `done`, in order of time, what was done by then:
-    /// writes may be left. Answers when the last read was done, if there ever was one.
+    /// Runs until all reads are done. Appends the completions up to then to `done`, in order of
+    /// time. Writes may remain. Returns when the last read was done, if there was any read.
     pub fn finish_reads(&mut self, done: &mut Vec<Completion>) -> Option<Clock> {
         for channel in &mut self.channels {
             while channel.has_reads() {
@@ -165,7 +169,8 @@ impl<O: Observer> Dram<O> {
         Some(last)
     }
 
-    /// Runs until something is done, if there is anything to do. No channel runs ahead of it.
+    /// Runs until the next completion; `None` if there are no requests. No channel runs ahead of
+    /// it.
     pub fn next_completion(&mut self) -> Option<Completion> {
         loop {
             let events = self.channels.iter_mut().enumerate().filter_map(|(number, channel)| {
@@ -187,7 +192,7 @@ impl<O: Observer> Dram<O> {
         }
     }
 
-    /// When something happens next, if anything is to be done: a command, or the end of a request.
+    /// Time of the next command or completion; `None` if there is nothing to do.
     pub fn next_event(&mut self) -> Option<Clock> {
         let event = |channel: &mut Channel| {
             let done = channel.first_done();
@@ -197,12 +202,12 @@ impl<O: Observer> Dram<O> {
         self.channels.iter_mut().filter_map(event).min()
     }
 
-    /// Who watches.
+    /// The observer.
     pub fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// Ends the simulation.
+    /// Ends the simulation, and returns the observer.
     pub fn into_observer(self) -> O {
         self.observer
     }

@@ -1,12 +1,12 @@
-//! What other simulators measured for DDR3-1600, and whether we agree.
+//! Comparison with the figures that other simulators gave for DDR3-1600.
 //!
-//! The part is that of `specs/DDR3-1600.toml`; the simulators are USIMM, `DRAMsim3` and Ramulator 1.
-//! They differ among themselves, so a [`Cell`] is held against their spread, and how far one may be
-//! outside of it: 2 % for streams, 5 % for random loads, 3 clocks for unloaded reads.
+//! The part is `specs/DDR3-1600.toml`. The simulators are USIMM, `DRAMsim3` and Ramulator 1. They
+//! differ from each other, so a [`Cell`] accepts their spread plus a tolerance: 2 % for streams, 5
+//! % for random loads, 3 clocks for unloaded reads.
 //!
-//! The part says nothing about the address order, the windows and the marks. Rows come first, so
-//! that a stream fills a row of each bank in turn, and channels last, so that it uses all; the windows
-//! (64 each) and marks (40, 20) are USIMM's. Pages stay open.
+//! The part does not fix the address order, the windows and the marks. Here rows come first, so a
+//! stream fills a row of each bank in turn. Channels come last, so the stream uses all of them. The
+//! windows (64 each) and the marks (40, 20) are USIMM's. Pages stay open.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,28 +14,28 @@ use super::DramSpec;
 use super::bandwidth::{Load, Unloaded};
 use crate::SimError;
 
-/// The part that was measured.
+/// The measured part.
 pub const PART: &str = "DDR3-1600";
-/// Requests of a load, and reads of an unloaded row, that a cell is measured with.
+/// Requests of a load, and reads of an unloaded latency, per measurement.
 const REQUESTS: usize = 60_000;
 const READS: u32 = 10_000;
 
-/// What was measured.
+/// A measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
-    /// Gigabytes (10⁹) a second.
+    /// GB/s (10⁹).
     Bandwidth(Load),
-    /// Clocks of a read.
+    /// Clocks per read.
     Latency(Unloaded),
 }
 
-/// A quantity, and what the others measured.
+/// A quantity, with the figures of the other simulators.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// Channels of the part.
     pub channels: u32,
-    /// What.
+    /// The quantity.
     pub quantity: Quantity,
     /// USIMM.
     pub usimm: Option<f64>,
@@ -45,26 +45,26 @@ pub struct Cell {
     pub ramulator: Option<f64>,
 }
 
-/// A cell, measured anew.
+/// A cell with our own measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// What others measured.
+    /// The figures of the others.
     pub cell: Cell,
-    /// What we measured.
+    /// Our figure.
     pub ours: f64,
-    /// From where to where we agree.
+    /// The accepted range.
     pub band: (f64, f64),
 }
 
 impl Verdict {
-    /// Whether ours lies in the band.
+    /// Whether our figure is in the accepted range.
     pub fn agrees(&self) -> bool {
         (self.band.0..=self.band.1).contains(&self.ours)
     }
 }
 
 impl Cell {
-    /// The spread of the others, and what is allowed outside of it.
+    /// The range of the others' figures, plus the tolerance.
     pub fn band(&self) -> (f64, f64) {
         let others = [self.usimm, self.dramsim3, self.ramulator].into_iter().flatten();
         let least = others.clone().fold(f64::INFINITY, f64::min);
@@ -78,10 +78,10 @@ impl Cell {
         }
     }
 
-    /// Measures it on `spec`.
+    /// Measures the quantity on `spec`.
     ///
     /// # Errors
-    /// As [`super::Dram::new`].
+    /// The same as of [`super::Dram::new`].
     pub fn measure(&self, spec: &DramSpec, seed: u64) -> Result<Verdict, SimError> {
         let ours = match self.quantity {
             Quantity::Bandwidth(load) => load.gb_per_second(spec, self.channels, REQUESTS, seed)?,
@@ -91,7 +91,7 @@ impl Cell {
     }
 }
 
-/// All that others measured.
+/// All figures of the others.
 pub fn published() -> Vec<Cell> {
     use Load::{PathLike, RandomRead, RandomReadWrite, StreamRead, StreamReadWrite};
     // Channels, load, USIMM, DRAMsim3, Ramulator 1.
@@ -107,7 +107,8 @@ pub fn published() -> Vec<Cell> {
         (4, RandomReadWrite, Some(30.61), Some(36.50), None),
         (4, PathLike, Some(35.02), Some(35.74), None),
     ];
-    // USIMM tells cycles of a processor with four to a clock, and no channels.
+    // USIMM counts cycles of a processor with four cycles per clock, and does not vary the
+    // channels.
     let latencies = [
         (1, Unloaded::RowHit, Some(79.0 / 4.0), Some(23.2), None),
         (1, Unloaded::Random, Some(167.0 / 4.0), Some(34.3), None),

@@ -1,19 +1,19 @@
-//! When each rank must be refreshed, and which are on their way to it.
+//! The refresh schedule of a channel.
 
 use std::ops::Range;
 
 use super::{Clock, DramSpec};
 
-/// The refreshes of a channel. The ranks take turns within an interval.
+/// The refreshes of a channel. Within an interval, the ranks take turns.
 #[derive(Clone, Debug)]
 pub(super) struct Refreshes {
-    /// The next due time of each rank, as long as it has not passed.
+    /// The next due time of each rank.
     due: Vec<Clock>,
     next_due: Clock,
     interval: Clock,
-    /// Ranks that are due and not refreshed yet, a bit each.
+    /// Bit mask of the ranks that are due and not refreshed yet.
     waiting: u64,
-    /// Their banks.
+    /// Bit mask of the banks of these ranks.
     banks: u64,
     rank_banks: u32,
 }
@@ -34,13 +34,13 @@ impl Refreshes {
         new
     }
 
-    /// When the next rank is due.
+    /// Time at which the next rank becomes due.
     #[inline]
     pub(super) fn next_due(&self) -> Clock {
         self.next_due
     }
 
-    /// The ranks that are due wait from now on.
+    /// Moves the ranks that are due at `now` to the waiting ones.
     pub(super) fn due_at(&mut self, now: Clock) {
         for rank in 0..self.due.len() {
             if self.due[rank] <= now {
@@ -52,19 +52,19 @@ impl Refreshes {
         self.find_next_due();
     }
 
-    /// `rank` is refreshed.
+    /// Notes that `rank` was refreshed.
     pub(super) fn refreshed(&mut self, rank: u32) {
         self.waiting &= !(1 << rank);
         self.banks &= !bits_of(self.banks_of(rank));
     }
 
-    /// The ranks that wait, a bit each.
+    /// Bit mask of the waiting ranks.
     #[inline]
     pub(super) fn waiting(&self) -> u64 {
         self.waiting
     }
 
-    /// The banks of ranks that wait, a bit each.
+    /// Bit mask of the banks of waiting ranks.
     #[inline]
     pub(super) fn waiting_banks(&self) -> u64 {
         self.banks

@@ -1,11 +1,12 @@
-//! Which command goes next, and when (FR-FCFS with open rows).
+//! Chooses the next command and its time (FR-FCFS with open rows).
 //!
-//! For each bank that is asked for there is one command that helps its requests: read or write the
-//! oldest of those for the open row; if there is none, close the row; if none is open, open that of the
-//! oldest. Of these the one that may go first goes. Of those that may go at once, reads and writes go
-//! before others, and then the one for the older request.
+//! Each bank with requests has one useful command. It is a read or write for the oldest request to
+//! the open row. If there is no such request, the command closes the row. If no row is open, it
+//! opens the row of the oldest request. The scheduler sends the command that is possible first.
+//! Among commands possible at the same time, reads and writes precede others, and then older
+//! requests precede younger ones.
 //!
-//! A rank that is due for refresh gets no other commands than those that close its rows.
+//! A rank that is due for refresh only gets commands that close its rows.
 
 use super::Clock;
 use super::device::Device;
@@ -21,13 +22,14 @@ pub(super) enum Step {
     Refresh { rank: u32 },
 }
 
-/// When a command may go, and which goes first of those that may go at once: the smaller.
+/// The earliest time of a command, and its priority among commands possible at that time. Smaller
+/// is first.
 type Turn = (Clock, u64);
 
-/// Set in the second half of a [`Turn`] of a command that moves no data.
+/// Set in the priority of commands that move no data.
 const NO_DATA: u64 = 1 << 63;
 
-/// The best so far.
+/// The best command so far.
 struct First {
     turn: Turn,
     step: Option<Step>,
@@ -42,7 +44,7 @@ impl First {
     }
 }
 
-/// The next command for the requests that `view` lets go, and for refreshes: not before `now`.
+/// The next command, not before `now`, for the current requests of `view` and for refreshes.
 pub(super) fn next(
     view: &View,
     device: &Device,
@@ -75,7 +77,7 @@ pub(super) fn next(
     first.step.map(|step| (first.turn.0, step))
 }
 
-/// What helps a rank that is due.
+/// Offers the command that brings a due rank closer to its refresh.
 fn offer_refresh(first: &mut First, device: &Device, rank: u32, now: Clock) {
     let open = ones(device.open_banks()).filter(|bank| device.banks_of(rank).contains(bank));
     let mut closed = true;
@@ -88,11 +90,11 @@ fn offer_refresh(first: &mut First, device: &Device, rank: u32, now: Clock) {
     }
 }
 
-/// The places of the ones among `bits`.
+/// Positions of the one bits in `bits`.
 fn ones(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let place = bits.trailing_zeros();
-        // Of no ones, nothing is left.
+        // If `bits` is 0, it stays 0.
         let rest = bits & bits.wrapping_sub(1);
         (std::mem::replace(&mut bits, rest) != 0).then_some(place)
     })

@@ -1,15 +1,15 @@
-//! What a DRAM is: plain data, read from a file.
+//! The parameters of a DRAM, read from a file.
 //!
 //! Times are in clocks of the command bus, under the names of the data sheets. A data burst takes
-//! `burst_clocks`, which at two beats a clock is half its beats. The parts that are built in are
-//! files like those of users, in `specs/`.
+//! `burst_clocks`: half of its beats, at two beats per clock. The built-in parts are files in
+//! `specs/`, in the same format as the files of users.
 
 use serde::{Deserialize, Serialize};
 
 use super::timing::{BankGroups, Queues, Timing};
 use crate::{LINE_BYTES, SimError, cut_lines};
 
-/// The parts that are built in.
+/// The built-in parts.
 const BUILT_IN: [&str; 5] = [
     include_str!("../../specs/DDR3-1333.toml"),
     include_str!("../../specs/DDR3-1600.toml"),
@@ -18,93 +18,94 @@ const BUILT_IN: [&str; 5] = [
     include_str!("../../specs/DDR4-2400.toml"),
 ];
 
-/// A DRAM and its controller: all channels are alike.
+/// A DRAM with its controller. All channels are identical.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DramSpec {
-    /// What to call it.
+    /// Name of the part.
     pub name: String,
-    /// Clocks of the command bus a microsecond. Data moves twice a clock.
+    /// Clocks of the command bus per microsecond. Data moves twice per clock.
     pub clock_mhz: f64,
-    /// Ranks of a channel.
+    /// Ranks per channel.
     pub ranks: u32,
-    /// Banks of a rank, in all its bank groups.
+    /// Banks per rank, over all bank groups.
     pub banks: u32,
-    /// Rows of a bank.
+    /// Rows per bank.
     pub rows: u32,
-    /// Bytes of a row, in all chips of a rank.
+    /// Bytes of a row, over all chips of a rank.
     pub row_bytes: u64,
-    /// Bytes of a burst: a line of the processor.
+    /// Bytes of a burst: one line of the processor.
     pub line_bytes: u64,
-    /// Clocks that a burst takes on the data bus.
+    /// Clocks of a burst on the data bus.
     pub burst_clocks: u32,
-    /// What the bits of a line's number select, the most significant first: `row`, `rank`, `bank`,
-    /// `column`, `channel`, and `group` (of banks) where there are groups. Separated by colons.
+    /// What the bits of a line's number select, most significant first: `row`, `rank`, `bank`,
+    /// `column`, `channel`, and `group` for parts with bank groups. Separated by colons.
     pub address_order: String,
-    /// What must lie between commands.
+    /// Minimum distances between commands.
     pub timing: Timing,
     /// Bank groups, from DDR4 on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank_groups: Option<BankGroups>,
-    /// What the controller chooses from.
+    /// The scheduler's queues.
     pub queues: Queues,
 }
 
 impl DramSpec {
-    /// Reads a spec from the text of a file in TOML; `file` is its name for messages.
+    /// Parses a specification in TOML. `file` is the name used in messages.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when the text is no spec, or contradicts itself.
+    /// [`SimError::Spec`] if the text is not a specification, or contradicts itself.
     pub fn parse(text: &str, file: &str) -> Result<Self, SimError> {
-        let spec: Self = toml::from_str(text)
-            .map_err(|error| cut_lines(&error.to_string()))
-            .map_err(|error| SimError::Spec(format!("{file}: no spec of a DRAM: {error}")))?;
+        let spec: Self =
+            toml::from_str(text).map_err(|error| cut_lines(&error.to_string())).map_err(
+                |error| SimError::Spec(format!("{file}: not a DRAM specification: {error}")),
+            )?;
         spec.check().map_err(|error| SimError::Spec(format!("{file}: {error}")))?;
         Ok(spec)
     }
 
-    /// The part called `name` of those that are built in, such as `DDR3-1600`.
+    /// The built-in part `name`, such as `DDR3-1600`.
     ///
     /// # Errors
-    /// [`SimError::Spec`] when there is none.
+    /// [`SimError::Spec`] if there is none.
     pub fn built_in(name: &str) -> Result<Self, SimError> {
         let mut specs = Self::built_ins()?;
         let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
         let Some(place) = names.iter().position(|built_in| built_in == name) else {
             let names = names.join(", ");
-            return Err(SimError::Spec(format!("no DRAM is called {name}: there are {names}")));
+            return Err(SimError::Spec(format!("unknown DRAM {name}; known are {names}")));
         };
         Ok(specs.swap_remove(place))
     }
 
-    /// All parts that are built in.
+    /// All built-in parts.
     ///
     /// # Errors
-    /// None: that each is a spec is tested.
+    /// None in practice: a test parses all of them.
     pub fn built_ins() -> Result<Vec<Self>, SimError> {
         BUILT_IN.iter().map(|text| Self::parse(text, "a built-in spec")).collect()
     }
 
-    /// Lines of a row.
+    /// Lines per row.
     pub fn row_lines(&self) -> u64 {
         self.row_bytes / self.line_bytes
     }
 
-    /// Bank groups of a rank: one, where nobody speaks of groups.
+    /// Bank groups per rank; 1 for parts without groups.
     pub fn groups(&self) -> u32 {
         self.bank_groups.map_or(1, |groups| groups.groups)
     }
 
-    /// Gigabytes a second (10⁹) that the data buses of `channels` can move.
+    /// Peak bandwidth of the data buses of `channels`, in GB/s (10⁹).
     pub fn peak_gb_per_second(&self, channels: u32) -> f64 {
         let bursts_a_microsecond = self.clock_mhz / f64::from(self.burst_clocks);
         f64::from(channels) * bursts_a_microsecond * self.line_bytes as f64 / 1000.0
     }
 
-    /// Whether the numbers fit each other. The order of address bits is checked where it is used.
+    /// Checks that the numbers are consistent. The address order is checked by its user.
     ///
     /// # Errors
-    /// [`SimError::Spec`] with what to change.
+    /// [`SimError::Spec`] that says what to change.
     pub fn check(&self) -> Result<(), SimError> {
         let Self { ranks, banks, row_bytes, line_bytes, queues, .. } = *self;
         let powers = [
@@ -118,31 +119,31 @@ impl DramSpec {
         let wrong = if let Some((name, count)) = crooked {
             format!("{name} = {count}: must be a power of two")
         } else if line_bytes != LINE_BYTES {
-            format!("line_bytes = {line_bytes}: lines have {LINE_BYTES} bytes")
+            format!("line_bytes = {line_bytes}: must be {LINE_BYTES}")
         } else if row_bytes < line_bytes {
-            format!("row_bytes = {row_bytes}: a row holds a line at least")
+            format!("row_bytes = {row_bytes}: a row must hold at least one line")
         } else if u64::from(ranks) * u64::from(banks) > 64 {
-            format!("{ranks} ranks of {banks} banks: a channel has 64 banks at most")
+            format!("{ranks} ranks of {banks} banks: a channel has at most 64 banks")
         } else if self.groups() > banks {
             format!("groups = {}: there are only {banks} banks", self.groups())
         } else if !(self.clock_mhz.is_finite() && self.clock_mhz > 0.0) {
             format!("clock_mhz = {}: must be more than 0", self.clock_mhz)
         } else if self.burst_clocks == 0 || queues.read == 0 {
-            "burst_clocks and queues.read: must be 1 at least".into()
+            "burst_clocks and queues.read: must be at least 1".into()
         } else if queues.drain_low >= queues.drain_high || queues.drain_high > queues.write {
-            "queues: drain_low must be below drain_high, and that no more than write".into()
+            "queues: drain_low must be below drain_high, and drain_high at most write".into()
         } else if u64::from(self.timing.refi) <= self.clocks_of_a_refresh() {
             let least = self.clocks_of_a_refresh();
             let refi = self.timing.refi;
-            format!("tREFI = {refi}: must be more than all other times together, {least}")
+            format!("tREFI = {refi}: must exceed the sum of all other times, {least}")
         } else {
             return Ok(());
         };
         Err(SimError::Spec(wrong))
     }
 
-    /// All times but tREFI: an upper bound for the clocks from the wish to refresh a rank to the end of
-    /// the refresh, and for every distance of two commands.
+    /// The sum of all times but tREFI. It is an upper bound on the clocks from a refresh becoming
+    /// due to its end, and on every distance between two commands.
     fn clocks_of_a_refresh(&self) -> u64 {
         let Timing { cas, rcd, rp, ras, rc, rrd, faw, wr, wtr, rtp, ccd, cwd, rtrs, rfc, .. } =
             self.timing;
@@ -181,7 +182,7 @@ mod tests {
             ("tCAS = 11", "tCSA = 11", "tCSA"),
             ("tCAS = 11\n", "", "tCAS"),
             ("banks = 8", "banks = 6", "banks = 6"),
-            ("banks = 8", "banks = 64", "64 banks at most"),
+            ("banks = 8", "banks = 64", "at most 64 banks"),
             ("ranks = 2", "ranks = 0", "ranks = 0"),
             ("row_bytes = 8192", "row_bytes = 32", "row_bytes"),
             ("line_bytes = 64", "line_bytes = 32", "line_bytes"),

@@ -1,10 +1,10 @@
-//! What DRAM did, in numbers.
+//! Counts of DRAM commands.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Command, CommandKind, Observer};
 
-/// Counts of commands: somebody who sees each.
+/// An observer that counts commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DramTally {
     /// Lines read.
@@ -33,13 +33,13 @@ impl DramTally {
         self.reads + self.writes
     }
 
-    /// The part of lines whose row was open already. `None`: there were no lines.
+    /// The fraction of lines whose row was open already. `None` if there were no lines.
     pub fn row_hits(&self) -> Option<f64> {
         let lines = self.lines();
         (lines > 0).then(|| lines.saturating_sub(self.activates) as f64 / lines as f64)
     }
 
-    /// What happened after `before`.
+    /// The difference from `before`.
     pub(crate) fn since(self, before: &Self) -> Self {
         Self {
             reads: self.reads - before.reads,

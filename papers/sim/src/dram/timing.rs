@@ -1,8 +1,8 @@
-//! The numbers of a spec that come in groups, under the names of the data sheets in files.
+//! Groups of parameters of a DRAM. In files they have the names of the data sheets.
 
 use serde::{Deserialize, Serialize};
 
-/// Clocks between commands. Within a bank, unless said otherwise.
+/// Minimum clocks between commands, within a bank unless noted otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timing {
@@ -24,7 +24,7 @@ pub struct Timing {
     /// From opening a row to opening one in another bank of the rank (of another group).
     #[serde(rename = "tRRD")]
     pub rrd: u32,
-    /// In any stretch of so many clocks a rank opens four rows at most.
+    /// A rank opens at most four rows in any window of this length.
     #[serde(rename = "tFAW")]
     pub faw: u32,
     /// From the last beat of a write to closing its row.
@@ -42,10 +42,10 @@ pub struct Timing {
     /// From a write to the first beat of its data.
     #[serde(rename = "tCWD")]
     pub cwd: u32,
-    /// For how long the data bus is silent when the rank or the direction changes.
+    /// Idle time of the data bus when the rank or the direction changes.
     #[serde(rename = "tRTRS")]
     pub rtrs: u32,
-    /// How often a rank is refreshed.
+    /// Interval between refreshes of a rank.
     #[serde(rename = "tREFI")]
     pub refi: u32,
     /// From a refresh of a rank to the next command to it.
@@ -53,11 +53,11 @@ pub struct Timing {
     pub rfc: u32,
 }
 
-/// Banks of one group share circuits: commands to them must lie further apart.
+/// Bank groups. Banks of one group share circuits, so commands to them must be further apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BankGroups {
-    /// Groups of a rank.
+    /// Groups per rank.
     pub groups: u32,
     /// [`Timing::ccd`] within a group.
     #[serde(rename = "tCCD_L")]
@@ -70,16 +70,17 @@ pub struct BankGroups {
     pub wtr: u32,
 }
 
-/// The windows from which a channel's scheduler chooses, and when it turns to writes.
+/// The windows from which a channel's scheduler chooses, and the marks at which it turns to writes
+/// and back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queues {
-    /// Reads in view.
+    /// Size of the window of reads.
     pub read: u32,
-    /// Writes in view.
+    /// Size of the window of writes.
     pub write: u32,
-    /// So many writes go before reads …
+    /// At this number of writes, writes go before reads …
     pub drain_high: u32,
-    /// … until so many are left.
+    /// … until only this number is left.
     pub drain_low: u32,
 }

@@ -1,8 +1,9 @@
-//! What a channel's scheduler sees: some reads and some writes, and which of them go now.
+//! The scheduler's view of a channel: a window of reads, a window of writes, and which of them go
+//! now.
 //!
-//! Reads go before writes, until the writes in view reach the high mark: then writes go until the low
-//! mark, and also while there are no reads. A write of a line that waits to be read is held back until
-//! the read has gone.
+//! Reads go before writes until the writes in view reach the high mark. Then writes go until they
+//! reach the low mark. Writes also go if there are no reads. A write to a line with a waiting read
+//! is held back until the read has gone.
 
 use super::DramSpec;
 use super::window::{Waiting, Window};
@@ -46,7 +47,7 @@ impl View {
         }
     }
 
-    /// Whether `line`, which lies in `bank`, waits to be written.
+    /// Whether a write to `line` in `bank` waits.
     pub(super) fn will_write(&self, bank: u32, line: u64) -> bool {
         self.writes.holds(bank, line)
     }
@@ -65,7 +66,7 @@ impl View {
         if self.draining || self.reads.is_empty() { Kind::Write } else { Kind::Read }
     }
 
-    /// The requests that go now.
+    /// The window whose requests go now.
     pub(super) fn window(&self) -> &Window {
         match self.direction() {
             Kind::Read => &self.reads,
@@ -73,7 +74,7 @@ impl View {
         }
     }
 
-    /// Takes out the request that goes now for the open row of `bank`.
+    /// Removes the request that goes now for the open row of `bank`.
     pub(super) fn take_hit(&mut self, bank: u32) -> Option<Waiting> {
         match self.direction() {
             Kind::Read => {
@@ -92,7 +93,7 @@ impl View {
         }
     }
 
-    /// Another row of `bank` is open now, or none.
+    /// Notes that `bank` now has another open row, or none.
     pub(super) fn row_changed(&mut self, bank: u32, open_row: Option<u32>) {
         self.reads.row_changed(bank, open_row);
         self.writes.row_changed(bank, open_row);

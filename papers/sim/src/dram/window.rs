@@ -1,4 +1,5 @@
-//! The requests of one kind that a scheduler chooses from, each with its bank, the oldest first.
+//! A window of requests of one kind, from which the scheduler chooses. Requests are queued per
+//! bank, oldest first.
 
 use std::collections::VecDeque;
 
@@ -8,7 +9,7 @@ pub(super) struct Waiting {
     pub(super) id: u64,
     pub(super) line: u64,
     pub(super) row: u32,
-    /// The smaller, the older.
+    /// Smaller for older requests.
     pub(super) age: u64,
 }
 
@@ -16,23 +17,24 @@ pub(super) struct Waiting {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
-    /// Which is the oldest for the open row.
+    /// Position of the oldest request for the open row.
     hit: Option<usize>,
-    /// Writes of lines that others must read first. They take room, but nothing helps them yet.
+    /// Writes held back behind a read of the same line. They take up room, but are not scheduled
+    /// yet.
     held: Vec<Waiting>,
 }
 
-/// A window over the requests of one kind.
+/// The window of requests of one kind.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     queues: Vec<Queue>,
-    /// The banks that are asked for, a bit each.
+    /// Bit mask of the banks with requests.
     banks: u64,
-    /// Those where the open row is asked for.
+    /// Bit mask of the banks with requests for their open row.
     hits: u64,
-    /// Of each bank, the age of the request that is helped next: see [`Self::age`].
+    /// For each bank, the age of its next request: see [`Self::age`].
     ages: Vec<u64>,
-    /// The banks with requests that are held, a bit each.
+    /// Bit mask of the banks with held requests.
     held_banks: u64,
     len: usize,
     held: usize,
@@ -57,7 +59,7 @@ impl Window {
         self.len + self.held == 0
     }
 
-    /// How many requests may go, as far as others are concerned.
+    /// Number of requests that are not held.
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -66,13 +68,13 @@ impl Window {
         self.len + self.held < self.capacity
     }
 
-    /// The banks that are asked for, a bit each.
+    /// Bit mask of the banks with requests.
     #[inline]
     pub(super) fn banks(&self) -> u64 {
         self.banks
     }
 
-    /// Whether `line`, which lies in `bank`, is asked for.
+    /// Whether there is a request for `line` in `bank`.
     pub(super) fn holds(&self, bank: u32, line: u64) -> bool {
         if (self.banks | self.held_banks) >> bank & 1 == 0 {
             return false;
@@ -82,14 +84,14 @@ impl Window {
         queue.waiting.iter().any(is) || queue.held.iter().any(is)
     }
 
-    /// Takes in a request that must not go before [`Self::release`].
+    /// Adds a request that is held until [`Self::release`].
     pub(super) fn hold(&mut self, bank: u32, request: Waiting) {
         self.queues[bank as usize].held.push(request);
         self.held_banks |= 1 << bank;
         self.held += 1;
     }
 
-    /// What is held for `line` may go.
+    /// Releases the held requests for `line`.
     pub(super) fn release(&mut self, bank: u32, line: u64, open_row: Option<u32>) {
         if self.held_banks >> bank & 1 == 0 {
             return;
@@ -115,24 +117,25 @@ impl Window {
         self.note(bank);
     }
 
-    /// The banks where the open row is asked for, a bit each.
+    /// Bit mask of the banks with requests for their open row.
     #[inline]
     pub(super) fn hits(&self) -> u64 {
         self.hits
     }
 
-    /// The age of the oldest request for the open row of `bank`; if there is none, of the oldest.
+    /// Age of the oldest request for the open row of `bank`, or of its oldest request if there is
+    /// none.
     #[inline]
     pub(super) fn age(&self, bank: u32) -> u64 {
         self.ages[bank as usize]
     }
 
-    /// The row of the oldest request for `bank`, which is asked for.
+    /// The row of the oldest request for `bank`, which must have one.
     pub(super) fn oldest_row(&self, bank: u32) -> u32 {
         self.queues[bank as usize].waiting[0].row
     }
 
-    /// Takes out the oldest request for the open row of `bank`.
+    /// Removes the oldest request for the open row of `bank`.
     pub(super) fn take_hit(&mut self, bank: u32) -> Option<Waiting> {
         let queue = &mut self.queues[bank as usize];
         let place = queue.hit?;
@@ -143,7 +146,7 @@ impl Window {
         Some(taken)
     }
 
-    /// Another row of `bank` is open now, or none.
+    /// Notes that `bank` now has another open row, or none.
     pub(super) fn row_changed(&mut self, bank: u32, open_row: Option<u32>) {
         if self.banks >> bank & 1 == 1 {
             let queue = &mut self.queues[bank as usize];
@@ -152,7 +155,7 @@ impl Window {
         }
     }
 
-    /// Notes what is asked of `bank`.
+    /// Updates the masks and the age for `bank`.
     fn note(&mut self, bank: u32) {
         let queue = &self.queues[bank as usize];
         let next = queue.waiting.get(queue.hit.unwrap_or_default());

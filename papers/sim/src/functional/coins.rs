@@ -1,4 +1,4 @@
-//! Coins that can be written down.
+//! A random generator whose state can be saved.
 
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
@@ -7,13 +7,13 @@ use chacha20::ChaCha12Rng;
 use oblivio_core::image::{Image, refuse};
 use rand::{SeedableRng, TryCryptoRng, TryRng};
 
-/// The same numbers as those of [`StdRng`](rand::rngs::StdRng), which keeps to itself where it is.
+/// Yields the same numbers as [`StdRng`](rand::rngs::StdRng), which does not expose its position.
 pub(crate) struct Coins(ChaCha12Rng);
 
-/// Seed, stream, and words that are gone.
+/// Seed, stream, and position in words.
 const STATE_BYTES: usize = 32 + 8 + 9;
 
-/// So many words are never gone: the bytes of their number that are zeros.
+/// The top bytes of the position, which are always zero in practice.
 const WORDS_TOP: std::ops::Range<usize> = STATE_BYTES - 2..STATE_BYTES;
 
 impl SeedableRng for Coins {
@@ -54,7 +54,7 @@ impl Image for Coins {
         let mut state = [0; STATE_BYTES];
         from.read_exact(&mut state)?;
         if state[WORDS_TOP].iter().any(|byte| *byte != 0) {
-            return Err(refuse("coins that nobody can have thrown"));
+            return Err(refuse("an impossible state of the random generator"));
         }
         self.0 = ChaCha12Rng::deserialize_state(&state);
         Ok(())
@@ -68,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers of all kinds, and bytes of all lengths.
+    /// Draws a number of some type, or bytes of some length.
     fn throw(coins: &mut impl Rng, number: usize) -> u64 {
         match number % 5 {
             0 => coins.next_u32().into(),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_those_of_the_standard_generator() {
+    fn they_match_the_standard_generator() {
         let (mut ours, mut theirs) = (Coins::seed_from_u64(7), StdRng::seed_from_u64(7));
         for number in 0..5000 {
             assert_eq!(throw(&mut ours, number), throw(&mut theirs, number), "{number}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn they_go_on_from_wherever_they_were_written_down() {
+    fn they_continue_from_a_saved_state() {
         let mut coins = Coins::seed_from_u64(7);
         for thrown in 0..300 {
             let mut image = Vec::new();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn coins_that_are_none_are_refused() {
+    fn impossible_states_are_refused() {
         let mut coins = Coins::seed_from_u64(7);
         assert!(coins.read_image(&mut &[0; STATE_BYTES - 1][..]).is_err());
         assert!(coins.read_image(&mut &[1; STATE_BYTES][..]).is_err());

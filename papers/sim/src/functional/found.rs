@@ -1,4 +1,4 @@
-//! Where blocks were when they were asked for (IR-ORAM, Fig. 6).
+//! Counts where requests found their blocks (IR-ORAM, Fig. 6).
 
 use std::io::{self, Read, Write};
 
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::controller::tags::Watch;
 
-/// How many requests found their block where.
+/// Number of requests by the location of their block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Found {
-    /// In the stash.
+    /// By level of the bucket, from the root down, on the client or not.
     pub stash: u64,
     /// In a bucket of each level, from the root down, on the client or not.
     pub levels: Vec<u64>,
-    /// Nowhere: it was never asked for before.
+    /// Not in the ORAM: the first request for the block.
     pub nowhere: u64,
 }
 
 impl Found {
-    /// All of these requests.
+    /// Number of all requests.
     pub fn requests(&self) -> u64 {
         self.stash + self.levels.iter().sum::<u64>() + self.nowhere
     }
@@ -40,7 +40,8 @@ impl Found {
     }
 }
 
-/// What was found of the data, and of the position map. A block of that in the PLB is asked of nobody else.
+/// Counts for data and for the position map. Position-map look-ups that hit the PLB are not
+/// counted.
 #[derive(Default)]
 pub(crate) struct AllFound {
     pub(super) data: Found,

@@ -1,14 +1,15 @@
-//! A study in memory, from which many go on.
+//! A copy of a study in memory, from which many studies can start.
 //!
-//! To [resume](Study::resume) one looks at every block, since a file may be anybody's. An image was written by this
-//! process and never left it, so all that a study costs is to copy it: with leaves on level 24 a tenth of the time.
+//! [Resuming](Study::resume) from a file checks every block, since the file is untrusted. An image
+//! never left this process, so it only needs to be copied. With leaves on level 24 this takes a
+//! tenth of the time.
 
 use super::Study;
 use crate::SimError;
 use crate::controller::OramSpec;
 
-/// A study as it was, in as many bytes as its file has: 1.4 GB for a tree with its leaves on level 24, and half for each level
-/// less.
+/// A saved state of a study, as large as its file: 1.4 GB for a tree with leaves on level 24, and
+/// half for each level less.
 pub struct StudyImage {
     spec: OramSpec,
     seed: u64,
@@ -16,7 +17,7 @@ pub struct StudyImage {
 }
 
 impl StudyImage {
-    /// That of `study` as it is now.
+    /// Copies the current state of `study`.
     ///
     /// # Errors
     /// [`SimError::Output`] after an earlier error of the engine.
@@ -26,15 +27,15 @@ impl StudyImage {
         Ok(Self { spec: study.spec.clone(), seed: study.seed, bytes })
     }
 
-    /// A study that goes on from there.
+    /// A study that continues from the copied state.
     ///
     /// # Errors
-    /// [`SimError::Spec`] and [`SimError::Engine`] when there is no memory for it.
+    /// [`SimError::Spec`] and [`SimError::Engine`] if there is not enough memory.
     pub fn study(&self) -> Result<Study, SimError> {
         let mut study = Study::empty(&self.spec, self.seed)?;
         study.read_state(&mut &self.bytes[..]).map_err(|error| {
             SimError::Saved(format!(
-                "the image of a study cannot be read: {error}; this is a defect of the simulator"
+                "cannot read the image of a study (a defect of the simulator): {error}"
             ))
         })?;
         Ok(study)

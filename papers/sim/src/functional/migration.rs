@@ -1,4 +1,4 @@
-//! Where the blocks of a path go when it is written back (IR-ORAM, section III-C, Fig. 5).
+//! Counts where blocks move when a path is written back (IR-ORAM, section III-C, Fig. 5).
 
 use std::io::{self, Read, Write};
 
@@ -7,18 +7,18 @@ use oblivio_core::image::{Image, read_below, read_count, write_number};
 use oblivio_core::scheme::{BlockMove, Origin};
 use serde::{Deserialize, Serialize};
 
-/// How many blocks went from where to where. Blocks that were in the stash and stayed there are not counted.
+/// Counts of blocks by old and new location. Blocks that stay in the stash are not counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Migration {
-    /// *Pre-existing* blocks, those that were in the stash before the path was read, by the level that they
-    /// went to, from the root down.
+    /// *Pre-existing* blocks, which were in the stash before the path was read, by their new level,
+    /// from the root down.
     pub pre_existing: Vec<u64>,
-    /// Blocks that were asked for, and have a new leaf since, by the level that they went to. The others of them
-    /// went to the stash or into the PLB.
+    /// Requested blocks, which have a new leaf, by their new level. Those that went to the stash or
+    /// the PLB are not counted.
     pub asked: Vec<u64>,
-    /// The other blocks of the path: for the level that they were on, those by the level that they went to, and
-    /// last those that went to the stash.
+    /// The other blocks of the path, by their old level. Each row counts them by new level; its
+    /// last entry counts those that went to the stash.
     pub from_path: Vec<Vec<u64>>,
 }
 
@@ -38,13 +38,13 @@ impl Migration {
             Origin::Asked => &mut self.asked,
             Origin::Level(level) => &mut self.from_path[usize::from(level)],
         };
-        // Whoever was asked for and went to no level is where its own kind of count does not tell.
+        // `None` for pre-existing and requested blocks that go to the stash.
         if let Some(count) = counts.get_mut(place) {
             *count += 1;
         }
     }
 
-    /// What was counted since `before`, in the same study.
+    /// The difference from `before`, an earlier count of the same study.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let since = |now: &[u64], before: &[u64]| -> Vec<u64> {

@@ -1,18 +1,19 @@
-//! The engine without time: where blocks are in the tree, after millions of path accesses.
+//! The engine without timing: the distribution of blocks in the tree after millions of path
+//! accesses.
 //!
 //! ```text
-//!  phases: a trace through an LLC, or chance ──► the engine (core) over a tree of tags
+//!  phases: a trace through an LLC, or random ──► the engine (core) over a tree of tags
 //!                                                     │
 //!                     snapshots: blocks on each level, ┘ and where data was found
 //! ```
 //!
-//! Utilisation of the levels and migration of blocks (IR-ORAM, sections III-B, III-C and VI-B) follow
-//! from which blocks are asked for and from nothing that takes time. So the ORAM is the one that the
-//! [`controller`](crate::controller) has, on the same parameters, and there is no bus, no pace and no
-//! processor: only requests, one after the other.
+//! Utilisation of levels and migration of blocks (IR-ORAM, sections III-B, III-C and VI-B) depend
+//! on the sequence of requests, but not on timing. So this module runs the ORAM of the
+//! [`controller`](crate::controller), with the same parameters, on a sequence of requests, without
+//! bus, pace or processor.
 //!
-//! A study can be [saved](Study::save) and [go on](Study::resume) later, as if nothing had been, and many can
-//! [begin](StudyImage::study) where one is.
+//! A study can be [saved](Study::save) and [resumed](Study::resume) later with identical results,
+//! and many studies can [start](StudyImage::study) from one state.
 
 mod coins;
 mod found;
@@ -43,13 +44,13 @@ use coins::Coins;
 use oram::{Tags, WatchedOram};
 use phase::Lines;
 
-/// After how many requests the progress is told.
+/// Requests between reports of progress.
 const REQUESTS_PER_PROGRESS: u64 = 4096;
 
-/// After so many requests without a path, a phase is given up: it would never end.
+/// A phase is given up after this many requests without a path, since it would never end.
 const REQUESTS_WITHOUT_PATH_MAX: u64 = 1 << 18;
 
-/// An ORAM that is studied. The same specification, seed and phases give the same snapshots.
+/// An ORAM under study. The same specification, seed and phases give the same snapshots.
 pub struct Study {
     oram: WatchedOram,
     slots: Vec<u64>,
@@ -59,12 +60,13 @@ pub struct Study {
 }
 
 impl Study {
-    /// An ORAM that holds what `spec` says at first. Counting begins after that: it has made no path yet.
-    /// `progress` is told the paths made so far.
+    /// An ORAM with the initial contents of `spec`. Counting begins afterwards, so it has made no
+    /// paths yet. `progress` receives the number of paths made so far.
     ///
     /// # Errors
-    /// [`SimError::Spec`] for what has no functional mode: RAW ORAM, rho, delayed remapping. And
-    /// [`SimError::Engine`] for an ORAM that there is not, or whose tree is too small.
+    /// [`SimError::Spec`] for a specification without functional mode: RAW ORAM, ρ, plain
+    /// recursion, delayed remapping. [`SimError::Engine`] if the engine has no such ORAM, or its
+    /// tree is too small.
     pub fn new(
         spec: &OramSpec,
         seed: u64,
@@ -84,7 +86,7 @@ impl Study {
         Ok(study)
     }
 
-    /// An ORAM that was never accessed.
+    /// An ORAM without any accesses.
     fn empty(spec: &OramSpec, seed: u64) -> Result<Self, SimError> {
         let mut coins = Coins::seed_from_u64(seed);
         let oram = WatchedOram::new(spec, Coins::from_rng(&mut coins))?;
@@ -92,14 +94,13 @@ impl Study {
         Ok(Self { oram, slots, spec: spec.clone(), seed, coins })
     }
 
-    /// Serves the requests of `phases`, one phase after the other, and takes a snapshot as soon as as many
-    /// paths were made as each of `snapshots` says, in ascending order; those past the end are left out.
-    /// Phases and snapshots count the paths from here on.
+    /// Serves the requests of `phases` in turn. Takes a snapshot when the number of paths reaches
+    /// each number of `snapshots`, which are in ascending order. Numbers past the end of the phases
+    /// are ignored. Paths of phases and snapshots are counted from this call on.
     ///
     /// # Errors
-    /// [`SimError::Spec`] for a trace that does not fit the ORAM, never misses its LLC, or asks for
-    /// nothing but blocks that the client holds.
-    /// [`SimError::Engine`] when the tree is too full to be used.
+    /// [`SimError::Spec`] for a trace that does not fit the ORAM, never misses its LLC, or only
+    /// requests blocks that the client holds. [`SimError::Engine`] if the tree is too full.
     pub fn run(
         &mut self,
         phases: &[Phase<'_>],
@@ -126,8 +127,8 @@ impl Study {
                 if last_path.0 != paths {
                     last_path = (paths, served);
                 } else if served - last_path.1 > REQUESTS_WITHOUT_PATH_MAX {
-                    let message = "a phase asks for nothing but blocks that the client holds, and would \
-                                   never end: ask for more blocks, or use a smaller tree top";
+                    let message = "a phase requests only blocks that the client holds, so it would \
+                                   never end: request more blocks, or use a smaller tree top";
                     return Err(SimError::Spec(message.to_owned()));
                 }
                 while coming.len() <= self.oram.looks_ahead() {
@@ -145,15 +146,16 @@ impl Study {
         Ok(taken)
     }
 
-    /// Counts from now on where blocks go when paths are written back. It takes time, and changes nothing else.
+    /// Starts to count where blocks move when paths are written back. This takes time, but has no
+    /// other effect.
     pub fn watch_migration(&mut self) {
         self.oram.watch_migration();
     }
 
-    /// What there is to see now. The whole tree is read for it.
+    /// The current state and counts. This reads the whole tree.
     ///
     /// # Errors
-    /// [`SimError::Engine`], after an earlier one.
+    /// [`SimError::Engine`] after an earlier error of the engine.
     pub fn snapshot(&mut self) -> Result<Snapshot, SimError> {
         let mut blocks = vec![0; self.slots.len()];
         let stash_blocks = self.oram.count_blocks(&mut blocks)?;
@@ -168,7 +170,7 @@ impl Study {
         })
     }
 
-    /// Checks that every block is where it belongs. Slow, and memory for each block.
+    /// Checks the invariants of the ORAM. This is slow, and takes memory for each block.
     ///
     /// # Errors
     /// [`SimError::Engine`] with the first violation.
@@ -176,12 +178,12 @@ impl Study {
         self.oram.check_invariants()
     }
 
-    /// What it is a study of.
+    /// The specification of the ORAM.
     pub(crate) fn spec(&self) -> &OramSpec {
         &self.spec
     }
 
-    /// The ORAM as it is now.
+    /// The ORAM in its current state.
     pub(crate) fn into_oram(self) -> FreecursiveOram<Tags, Coins> {
         self.oram.into_oram()
     }
@@ -191,7 +193,7 @@ impl Study {
         self.serve_all(blocks, progress)
     }
 
-    /// Serves so many requests, each for any data block by chance.
+    /// Serves `requests` requests for random data blocks.
     fn age(&mut self, requests: u64, progress: &mut dyn FnMut(u64)) -> Result<(), SimError> {
         let (mut coins, data_blocks) = (StdRng::from_rng(&mut self.coins), self.spec.data_blocks);
         let blocks = (0..requests).map(move |_| coins.random_range(0..data_blocks));

@@ -1,8 +1,8 @@
-//! The ORAM of a study: Freecursive Path ORAM over a tree of tags, with memory fetched ahead.
+//! The ORAM of a study: Freecursive Path ORAM over a tree of tags, with prefetching of memory.
 //!
-//! Nearly all the time goes to waiting for memory. The requests to come are known here, and so are
-//! their paths as far as the position map says by now: so each is fetched a request ahead of the time
-//! that it is read. A path may turn out to be another, or none; nothing follows from that but time.
+//! Nearly all time is spent waiting for memory. A study knows the coming requests, and the position
+//! map tells their current paths. So it prefetches each path one request before it is read. The
+//! actual path may differ, or there may be none. This affects only the running time.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -26,23 +26,23 @@ pub(crate) type Tags = TagScheme<PathScheme<TagTree>, AllFound>;
 /// See the [module](self).
 pub(super) struct WatchedOram {
     oram: FreecursiveOram<Tags, Coins>,
-    /// What is written into a block.
+    /// Contents for writes.
     zeros: Vec<u8>,
     evictions: u64,
     stash_blocks_max: usize,
-    /// What was counted before counting began.
+    /// Counts at the time when counting began.
     before: PathCounts,
-    /// Counted while someone watches: it takes time.
+    /// Counted only on request, since it takes time.
     migration: Option<Rc<RefCell<Migration>>>,
 }
 
 impl WatchedOram {
-    /// An empty one.
+    /// An empty ORAM.
     pub(super) fn new(spec: &OramSpec, coins: Coins) -> Result<Self, SimError> {
         let is_one_tree = spec.rho.is_none() && spec.position_map == PositionMap::InTree;
         if spec.scheme != Scheme::Path || !is_one_tree || spec.remap == Remap::Delayed {
-            let message = "the functional mode has Path ORAM in one tree alone: no RAW ORAM, no rho, no plain recursion and \
-                           no delayed remapping";
+            let message = "the functional mode supports only Path ORAM in one tree: no RAW ORAM, \
+                           rho, plain recursion or delayed remapping";
             return Err(SimError::Spec(message.to_owned()));
         }
         let frontend = spec.frontend()?;
@@ -68,15 +68,15 @@ impl WatchedOram {
         self.oram
     }
 
-    /// How many requests to come [`Self::serve`] wants to know.
+    /// Number of coming requests that [`Self::serve`] needs.
     pub(super) fn looks_ahead(&self) -> usize {
         self.oram.depth() + 2
     }
 
-    /// Serves a request for a data block, before those that are `coming`.
+    /// Serves a request for a data block. `coming` are the following requests.
     pub(super) fn serve(&mut self, block: u64, coming: &VecDeque<u64>) -> Result<(), SimError> {
-        // The path of each level of a chain is known once the level above is where it will be: so they
-        // are fetched one after the other, as the request comes nearer.
+        // The path of a level is known once the position-map block above it is in its final place.
+        // So paths are prefetched level by level, as a request comes closer.
         self.oram.scheme_mut().prefetch_rest();
         for (level, block) in (0..=self.oram.depth()).zip(coming) {
             let leaf = self.oram.foresee(level, *block, TagScheme::contents);
@@ -84,7 +84,8 @@ impl WatchedOram {
                 self.oram.scheme_mut().prefetch_soon(leaf);
             }
         }
-        // What the position map says of the last of them is fetched a request before it is looked at.
+        // Prefetch the position-map contents of the last coming request one request before they are
+        // looked up.
         if let Some(block) = coming.back() {
             let fetch = |tags: &Tags, parent| {
                 tags.prefetch_contents(parent);
@@ -103,7 +104,7 @@ impl WatchedOram {
         Ok(())
     }
 
-    /// Counts the blocks on each level, and answers how many are in the stash.
+    /// Counts the blocks on each level, and returns the number of blocks in the stash.
     pub(super) fn count_blocks(&mut self, levels: &mut [u64]) -> Result<usize, SimError> {
         self.oram.scheme_mut().visit_blocks(&mut |location, _, _| {
             if let Location::Bucket(bucket) = location {
@@ -113,7 +114,7 @@ impl WatchedOram {
         Ok(self.oram.stash().blocks())
     }
 
-    /// Forgets what was counted.
+    /// Resets the counts.
     pub(super) fn clear_counts(&mut self) {
         self.before = self.all_counts();
         self.stash_blocks_max = self.oram.stash().blocks();
@@ -131,7 +132,7 @@ impl WatchedOram {
         }
     }
 
-    /// All paths since counting began.
+    /// Paths since counting began.
     pub(super) fn paths(&self) -> u64 {
         self.counts().paths()
     }
@@ -140,7 +141,7 @@ impl WatchedOram {
         self.oram.scheme().watch()
     }
 
-    /// Counts from now on where blocks go.
+    /// Starts to count where blocks move.
     pub(super) fn watch_migration(&mut self) {
         let levels = self.oram.scheme().config().geometry.levels();
         let migration = Rc::new(RefCell::new(Migration::new(levels)));
@@ -192,13 +193,13 @@ impl Image for WatchedOram {
             evictions: read_count(from)?,
             stash_blocks_max: read_count(from)? as usize,
         };
-        if read_below(from, 2, "a watch that is neither there nor not")? == 1 {
+        if read_below(from, 2, "a migration flag that is neither 0 nor 1")? == 1 {
             self.watch_migration();
             let mut counted = Migration::new(0);
             counted.read_image(from)?;
             if let Some(migration) = &self.migration {
                 if counted.pre_existing.len() != migration.borrow().pre_existing.len() {
-                    return Err(refuse("moves in a tree of other levels"));
+                    return Err(refuse("migration of a tree with other levels"));
                 }
                 *migration.borrow_mut() = counted;
             }

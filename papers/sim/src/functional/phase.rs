@@ -1,4 +1,4 @@
-//! What is asked of the ORAM, and for how long.
+//! Phases of a study: the requests, and their duration.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -7,33 +7,33 @@ use crate::SimError;
 use crate::cache::{Cache, CacheShape};
 use crate::trace::{Kind, Record, Trace};
 
-/// A stretch of a study.
+/// A phase of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase<'a> {
-    /// Which blocks are asked for.
+    /// The requests.
     pub requests: Requests<'a>,
-    /// Until so many paths were made.
+    /// Number of paths after which the phase ends.
     pub paths: u64,
 }
 
-/// Which blocks are asked for.
+/// The blocks that are requested.
 #[derive(Clone, Copy, Debug)]
 pub enum Requests<'a> {
-    /// Uniformly random ones.
+    /// Uniformly random blocks.
     Uniform,
-    /// What a trace asks for past a last-level cache that is empty at first: misses, and the changed lines that
-    /// leave it. A trace that has ended begins again.
+    /// The requests of a trace that pass a last-level cache, empty at first: its misses and its
+    /// dirty victims. The trace is repeated without end.
     Trace {
-        /// Misses of the first-level cache, of one program or of a [mix](Trace::mix).
+        /// Misses of a first-level cache, of one program or of a [mix](Trace::mix).
         trace: &'a Trace,
-        /// The last-level cache: 2 MB in 8 ways are `{ lines: 32768, ways: 8 }`. A store that
-        /// misses fetches nothing, and a changed line leaves after the miss. Without a cache each
-        /// record asks the ORAM.
+        /// The last-level cache: `{ lines: 32768, ways: 8 }` for 2 MB in 8 ways. A store that
+        /// misses fetches nothing, and a dirty victim is requested after the miss. Without a cache,
+        /// each record is a request.
         llc: Option<CacheShape>,
     },
 }
 
-/// The lines of [`Requests`], without end.
+/// The endless sequence of requested lines.
 pub(super) enum Lines<'a> {
     Uniform { data_blocks: u64, coins: Box<StdRng> },
     Trace(Misses<'a>),
@@ -62,12 +62,12 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// What goes past a last-level cache.
+/// The requests of a trace that pass the cache.
 pub(super) struct Misses<'a> {
     trace: &'a Trace,
     next: usize,
     llc: Option<Cache>,
-    /// The second line of a miss.
+    /// The second request of a miss: its dirty victim.
     second: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> Misses<'a> {
         let outside = trace.records().iter().position(|record| record.line >= data_blocks);
         if let Some(record) = outside {
             return Err(SimError::Spec(format!(
-                "record {} of {} asks for a line past the {data_blocks} blocks of the ORAM: remap the \
+                "record {} of {} names a line past the {data_blocks} blocks of the ORAM: remap the \
                  trace first",
                 record + 1,
                 trace.name()
@@ -90,7 +90,8 @@ impl<'a> Misses<'a> {
         if let Some(line) = self.second.take() {
             return Ok(line);
         }
-        // What a whole turn leaves in the cache may be what the next one asks for, and then for ever.
+        // The first pass fills the cache. If the second pass has no miss either, there will never
+        // be one.
         for _ in 0..2 * self.trace.records().len() {
             let record = self.trace.records()[self.next];
             self.next = (self.next + 1) % self.trace.records().len();
@@ -99,12 +100,12 @@ impl<'a> Misses<'a> {
             }
         }
         Err(SimError::Spec(format!(
-            "{} fits the last-level cache, and asks nothing of an ORAM: use a smaller cache",
+            "{} fits the last-level cache, so it never misses: use a smaller cache",
             self.trace.name()
         )))
     }
 
-    /// The line that a record asks the ORAM for, before the [second](Self::second) one.
+    /// The first request of a record, if it misses. The [second](Self::second) one may follow.
     fn miss(&mut self, Record { kind, line, .. }: Record) -> Option<u64> {
         let Some(cache) = &mut self.llc else { return Some(line) };
         let is_write = kind == Kind::Write;

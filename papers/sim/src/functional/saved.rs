@@ -1,4 +1,4 @@
-//! A study in a file, to go on from there.
+//! Saves a study in a file, and resumes it.
 //!
 //! ```text
 //! ┌───────┬─────────┬───────┬───────┬───────┬─────────────────────────┬────────┐
@@ -7,8 +7,8 @@
 //! └───────┴─────────┴───────┴───────┴───────┴─────────────────────────┴────────┘
 //! ```
 //!
-//! *What* is the specification and the seed, as JSON: the state of one study is of no use to another. The
-//! checksum is over all before it. Numbers are little-endian.
+//! *What* is the specification and the seed, as JSON: the state of a study fits no other study. The
+//! checksum covers all bytes before it. Numbers are little-endian.
 
 #[cfg(test)]
 mod tests;
@@ -26,13 +26,13 @@ use crate::controller::OramSpec;
 const MAGIC: &[u8; 8] = b"OBLVSTDY";
 const VERSION: u64 = 3;
 
-/// What is read and written at once: little enough to stay in a cache until it is summed up.
+/// Bytes read and written at once, small enough to stay cached until they are checksummed.
 const PIECE_BYTES: usize = 1 << 18;
 
-/// The longest note.
+/// Maximum length of a note.
 const NOTE_BYTES_MAX: u64 = 1 << 24;
 
-/// Whose state it is.
+/// Identifies the study of a saved state.
 #[derive(Serialize)]
 struct What<'a> {
     spec: &'a OramSpec,
@@ -40,15 +40,15 @@ struct What<'a> {
 }
 
 impl Study {
-    /// Writes all of it, and a note of whoever calls, who can go on with [`Self::resume`]: there will be
-    /// the same snapshots as without.
+    /// Saves the complete state, with a note of the caller. [`Self::resume`] continues from it with
+    /// the same snapshots as without the interruption.
     ///
     /// # Errors
-    /// [`SimError::Output`] when `to` fails, and after an earlier error of the engine;
+    /// [`SimError::Output`] if writing fails, or after an earlier error of the engine.
     /// [`SimError::Spec`] for a note of more than 16 MiB.
     pub fn save(&self, note: &str, to: impl Write) -> Result<(), SimError> {
         if note.len() as u64 > NOTE_BYTES_MAX {
-            return Err(SimError::Spec("a note on a study has 16 MiB at most".to_owned()));
+            return Err(SimError::Spec("a note on a study has at most 16 MiB".to_owned()));
         }
         let mut to = BufWriter::with_capacity(PIECE_BYTES, Summed::new(to));
         self.write(note, &mut to).map_err(SimError::Output)?;
@@ -58,11 +58,12 @@ impl Study {
         inner.flush().map_err(SimError::Output)
     }
 
-    /// The study of `spec` and `seed` that was [saved](Self::save), and the note. What is read may be
-    /// anybody's: no more memory is taken than for a new study.
+    /// Restores the study of `spec` and `seed` that was [saved](Self::save), with its note. The
+    /// data are untrusted: they cannot cause a larger memory allocation than a new study.
     ///
     /// # Errors
-    /// [`SimError::Saved`] when it is no such study or damaged, and those of [`Self::new`].
+    /// [`SimError::Saved`] if the data are damaged or of another study, and the errors of
+    /// [`Self::new`].
     pub fn resume(spec: &OramSpec, seed: u64, from: impl Read) -> Result<(Self, String), SimError> {
         let mut study = Self::empty(spec, seed)?;
         let mut from = Summed::new(BufReader::with_capacity(PIECE_BYTES, from));
@@ -97,7 +98,7 @@ impl Study {
             return Err(refuse(ANOTHER));
         }
         let note = String::from_utf8(read_text(from, NOTE_BYTES_MAX)?)
-            .map_err(|_| refuse("a note that is no text"))?;
+            .map_err(|_| refuse("a note that is not UTF-8"))?;
         self.read_state(from)?;
         let found = self.oram.found();
         if [&found.data, &found.position_map]
@@ -109,13 +110,13 @@ impl Study {
         Ok(note)
     }
 
-    /// Writes all but whose state it is.
+    /// Writes the state, without the identification of the study.
     pub(super) fn write_state(&self, to: &mut dyn Write) -> io::Result<()> {
         self.coins.write_image(to)?;
         self.oram.write_image(to)
     }
 
-    /// Reads what [`Self::write_state`] wrote of a study of the same specification and seed.
+    /// Reads the output of [`Self::write_state`] for a study with the same specification and seed.
     pub(super) fn read_state(&mut self, from: &mut dyn Read) -> io::Result<()> {
         self.coins.read_image(from)?;
         self.oram.read_image(from)
@@ -126,9 +127,9 @@ impl Study {
     }
 }
 
-const ANOTHER: &str = "the study of another ORAM, or of another seed";
+const ANOTHER: &str = "the study of another ORAM or another seed";
 
-/// A text of `bytes_max` bytes at most.
+/// Reads a text of at most `bytes_max` bytes.
 fn read_text(from: &mut dyn Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let bytes = read_number(from)?;
     if bytes > bytes_max {
@@ -141,28 +142,28 @@ fn read_text(from: &mut dyn Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads the checksum, which is the last there is.
+/// Reads the checksum, and checks that the data end there.
 fn check_end(from: &mut impl Read, sum: u32) -> io::Result<()> {
     let mut stored = [0; size_of::<u32>()];
     from.read_exact(&mut stored)?;
     if u32::from_le_bytes(stored) != sum {
-        return Err(refuse("other bytes than were written"));
+        return Err(refuse("a wrong checksum"));
     }
     match from.read(&mut [0])? {
         0 => Ok(()),
-        _ => Err(refuse("more than a study")),
+        _ => Err(refuse("bytes after the end of the study")),
     }
 }
 
 fn not_saved(error: io::Error) -> SimError {
     SimError::Saved(match error.kind() {
-        ErrorKind::UnexpectedEof => "the file of the study ends too early".to_owned(),
-        ErrorKind::InvalidData => format!("the file of the study cannot be used: {error}"),
-        _ => format!("the file of the study cannot be read: {error}"),
+        ErrorKind::UnexpectedEof => "the study file ends too early".to_owned(),
+        ErrorKind::InvalidData => format!("cannot use the study file: {error}"),
+        _ => format!("cannot read the study file: {error}"),
     })
 }
 
-/// Sums up what goes through.
+/// Computes the checksum of the bytes that pass through.
 struct Summed<T> {
     inner: T,
     sum: Hasher,

@@ -1,16 +1,16 @@
-//! What a study saw.
+//! The results of a study.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Found, Migration};
 
-/// Paths since a study began.
+/// Counts of paths since a study began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathCounts {
     /// For data blocks (`PT_d`).
     pub data: u64,
-    /// For blocks of the position map (`PT_p`), and for those whose group of counters began anew.
+    /// For position-map blocks (`PT_p`), and for blocks remapped by a group-counter overflow.
     pub position_map: u64,
     /// Background evictions.
     pub evictions: u64,
@@ -19,13 +19,13 @@ pub struct PathCounts {
 }
 
 impl PathCounts {
-    /// All paths.
+    /// Number of all paths.
     pub fn paths(&self) -> u64 {
         self.data + self.position_map + self.evictions
     }
 }
 
-/// Where blocks are, and where they were found so far.
+/// Locations of blocks, and where requests have found them so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
@@ -35,21 +35,21 @@ pub struct Snapshot {
     pub blocks: Vec<u64>,
     /// Slots on each level.
     pub slots: Vec<u64>,
-    /// Blocks in the stash. Those that are neither here nor on a level are in the PLB.
+    /// Blocks in the stash. All other blocks are in the PLB.
     pub stash_blocks: usize,
-    /// Where data was found so far.
+    /// Where requests for data found their blocks so far.
     pub found: Found,
-    /// Where blocks of the position map were found so far that were not in the PLB. Snapshots of older versions do
-    /// not say.
+    /// The same for position-map blocks that were not in the PLB. Snapshots of older versions lack
+    /// it.
     #[serde(default)]
     pub found_position_map: Found,
-    /// Where blocks went so far, if [someone watched](super::Study::watch_migration).
+    /// Movements of blocks so far, if [requested](super::Study::watch_migration).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migration: Option<Migration>,
 }
 
 impl Snapshot {
-    /// Which part of the slots of each level holds blocks, from 0 to 1 (IR-ORAM, Fig. 3).
+    /// The fraction of slots in use on each level, from 0 to 1 (IR-ORAM, Fig. 3).
     pub fn utilisation(&self) -> Vec<f64> {
         let levels = self.blocks.iter().zip(&self.slots);
         levels.map(|(blocks, slots)| *blocks as f64 / *slots as f64).collect()

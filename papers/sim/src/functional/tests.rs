@@ -1,4 +1,4 @@
-//! Studies of small trees, and the engine that has no watch and no look ahead.
+//! Studies of small trees, compared with the engine without observer and prefetching.
 
 mod watched;
 
@@ -38,7 +38,7 @@ fn hot(lines: u64) -> Trace {
 
 const SMALL_LLC: CacheShape = CacheShape { lines: 8, ways: 2 };
 
-/// Blocks of data and of the position map.
+/// Number of blocks of data and of the position map.
 fn all_blocks(spec: &OramSpec) -> u64 {
     let levels = spec.frontend().unwrap().level_addresses().unwrap();
     let fan_out = spec.fan_out;
@@ -49,7 +49,7 @@ fn all_blocks(spec: &OramSpec) -> u64 {
         .0
 }
 
-/// The utilisation of each level and the whole after so many paths of chance.
+/// Snapshots before and after `paths` random paths.
 fn mixed(spec: &OramSpec, paths: u64) -> Vec<Snapshot> {
     let mut study = study(spec, Initial::EachOnce);
     let snapshots = study.run(&[random(paths)], &[0, paths], &mut |_| ()).unwrap();
@@ -65,9 +65,9 @@ fn mixed(spec: &OramSpec, paths: u64) -> Vec<Snapshot> {
     snapshots
 }
 
-/// As with runs that take time.
+/// As in timed runs, a changed result needs a new model number.
 #[test]
-fn other_places_of_blocks_are_those_of_another_model() {
+fn the_same_model_places_blocks_in_the_same_way() {
     let snapshots = mixed(&OramSpec::paper(10), 3000);
     assert_eq!(
         (MODEL, &snapshots[1].blocks),
@@ -77,9 +77,9 @@ fn other_places_of_blocks_are_those_of_another_model() {
 
 #[test]
 fn utilisation_has_the_shape_of_the_paper() {
-    // Uniform requests in Fig. 3: around 70 % at the last level, around 30 % and less in the middle.
+    // Uniform requests in Fig. 3: about 70 % on the last level, about 30 % or less in the middle.
     let all_on_the_client = OramSpec { client_entries_max: 1 << 20, ..OramSpec::paper(12) };
-    // Blocks of the position map are used more often than data, and data sinks while it is left alone.
+    // Position-map blocks are used more often than data, and data sink while they are unused.
     let spec = OramSpec::paper(12);
     for (spec, last_level) in [(all_on_the_client, 0.66..0.73), (spec, 0.74..0.82)] {
         let utilisation = mixed(&spec, 100_000)[1].utilisation();
@@ -97,8 +97,8 @@ fn paths_and_places_are_counted() {
     let snapshots = study.run(&[random(5000), random(3000)], &[1000, 7999, 9000], &mut |_| ());
     let snapshots = snapshots.unwrap();
     let paths: Vec<_> = snapshots.iter().map(|snapshot| snapshot.paths.paths()).collect();
-    assert_eq!(paths.len(), 2, "9000 are past the end");
-    // A request is some paths long.
+    assert_eq!(paths.len(), 2, "9000 is past the end");
+    // A request may take several paths.
     assert!((1000..1004).contains(&paths[0]) && (7999..8003).contains(&paths[1]), "{paths:?}");
     let Snapshot { paths, found, .. } = &snapshots[1];
     assert_eq!(found.nowhere, 0, "all blocks were there from the start");
@@ -121,7 +121,8 @@ fn an_oram_holds_at_first_what_its_specification_says() {
     }
 }
 
-/// Configuration 4 of IR-Alloc, cut at the root. Placed blocks hardly reach its narrow levels.
+/// Configuration 4 of IR-Alloc, cut at the root. Direct placement leaves its narrow levels almost
+/// empty.
 #[test]
 fn an_aged_tree_has_its_narrow_levels_as_full_as_one_in_use() {
     let slots = [vec![4; 2], vec![1; 4], vec![2; 3], vec![4; 5]].concat();
@@ -151,7 +152,7 @@ fn a_small_working_set_is_found_near_the_root() {
     let near_root = found.stash + found.levels[..8].iter().sum::<u64>();
     assert!(near_root * 2 > found.requests(), "{found:?}");
 
-    // With a tree top that is found by address, all of it stays there.
+    // A tree top that is searched by address keeps all of these blocks.
     let mut in_sets = study(&OramSpec { tree_top_ways: Some(4), ..spec }, Initial::Placed);
     let error = in_sets.run(&phases, &[2000], &mut |_| ()).unwrap_err().to_string();
     assert!(error.contains("client holds"), "{error}");
@@ -168,7 +169,7 @@ fn a_hit_on_the_client_is_no_path_and_is_counted_where_it_was() {
     assert!(hits > 0 && on_client >= hits, "{found:?} {paths:?}");
 }
 
-/// The literal way: the same requests, on ordinary storage, without a watch or a look ahead.
+/// Makes the same requests on ordinary storage, without observer and prefetching.
 #[test]
 fn a_study_does_what_the_engine_does() {
     struct Blind;
@@ -261,9 +262,9 @@ fn a_trace_asks_for_what_its_cache_does_not_hold() {
         let mut lines = Lines::new(&requests, 8, StdRng::seed_from_u64(1)).unwrap();
         [0; 8].map(|_| lines.next_line().unwrap())
     };
-    // 0 is written back when 2 comes, 4 is not read, and is written back when 6 comes.
+    // 0 is written back when 2 is read. 4 is not fetched; it is written back when 6 comes.
     assert_eq!(asked(Some(llc)), [0, 2, 0, 6, 4, 0, 2, 0]);
-    // Without a cache each record asks.
+    // Without a cache each record is a request.
     assert_eq!(asked(None), [0, 0, 2, 4, 6, 6, 0, 0]);
 }
 

@@ -1,4 +1,4 @@
-//! Runs that need not make everything again.
+//! Runs that reuse saved trees.
 
 use oblivio_sim::functional::Study;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::drawer::Drawer;
 
 const FIGURE: [&str; 1] = ["fig03"];
 
-/// The run of Fig. 3 with a drawer: its record, what the host saw, and the figure's world.
+/// Makes the run of Fig. 3 with a drawer. Returns its record without the time, and the host.
 fn with(plan: &Plan, programs: &Programs, drawer: &Drawer) -> (Vec<BlocksRecord>, Counting) {
     let (records, _, host) = made_with(plan, &FIGURE, programs, &[], 1, Some(drawer));
     (untimed(&records), host)
@@ -19,7 +19,7 @@ fn remarks(host: &Counting) -> String {
 }
 
 #[test]
-fn a_run_that_was_cut_off_goes_on_behind_its_last_stretch() {
+fn an_interrupted_run_continues_after_its_last_stretch() {
     let (plan, programs) = two_programs();
     let (without, ..) = made(&plan, &FIGURE, &programs, &[], 1);
     let whole = Drawer::default();
@@ -31,17 +31,17 @@ fn a_run_that_was_cut_off_goes_on_behind_its_last_stretch() {
     assert_eq!([&first.0, &second.0], [name; 2]);
 
     for (cut_off, paths, left) in [(first, 9250, vec![name.to_owned()]), (second, 18_500, vec![])] {
-        // There is no initial tree to begin with: whoever began anew would make one.
+        // There is no initial tree: a run from the beginning would make one.
         let drawer = Drawer::with(std::slice::from_ref(cut_off));
         let (records, host) = with(&plan, &programs, &drawer);
         assert_eq!(records, untimed(&without));
         assert_eq!((drawer.put(), remarks(&host)), (left, String::new()));
         assert_eq!(host.made_at_once.into_inner(), 2 * (4 << 14) + paths);
-        assert!(drawer.names().is_empty(), "what is recorded is not kept");
+        assert!(drawer.names().is_empty(), "the state of a recorded run is removed");
         assert_eq!(host.planned.into_inner(), host.made.into_inner());
     }
 
-    // The record was kept, and the run not yet removed.
+    // An interruption after the record was written, before the saved run was removed.
     let drawer = Drawer::with(std::slice::from_ref(second));
     made_with(&plan, &FIGURE, &programs, &without, 1, Some(&drawer));
     assert!(drawer.names().is_empty());
@@ -60,14 +60,14 @@ fn an_initial_tree_is_made_once() {
     assert_eq!(records, untimed(&without));
     assert_eq!(host.planned.into_inner(), host.made.into_inner());
     assert_eq!(drawer.put().iter().filter(|name| **name == initial[0]).count(), 1);
-    // Beside such a run, trees that are filled at once take no time.
+    // Trees that are filled at once are not saved: making them takes no time.
     let placed = Drawer::default();
     with(&Plan { initial: Initial::Placed, ..plan }, &programs, &placed);
     assert!(placed.put().iter().all(|name| name.starts_with("run-")));
 }
 
 #[test]
-fn what_cannot_be_used_is_remarked_and_made_again() {
+fn unusable_saved_runs_are_reported_and_made_again() {
     let (plan, programs) = two_programs();
     let plan = Plan { initial: Initial::Placed, ..plan };
     let whole = Drawer::default();
@@ -85,11 +85,11 @@ fn what_cannot_be_used_is_remarked_and_made_again() {
     let mut flipped = saved.clone();
     flipped[saved.len() / 2] ^= 1;
     let cases = [
-        (flipped, "cannot be used"),
+        (flipped, "cannot use"),
         (saved[..1000].to_vec(), "too early"),
         (noted(&|note| note["key"] = json!("another")), "another run"),
-        (noted(&|note| note["trace"] = json!(7)), "other traces"),
-        (noted(&|note| note["more"] = json!(7)), "no run"),
+        (noted(&|note| note["trace"] = json!(7)), "to other traces"),
+        (noted(&|note| note["more"] = json!(7)), "not a saved run"),
         (noted(&|note| note["snapshots"] = json!([])), "of the run"),
         (noted(&|note| note["snapshots"][3]["after"] = json!("lbm")), "of the run"),
         (noted(&|note| drop(note["snapshots"].as_array_mut().unwrap().pop())), "of the run"),
@@ -106,5 +106,5 @@ fn what_cannot_be_used_is_remarked_and_made_again() {
     let full = Drawer { is_full: true, ..Drawer::default() };
     let (records, host) = with(&plan, &programs, &full);
     assert_eq!(records, expected);
-    assert!(remarks(&host).contains("is not kept: no space"), "{}", remarks(&host));
+    assert!(remarks(&host).contains(".tree: no space is left"), "{}", remarks(&host));
 }

@@ -1,4 +1,4 @@
-//! Studies that go on, and files that are none.
+//! Resumed studies, and invalid files.
 
 use std::ops::Range;
 
@@ -10,13 +10,13 @@ use crate::controller::Initial;
 use crate::functional::{Phase, Requests, Snapshot};
 
 const SEED: u64 = 7;
-const NOTE: &str = "a note — of somebody";
+const NOTE: &str = "a note — in UTF-8";
 
 fn baseline() -> OramSpec {
     OramSpec { tree_top_levels: 3, initial: Initial::EachOnce, ..OramSpec::paper(9) }
 }
 
-/// Buckets of few slots in the middle, so that evictions come.
+/// Few slots in the middle levels, to cause evictions.
 fn alloc() -> OramSpec {
     let slots = vec![4, 4, 4, 1, 1, 1, 2, 3, 4, 4];
     OramSpec { slots, data_blocks: 1500, stash_blocks_max: 5, ..baseline() }
@@ -54,13 +54,13 @@ fn run(study: &mut Study, paths: u64) -> Vec<Snapshot> {
 }
 
 #[test]
-fn a_study_goes_on_as_if_nothing_had_been() {
+fn a_resumed_study_continues_unchanged() {
     for spec in [baseline(), alloc(), in_sets(), OramSpec { plb_blocks: 0, ..baseline() }] {
         let (mut without, mut with) = (study(&spec), study(&spec));
         for paths in [500, 3000, 20_000] {
             let before = file(&with);
             with = resumed(&spec, &before).unwrap();
-            assert!(file(&with) == before, "what was read is what was written");
+            assert!(file(&with) == before, "a restored study saves the same bytes");
             assert_eq!(run(&mut with, paths), run(&mut without, paths));
         }
         let Snapshot { paths, .. } = without.snapshot().unwrap();
@@ -70,7 +70,7 @@ fn a_study_goes_on_as_if_nothing_had_been() {
 }
 
 #[test]
-fn what_moved_is_counted_on() {
+fn counts_of_migration_continue() {
     let (mut without, mut with) = (study(&baseline()), study(&baseline()));
     without.watch_migration();
     with.watch_migration();
@@ -90,7 +90,7 @@ fn another_study_is_refused() {
     assert!(refused(&placed, &saved).contains("another ORAM"));
     let error = Study::resume(&baseline(), 8, &saved[..]).err().unwrap().to_string();
     assert!(error.contains("another seed"), "{error}");
-    // A seed that is said to be another.
+    // A file whose header names another seed.
     let mut forged = saved.clone();
     let at = saved.windows(8).position(|window| window == b"\"seed\":7").unwrap() + 7;
     forged[at] = b'8';
@@ -100,7 +100,7 @@ fn another_study_is_refused() {
 }
 
 #[test]
-fn what_is_no_file_of_a_study_is_refused() {
+fn invalid_files_are_refused() {
     let spec = baseline();
     let saved = file(&study(&spec));
     let with = |at: usize, byte: u8| {
@@ -110,11 +110,11 @@ fn what_is_no_file_of_a_study_is_refused() {
     };
     assert!(with(0, b'X').contains("no study"));
     assert!(with(8, 1).contains("another version"));
-    assert!(with(saved.len() - 1, !saved[saved.len() - 1]).contains("other bytes"));
+    assert!(with(saved.len() - 1, !saved[saved.len() - 1]).contains("checksum"));
     for bytes in (0..saved.len()).step_by(97).chain(saved.len() - 5..saved.len()) {
         assert!(refused(&spec, &saved[..bytes]).contains("too early"), "{bytes}");
     }
-    assert!(refused(&spec, &[&saved[..], b"."].concat()).contains("more than"));
+    assert!(refused(&spec, &[&saved[..], b"."].concat()).contains("after the end"));
     let error = study(&spec).save(&"x".repeat((1 << 24) + 1), Vec::new()).unwrap_err();
     assert!(error.to_string().contains("16 MiB"));
 }
@@ -133,7 +133,8 @@ fn every_flipped_bit_is_found() {
     resumed(&spec, &saved).unwrap();
 }
 
-/// Whatever is in a file with a right checksum: an error, or a study that ends well or with an error.
+/// Any contents with a right checksum give either an error, or a study that ends with or without an
+/// error.
 #[test]
 fn impossible_contents_never_panic() {
     for spec in [baseline(), in_sets()] {
@@ -146,7 +147,7 @@ fn impossible_contents_never_panic() {
         let (mut refusals, mut went_on) = (0, 0);
         for round in 0..4000 {
             let mut file = saved.clone();
-            // Mostly where numbers are, and not tags.
+            // Mostly at numbers, not at tags.
             let places = if round % 4 == 0 { first..saved.len() - 12 } else { first..tags };
             let at = coins.random_range(places);
             let number: u64 = match round % 3 {
@@ -181,30 +182,30 @@ fn impossible_contents_are_named() {
         sum_up(&mut file);
         refused(&spec, &file)
     };
-    // Counts of this file and of the frontend: to go on from there would be past the end.
+    // Counts of this file and of the frontend that would overflow.
     for count in [0, 1, 8, 13] {
         for number in [1 << 56, u64::MAX - 1, u64::MAX] {
-            assert!(with(parts.counts + 8 * count, number).contains("a count past"));
+            assert!(with(parts.counts + 8 * count, number).contains("impossibly large count"));
         }
     }
     assert!(with(parts.counts + 16, 1 << 40).contains("before counting began"));
-    assert!(with(parts.counts + 48, 2).contains("neither there nor not"));
+    assert!(with(parts.counts + 48, 2).contains("neither 0 nor 1"));
     assert!(with(parts.counts + 48, 1).contains("levels"));
-    assert!(with(parts.table.start, (1 << 9) + 1).contains("outside of the tree"));
-    assert!(with(parts.plb, u64::MAX).contains("a count past"));
-    assert!(with(parts.plb + 8, 1 << 50).contains("to come"));
+    assert!(with(parts.table.start, (1 << 9) + 1).contains("outside the tree"));
+    assert!(with(parts.plb, u64::MAX).contains("impossibly large count"));
+    assert!(with(parts.plb + 8, 1 << 50).contains("after the present"));
     assert!(with(parts.plb + 16, 2).contains("neither empty nor full"));
-    // A data block of the right line, a leaf that there is not, a counter past its end.
+    // A data block in the right line, a leaf that does not exist, and a counter past its end.
     assert_eq!(number(&saved, parts.plb + 16), 1, "the first line holds a block");
-    assert!(with(parts.plb + 24, 0).contains("no block of the position map"));
-    assert!(with(parts.plb + 24, u64::MAX).contains("not its own"));
-    assert!(with(parts.plb + 32, 1 << 9).contains("no block of the position map"));
-    assert!(with(parts.plb + 48, 1 << 24).contains("past its end"));
+    assert!(with(parts.plb + 24, 0).contains("does not belong to the position map"));
+    assert!(with(parts.plb + 24, u64::MAX).contains("of another set"));
+    assert!(with(parts.plb + 32, 1 << 9).contains("does not belong to the position map"));
+    assert!(with(parts.plb + 48, 1 << 24).contains("past its maximum"));
     assert!(with(parts.found + 16, 1 << 40).contains("more levels"));
-    assert!(with(parts.found + 16, 11).contains("it holds"));
+    assert!(with(parts.found + 16, 11).contains("image holds"));
 }
 
-/// Where the state begins: behind the note.
+/// Offset of the state, after the note.
 fn state_of(file: &[u8]) -> usize {
     let what = 16;
     let note = what + 8 + number(file, what) as usize;
@@ -221,10 +222,10 @@ fn sum_up(file: &mut [u8]) {
     file[end..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Where what is in a file.
+/// Offsets of the parts of a file.
 struct Parts {
     counts: usize,
-    /// 4 bytes an entry, of leaves and one more.
+    /// 4 bytes per entry: the leaf plus one.
     table: Range<usize>,
     plb: usize,
     found: usize,

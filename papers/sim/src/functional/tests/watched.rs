@@ -1,21 +1,21 @@
-//! What is seen of the position map, and of blocks that move.
+//! Counts for position-map blocks, and for moved blocks.
 
 use super::*;
 
 #[test]
-fn blocks_of_the_position_map_are_found_like_those_of_data() {
+fn position_map_blocks_are_found_in_the_same_way_as_data() {
     for ways in [None, Some(4)] {
         let spec = OramSpec { tree_top_levels: 4, tree_top_ways: ways, ..OramSpec::paper(12) };
         let mut study = study(&spec, Initial::Placed);
         let snapshot = study.run(&[random(4000)], &[4000], &mut |_| ()).unwrap().remove(0);
         let found = &snapshot.found_position_map;
         assert_eq!(found.nowhere, 0);
-        // A path of the position map that is no hit is a request of it.
+        // A position-map request without a path is a hit.
         let hits = found.requests() - snapshot.paths.position_map;
         let on_client = found.stash + ways.map_or(0, |_| found.levels[..4].iter().sum::<u64>());
         assert_eq!(hits, on_client, "{snapshot:?}");
         assert!(hits > 0 || ways.is_none(), "{snapshot:?}");
-        // They are used more often than data, and so lie nearer to the root.
+        // They are used more often than data, so they are nearer to the root.
         let near = |found: &Found| found.levels[..8].iter().sum::<u64>() * 4 > found.requests();
         assert!(near(found) && !near(&snapshot.found), "{snapshot:?}");
     }
@@ -37,7 +37,7 @@ fn where_blocks_go_is_counted_and_changes_nothing() {
     }
     let [first, last] = [&seen[0], &seen[1]];
     let moved = last.migration.as_ref().unwrap().since(first.migration.as_ref().unwrap());
-    // What is on a level is what was there, and what came, without what went.
+    // Blocks on a level now are the earlier ones, plus those that arrived, minus those that left.
     for level in 0..10 {
         let went: u64 = moved.from_path[level].iter().sum();
         let came = moved.pre_existing[level]
