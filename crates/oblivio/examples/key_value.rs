@@ -1,12 +1,14 @@
-//! A key-value store in memory that nobody outside can watch: each request is one access, whatever it does.
+//! A key-value store whose memory accesses reveal nothing: each request is one access, whatever it
+//! does.
 //!
-//! A key has one block, by its hash, with a few entries in it. So `get`, `put` and `remove` take one access each, found or not, and who watches memory
-//! counts requests, and learns nothing else.
+//! The hash of a key selects a block, which holds a few entries. `get`, `put` and `remove` take one
+//! access each, whether or not the key exists. An observer of memory learns the number of requests,
+//! and nothing else.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "an example is read, and says what it does"
+    reason = "an example prints what it does, and may panic"
 )]
 
 use std::collections::hash_map::RandomState;
@@ -18,12 +20,12 @@ use oblivio::Array;
 const KEY_BYTES: usize = 24;
 const VALUE_BYTES: usize = 40;
 const ENTRY_BYTES: usize = KEY_BYTES + VALUE_BYTES;
-/// With 16 entries to a block and a quarter of them in use on average, next to no block ever fills.
+/// Entries of a block. With a quarter of them in use on average, blocks almost never fill up.
 const ENTRIES: usize = 16;
 
 struct Store {
     blocks: Array,
-    /// Keyed: otherwise whoever chooses the keys could fill one block.
+    /// Keyed hash: otherwise an attacker who chooses the keys could fill one block.
     hashes: RandomState,
 }
 
@@ -64,21 +66,21 @@ impl Store {
         })
     }
 
-    /// The one access of a request. The key of zeros is that of an entry that is free.
+    /// The single access of a request. A free entry has a key of zeros.
     fn visit(
         &mut self,
         key: &[u8; KEY_BYTES],
         change: impl FnMut(&mut [u8]),
     ) -> Result<(), Box<dyn Error>> {
         if *key == [0; KEY_BYTES] {
-            return Err("a key is not all zeros".into());
+            return Err("a key must not be all zeros".into());
         }
         let block = self.hashes.hash_one(key) % self.blocks.capacity();
         Ok(self.blocks.update(block, change)?)
     }
 }
 
-/// Where the entry of a key begins.
+/// The offset of the entry with this key.
 fn position(entries: &[u8], key: &[u8; KEY_BYTES]) -> Option<usize> {
     (0..entries.len()).step_by(ENTRY_BYTES).find(|at| entries[*at..*at + KEY_BYTES] == *key)
 }

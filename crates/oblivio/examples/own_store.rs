@@ -1,14 +1,15 @@
-//! A store of one's own: buckets as records of a database (redb), and an array on it.
+//! A custom store: buckets as records of a database (redb), and an array on it.
 //!
-//! A store knows nothing of ORAM: it is asked for pieces of buckets, and gives them back as they were last written. `oblivio_conformance` says
-//! whether one does, and keeps what was flushed; the test at the end asks it.
+//! A store knows nothing of ORAM. It reads and writes pieces of buckets, and makes them durable on
+//! a flush. `oblivio_conformance` checks that it does; see the test at the end.
 //!
-//! The array on it is authenticated, and not durable: its position map lives as long as the program.
+//! The array on it is authenticated, but not durable: its position map lives as long as the
+//! program.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "an example is read, and says what it does"
+    reason = "an example prints what it does, and may panic"
 )]
 
 #[cfg(test)]
@@ -27,19 +28,20 @@ use oblivio::oblivio_core::store::{
 use oblivio::oblivio_core::{StoreError, StoreErrorKind};
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 
-/// Tree, level and index of a bucket, and its bytes.
+/// Maps the tree, level and index of a bucket to its bytes.
 const BUCKETS: TableDefinition<'_, (u16, u8, u64), &[u8]> = TableDefinition::new("buckets");
 
 struct RedbStore {
     database: Database,
     shapes: Vec<TreeShape>,
-    /// The pieces of one trip, one after the other, and where each lies.
+    /// The pieces of one trip, one after the other, and the span of each.
     buffer: Vec<u8>,
     spans: Vec<Span>,
 }
 
 impl RedbStore {
-    /// Makes the database if there is none. Trees of other shapes than it was made for are not its own.
+    /// Creates the database if it does not exist. The shapes must be those for which it was
+    /// created.
     fn open(path: &Path, shapes: Vec<TreeShape>) -> Result<Self, redb::Error> {
         let database = Database::create(path)?;
         let begun = database.begin_write()?;
@@ -48,7 +50,7 @@ impl RedbStore {
         Ok(Self { database, shapes, buffer: Vec::new(), spans: Vec::new() })
     }
 
-    /// Makes room for the pieces. One that is in no tree is refused before anything is done.
+    /// Makes room for the pieces. Refuses a piece that is in no tree before anything is done.
     fn place(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.spans.clear();
         let mut start = 0;
@@ -62,10 +64,10 @@ impl RedbStore {
         Ok(())
     }
 
-    /// Where a piece lies in its bucket.
+    /// The span of a piece in its bucket.
     fn part(&self, piece: &Piece) -> Result<Span, StoreError> {
         let within = self.shape(piece.tree).and_then(|shape| shape.span(piece));
-        within.ok_or_else(|| StoreError::new(StoreErrorKind::Refused, "there is no such piece"))
+        within.ok_or_else(|| StoreError::new(StoreErrorKind::Refused, "no tree has this piece"))
     }
 
     fn bucket_bytes(&self, piece: &Piece) -> usize {
@@ -73,7 +75,8 @@ impl RedbStore {
         level.map_or(0, |level| level.bucket_bytes as usize)
     }
 
-    /// What is in a record, if that is a whole bucket: others can change a file, and a store does not believe it either.
+    /// The bytes of a record, if it is a whole bucket. Others can change the file, so the length is
+    /// checked.
     fn whole<'r>(&self, piece: &Piece, record: &'r [u8]) -> Result<&'r [u8], StoreError> {
         if record.len() == self.bucket_bytes(piece) {
             return Ok(record);
@@ -184,7 +187,7 @@ fn it_keeps_to_the_contract_of_stores() {
 }
 
 #[test]
-fn a_record_that_was_cut_off_is_an_error() {
+fn a_truncated_record_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("buckets.redb");
     let options = ArrayOptions::new(100, 64);
@@ -192,7 +195,7 @@ fn a_record_that_was_cut_off_is_an_error() {
     let mut array = options.on(make).unwrap();
     array.write(7, &[42; 64]).unwrap();
     let store: RedbStore = array.into_store().unwrap();
-    // All records, cut off after a byte.
+    // Truncate all records to one byte.
     let begun = store.database.begin_write().unwrap();
     {
         let mut buckets = begun.open_table(BUCKETS).unwrap();

@@ -1,13 +1,14 @@
-//! What storage sees: two programs that could not be more different, recorded and drawn.
+//! What storage sees: two very different programs, recorded and drawn.
 //!
-//! One asks for the same block again and again, the other goes through all of them. A row of the picture is a twentieth of the time, a column a sixteenth of
-//! the leaves, and its shade how many of the paths that were read end there. The diagonal is the evictions: they go through all leaves in an order that
-//! everybody knows. The rest is the requests, and looks like nothing, whatever they are.
+//! The first program requests the same block again and again, the second all blocks in turn. A row
+//! of the picture is a twentieth of the time, a column a sixteenth of the leaves. The shade is the
+//! number of paths read that end there. The diagonal shows the evictions, which go through all
+//! leaves in a public order. The rest are the requests, which look random in both cases.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "an example is read, and says what it does"
+    reason = "an example prints what it does, and may panic"
 )]
 
 use std::error::Error;
@@ -22,10 +23,10 @@ const REQUESTS: u64 = 4000;
 const ROWS: usize = 20;
 const COLUMNS: usize = 16;
 
-/// How often each part of the leaves was read in each part of the time.
+/// Number of reads by time (row) and leaves (column).
 type Picture = [[u64; COLUMNS]; ROWS];
 
-/// What storage saw of these requests.
+/// Records what storage sees of the requests.
 fn record(address_of: impl Fn(u64) -> u64) -> Result<Vec<Event>, Box<dyn Error>> {
     let seen = Arc::new(Mutex::new(Vec::<Event>::new()));
     let mut array = ArrayOptions::new(BLOCKS, 64).on(|shape| {
@@ -33,18 +34,18 @@ fn record(address_of: impl Fn(u64) -> u64) -> Result<Vec<Event>, Box<dyn Error>>
         Ok(Recorder::new(store, seen.clone()))
     })?;
     for request in 0..REQUESTS {
-        // Every other one writes. Nobody can tell.
+        // Every other request writes. Storage cannot tell which.
         match request % 2 {
             0 => array.write(address_of(request), &[request as u8; 64])?,
             _ => array.read(address_of(request), &mut [0; 64])?,
         }
     }
     drop(array);
-    let seen = Arc::into_inner(seen).ok_or("the array is still there")?;
+    let seen = Arc::into_inner(seen).ok_or("the array still uses the recorder")?;
     Ok(seen.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Of the bucket at the end of each path that was read: its index is the leaf.
+/// Counts the buckets at the end of each path that was read. Their index is the leaf.
 fn draw(seen: &[Event]) -> Picture {
     let reads = seen.iter().filter(|event| event.operation == Operation::Read);
     let buckets: Vec<_> =
@@ -52,7 +53,7 @@ fn draw(seen: &[Event]) -> Picture {
     let deepest = buckets.iter().map(|(_, bucket)| bucket.level()).max().unwrap_or(0);
     let mut leaves: Vec<_> =
         buckets.into_iter().filter(|(_, bucket)| bucket.level() == deepest).collect();
-    // A trip asks for several pieces of a bucket.
+    // A trip reads several pieces of a bucket.
     leaves.dedup();
     let mut picture = Picture::default();
     for (i, (_, leaf)) in leaves.iter().enumerate() {
@@ -77,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     print(&one_block);
     println!("all blocks, one after the other:");
     print(&all_blocks);
-    // Behind the diagonal, each part of the leaves has its share, give or take what chance does.
+    // Apart from the diagonal, each column has its share, up to random deviations.
     for picture in [one_block, all_blocks] {
         for column in COLUMNS / 2..COLUMNS {
             let paths: u64 = picture.iter().map(|row| row[column]).sum();

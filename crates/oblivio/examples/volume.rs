@@ -1,9 +1,10 @@
-//! A disk that outlives the program: made, used, closed, opened again; and what is said when the key is wrong.
+//! A disk that outlives the program: created, used, closed and opened again; and the error for a
+//! wrong key.
 
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "an example is read, and says what it does"
+    reason = "an example prints what it does, and may panic"
 )]
 
 use std::error::Error;
@@ -11,17 +12,18 @@ use std::error::Error;
 use oblivio::{ErrorKind, Place, Secret};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Storage may lie anywhere; the client's directory must not lie with it. Without `with_state`, it is below the user's home.
+    // Storage may be anywhere; the client's directory must not be there. By default it is below the
+    // user's home directory (see `with_state`).
     let folder = tempfile::tempdir()?;
     let place = Place::new(folder.path().join("disk.obl"))?.with_state(folder.path().join("state"));
 
-    // 32 bytes that nobody can guess. Keep them: nothing else opens the volume.
+    // 32 secret random bytes. Keep them: nothing else opens the volume.
     let mut key = [0; 32];
     getrandom(&mut key)?;
     let secret = Secret::key_file(&key);
 
     let volume = place.create(&secret, 16 << 20)?;
-    volume.write_at(b"nobody sees where", 1_000_000)?;
+    volume.write_at(b"written somewhere", 1_000_000)?;
     volume.flush()?; // from here on it survives a crash
     volume.close()?;
 
@@ -29,15 +31,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut read = [0; 17];
     volume.read_at(&mut read, 1_000_000)?;
     println!("read: {}", String::from_utf8_lossy(&read));
-    assert_eq!(&read, b"nobody sees where");
+    assert_eq!(&read, b"written somewhere");
 
-    // Only one may have it open.
-    let second = place.open(&secret).err().ok_or("it was opened twice")?;
+    // A volume can be open only once.
+    let second = place.open(&secret).err().ok_or("the volume was opened twice")?;
     println!("a second one: {second}");
     assert_eq!(second.kind(), ErrorKind::Locked);
     volume.close()?;
 
-    let wrong = place.open(&Secret::key_file(&[0; 32])).err().ok_or("any key opens it")?;
+    let wrong = place.open(&Secret::key_file(&[0; 32])).err().ok_or("a wrong key opens it")?;
     println!("with another key: {wrong}");
     assert_eq!(wrong.kind(), ErrorKind::WrongKey);
     Ok(())

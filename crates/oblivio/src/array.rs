@@ -1,4 +1,4 @@
-//! An array of blocks in memory or on a store of one's own, which lives as long as the program.
+//! An array of blocks in memory or on a custom store, which lives as long as the program.
 
 mod on_store;
 mod options;
@@ -15,15 +15,20 @@ pub use self::options::{ArrayOptions, Positions, Scheme};
 use self::on_store::OramOnStore;
 use crate::error::{Error, ErrorKind};
 
-/// An eviction makes room for more than one block, so long before this something else is wrong.
+/// Maximum number of evictions before a request. Each makes room for several blocks, so reaching
+/// this is a defect.
 const EVICTIONS_MAX: usize = 1000;
 
-/// An oblivious array of blocks: storage learns how many accesses there were and when, and not to which blocks, nor whether they read or wrote.
+/// An oblivious array of blocks. Storage learns how many accesses there were and when, but neither
+/// the blocks nor whether they were read or written.
 ///
-/// **Never fork or copy a process that has one**, or go back to a snapshot of its machine: two that go on from one state seal different data with one mask, and storage has the difference of both.
+/// **Never fork or copy a process that has an array**, or roll its machine back to a snapshot. Two
+/// copies that continue from one state seal different data with the same keystream, which reveals
+/// the difference to storage.
 ///
-/// **It lives as long as the program.** Key, stash and position map are in its memory alone, and nothing opens the storage again once they are
-/// gone. For what has to last, take a [`Volume`](crate::Volume).
+/// **It lives as long as the program.** Key, stash and position map are only in its memory, and
+/// nothing opens the storage again without them. Use a [`Volume`](crate::Volume) for data that must
+/// last.
 ///
 /// ```
 /// use oblivio::oblivio_core::MemoryStore;
@@ -35,14 +40,14 @@ const EVICTIONS_MAX: usize = 1000;
 /// let mut block = [0; 64];
 /// array.read(7, &mut block)?;
 /// assert_eq!((block[0], block[1]), (43, 42));
-/// array.flush()?; // storage has it all; without the array, nobody can read it
+/// array.flush()?; // storage has all of the data, but only the array can read it
 /// let store: MemoryStore = array.into_store().unwrap();
 /// assert!(!store.contents().is_empty());
 /// # Ok::<(), oblivio::Error>(())
 /// ```
 pub struct Array {
     oram: Box<dyn OramOnStore>,
-    /// Storage could not be flushed: nobody knows what it holds.
+    /// Set when a flush failed: the contents of storage are unknown.
     is_lost: bool,
 }
 
@@ -51,15 +56,15 @@ impl Array {
         Self { oram, is_lost: false }
     }
 
-    /// As it is unless somebody says otherwise, in memory. See [`ArrayOptions`].
+    /// An array in memory with default options. See [`ArrayOptions`].
     ///
     /// # Errors
-    /// Those of [`ArrayOptions::in_memory`].
+    /// See [`ArrayOptions::in_memory`].
     pub fn in_memory(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
         ArrayOptions::new(capacity, block_bytes).in_memory()
     }
 
-    /// How many blocks. Public.
+    /// Number of blocks. Public.
     pub fn capacity(&self) -> u64 {
         self.oram.capacity()
     }
@@ -69,10 +74,10 @@ impl Array {
         self.oram.block_bytes()
     }
 
-    /// Reads a block into `buffer`. One that was never written is zeros.
+    /// Reads a block into `buffer`. A block that was never written is zeros.
     ///
     /// # Errors
-    /// Those of [`Self::access`].
+    /// See [`Self::access`].
     pub fn read(&mut self, address: u64, buffer: &mut [u8]) -> Result<(), Error> {
         self.access(&mut [Access { address, op: Op::Read(buffer) }])
     }
@@ -80,26 +85,28 @@ impl Array {
     /// Replaces a block.
     ///
     /// # Errors
-    /// Those of [`Self::access`].
+    /// See [`Self::access`].
     pub fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Error> {
         self.access(&mut [Access { address, op: Op::Write(data) }])
     }
 
-    /// Reads, changes and writes a block in one access. `change` runs between the two in Path ORAM, and storage sees how long it takes.
+    /// Reads, changes and writes a block in one access. In Path ORAM, `change` runs between reading
+    /// and writing, and storage sees how long it takes.
     ///
     /// # Errors
-    /// Those of [`Self::access`].
+    /// See [`Self::access`].
     pub fn update(&mut self, address: u64, mut change: impl FnMut(&mut [u8])) -> Result<(), Error> {
         self.access(&mut [Access { address, op: Op::Update(&mut change) }])
     }
 
-    /// Serves a batch in order, as many accesses as it has entries. If the stash is over its bound, evictions come first: storage sees them, and they depend
-    /// on leaves alone.
+    /// Serves a batch in order, with one access for each entry. If the stash is over its bound,
+    /// evictions come first: storage sees them, and they depend on leaves alone.
     ///
     /// # Errors
-    /// [`Input`](ErrorKind::Input) for an address past the end and for a buffer of another length than a block: of a batch, nothing was done then.
-    /// [`Tampered`](ErrorKind::Tampered) if storage does not hold what was written, and is authenticated. After any but the first, the array answers
-    /// nothing more.
+    /// [`Input`](ErrorKind::Input) for an address past the end, or a buffer whose length is not the
+    /// block size: then nothing of the batch was done. [`Tampered`](ErrorKind::Tampered) if the
+    /// array is authenticated and storage does not hold what was written. After any error except
+    /// `Input`, the array answers nothing more.
     pub fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         for Access { address, op } in &*batch {
             check_request(*address, op, self.capacity(), self.block_bytes())?;
@@ -111,32 +118,33 @@ impl Array {
         Ok(())
     }
 
-    /// An access to nothing, which storage cannot tell from another.
+    /// A dummy access, which storage cannot tell from another access.
     ///
     /// # Errors
-    /// Those of storage.
+    /// Errors of storage.
     pub fn dummy(&mut self) -> Result<(), Error> {
         self.make_room()?;
         Ok(self.oram.dummy()?)
     }
 
-    /// An eviction ahead of its time: it makes the stash smaller. Storage sees it.
+    /// An early eviction, which shrinks the stash. Storage sees it.
     ///
-    /// Nobody has to: a request that finds the stash over its bound makes them itself. Where the time of a request
-    /// counts, they can be made before it comes, at times that do not depend on what is asked for.
+    /// Calling this is optional: a request that finds the stash over its bound makes evictions
+    /// itself. If latency matters, make them in advance, at times that do not depend on the
+    /// requests.
     ///
     /// # Errors
-    /// Those of storage.
+    /// Errors of storage.
     pub fn background_evict(&mut self) -> Result<(), Error> {
         self.check_not_lost()?;
         Ok(self.oram.evict()?)
     }
 
-    /// Has storage make durable what it was sent. Storage sees that. The array is no more durable for it: what opens
-    /// its blocks is in memory alone.
+    /// Makes storage flush what was written to it. Storage sees that. The array does not become
+    /// durable: its key and position map are only in memory.
     ///
     /// # Errors
-    /// Those of storage. It may have lost something then, so the array answers nothing more.
+    /// Errors of storage. Storage may have lost data then, so the array answers nothing more.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.check_not_lost()?;
         let flushed = self.oram.store_mut().flush();
@@ -144,12 +152,12 @@ impl Array {
         Ok(flushed?)
     }
 
-    /// Ends the array, and hands back the store that it was [made on](ArrayOptions::on), a
-    /// [`MemoryStore`](oblivio_core::MemoryStore) of one in memory. It holds what storage saw last; key, stash and positions are gone, so
-    /// **nothing opens the blocks any more**. Read what is still wanted before.
+    /// Ends the array, and returns the store that it was [made on](ArrayOptions::on): for an array
+    /// in memory, a [`MemoryStore`](oblivio_core::MemoryStore). Key, stash and positions are lost,
+    /// so **nothing opens the blocks any more**. Read what you still need first.
     ///
     /// # Errors
-    /// The array as it was, if its store is no `S`.
+    /// Returns the array unchanged if its store is not an `S`.
     pub fn into_store<S: BucketStore + 'static>(mut self) -> Result<S, Self> {
         let store: &dyn Any = self.oram.store_mut();
         if !store.is::<S>() {
@@ -158,7 +166,7 @@ impl Array {
         let store: Box<dyn Any> = self.oram.into_store();
         match store.downcast() {
             Ok(store) => Ok(*store),
-            Err(_) => unreachable!("it was one a moment ago"),
+            Err(_) => unreachable!("the type was checked above"),
         }
     }
 
@@ -167,7 +175,7 @@ impl Array {
             return Ok(());
         }
         let message =
-            "storage could not be flushed before, and may have lost blocks: make the array anew";
+            "storage could not be flushed before, and may have lost blocks: create a new array";
         Err(Error::new(ErrorKind::Failed, message))
     }
 
@@ -185,7 +193,7 @@ impl Array {
     }
 }
 
-/// Nothing of what it holds.
+/// Shows the size, and no contents.
 impl fmt::Debug for Array {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Array({} blocks of {} bytes)", self.capacity(), self.block_bytes())

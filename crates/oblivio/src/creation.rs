@@ -1,4 +1,4 @@
-//! From parameters to a volume that there is.
+//! Creates volumes.
 
 use std::error::Error as _;
 use std::fs;
@@ -19,10 +19,10 @@ use crate::error::{Error, ErrorKind};
 use crate::home;
 use crate::location::Location;
 
-/// The owner of a new volume, who opens it with `secret`. To try a passphrase costs what `cost` says.
+/// The owner of a new volume, which `secret` opens. `cost` is the cost of trying a passphrase.
 ///
 /// # Errors
-/// [`Input`](crate::ErrorKind::Input) for a secret or a label of another length than they may have.
+/// [`Input`](crate::ErrorKind::Input) if the secret or the label has a wrong length.
 pub fn owner(
     params: VolumeParams,
     secret: &Secret,
@@ -37,28 +37,29 @@ pub fn owner(
     Ok(Unlocked { superblock, volume_key, slot: 0 })
 }
 
-/// A new volume: what it is to hold from its beginning, and who owns it.
+/// A volume to create: its location, owner and contents.
 pub struct Creation<'a> {
-    /// Where it is to be. There is nothing yet.
+    /// Where to create it. Nothing may exist there.
     pub location: &'a Location,
-    /// How storage is used.
+    /// Options of the store.
     pub storage: &'a StoreOptions,
-    /// The client's directory. Made if it is missing.
+    /// The client's directory. Created if missing.
     pub state: &'a Path,
-    /// Who owns it.
+    /// The owner.
     pub owner: &'a Unlocked,
-    /// How it is run.
+    /// Options of the volume.
     pub options: VolumeOptions,
-    /// What it is to hold. Without it, zeros.
+    /// Initial contents; zeros without them.
     pub contents: Option<&'a mut dyn Contents>,
 }
 
 impl Creation<'_> {
-    /// Makes storage and directory, and has `finish` do the rest with the open volume: whether there is a volume in the end is what that answers.
+    /// Creates storage and the client's directory, and passes the open volume to `finish`. The
+    /// volume stays if `finish` succeeds.
     ///
     /// # Errors
-    /// Any. What was made is removed again, since it would be in the way of the next attempt, unless somebody else has taken its place meanwhile. The error says what could
-    /// not be removed.
+    /// Any kind. What was created is removed again, so that the next attempt finds nothing, unless
+    /// another process has taken its place meanwhile. The error says what could not be removed.
     pub fn make<T>(
         self,
         coins: Coins,
@@ -67,7 +68,7 @@ impl Creation<'_> {
         let Self { location, storage, state, owner, options, contents } = self;
         let had_directory = state.symlink_metadata().is_ok();
         let dir = Box::new(home::create(state)?);
-        // Who has the directory has found it empty, so what is in it later is this one's.
+        // The directory is locked, so if it was empty, its later contents are ours.
         let was_empty = dir.names().is_ok_and(|names| names.is_empty());
         let made = (|| {
             let store = location.create(&shapes(owner.superblock.params())?, storage)?;
@@ -87,9 +88,9 @@ impl Creation<'_> {
     }
 }
 
-/// Removes storage that did not become a volume.
+/// Removes storage that did not become a volume, and returns the error to report.
 fn undone((location, state): (&Location, &Path), made: &[FileId], error: Error) -> Error {
-    // Whoever has taken it over has a volume there, perhaps another one of the same name.
+    // Another process has replaced the storage, perhaps by another volume of the same name.
     if error.kind() == ErrorKind::Locked || files(location) != made {
         return error;
     }
@@ -113,7 +114,8 @@ fn undone((location, state): (&Location, &Path), made: &[FileId], error: Error) 
             Error::new(
                 kind,
                 format!(
-                    "{error}. What was made of it could not be removed ({why}): `oblivio remove {location}` does"
+                    "{error}. What was created could not be removed ({why}): run `oblivio remove \
+                     {location}`"
                 ),
             )
         }
@@ -126,10 +128,10 @@ fn system_error(error: &Error) -> Option<&io::Error> {
     causes.find_map(|cause| cause.downcast_ref::<io::Error>())
 }
 
-/// Which file it is, whatever its name: its device and its number.
+/// Identifies a file regardless of its name: device and inode numbers.
 type FileId = Option<(u64, u64)>;
 
-/// The files that there are at a location. A server knows by itself who may remove what.
+/// The local files of a location. None for a server, which decides itself who may remove a volume.
 fn files(location: &Location) -> Vec<FileId> {
     match location {
         Location::Store(store) => files_of_store(store),

@@ -1,4 +1,4 @@
-//! What can go wrong, and what a program should know of it.
+//! Errors, and what a program should know about them.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,38 +9,40 @@ use oblivio_store::{InvalidLocation, OpenError, OpenErrorKind};
 use oblivio_volume::keys::KeyError;
 use oblivio_volume::{VolumeError, VolumeErrorKind};
 
-/// What a program should know of a failure. Each kind is an [exit code](Self::exit_code) of the program `oblivio`.
+/// What a program should know about a failure. Each kind has an [exit code](Self::exit_code) of the
+/// program `oblivio`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A disk, the system or the engine failed. A volume that was open answers nothing more: open it again.
+    /// A disk, the system or the engine failed. An open volume answers nothing more: open it again.
     Failed,
-    /// What was asked for cannot be. Nothing was changed.
+    /// The request is impossible. Nothing was changed.
     Input,
-    /// The secret opens nothing here.
+    /// The secret opens no key slot of the volume.
     WrongKey,
-    /// A server has another key than was named, or does not let this client in.
+    /// A server has another key than the one named, or does not admit this client.
     NotLetIn,
-    /// Storage does not hold what was written. So it is where the creation of a volume, or a copy, was interrupted: the message says what to do.
+    /// Storage does not hold what was written. This is also the kind if the creation or a copy of a
+    /// volume was interrupted: the message says what to do.
     Tampered,
-    /// Storage is older than the client knows it to be.
+    /// Storage is older than the state that the client knows.
     StoreRolledBack,
-    /// Somebody else uses the volume. Perhaps this very process.
+    /// Another process, or another part of this process, uses the volume.
     Locked,
-    /// There is no room left where the volume or the client's directory is.
+    /// There is no room for the volume or the client's directory.
     NoSpace,
     /// The client's directory is missing, damaged, or of another volume.
     State,
-    /// The client's directory is older than storage knows it to be.
+    /// The client's directory is older than the state that storage knows.
     StateRolledBack,
-    /// Another version wrote it: a newer one, or one whose format is no longer read.
+    /// Written by another version: a newer one, or one whose format is no longer supported.
     UnknownVersion,
-    /// Storage does not answer. It may later: open the volume again then.
+    /// Storage does not answer. Open the volume again later.
     Unreachable,
 }
 
 impl ErrorKind {
-    /// What the program ends with.
+    /// The exit code of the program `oblivio`.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Failed => 1,
@@ -78,7 +80,8 @@ impl From<VolumeErrorKind> for ErrorKind {
     }
 }
 
-/// Of an array that lives as long as the program: whatever ends one is [`Failed`](Self::Failed), unless storage says what it is.
+/// For an array, which lives as long as the program: every fatal error is [`Failed`](Self::Failed),
+/// unless storage reports a kind.
 impl From<&oblivio_core::Error> for ErrorKind {
     fn from(error: &oblivio_core::Error) -> Self {
         use oblivio_core::ErrorKind as Core;
@@ -114,8 +117,8 @@ impl From<OpenErrorKind> for ErrorKind {
     }
 }
 
-/// Why something could not be done. The kind is API, the message is for people. It holds no address within a volume, no data and no
-/// secret: it may be logged.
+/// A failure. The kind is API, the message is for people. The message holds no address within a
+/// volume, no data and no secret, so it may be logged.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -124,7 +127,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error that starts here.
+    /// An error without a cause.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
@@ -133,7 +136,7 @@ impl Error {
         Self { kind, message: source.to_string(), source: Some(Arc::new(source)) }
     }
 
-    /// What a program should know of it.
+    /// What a program should know about the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -145,7 +148,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// By hand: the derived `source` would be the `Arc`, and not the error in it.
+/// By hand, because the derived `source` would be the `Arc` and not the error in it.
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
@@ -170,7 +173,7 @@ impl From<oblivio_core::Error> for Error {
     }
 }
 
-/// Of a store that somebody wrote.
+/// An error of a custom store.
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         oblivio_core::Error::from(error).into()
@@ -183,7 +186,7 @@ impl From<InvalidLocation> for Error {
     }
 }
 
-/// There is not even memory to stretch a passphrase.
+/// There is not enough memory to stretch a passphrase.
 impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {
         Self::caused_by(ErrorKind::Failed, error)

@@ -1,4 +1,4 @@
-//! Where the clients' directories of a user are.
+//! The client's directories of a user.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use rustix::process::geteuid;
 
 use crate::error::{Error, ErrorKind};
 
-/// The client's directory of a volume, unless another one is named: `$XDG_STATE_HOME/oblivio/ID`, and without that variable
-/// `~/.local/state/oblivio/ID`. None for a user who has no home directory.
+/// The default client's directory of a volume: `$XDG_STATE_HOME/oblivio/ID`, or
+/// `~/.local/state/oblivio/ID` without that variable. `None` for a user without a home directory.
 pub fn client_directory(volume: VolumeId) -> Option<PathBuf> {
     let id: String = volume.0.iter().map(|byte| format!("{byte:02x}")).collect();
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -20,34 +20,34 @@ pub fn client_directory(volume: VolumeId) -> Option<PathBuf> {
     state_home.or_else(home).map(|parent| parent.join("oblivio").join(id))
 }
 
-/// Takes a client's directory into use.
+/// Opens and locks a client's directory.
 ///
 /// # Errors
-/// Those of [`FsStateDir::open`], with what to do.
+/// See [`FsStateDir::open`]. The message says what to do.
 pub fn open(directory: &Path) -> Result<FsStateDir, Error> {
     FsStateDir::open(directory).map_err(unfit)
 }
 
-/// Takes a client's directory into use of which nothing will be changed.
+/// Opens and locks a client's directory read-only.
 ///
 /// # Errors
-/// Those of [`FsStateDir::open_to_read`], with what to do.
+/// See [`FsStateDir::open_to_read`]. The message says what to do.
 pub fn open_to_read(directory: &Path) -> Result<FsStateDir, Error> {
     FsStateDir::open_to_read(directory).map_err(unfit)
 }
 
-/// Makes a client's directory, unless it is there, and takes it into use.
+/// Opens and locks a client's directory, and creates it if it does not exist.
 ///
 /// # Errors
-/// Those of [`FsStateDir::create`], with what to do.
+/// See [`FsStateDir::create`]. The message says what to do.
 pub fn create(directory: &Path) -> Result<FsStateDir, Error> {
     FsStateDir::create(directory).map_err(unfit)
 }
 
-/// Says how another one is named, and whose it was that was looked for.
+/// Adds advice to an error: how to name another directory, and whose home directory was searched.
 fn unfit(error: VolumeError) -> Error {
     let whose = if geteuid().is_root() {
-        ". Under sudo, the home directory may be root's or that of who called it"
+        ". Under sudo, the home directory may belong to root or to the user who called sudo"
     } else {
         ""
     };
@@ -58,7 +58,8 @@ fn unfit(error: VolumeError) -> Error {
         VolumeErrorKind::StateDamaged => Error::new(
             ErrorKind::State,
             format!(
-                "{error}. Name it by its own path, which another user than the one who made the volume always has to{whose}"
+                "{error}. Name it by its own path; another user than the creator of the volume \
+                 always has to do that{whose}"
             ),
         ),
         _ => error.into(),

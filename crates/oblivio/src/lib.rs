@@ -1,7 +1,8 @@
-//! Oblivious storage for programs: what `oblivio` does on the command line, as a library.
+//! Oblivious storage as a library: everything that the program `oblivio` does on the command line.
 //!
-//! A [`Volume`] is a disk of bytes that outlives the program, on storage that is not trusted. Storage learns neither what it
-//! holds nor which of it is used; what it does learn, `docs/threat-model.md` of the repository says.
+//! A [`Volume`] is a disk of bytes that outlives the program, on untrusted storage. Storage learns
+//! neither what the volume holds nor which parts are used. `docs/threat-model.md` in the repository
+//! says what storage does learn.
 //!
 //! ```
 //! use oblivio::{Secret, Volume};
@@ -11,35 +12,37 @@
 //! # let place = oblivio::Place::new(&disk)?.with_state(&state);
 //! # let create = |secret: &Secret, bytes| place.create(secret, bytes);
 //! # let open = |secret: &Secret| place.open(secret);
-//! let secret = Secret::key_file(&[7; 32]); // 32 bytes that nobody can guess
+//! let secret = Secret::key_file(&[7; 32]); // use 32 secret random bytes
 //! # let _ = || Volume::create(&disk, &secret, 1);
 //! let volume = create(&secret, 16 << 20)?; // or: Volume::create("disk.obl", &secret, 16 << 20)?
-//! volume.write_at(b"nobody sees where", 1_000_000)?;
+//! volume.write_at(b"written somewhere", 1_000_000)?;
 //! volume.flush()?; // from here on it survives a crash
 //! volume.close()?;
 //!
 //! let volume = open(&secret)?; // or: Volume::open("disk.obl", &secret)?
 //! let mut read = [0; 17];
 //! volume.read_at(&mut read, 1_000_000)?;
-//! assert_eq!(&read, b"nobody sees where");
+//! assert_eq!(&read, b"written somewhere");
 //! # volume.close()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A volume is two things: storage, and the *client's directory*, which says where the blocks are. **Without the directory
-//! the data cannot be found**: keep it as you keep the data, and never where storage is. Unless one is
-//! [named](Place::with_state), it is below the user's other state ([`home`]), where the program looks, too: what one makes the other opens.
+//! A volume has two parts: storage, and the *client's directory*, which holds the map of the
+//! blocks. **Without the directory the data cannot be found**: keep it as you keep the data, but
+//! never where storage is. By default it is in the user's state directory ([`home`]), where the
+//! program `oblivio` looks as well, so each opens the other's volumes. [`Place::with_state`] names
+//! another directory.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`Volume`] | a disk in use |
-//! | [`Place`] | where one is, and how it is made and opened |
-//! | [`Array`] | an array of blocks in memory, or on a store of one's own, that lives as long as the program |
-//! | [`Error`], [`ErrorKind`] | what can go wrong: the exit codes of the program |
-//! | [`home`] | where the clients' directories of a user are |
-//! | [`opening`], [`creation`] | the steps between, for programs that ask and tell more |
+//! | [`Place`] | where a volume is, and how it is created and opened |
+//! | [`Array`] | an array in memory or on a custom store, which lives as long as the program |
+//! | [`Error`], [`ErrorKind`] | errors; their kinds are the exit codes of the program |
+//! | [`home`] | the client's directories of a user |
+//! | [`opening`], [`creation`] | the single steps, for programs that need more control |
 //!
-//! An [`Array`] is less: it lives as long as the program, and needs no directory.
+//! An [`Array`] is simpler: it lives as long as the program, and needs no directory.
 //!
 //! ```
 //! use oblivio::Array;
@@ -50,24 +53,27 @@
 //! # Ok::<(), oblivio::Error>(())
 //! ```
 //!
-//! # What it is not
-//! - **An array is not durable.** Key, stash and positions are in memory alone, whatever the store. A volume is durable: what was
-//!   [flushed](Volume::flush) survives a crash.
-//! - **The schemes of [`oblivio_core`] by themselves are neither durable nor authenticated.** Volumes and arrays are authenticated, unless an array is
-//!   [told not to be](ArrayOptions::unauthenticated).
-//! - **Time is not hidden**: storage sees when there was a request. A volume can be used at a fixed rate
-//!   ([`DiskOptions`]).
-//! - **Nobody outside of the project has audited it**, and formats may change before version 1.
+//! # Limitations
+//! - **An array is not durable.** Key, stash and positions are only in memory, whatever the store.
+//!   A volume is durable: what was [flushed](Volume::flush) survives a crash.
+//! - **The schemes of [`oblivio_core`] by themselves are neither durable nor authenticated.**
+//!   Volumes and arrays are authenticated, unless an array is [explicitly
+//!   not](ArrayOptions::unauthenticated).
+//! - **Time is not hidden**: storage sees when there was a request. A volume can be used at a fixed
+//!   rate ([`DiskOptions`]).
+//! - **It has not been audited outside of the project**, and formats may change before version 1.
 //!
 //! # Features
-//! None: what this crate needs of [`oblivio_core`] is always there.
+//! None. The features of [`oblivio_core`] that this crate needs are always enabled.
 //!
-//! # Where to go on
-//! - The examples of this package are whole programs, and tests: a volume, a key-value store, a store of one's own on a database, and a view that
-//!   is drawn.
-//! - The crates below are [`oblivio_core`] (the algorithms, with a [manual](oblivio_core::manual)), [`oblivio_store`] (where buckets can be
-//!   kept) and [`oblivio_volume`] (the disk). They are there for programs that need a part alone.
-//! - In the repository, `docs/library.md` goes through all this, and `docs/add-a-store.md` through a store of one's own.
+//! # Further reading
+//! - The examples of this package are complete programs and tests: a volume, a key-value store, a
+//!   custom store on a database, and a view that is drawn.
+//! - The crates below are [`oblivio_core`] (the algorithms, with a [manual](oblivio_core::manual)),
+//!   [`oblivio_store`] (stores of buckets) and [`oblivio_volume`] (the disk), for programs that
+//!   need only a part.
+//! - In the repository, `docs/library.md` is a guide to this crate, and `docs/add-a-store.md` to
+//!   custom stores.
 
 mod array;
 pub mod creation;
@@ -92,7 +98,7 @@ pub use place::Place;
 pub use requirements::requirements;
 pub use volume::Volume;
 
-/// The code of the documents is compiled, and run unless it names a file.
+/// Compiles the code of the documents, and runs it unless it names a file.
 #[cfg(doctest)]
 mod documents {
     #[doc = include_str!("../../../docs/library.md")]

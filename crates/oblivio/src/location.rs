@@ -15,7 +15,8 @@ use oblivio_store::{
 
 /// Where a volume is.
 ///
-/// What [`Display`](fmt::Display) shows is a location again: the same one, if its path is text.
+/// [`Display`](fmt::Display) shows the location as text that parses to the same location, if its
+/// path is UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A file, a bucket server, or a stripe over several.
@@ -48,10 +49,10 @@ impl fmt::Display for Location {
 }
 
 impl Location {
-    /// Parses a path or a URL. A path need not be text.
+    /// Parses a path or a URL. A path need not be UTF-8.
     ///
     /// # Errors
-    /// When it is empty, or a URL that names no storage.
+    /// If the text is empty, or a URL that names no storage.
     pub fn parse(written: &OsStr) -> Result<Self, InvalidLocation> {
         let Some(rest) = shares_url(written) else {
             return oblivio_store::Location::parse(written).map(Self::Store);
@@ -82,7 +83,7 @@ impl Location {
     /// Makes new storage for trees of these shapes, `TreeId(0)` first.
     ///
     /// # Errors
-    /// Those of [`oblivio_store::Location::create`].
+    /// See [`oblivio_store::Location::create`].
     pub fn create(
         &self,
         shapes: &[TreeShape],
@@ -97,7 +98,7 @@ impl Location {
     /// Opens existing storage.
     ///
     /// # Errors
-    /// Those of [`oblivio_store::Location::open`].
+    /// See [`oblivio_store::Location::open`].
     pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         match self {
             Self::Store(store) => store.open(options),
@@ -105,10 +106,10 @@ impl Location {
         }
     }
 
-    /// As [`oblivio_store::Location::open_without_header`].
+    /// See [`oblivio_store::Location::open_without_header`]. `None` on share servers.
     ///
     /// # Errors
-    /// Those of it.
+    /// The same.
     pub fn open_without_header(
         &self,
         shapes: &[TreeShape],
@@ -120,10 +121,10 @@ impl Location {
         }
     }
 
-    /// As [`oblivio_store::Location::look`].
+    /// See [`oblivio_store::Location::look`].
     ///
     /// # Errors
-    /// Those of [`Self::open`].
+    /// See [`Self::open`].
     pub fn look(&self, options: &StoreOptions) -> Result<Option<OpenedStore>, OpenError> {
         match self {
             Self::Store(store) => store.look(options),
@@ -134,10 +135,10 @@ impl Location {
         }
     }
 
-    /// Fails if a volume is there, which [`Self::create`] would refuse.
+    /// Fails if [`Self::create`] would refuse because a volume exists.
     ///
     /// # Errors
-    /// [`OpenErrorKind::Exists`] when something is there.
+    /// [`OpenErrorKind::Exists`] if something is there.
     pub fn check_vacant(&self) -> Result<(), OpenError> {
         match self {
             Self::Store(store) => store.check_vacant(),
@@ -145,10 +146,10 @@ impl Location {
         }
     }
 
-    /// As [`oblivio_store::Location::remains`].
+    /// See [`oblivio_store::Location::remains`].
     ///
     /// # Errors
-    /// Those of it.
+    /// The same.
     pub fn remains(&self) -> Result<Remains, OpenError> {
         match self {
             Self::Store(store) => store.remains(),
@@ -156,10 +157,10 @@ impl Location {
         }
     }
 
-    /// Removes storage, whole or half made.
+    /// Removes storage, complete or half made.
     ///
     /// # Errors
-    /// When there is nothing, or it cannot be removed.
+    /// If there is nothing, or it cannot be removed.
     pub fn remove(&self) -> Result<(), OpenError> {
         match self {
             Self::Store(store) => store.remove(),
@@ -170,7 +171,7 @@ impl Location {
     /// Opens share servers to rebuild one of them: see [`SharesPlace::open_to_repair`].
     ///
     /// # Errors
-    /// Those of it, and [`OpenErrorKind::WrongMembers`] if this is not on share servers.
+    /// The same, and [`OpenErrorKind::WrongMembers`] if this is not on share servers.
     pub fn open_to_repair(
         &self,
         server: usize,
@@ -180,16 +181,16 @@ impl Location {
         match self {
             Self::Shares(place) => place.open_to_repair(server, mode, options),
             Self::Store(_) => {
-                let message = "only share servers hold shares: name a volume shares://…";
+                let message = "only volumes on share servers can be repaired: name a shares:// URL";
                 Err(OpenError::new(OpenErrorKind::WrongMembers, message))
             }
         }
     }
 
-    /// As [`oblivio_store::Location::files_needed`].
+    /// See [`oblivio_store::Location::files_needed`]. Empty on share servers.
     ///
     /// # Errors
-    /// When it cannot hold the shapes.
+    /// If the location cannot hold the shapes.
     pub fn files_needed(&self, shapes: &[TreeShape]) -> Result<Vec<(&Path, u64)>, OpenError> {
         match self {
             Self::Store(store) => store.files_needed(shapes),
@@ -197,10 +198,10 @@ impl Location {
         }
     }
 
-    /// As [`oblivio_store::Location::is_half_made`].
+    /// See [`oblivio_store::Location::is_half_made`]. False on share servers.
     ///
     /// # Errors
-    /// When it cannot hold the shapes.
+    /// If the location cannot hold the shapes.
     pub fn is_half_made(&self, shapes: &[TreeShape]) -> Result<bool, OpenError> {
         match self {
             Self::Store(store) => store.is_half_made(shapes),

@@ -1,4 +1,4 @@
-//! From a location and a secret to the owner of a volume.
+//! Opens stores and unlocks volumes, given their location and secret.
 
 use std::path::{Path, PathBuf};
 
@@ -21,36 +21,39 @@ use crate::error::{Error, ErrorKind};
 use crate::home;
 use crate::location::Location;
 
-/// A store that has been unlocked, and the directory that belongs to it.
+/// An unlocked store, and the client's directory of its volume.
 pub struct Unlocking {
-    /// The store.
+    /// The open store.
     pub store: BoxedStore,
-    /// The state in which it was found.
+    /// The condition in which the store was found.
     pub condition: Condition,
-    /// Who owns the volume in it.
+    /// The owner of the volume.
     pub owner: Unlocked,
-    /// Where the client's directory is.
+    /// Path of the client's directory.
     pub state: PathBuf,
-    /// The client's directory, in use since before the store was opened to write: to read alone for those who [leave out](NewerCopies::LeaveOut) what newer programs have left.
+    /// The client's directory. It was locked before the store was opened to write. It is open
+    /// read-only if [`Locked::newer`] is [`LeaveOut`](NewerCopies::LeaveOut).
     pub dir: FsStateDir,
 }
 
-/// Which volume is to be unlocked, and how.
+/// A volume to unlock, and how.
 pub struct Locked<'a> {
-    /// Where it is.
+    /// The location of the volume.
     pub location: &'a Location,
-    /// The client's directory, if another one than [that of the user](home::client_directory).
+    /// The client's directory, if it is not [the default one](home::client_directory).
     pub state: Option<&'a Path>,
-    /// What may be tried.
+    /// What to try with the secret.
     pub attempt: Attempt,
-    /// What to make of superblocks of newer programs.
+    /// How to treat superblocks of newer programs.
     pub newer: NewerCopies,
 }
 
-/// What anyone can see of a volume, and the state of the store that holds it. A volume on files can be in use meanwhile.
+/// The public superblock of a volume, and the condition of the store that holds it. A volume on
+/// files may be in use meanwhile.
 ///
 /// # Errors
-/// When storage cannot be opened, or shows no volume; [`Locked`](ErrorKind::Locked) where that is because somebody is making one.
+/// If storage cannot be opened, or holds no volume; [`Locked`](ErrorKind::Locked) if another
+/// process is creating the volume.
 pub fn look(location: &Location) -> Result<(LockedSuperblock, Condition), Error> {
     let (superblock, condition) = once_made(location, || look_beside_writer(location))?;
     check_parties(location, superblock.unauthenticated_params())?;
@@ -68,7 +71,7 @@ fn look_beside_writer(location: &Location) -> Result<(LockedSuperblock, Conditio
 /// [`Location::open_to_repair`].
 ///
 /// # Errors
-/// Those of it; [`Locked`](ErrorKind::Locked) where somebody is making the volume.
+/// The same; [`Locked`](ErrorKind::Locked) if another process is creating the volume.
 pub fn look_to_repair(
     location: &Location,
     server: usize,
@@ -77,21 +80,21 @@ pub fn look_to_repair(
     once_made(location, || Ok(location.open_to_repair(server, RemoteMode::Look, options)?))
 }
 
-/// What there is of a volume that cannot be opened, or shows no superblock.
+/// The state of a volume that cannot be opened or has no superblock.
 enum Left {
-    /// Nobody has finished it: what to say of that.
+    /// Its creation was not finished. Holds the error to report.
     Unfinished(Error),
-    /// Somebody has.
+    /// Its creation was finished.
     Finished,
-    /// It cannot be told.
+    /// Unknown.
     Unknown,
 }
 
 impl Left {
-    /// Nobody here may have the volume open to write.
+    /// Examines the location. This process must not have the volume open to write.
     fn at(location: &Location, error: &Error) -> Self {
         use ErrorKind::{Input, Tampered, UnknownVersion};
-        // A server that does not answer is not asked once more.
+        // Do not wait for an unreachable server again.
         if !matches!(error.kind(), Tampered | Input | UnknownVersion) {
             return Self::Unknown;
         }
@@ -113,14 +116,15 @@ impl Left {
             }
         }
         match location.kind() {
-            // Of other stores, what cannot be opened says more.
+            // For other stores, the error of opening says more.
             StoreKind::Shares { .. } => unfinished,
             _ => Self::Unknown,
         }
     }
 }
 
-/// Opens a volume, or says that somebody is making it, or that nobody has finished it. A server waits a moment for whoever is making one: then it is opened again.
+/// Opens a volume. If its creation is in progress or was not finished, reports that. A server waits
+/// a moment for the creating client; if the creation is finished then, opens the volume again.
 fn once_made<T>(location: &Location, open: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let error = match open() {
         Err(error) => error,
@@ -133,34 +137,35 @@ fn once_made<T>(location: &Location, open: impl Fn() -> Result<T, Error>) -> Res
     }
 }
 
-/// The same of a volume that was opened, and shows no superblock: `error` says that.
+/// The error to report for a volume that was opened and has no superblock, as `error` says.
 fn of_unfinished(location: &Location, error: Error) -> Error {
     let is_there = || look_beside_writer(location).is_ok();
     match Left::at(location, &error) {
         Left::Unfinished(said) => said,
         Left::Finished if is_there() => {
-            Error::new(ErrorKind::Locked, "somebody has just made the volume: try again")
+            Error::new(ErrorKind::Locked, "the volume has just been created: try again")
         }
         Left::Finished | Left::Unknown => error,
     }
 }
 
-/// What is read may be half written.
+/// Options to read a volume while another process may be writing to it.
 fn beside_writer() -> StoreOptions {
     StoreOptions::default().with_read_only(true).with_beside_writer(true)
 }
 
 impl Locked<'_> {
-    /// Opens the store, and unlocks its superblock. `secret` is asked once, after storage has shown one.
+    /// Opens the store, and unlocks its superblock. `secret` is called once, after a superblock was
+    /// found.
     ///
     /// # Errors
-    /// Those of the store, of the superblock, of the client's directory, and of `secret`.
+    /// Errors of the store, of the superblock, of the client's directory, and of `secret`.
     pub fn unlock<E: From<Error>>(
         &self,
         options: &StoreOptions,
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<Unlocking, E> {
-        // What will be refused takes the volume from nobody.
+        // Look first: a refused command must not take the volume from a client that uses it.
         let open = || self.location.open(options).map_err(Error::from);
         let look = || self.location.look(options).map_err(Error::from);
         let looked = if options.read_only { None } else { once_made(self.location, look)? };
@@ -171,7 +176,7 @@ impl Locked<'_> {
                 let opened = once_made(self.location, open);
                 (opened.or_else(|error| self.open_without_header(options, error))?, false)
             }
-            // Who has it open alone knows that nobody else is making it.
+            // The volume is open exclusively, so no other process is creating it.
             None => (open()?, true),
         };
         let said = |error| if is_alone { error } else { of_unfinished(self.location, error) };
@@ -187,7 +192,7 @@ impl Locked<'_> {
             Err(NoOwner::Other(error)) => return Err(error),
         };
         let state = state_of(self.state, owner.superblock.volume_id())?;
-        // Whoever uses the directory keeps the volume, and nobody comes in between until it is opened.
+        // The lock of the directory keeps other clients out until the volume is open.
         let dir = match self.newer {
             NewerCopies::Refuse if !options.read_only => home::open(&state)?,
             _ => home::open_to_read(&state)?,
@@ -197,7 +202,7 @@ impl Locked<'_> {
                 NewerCopies::Refuse => {
                     Volume::check_before_opening(found.store, &dir, &owner).map_err(of)?;
                 }
-                // A rescue takes what is there, however old it is.
+                // A rescue accepts storage of any age.
                 NewerCopies::LeaveOut => drop(found.store),
             }
             found = open()?;
@@ -206,9 +211,8 @@ impl Locked<'_> {
         Ok(Unlocking { store, condition, owner, state, dir })
     }
 
-    /// Opens a file to read whose header is damaged, with the shapes that follow from the
-    /// superblock in the client's directory.
-    /// `error` says why the file does not open by its header.
+    /// Opens a file with a damaged header read-only, with the shapes from the superblock in the
+    /// client's directory. `error` is the error of opening the file by its header.
     fn open_without_header(
         &self,
         options: &StoreOptions,
@@ -219,7 +223,7 @@ impl Locked<'_> {
         }
         let Some(copy) = self.client_copy() else { return Err(error) };
         let shapes = shapes(copy.unauthenticated_params())?;
-        // A file of another length is another file, whose path was mistaken for that of the volume.
+        // A file of another length is a different file, named by mistake.
         let whole = options.clone().with_may_be_cut_off(false);
         match self.location.open_without_header(&shapes, &whole) {
             Ok(Some(opened)) => Ok(opened),
@@ -231,38 +235,39 @@ impl Locked<'_> {
         }
     }
 
-    /// The copy of the superblock in the client's directory, if a rescue names the directory: which
-    /// one it is otherwise, only a superblock says.
+    /// The copy of the superblock in the client's directory, if a rescue names the directory. The
+    /// default directory is not known without a superblock.
     fn client_copy(&self) -> Option<LockedSuperblock> {
         if self.newer == NewerCopies::Refuse {
             return None;
         }
-        // If the directory cannot be read, what is wrong with storage says more.
+        // If the directory cannot be read, the error of storage says more.
         let dir = home::open_to_read(self.state?).ok()?;
         unlock::client_copy(&dir).ok()?
     }
 
-    /// Whoever can unlock a volume on files that somebody else has open. What comes out is authentic; whether it is the newest, the client's directory knows, which is in use.
+    /// Unlocks a volume on files that another process has open. The result is authentic, but may
+    /// not be the newest: the client's directory, which would show that, is in use.
     ///
     /// # Errors
-    /// Those of the store, of the superblock, and of `secret`.
+    /// Errors of the store, of the superblock, and of `secret`.
     pub fn owner_beside_writer<E: From<Error>>(
         &self,
         secret: impl FnOnce() -> Result<Secret, E>,
     ) -> Result<(Unlocked, Condition), E> {
-        // Before anyone is asked for a secret.
+        // Before the user is asked for a secret.
         look(self.location)?;
         let OpenedStore { mut store, condition } =
             self.location.open(&beside_writer()).map_err(of)?;
         Ok((self.owner_of(&mut store, condition.is_cut_off, secret)?, condition))
     }
 
-    /// Whoever can unlock the volume in a store that is open to look or to read.
+    /// Unlocks the volume in a store that is open to look or to read.
     ///
     /// # Errors
-    /// Those of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) while another client
-    /// makes the volume; [`StoreRolledBack`](ErrorKind::StoreRolledBack) if the secret opens only the newer superblock
-    /// that the client's directory names.
+    /// Errors of the superblock, and of `secret`; [`Locked`](ErrorKind::Locked) while another
+    /// client creates the volume; [`StoreRolledBack`](ErrorKind::StoreRolledBack) if the secret
+    /// opens only the newer superblock that the client's directory names.
     pub fn owner_of<E: From<Error>>(
         &self,
         store: &mut impl BucketStore,
@@ -276,7 +281,7 @@ impl Locked<'_> {
         })
     }
 
-    /// The same. `without` is what to say of a store without a superblock.
+    /// Unlocks the volume. `without` maps the error of a store without a superblock.
     fn owner_in<E: From<Error>>(
         &self,
         store: &mut impl BucketStore,
@@ -304,8 +309,8 @@ impl Locked<'_> {
                     E::from(Error::new(
                         ErrorKind::Tampered,
                         format!(
-                            "so much was cut off the file that no copy of the superblock is left: \
-                             restore it from a backup{or_copy}"
+                            "the file was cut off, and no copy of the superblock is left: restore \
+                             it from a backup{or_copy}"
                         ),
                     ))
                 }
@@ -321,14 +326,14 @@ impl Locked<'_> {
         Ok(owner)
     }
 
-    /// The client's directory of a volume, open to read. `None` if it does not open: if it is in
-    /// use, an opening of the volume fails later.
+    /// The client's directory of a volume, open read-only. `None` if it does not open; if it is in
+    /// use, a later opening of the volume fails.
     fn directory(&self, volume: VolumeId) -> Option<FsStateDir> {
         home::open_to_read(&state_of(self.state, volume).ok()?).ok()
     }
 }
 
-/// Why [`Locked::owner_in`] finds no owner.
+/// Why [`Locked::owner_in`] returns no owner.
 enum NoOwner<E> {
     /// The secret opens only the superblock that the client's directory names.
     Older(Box<Unlocked>, VolumeError),
@@ -336,7 +341,7 @@ enum NoOwner<E> {
     Other(E),
 }
 
-/// The client's directory of a volume: the one that is named, or that of the user.
+/// The client's directory of a volume: the named one, or the default one.
 ///
 /// # Errors
 /// [`Input`](ErrorKind::Input) if there is neither.
@@ -348,9 +353,9 @@ pub fn state_of(named: Option<&Path>, volume: VolumeId) -> Result<PathBuf, Error
     })
 }
 
-/// Refuses a location that names other share servers than those of the volume: one server alone by
-/// its own URL or by the path of its file, or `shares://` with another number of servers or of
-/// colluding ones.
+/// Refuses a location that does not name the share servers of the volume: one server alone by its
+/// own URL or by the path of its file, or `shares://` with another number of servers or of
+/// colluding servers.
 ///
 /// # Errors
 /// [`Input`](ErrorKind::Input) if it does.
@@ -370,18 +375,20 @@ pub fn check_parties(location: &Location, params: &VolumeParams) -> Result<(), E
     };
     if let Some(of_volume) = is_other("servers", servers) {
         return refused(format!(
-            "the volume is on {of_volume} share servers, and {servers} are named: name all of them, in the order in which it was made"
+            "the volume is on {of_volume} share servers, but {servers} are named: name all of \
+             them, in the order of creation"
         ));
     }
     if let Some(of_volume) = is_other("colluding", colluding) {
         return refused(format!(
-            "{of_volume} of the servers of this volume may collude, and the URL says {colluding} (that is what it says without collude=): write &collude={of_volume}"
+            "{of_volume} of the servers of this volume may collude, but the URL means {colluding} \
+             (the default without collude=): write &collude={of_volume}"
         ));
     }
     Ok(())
 }
 
-/// What to say for that there is more to try.
+/// Adds advice to an error of unlocking.
 fn not_unlocked(error: SuperblockError, kind: Option<SecretKind>) -> Error {
     match error.kind() {
         SuperblockErrorKind::WrongKey => {
@@ -389,41 +396,43 @@ fn not_unlocked(error: SuperblockError, kind: Option<SecretKind>) -> Error {
                 Some(SecretKind::KeyFile) => "the key file is wrong",
                 _ => "the passphrase is wrong",
             };
-            let message = format!("{what}: {error}. `oblivio key list` says which slots there are");
+            let message = format!("{what}: {error}. `oblivio key list` lists the key slots");
             Error::new(ErrorKind::WrongKey, message)
         }
         SuperblockErrorKind::TooCostly => Error::new(
             ErrorKind::Input,
             format!(
-                "{error}. `oblivio key list` says what each slot asks for, one of them can be named, and more memory can be allowed"
+                "{error}. `oblivio key list` lists the cost of each slot; one of them can be \
+                 named, and more memory can be allowed"
             ),
         ),
         _ => VolumeError::from(error).into(),
     }
 }
 
-/// What a store of this kind that is one of ours and shows no superblock may be.
+/// The error, with advice, for a store of our format without a superblock.
 pub fn no_superblock(error: SuperblockError, kind: StoreKind) -> Error {
     if error.kind() != SuperblockErrorKind::NotAVolume {
         return VolumeError::from(error).into();
     }
     let what = match kind {
-        // No copy of a volume gets there.
+        // Copies are never on share servers.
         StoreKind::Shares { .. } => {
             "If servers are missing or were away, bring all back first: the others may not agree \
              on it. If its creation was interrupted, it never was a volume: remove what is left of \
              it, and create it again. Otherwise restore its servers from backups"
         }
         _ => {
-            "If it is a copy that is not whole, go on with the copy. \
-             If it never was a volume, because its creation was interrupted, `oblivio remove` removes it. Else restore it from a backup"
+            "If it is an incomplete copy, go on with the copy. If it never was a volume, because \
+             its creation was interrupted, `oblivio remove` removes it. Otherwise restore it from \
+             a backup"
         }
     };
-    let message = format!("what is there has the form of a volume, and no superblock. {what}");
+    let message = format!("the store has the form of a volume, but no superblock. {what}");
     Error::new(ErrorKind::Tampered, message)
 }
 
-/// The error of a caller from one of ours.
+/// Converts one of our errors to the caller's error type.
 fn of<E: From<Error>>(error: impl Into<Error>) -> E {
     E::from(error.into())
 }

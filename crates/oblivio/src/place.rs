@@ -1,4 +1,4 @@
-//! Where a volume is, and how it is made and opened.
+//! The location of a volume, and how to create and open it.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::opening::{self, Locked, Unlocking};
 use crate::requirements::requirements;
 use crate::volume::Volume;
 
-/// Milliseconds that trying a passphrase takes on the machine that made the volume.
+/// Milliseconds to try a passphrase on the machine that creates the volume.
 const UNLOCK_MILLIS: u32 = 1000;
 
-/// Where a volume is, and what is not as usual with it.
+/// Where a volume is, and the options that differ from the defaults.
 ///
 /// ```
 /// use oblivio::{Place, Secret};
@@ -45,10 +45,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// A path, or a URL as the program takes it: [`Location`] lists them.
+    /// A path, or a URL as for the program `oblivio`: see [`Location`].
     ///
     /// # Errors
-    /// [`Input`](crate::ErrorKind::Input) for a URL that is none.
+    /// [`Input`](crate::ErrorKind::Input) for an invalid URL.
     pub fn new(location: impl AsRef<OsStr>) -> Result<Self, Error> {
         Ok(Self {
             location: Location::parse(location.as_ref())?,
@@ -59,45 +59,49 @@ impl Place {
         })
     }
 
-    /// With this client's directory, and not [that of the user](crate::home). It must not lie where storage is.
+    /// Sets the client's directory, instead of [the default one](crate::home). It must not be where
+    /// storage is.
     #[must_use]
     pub fn with_state(self, directory: impl Into<PathBuf>) -> Self {
         Self { state: Some(directory.into()), ..self }
     }
 
-    /// With a cache of so many bytes. What it answers, storage does not see; with 0, each block of a request is an access.
+    /// Sets the bytes of the cache. Storage does not see requests that the cache answers. With 0,
+    /// each block of a request is an access.
     #[must_use]
     pub fn with_cache(mut self, bytes: u64) -> Self {
         self.disk.cache_bytes_max = bytes;
         self
     }
 
-    /// With storage that is used so.
+    /// Sets the options of storage.
     #[must_use]
     pub fn with_storage(self, storage: StoreOptions) -> Self {
         Self { storage, ..self }
     }
 
-    /// With a volume that is run so.
+    /// Sets the options of the volume.
     #[must_use]
     pub fn with_options(self, options: VolumeOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// With a disk that is run so: cache and schedule.
+    /// Sets the options of the disk: cache and schedule.
     #[must_use]
     pub fn with_disk(self, disk: DiskOptions) -> Self {
         Self { disk, ..self }
     }
 
-    /// Makes a volume of so many bytes, rounded up to whole blocks, and opens it. It reads as zeros.
+    /// Creates a volume of `bytes` bytes, rounded up to whole blocks, and opens it. It reads as
+    /// zeros.
     ///
-    /// With a passphrase, this and each opening take about a second and up to 1 GiB of memory, so that guesses are expensive. A key file
-    /// takes neither.
+    /// With a passphrase, this and each opening take about a second and up to 1 GiB of memory,
+    /// which makes guessing expensive. A key file takes neither.
     ///
     /// # Errors
-    /// [`Input`](crate::ErrorKind::Input) if there is something already, or there can be no such volume; those of storage and of the client's
-    /// directory. What was made is removed again; where that fails, the error says so.
+    /// [`Input`](crate::ErrorKind::Input) if something exists there, or if there can be no such
+    /// volume; errors of storage and of the client's directory. What was created is removed again;
+    /// if that fails, the error says so.
     pub fn create(&self, secret: &Secret, bytes: u64) -> Result<Volume, Error> {
         self.create_as(secret, &requirements(bytes, self.location.kind()))
     }
@@ -106,7 +110,7 @@ impl Place {
     /// [`requirements`](crate::requirements()) gives the defaults.
     ///
     /// # Errors
-    /// Those of [`Self::create`].
+    /// See [`Self::create`].
     pub fn create_as(
         &self,
         secret: &Secret,
@@ -114,7 +118,7 @@ impl Place {
     ) -> Result<Volume, Error> {
         self.check()?;
         let params = VolumeParams::plan(requirements)?;
-        // Not to stretch a passphrase in vain. The store will refuse what exists again.
+        // Before a passphrase is stretched. The store refuses an existing volume again.
         self.location.check_vacant()?;
         let cost = match secret {
             Secret::Passphrase(_) => Cost::calibrate(UNLOCK_MILLIS, now)?,
@@ -136,10 +140,11 @@ impl Place {
         })
     }
 
-    /// Opens a volume that there is. One that was not closed is recovered: it holds all that was flushed.
+    /// Opens an existing volume. A volume that was not closed is recovered: it holds everything
+    /// that was flushed.
     ///
     /// # Errors
-    /// Each kind has its meaning here: an opening writes, too.
+    /// Any kind, including errors of writing: opening writes to storage.
     pub fn open(&self, secret: &Secret) -> Result<Volume, Error> {
         self.check()?;
         let locked = Locked {
@@ -158,17 +163,19 @@ impl Place {
 }
 
 impl Place {
-    /// Refuses what no volume in use can have, before storage is asked anything.
+    /// Refuses options that do not fit a volume in use, before storage is accessed.
     fn check(&self) -> Result<(), Error> {
         let StoreOptions { read_only, beside_writer, may_be_cut_off, .. } = self.storage;
         if read_only || beside_writer || may_be_cut_off {
-            let message = "a volume that is in use is written to, also where it is only read: leave out read_only, beside_writer and may_be_cut_off";
+            let message = "an open volume writes to storage, even if it is only read: leave out \
+                           read_only, beside_writer and may_be_cut_off";
             return Err(Error::new(ErrorKind::Input, message));
         }
         Ok(self.disk.schedule.map_or(Ok(()), |schedule| schedule.check())?)
     }
 
-    /// At a fixed rate, what goes into the client's directory is as long as the rate makes it.
+    /// The volume's options. At a fixed rate, records in the client's directory have a constant
+    /// length.
     fn options(&self) -> VolumeOptions {
         match self.disk.schedule {
             Some(_) => self.options.with_lengths(Lengths::Constant),
@@ -177,7 +184,7 @@ impl Place {
     }
 }
 
-/// Since a moment that does not change.
+/// The time since a fixed moment.
 fn now() -> Duration {
     let now = clock_gettime(ClockId::Monotonic);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)

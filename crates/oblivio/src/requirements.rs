@@ -1,13 +1,14 @@
-//! What a new disk is like unless its owner says otherwise.
+//! Default parameters of a new disk.
 
 use oblivio_store::StoreKind;
 use oblivio_volume::ArrayRequirements;
 use oblivio_volume::schemes::{self, SCHEMES};
 
-/// Bytes of a block on share servers: each access moves a select vector as well, which is as long for a small one.
+/// Bytes of a block on share servers: each access also moves a select vector, whose length does not
+/// depend on the block.
 const BLOCK_BYTES_OF_SHARES: u32 = 128 << 10;
 
-/// A disk of so many bytes on storage of this kind, with the scheme that stands on it.
+/// The defaults of a disk of `bytes` bytes on storage of this kind, with the scheme for that kind.
 pub fn requirements(bytes: u64, kind: StoreKind) -> ArrayRequirements {
     let StoreKind::Shares { servers, colluding } = kind else {
         return schemes::requirements(bytes);

@@ -1,4 +1,4 @@
-//! A volume in use: a disk of bytes.
+//! An open volume: a disk of bytes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,13 @@ use oblivio_volume::{Disk, DiskOptions, Recovery};
 use crate::error::{Error, ErrorKind};
 use crate::place::Place;
 
-/// A durable disk of bytes whose storage learns neither what it holds nor which of it is used.
+/// A durable disk of bytes. Storage learns neither its contents nor which parts are used.
 ///
-/// Any number of threads may ask at once. What was written survives a crash once [`flush`](Self::flush) has answered; of what was written after the last flush, any
-/// part may survive, each block old or new.
+/// Any number of threads may send requests at once. What was written survives a crash once
+/// [`flush`](Self::flush) has returned. Of the writes after the last flush, any part may survive;
+/// each block is old or new.
 ///
-/// Dropped, it is closed. Whoever wants to know how that went calls [`close`](Self::close).
+/// Dropping a volume closes it. Call [`close`](Self::close) to see errors of closing.
 pub struct Volume {
     disk: Disk,
     state: PathBuf,
@@ -25,10 +26,10 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Makes a volume of so many bytes at a path or a URL, and opens it. See [`Place::create`].
+    /// Creates a volume of `bytes` bytes at a path or a URL, and opens it. See [`Place::create`].
     ///
     /// # Errors
-    /// Those of [`Place::new`] and of [`Place::create`].
+    /// See [`Place::new`] and [`Place::create`].
     pub fn create(location: impl AsRef<OsStr>, secret: &Secret, bytes: u64) -> Result<Self, Error> {
         Place::new(location)?.create(secret, bytes)
     }
@@ -36,7 +37,7 @@ impl Volume {
     /// Opens a volume at a path or a URL. See [`Place::open`].
     ///
     /// # Errors
-    /// Those of [`Place::new`] and of [`Place::open`].
+    /// See [`Place::new`] and [`Place::open`].
     pub fn open(location: impl AsRef<OsStr>, secret: &Secret) -> Result<Self, Error> {
         Place::new(location)?.open(secret)
     }
@@ -51,12 +52,12 @@ impl Volume {
         Ok(Self { disk, state, recovery, failure: OnceLock::new() })
     }
 
-    /// Bytes of the disk: those that were asked for, rounded up to whole blocks.
+    /// Bytes of the disk: the requested size, rounded up to whole blocks.
     pub fn bytes(&self) -> u64 {
         self.disk.bytes()
     }
 
-    /// Bytes of a block. Reads and writes may begin and end anywhere; those of whole blocks cost least.
+    /// Bytes of a block. Reads and writes may begin and end anywhere; whole blocks cost least.
     pub fn block_bytes(&self) -> u32 {
         self.disk.block_bytes()
     }
@@ -66,15 +67,16 @@ impl Volume {
         &self.state
     }
 
-    /// What its opening had to do.
+    /// What the opening had to recover.
     pub fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// Reads as many bytes as `buffer` has, from `offset` on. What was never written is zeros.
+    /// Reads into the whole `buffer`, from `offset` on. Bytes that were never written are zeros.
     ///
     /// # Errors
-    /// [`Input`](ErrorKind::Input) past the end of the disk: nothing was done. Any other error ends the volume.
+    /// [`Input`](ErrorKind::Input) past the end of the disk: nothing was done. Any other error ends
+    /// the volume.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<(), Error> {
         self.check_range(buffer.len(), offset)?;
         let mut at = offset;
@@ -86,10 +88,11 @@ impl Volume {
         Ok(())
     }
 
-    /// Writes these bytes, from `offset` on. They survive a crash after the next [flush](Self::flush).
+    /// Writes `bytes` at `offset`. They survive a crash after the next [flush](Self::flush).
     ///
     /// # Errors
-    /// [`Input`](ErrorKind::Input) past the end of the disk: nothing was done. Any other error ends the volume.
+    /// [`Input`](ErrorKind::Input) past the end of the disk: nothing was done. Any other error ends
+    /// the volume.
     pub fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
         self.check_range(bytes.len(), offset)?;
         let mut at = offset;
@@ -101,26 +104,26 @@ impl Volume {
         Ok(())
     }
 
-    /// Says that so many bytes are not needed any more: blocks that lie wholly inside read as zeros.
+    /// Discards `bytes` bytes from `offset` on: blocks wholly inside read as zeros.
     ///
     /// # Errors
-    /// Those of [`Self::write_at`].
+    /// See [`Self::write_at`].
     pub fn trim(&self, offset: u64, bytes: u64) -> Result<(), Error> {
         self.ask(DiskOp::Trim { offset, bytes, durable: false }).map(drop)
     }
 
-    /// Answers when all that was written before survives a crash.
+    /// Returns when all previous writes survive a crash.
     ///
     /// # Errors
-    /// Any of them ends the volume: nobody knows what of it is durable.
+    /// Any error ends the volume: it is unknown which writes are durable.
     pub fn flush(&self) -> Result<(), Error> {
         self.ask(DiskOp::Flush).map(drop)
     }
 
-    /// Writes all there is, and closes the volume: there will be nothing to recover.
+    /// Writes all dirty data, and closes the volume, so that nothing needs recovery.
     ///
     /// # Errors
-    /// What the volume failed with, now or before.
+    /// The failure of the volume, now or earlier.
     pub fn close(self) -> Result<(), Error> {
         match self.failure.get() {
             Some(failure) => Err(failure.clone()),
@@ -128,7 +131,7 @@ impl Volume {
         }
     }
 
-    /// Before the first part of a long request is served.
+    /// Checks a whole request before its first part is served.
     fn check_range(&self, bytes: usize, offset: u64) -> Result<(), Error> {
         match offset.checked_add(bytes as u64) {
             Some(end) if end <= self.bytes() => Ok(()),
@@ -151,7 +154,7 @@ impl Volume {
             DiskErrorKind::OutOfRange | DiskErrorKind::ReadOnly => {
                 Error::new(ErrorKind::Input, error.message)
             }
-            // Closing says what a volume has failed with, and there is nothing else left to do with it.
+            // Closing returns the failure of the volume, and is the only call left.
             _ => self
                 .failure
                 .get_or_init(|| match self.disk.close() {

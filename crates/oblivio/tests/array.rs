@@ -1,4 +1,4 @@
-//! An array as a program has it, with each scheme and each place of the positions.
+//! Arrays as programs use them, with each scheme and each position map.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -69,7 +69,7 @@ fn a_batch_of_any_length_is_served_in_its_order_or_refused_as_a_whole() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_where_it_is_said() {
+fn impossible_options_are_refused_with_an_input_error() {
     for (capacity, bytes) in [(0, 64), (u64::MAX, 64), (10, 0), (10, 15), (10, usize::MAX)] {
         for positions in [Positions::OnClient, Positions::InTree] {
             let options = ArrayOptions::new(capacity, bytes).with_positions(positions);
@@ -82,7 +82,7 @@ fn what_cannot_be_is_refused_where_it_is_said() {
     assert!(Array::in_memory(1, 16).is_ok());
 }
 
-/// What storage is told to do.
+/// How storage behaves.
 #[derive(Default)]
 struct Told {
     fails: Option<StoreErrorKind>,
@@ -91,7 +91,7 @@ struct Told {
     lies: bool,
 }
 
-/// Storage that fails or lies as a test tells it to.
+/// Storage that fails or lies as a test requests.
 type Lying = Faulty<MemoryStore, Obedient>;
 
 struct Obedient(Arc<Mutex<Told>>);
@@ -102,10 +102,10 @@ impl Rule<MemoryStore> for Obedient {
         match call.operation {
             Operation::Read => {
                 if let Some(kind) = told.fails {
-                    return Err(StoreError::new(kind, "it does not answer"));
+                    return Err(StoreError::new(kind, "storage does not answer"));
                 }
                 if told.lies {
-                    // A bit of every slot.
+                    // Flip a bit of every slot.
                     store.contents_mut().iter_mut().step_by(16).for_each(|byte| *byte ^= 1);
                 }
             }
@@ -119,7 +119,7 @@ impl Rule<MemoryStore> for Obedient {
     }
 }
 
-/// An array that holds something, and what its storage is told.
+/// An array that holds data, and the switch of its storage.
 fn lying(options: &ArrayOptions) -> (Array, Arc<Mutex<Told>>) {
     let told: Arc<Mutex<Told>> = Arc::default();
     let of_store = told.clone();
@@ -136,7 +136,7 @@ fn lying(options: &ArrayOptions) -> (Array, Arc<Mutex<Told>>) {
 }
 
 #[test]
-fn storage_that_changes_a_bit_is_noticed_unless_nobody_asked_for_that() {
+fn tampering_is_detected_by_an_authenticated_array() {
     for scheme in [Scheme::Raw, Scheme::Path] {
         let options = ArrayOptions::new(CAPACITY, BYTES).with_scheme(scheme);
         let (mut array, told) = lying(&options);
@@ -148,7 +148,7 @@ fn storage_that_changes_a_bit_is_noticed_unless_nobody_asked_for_that() {
 }
 
 #[test]
-fn what_storage_says_of_a_failure_is_passed_on() {
+fn the_kind_of_a_storage_error_is_passed_on() {
     let kinds = [
         (StoreErrorKind::Unreachable, ErrorKind::Unreachable),
         (StoreErrorKind::Full, ErrorKind::NoSpace),
@@ -166,7 +166,7 @@ fn what_storage_says_of_a_failure_is_passed_on() {
 }
 
 #[test]
-fn storage_is_flushed_when_that_is_asked_for_and_never_else() {
+fn storage_is_flushed_on_request_only() {
     for options in each() {
         let (mut array, told) = lying(&options);
         assert_eq!(told.lock().unwrap().flushes, 0);
@@ -199,14 +199,14 @@ fn an_array_whose_storage_was_not_flushed_answers_nothing_more() {
 }
 
 #[test]
-fn the_store_is_handed_back_as_what_it_is_and_holds_nothing_in_clear() {
+fn the_store_is_handed_back_with_its_type_and_holds_no_plaintext() {
     for options in each() {
         let (array, told) = lying(&options);
         told.lock().unwrap().flushes = 7;
         let mut array = array.into_store::<MemoryStore>().err().unwrap();
         let mut block = [0; BYTES];
         array.read(42, &mut block).unwrap();
-        assert_eq!(block, [1; BYTES], "asked for another store, it is as it was: {options:?}");
+        assert_eq!(block, [1; BYTES], "a wrong type must change nothing: {options:?}");
         let store: Lying = array.into_store().unwrap();
         assert_eq!(store.rule.0.lock().unwrap().flushes, 7);
         let contents = store.store.contents();

@@ -1,4 +1,4 @@
-//! A volume as a program has it: what it keeps, and what it says when something is wrong.
+//! Volumes as programs use them: their contents and their errors.
 
 #![allow(clippy::unwrap_used, reason = "all of this is tests")]
 
@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 const BYTES: u64 = 4 << 20;
 
-/// A folder with a volume and the client's directory.
+/// A folder for a volume and the client's directory.
 struct World {
     folder: TempDir,
 }
@@ -48,7 +48,7 @@ impl World {
         self.place().open(&secret(1))
     }
 
-    /// What there is besides.
+    /// The names in the folder.
     fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
@@ -97,7 +97,7 @@ fn it_holds_what_was_written_anywhere_and_in_any_length() {
 }
 
 #[test]
-fn requests_that_are_longer_than_one_of_the_disk_go_in_portions() {
+fn requests_longer_than_the_disk_allows_are_split() {
     let world = World::new();
     let volume = world.place().create(&secret(1), 40 << 20).unwrap();
     let text: Vec<u8> = (0..33u32 << 20).map(|i| (i / 4096 % 251) as u8).collect();
@@ -108,7 +108,7 @@ fn requests_that_are_longer_than_one_of_the_disk_go_in_portions() {
 }
 
 #[test]
-fn what_goes_past_the_end_is_refused_as_a_whole_and_the_volume_goes_on() {
+fn a_request_past_the_end_is_refused_whole_and_the_volume_stays_usable() {
     let world = World::new();
     let volume = world.create();
     let long = vec![7; 8192];
@@ -122,7 +122,7 @@ fn what_goes_past_the_end_is_refused_as_a_whole_and_the_volume_goes_on() {
     assert_eq!(last, [0; 4096]);
 }
 
-/// As it is left when a process dies: nothing is closed.
+/// The files are as a killed process leaves them: nothing is closed.
 #[test]
 fn what_was_flushed_survives_a_crash() {
     let world = World::new();
@@ -155,22 +155,22 @@ fn a_creation_that_fails_leaves_nothing_and_touches_nothing() {
     assert_eq!(kind(place.create(&Secret::key_file(&[1; 31]), BYTES)), ErrorKind::Input);
     assert_eq!(kind(place.create(&Secret::passphrase(""), BYTES)), ErrorKind::Input);
     assert_eq!(world.names(), [""; 0]);
-    // A directory that nobody else may enter cannot be made below a file.
+    // A private directory cannot be created below a file.
     fs::write(world.path("file"), b"").unwrap();
     let below = place.clone().with_state(world.path("file/state"));
     assert_eq!(kind(below.create(&secret(1), BYTES)), ErrorKind::Failed);
     assert_eq!(world.names(), ["file"]);
-    // Storage that cannot be made: the directory goes again.
+    // Storage cannot be created: the directory is removed again.
     let nowhere = Place::new(world.path("no/disk")).unwrap().with_state(world.path("state"));
     assert_eq!(kind(nowhere.create(&secret(1), BYTES)), ErrorKind::Input);
     assert_eq!(world.names(), ["file"]);
-    fs::write(world.path("disk"), b"somebody's").unwrap();
+    fs::write(world.path("disk"), b"precious").unwrap();
     assert_eq!(kind(place.create(&secret(1), BYTES)), ErrorKind::Input);
-    assert_eq!(fs::read(world.path("disk")).unwrap(), b"somebody's");
+    assert_eq!(fs::read(world.path("disk")).unwrap(), b"precious");
 }
 
 #[test]
-fn each_thing_that_can_be_wrong_with_an_opening_has_its_kind() {
+fn each_error_of_an_opening_has_its_kind() {
     let world = World::new();
     let refused = || kind(world.open());
     assert_eq!(refused(), ErrorKind::Input);
@@ -188,7 +188,7 @@ fn each_thing_that_can_be_wrong_with_an_opening_has_its_kind() {
     let elsewhere = world.place().with_state(world.path("elsewhere"));
     assert_eq!(kind(elsewhere.open(&secret(1))), ErrorKind::State);
 
-    // Both as they were, one of them as it was, and nothing as it was.
+    // Old storage with the new directory, then new storage with the old directory.
     fs::copy(world.path("disk"), world.path("disk.old")).unwrap();
     copy(&world.path("state"), &world.path("state.old"));
     let volume = world.open().unwrap();
@@ -205,9 +205,9 @@ fn each_thing_that_can_be_wrong_with_an_opening_has_its_kind() {
     world.open().unwrap().close().unwrap();
 }
 
-/// The kind is known at the request, and every one that follows says the same.
+/// The failing request reports the kind, and so does every later one.
 #[test]
-fn storage_that_was_changed_is_told_at_the_request_that_finds_it() {
+fn changed_storage_is_reported_by_the_request_that_finds_it() {
     let world = World::new();
     let volume = world.place().with_cache(0).create(&secret(1), BYTES).unwrap();
     for block in 0..BYTES / 4096 {
@@ -217,13 +217,13 @@ fn storage_that_was_changed_is_told_at_the_request_that_finds_it() {
     let volume = world.place().with_cache(0).open(&secret(1)).unwrap();
     let file = OpenOptions::new().write(true).open(world.path("disk")).unwrap();
     let bytes = file.metadata().unwrap().len();
-    // Behind the headers and the superblock.
+    // Beyond the headers and the superblock.
     for at in (bytes / 8..bytes).step_by(512) {
         file.write_all_at(&[0xa5; 16], at).unwrap();
     }
     let mut block = [0; 4096];
     let found = (0..BYTES / 4096).find_map(|at| volume.read_at(&mut block, 4096 * at).err());
-    let found = found.expect("nothing was noticed");
+    let found = found.expect("no read detected the change");
     assert_eq!(found.kind(), ErrorKind::Tampered, "{found}");
     assert_eq!(kind(volume.write_at(b"more", 0)), ErrorKind::Tampered);
     assert_eq!(kind(volume.flush()), ErrorKind::Tampered);
@@ -231,7 +231,7 @@ fn storage_that_was_changed_is_told_at_the_request_that_finds_it() {
 }
 
 #[test]
-fn what_is_asked_by_many_threads_is_answered_to_each() {
+fn concurrent_requests_of_many_threads_are_answered() {
     let world = World::new();
     let volume = world.create();
     std::thread::scope(|scope| {
@@ -257,14 +257,14 @@ fn two_volumes_of_one_secret_have_nothing_in_common() {
         look(&location).unwrap().0.unauthenticated_volume_id()
     };
     assert_ne!(id(&one), id(&other));
-    // The directory of one is of no use to the other.
+    // The directory of one volume does not fit the other.
     let swapped = one.place().with_state(other.path("state"));
     assert_eq!(kind(swapped.open(&secret(1))), ErrorKind::State);
 }
 
-/// Whoever comes second to a directory must not take it from the first.
+/// The second process to use a directory must not take it from the first.
 #[test]
-fn of_two_who_make_volumes_with_one_directory_at_once_neither_loses_what_it_made() {
+fn two_creations_with_one_directory_at_once_do_not_destroy_each_other() {
     for _ in 0..20 {
         let world = World::new();
         let place = |name| Place::new(world.path(name)).unwrap().with_state(world.path("state"));
@@ -277,13 +277,13 @@ fn of_two_who_make_volumes_with_one_directory_at_once_neither_loses_what_it_made
             names.map(create).map(|thread| thread.join().unwrap())
         });
         assert!(made.contains(&true), "{made:?}");
-        // The directory is that of one alone.
+        // The directory belongs to one volume only.
         let opened = names.map(|name| place(name).open(&secret(1)).is_ok());
         assert!(opened.contains(&true), "made {made:?}, opened {opened:?}: {:?}", world.names());
     }
 }
 
-/// Contents that give nothing, and do something before.
+/// Contents that run a function and then fail.
 struct Fails<F>(F);
 
 impl<F: FnMut()> Contents for Fails<F> {
@@ -294,7 +294,7 @@ impl<F: FnMut()> Contents for Fails<F> {
     }
 }
 
-/// A creation in `world` that fails on its way.
+/// A creation in `world` that runs `meanwhile` and then fails.
 fn fails(world: &World, meanwhile: impl FnMut()) -> Error {
     let location = Location::parse(world.path("disk").as_os_str()).unwrap();
     let params = VolumeParams::plan(&requirements(BYTES, location.kind())).unwrap();
@@ -312,19 +312,19 @@ fn fails(world: &World, meanwhile: impl FnMut()) -> Error {
 }
 
 #[test]
-fn what_is_left_of_a_creation_is_not_in_the_way_of_the_next_and_nothing_else_is_removed() {
+fn a_failed_creation_leaves_nothing_behind_and_removes_nothing_else() {
     let world = World::new();
     let location = Location::parse(world.path("disk").as_os_str()).unwrap();
-    // Meanwhile it is in use, and nobody is told that it is damaged.
+    // While it is being created, the volume is locked, and not reported as damaged.
     let looked = || assert_eq!(kind(look(&location)), ErrorKind::Locked);
     assert_eq!(fails(&world, looked).kind(), ErrorKind::Input);
     assert_eq!(world.names(), [""; 0]);
-    // A directory that was there stays there, and can be used.
+    // An existing directory stays, and can be used.
     fs::create_dir(world.path("state")).unwrap();
     fs::set_permissions(world.path("state"), fs::Permissions::from_mode(0o700)).unwrap();
     fails(&world, || ());
     assert_eq!(world.names(), ["state"]);
-    // Somebody has removed what was being made, and has something else of that name.
+    // Another process has replaced the storage by something else of that name.
     let other = world.path("disk");
     let replace = || {
         fs::remove_file(&other).unwrap();
@@ -334,14 +334,14 @@ fn what_is_left_of_a_creation_is_not_in_the_way_of_the_next_and_nothing_else_is_
     assert_eq!(fs::read(&other).unwrap(), b"another volume");
     fs::remove_file(&other).unwrap();
     world.create().close().unwrap();
-    // A directory that is in use, or holds the state of a volume, is nobody else's.
+    // A directory in use, or with the state of a volume, cannot be taken by another volume.
     let second = Place::new(world.path("second")).unwrap().with_state(world.path("state"));
     assert_eq!(kind(second.create(&secret(1), BYTES)), ErrorKind::State);
     world.open().unwrap().close().unwrap();
 }
 
 #[test]
-fn what_no_volume_in_use_can_have_is_refused_before_anything_is_done() {
+fn options_that_no_volume_in_use_can_have_are_refused_first() {
     let world = World::new();
     let period = std::time::Duration::from_millis(10);
     let slow = Schedule::new(period, 0).with_early_write_backs(true);
@@ -359,12 +359,12 @@ fn what_no_volume_in_use_can_have_is_refused_before_anything_is_done() {
     for place in &refused {
         assert_eq!(kind(place.open(&secret(1))), ErrorKind::Input);
     }
-    assert!(fs::read(world.path("disk")).unwrap() == before, "storage was shown nothing");
+    assert!(fs::read(world.path("disk")).unwrap() == before, "storage must be unchanged");
 }
 
-/// From before the volume is taken over: nobody comes in between who uses it, too.
+/// The directory is locked before the volume is taken over, so no other client can come in between.
 #[test]
-fn who_has_unlocked_a_volume_has_its_directory() {
+fn an_unlocked_volume_holds_the_lock_of_its_directory() {
     let world = World::new();
     drop(world.create().close());
     let (location, state) =

@@ -8,7 +8,7 @@ pub const FONT: &str = "sans-serif";
 /// The colour of text, axes and rules.
 pub const INK: RGBColor = RGBColor(0x33, 0x3a, 0x44);
 
-/// The colours of series, far enough apart to be told without their order.
+/// The colours of series. They can be told apart without their order.
 pub const PALETTE: [RGBColor; 8] = [
     RGBColor(0x2a, 0x9d, 0x8f),
     RGBColor(0x3a, 0x6e, 0xa5),
@@ -20,8 +20,8 @@ pub const PALETTE: [RGBColor; 8] = [
     RGBColor(0x1f, 0x2a, 0x6b),
 ];
 
-/// What storage saw of accesses.
+/// The colour of accesses that storage saw.
 pub const SEEN: RGBColor = RGBColor(0x55, 0x5d, 0x68);
 
-/// What it saw of evictions.
+/// The colour of evictions that storage saw.
 pub const EVICTION: RGBColor = PALETTE[3];

@@ -1,4 +1,4 @@
-//! An ORAM of any scheme, and the store that it is on.
+//! An ORAM of any scheme together with its store.
 
 use std::any::Any;
 
@@ -8,20 +8,20 @@ use oblivio_core::{
     BucketStore, Error, FlatOram, FreecursiveConfig, FreecursiveOram, Sealer, rand_core::CryptoRng,
 };
 
-/// A store of a type that can be asked for.
+/// A store whose concrete type can be recovered.
 pub(super) trait AnyStore: BucketStore + Any + Send {}
 
 impl<S: BucketStore + Any + Send> AnyStore for S {}
 
-/// An ORAM whose store can be reached.
+/// An ORAM that gives access to its store.
 pub(super) trait OramOnStore: Front + Send {
     fn store_mut(&mut self) -> &mut dyn AnyStore;
 
     fn into_store(self: Box<Self>) -> Box<dyn AnyStore>;
 }
 
-/// An empty ORAM on a store that nothing was ever written to. With `map`, positions and tags are kept as it says; without, the
-/// positions are a table.
+/// An empty ORAM on a store that was never written to. With `map`, positions and tags are kept as
+/// `map` says; without it, the positions are a table.
 pub(super) fn on_store(
     scheme: &SchemeConfig,
     map: Option<&FreecursiveConfig>,
@@ -46,7 +46,7 @@ fn behind(
     })
 }
 
-/// The same of a scheme.
+/// A scheme that gives access to its store.
 trait SchemeOnStore: Scheme + Send {
     fn store_mut(&mut self) -> &mut dyn AnyStore;
 

@@ -1,4 +1,4 @@
-//! What an array is like.
+//! Options of an array.
 
 use oblivio_core::front::SchemeConfig;
 use oblivio_core::store::TreeShape;
@@ -14,30 +14,30 @@ use super::Array;
 use super::on_store::on_store;
 use crate::error::{Error, ErrorKind};
 
-/// Which tree the blocks are in.
+/// The tree ORAM that holds the blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// RAW ORAM (Tiny ORAM): an access reads a path, and each fifth one writes one back.
+    /// RAW ORAM (Tiny ORAM): an access reads a path, and every fifth access also writes one back.
     #[default]
     Raw,
     /// Path ORAM: an access reads a path and writes it back.
     Path,
 }
 
-/// Where it is kept which path each block is on.
+/// Where the position map is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Positions {
-    /// With the client: 4 or 8 bytes for each block, and one access for each request.
+    /// On the client: 4 or 8 bytes for each block, and one access for each request.
     #[default]
     OnClient,
-    /// In the tree itself (Freecursive ORAM), which takes accesses of its own. **Storage sees how many**, and that depends on how near to each
-    /// other requests are.
+    /// In the tree itself (Freecursive ORAM), which takes additional accesses. **Storage sees how
+    /// many**, and their number depends on the locality of the requests.
     InTree,
 }
 
-/// What an array is like. What is not said is as it is safest.
+/// Options of an array. The defaults are the safest ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayOptions {
     capacity: u64,
@@ -48,7 +48,8 @@ pub struct ArrayOptions {
 }
 
 impl ArrayOptions {
-    /// So many blocks of so many bytes, authenticated, in a RAW ORAM whose positions are with the client.
+    /// An array of `capacity` blocks of `block_bytes` bytes: an authenticated RAW ORAM with the
+    /// positions on the client.
     pub fn new(capacity: u64, block_bytes: usize) -> Self {
         Self {
             capacity,
@@ -59,36 +60,39 @@ impl ArrayOptions {
         }
     }
 
-    /// In this tree.
+    /// Sets the tree ORAM.
     #[must_use]
     pub fn with_scheme(self, scheme: Scheme) -> Self {
         Self { scheme, ..self }
     }
 
-    /// With the positions there.
+    /// Sets where the position map is kept.
     #[must_use]
     pub fn with_positions(self, positions: Positions) -> Self {
         Self { positions, ..self }
     }
 
-    /// Without tags: 16 bytes less for each slot, and **storage that changes a bit changes an answer**, which nobody notices.
+    /// Turns authentication off. Each slot is 16 bytes shorter, and **storage can change answers
+    /// undetected**.
     #[must_use]
     pub fn unauthenticated(self) -> Self {
         Self { integrity: Integrity::None, ..self }
     }
 
-    /// In the memory of this process. Whoever can read that sees what storage would see, and the client as well.
+    /// An array in the memory of this process. An attacker who can read this memory sees
+    /// everything, including the client's secrets.
     ///
     /// # Errors
-    /// [`Input`](ErrorKind::Input) for a capacity or a block size that cannot be.
+    /// [`Input`](ErrorKind::Input) for an impossible capacity or block size.
     pub fn in_memory(&self) -> Result<Array, Error> {
         self.on(|shape| Ok(MemoryStore::new(&[shape], MemoryStore::default_layout())?))
     }
 
-    /// On a store that `make` makes for a tree of this shape. Nothing was ever written to it.
+    /// An array on the store that `make` makes for a tree of this shape. The store must never have
+    /// been written to.
     ///
     /// # Errors
-    /// [`Input`](ErrorKind::Input) for a capacity or a block size that cannot be, and those of `make`.
+    /// [`Input`](ErrorKind::Input) for an impossible capacity or block size; errors of `make`.
     pub fn on<S: BucketStore + Send + 'static>(
         &self,
         make: impl FnOnce(TreeShape) -> Result<S, Error>,
@@ -102,10 +106,11 @@ impl ArrayOptions {
         Ok(Array::of(on_store(&scheme, map.as_ref(), sealer, store, coins)?))
     }
 
-    /// The tree, and how the positions and tags are kept in it. Without either, the positions are a table.
+    /// The tree, and how positions and tags are kept in it. `None` if the positions are a plain
+    /// table.
     fn parts(&self) -> Result<(SchemeConfig, Option<FreecursiveConfig>), Error> {
         let Self { capacity, block_bytes, scheme, positions, integrity } = *self;
-        // The engine has blocks without bytes as well, for simulations.
+        // The engine also allows blocks without bytes, for simulations.
         if !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block_bytes) {
             let message = format!(
                 "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes, not {block_bytes}"
