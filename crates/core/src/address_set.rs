@@ -1,4 +1,4 @@
-//! Which blocks were seen, at a bit each.
+//! A bitmap of the block addresses seen so far.
 
 use alloc::format;
 
@@ -6,17 +6,17 @@ use crate::error::{Error, ErrorKind};
 use crate::hint;
 use crate::memory::Region;
 
-/// A set of addresses. Parts of it where there is none take no memory.
+/// A set of addresses, one bit each. Memory pages without any member are never touched.
 pub(crate) struct AddressSet {
     bits: Region,
     capacity: u64,
 }
 
 impl AddressSet {
-    /// An empty set, with room for the addresses below `capacity`.
+    /// An empty set for the addresses below `capacity`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when there is no memory for it.
+    /// [`ErrorKind::InvalidConfig`] if the system has no memory for it.
     pub(crate) fn new(capacity: u64) -> Result<Self, Error> {
         match Region::new(capacity.div_ceil(8)) {
             Ok(bits) => Ok(Self { bits, capacity }),
@@ -27,14 +27,14 @@ impl AddressSet {
         }
     }
 
-    /// Asks for the memory of an address that will be put in soon.
+    /// Prefetches the bit of an address that will be inserted soon.
     pub(crate) fn announce(&self, address: u64) {
         if address < self.capacity {
             hint::prefetch(&self.bits.bytes()[(address / 8) as usize..][..1]);
         }
     }
 
-    /// Puts an address in, and answers whether it is a new one, for which there is room.
+    /// Inserts an address. Returns whether it is new and below the capacity.
     pub(crate) fn insert(&mut self, address: u64) -> bool {
         if address >= self.capacity {
             return false;

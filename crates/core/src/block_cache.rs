@@ -1,4 +1,4 @@
-//! Blocks on the client, each with a name: a cache, whatever it is in front of.
+//! A cache of addressed blocks in client memory.
 
 #[cfg(feature = "std")]
 mod image;
@@ -11,13 +11,13 @@ use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
 use crate::wiped::WipedBytes;
 
-/// What a cache notes of a block that is in it.
+/// What a cache records about a block that it holds.
 pub(crate) trait Named: Copy {
-    /// Its address.
+    /// The block's address.
     fn address(&self) -> u64;
 }
 
-/// A set-associative cache: an address has `ways` places, and the one unused for longest goes first.
+/// A set-associative cache with `ways` lines for each address and LRU replacement.
 pub(crate) struct BlockCache<H> {
     sets: u64,
     ways: usize,
@@ -25,23 +25,23 @@ pub(crate) struct BlockCache<H> {
     /// The bytes of the blocks, in the order of `lines`.
     bytes: WipedBytes,
     block_bytes: usize,
-    /// Uses so far.
+    /// Uses so far: the time of the LRU order.
     clock: u64,
 }
 
-/// A place of the cache. It may be empty.
+/// A line of the cache, which may be empty.
 #[derive(Clone, Copy)]
 struct Line<H> {
     held: Option<H>,
     last_use: u64,
 }
 
-/// Which place of the cache.
+/// The index of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LineId(usize);
 
 impl LineId {
-    /// Its number, below the blocks of the cache.
+    /// The index, below the number of lines.
     pub(crate) fn number(self) -> u64 {
         self.0 as u64
     }
@@ -49,15 +49,15 @@ impl LineId {
 
 impl<H: Named> BlockCache<H> {
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when `blocks` is 0 or no multiple of `ways`, or the system has no
-    /// memory for them.
+    /// [`ErrorKind::InvalidConfig`] if `blocks` is 0 or not a multiple of `ways`, or if the system
+    /// has no memory for the blocks.
     pub(crate) fn new(blocks: usize, ways: usize, block_bytes: usize) -> Result<Self, Error> {
         if blocks == 0 || ways == 0 || !blocks.is_multiple_of(ways) {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
-                    "a cache has at least one block, and a multiple of its ways: {blocks} with \
-                     {ways} ways is none"
+                    "a cache needs a positive multiple of its ways in blocks: {blocks} blocks with \
+                     {ways} ways do not work"
                 ),
             ));
         }
@@ -80,18 +80,18 @@ impl<H: Named> BlockCache<H> {
         })
     }
 
-    /// Client memory for blocks and their names.
+    /// Bytes of client memory for blocks and their records.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len() + size_of_val(self.lines.as_slice())
     }
 
-    /// Where a block is, if it is here.
+    /// The line of a block, if the block is cached.
     pub(crate) fn find(&self, address: u64) -> Option<LineId> {
         self.set(address)
             .find(|line| self.held(*line).is_some_and(|held| held.address() == address))
     }
 
-    /// As [`Self::find`], for a block that is used.
+    /// As [`Self::find`], and marks the block as used.
     pub(crate) fn find_for_use(&mut self, address: u64) -> Option<LineId> {
         let line = self.find(address)?;
         self.clock += 1;
@@ -99,14 +99,14 @@ impl<H: Named> BlockCache<H> {
         Some(line)
     }
 
-    /// The line that a block which is not here would take. Whatever it holds is the victim.
+    /// The line that a block not in the cache would take. The block in it, if any, is the victim.
     pub(crate) fn line_for(&self, address: u64) -> LineId {
         self.set(address)
             .min_by_key(|line| (self.held(*line).is_some(), self.lines[line.0].last_use))
             .expect("a set has at least one way")
     }
 
-    /// Fills a line whose block [has been taken out](Self::release).
+    /// Fills a line after its block [was released](Self::release).
     pub(crate) fn fill(&mut self, line: LineId, held: H) {
         self.clock += 1;
         self.lines[line.0] = Line { held: Some(held), last_use: self.clock };
@@ -116,12 +116,12 @@ impl<H: Named> BlockCache<H> {
         self.lines[line.0].held
     }
 
-    /// What is noted of a block that is here.
+    /// The record of the block in a line.
     pub(crate) fn held_mut(&mut self, line: LineId) -> Option<&mut H> {
         self.lines[line.0].held.as_mut()
     }
 
-    /// Forgets the block of a line; its bytes stay until another's replace them.
+    /// Removes the block of a line. Its bytes stay until the next block overwrites them.
     pub(crate) fn release(&mut self, line: LineId) {
         self.lines[line.0].held = None;
     }
@@ -134,7 +134,7 @@ impl<H: Named> BlockCache<H> {
         &mut self.bytes[line.0 * self.block_bytes..][..self.block_bytes]
     }
 
-    /// Every block that is here.
+    /// Every cached block.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (LineId, H)> {
         let lines = self.lines.iter().enumerate();
         lines.filter_map(|(i, line)| Some((LineId(i), line.held?)))
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direct_mapped_one_has_one_place_for_each_address() {
+    fn a_direct_mapped_cache_has_one_line_for_each_address() {
         let mut cache = BlockCache::new(4, 1, 16).unwrap();
         assert_eq!([0, 1, 6].map(|address| put(&mut cache, address)), [None; 3]);
         assert_eq!(put(&mut cache, 5), Some(1));
@@ -177,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn the_block_unused_for_longest_goes_first() {
+    fn the_least_recently_used_block_is_the_victim() {
         let mut cache = BlockCache::new(6, 3, 16).unwrap();
         assert_eq!([0, 2, 4].map(|address| put(&mut cache, address)), [None; 3]);
         cache.find_for_use(0).unwrap();
         cache.find(2).unwrap();
-        assert_eq!(put(&mut cache, 6), Some(2), "a mere look is no use");
+        assert_eq!(put(&mut cache, 6), Some(2), "`find` does not count as a use");
         assert_eq!(put(&mut cache, 8), Some(4));
-        assert_eq!(put(&mut cache, 1), None, "that is another set");
+        assert_eq!(put(&mut cache, 1), None, "another set");
     }
 }

@@ -1,4 +1,4 @@
-//! The one error type of the engine: few kinds, a rich message.
+//! The engine's error type: a few kinds, and a message.
 //!
 //! The kind is API: programs branch on it. The message is for people and may change.
 
@@ -12,7 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::error::Error as StdError;
 
-/// Whose fault it is, and so what to do next.
+/// The kind of an error, which decides what the caller should do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -22,18 +22,18 @@ pub enum ErrorKind {
     /// The request is not one this ORAM can serve: an address past the end, a buffer of the wrong
     /// length. Nothing was touched, in the storage or in the client. The ORAM stays usable.
     InvalidRequest,
-    /// The store handed over does not hold the tree this configuration needs, or cannot do what the
-    /// scheme asks of a store. Nothing was touched.
+    /// The given store does not hold the tree this configuration needs, or lacks a capability that
+    /// the scheme requires. Nothing was touched.
     StoreMismatch,
-    /// The storage, or a part of it, is older than the client knows it to be. Nothing was touched.
+    /// The storage, or a part of it, is older than the client's state. Nothing was touched.
     StoreRolledBack,
-    /// What the client has kept is older than the storage. Nothing was touched.
+    /// The client's state is older than the storage. Nothing was touched.
     StateRolledBack,
     /// The storage returned bytes that no honest write can have produced. The ORAM refuses further
-    /// work: open it again on storage you believe, if it is durable; else make another.
+    /// work: if it is durable, open it again on trustworthy storage; otherwise make a new one.
     Corrupt,
     /// The storage failed to read or write. How far the write-back got is unknown, so the ORAM
-    /// refuses further work: open it again, if it is durable; else make another.
+    /// refuses further work: if it is durable, open it again; otherwise make a new one.
     Store,
     /// The stash holds more than `stash_blocks_max` blocks, so the access was refused before
     /// anything was touched. No block is lost. Evict in the background, or use a larger bound.
@@ -41,8 +41,8 @@ pub enum ErrorKind {
     /// A counter has no values left under this key: sealing more would repeat a keystream. The ORAM
     /// refuses further work: move the data to an ORAM with a fresh key.
     CounterExhausted,
-    /// An earlier access failed half way. This handle answers nothing more: open the ORAM again, if it is durable (see
-    /// [`durable`](crate::durable)); else make another.
+    /// An earlier access failed half way, and this handle refuses further work. If the ORAM is
+    /// durable (see [`durable`](crate::durable)), open it again; otherwise make a new one.
     MustReopen,
 }
 
@@ -66,8 +66,8 @@ impl Error {
         Self { kind, message: message.into(), store: None, is_advised: false }
     }
 
-    /// The same error, whose message says what to do next: what uses the engine adds no advice of
-    /// its own.
+    /// The same error, marked as one whose message says what to do next, so that callers add no
+    /// advice.
     #[must_use]
     pub fn advised(self) -> Self {
         Self { is_advised: true, ..self }
@@ -78,24 +78,25 @@ impl Error {
         self.is_advised
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// What kind of error of the store caused it, if one did.
+    /// The kind of the store error that caused it, if any.
     pub fn store_kind(&self) -> Option<StoreErrorKind> {
         self.store.as_ref().map(StoreError::kind)
     }
 }
 
-/// Refuses to go on with what an earlier failure has left broken.
+/// Fails if an earlier failure left the client unusable.
 ///
 /// # Errors
 /// [`MustReopen`](ErrorKind::MustReopen).
 pub fn check_sound(is_broken: bool) -> Result<(), Error> {
     if is_broken {
-        let message = "an earlier access failed half way: open the ORAM again if it is durable, else make another";
+        let message = "an earlier access failed half way: open the ORAM again if it is durable, \
+                       otherwise make a new one";
         return Err(Error::new(ErrorKind::MustReopen, message));
     }
     Ok(())
@@ -112,31 +113,33 @@ impl From<StoreError> for Error {
     }
 }
 
-/// Whose fault it is that a store cannot do what it was asked, and so what to do next.
+/// Why a store cannot serve a request, which decides what the caller should do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// The medium does not answer. It may later.
+    /// The medium does not answer. It may answer later.
     Unreachable,
-    /// The store will not do this, or not for this client: there is no such piece, it may only be read, a
-    /// credential is not accepted. Nothing was done.
+    /// The store does not allow this request, or not to this client: the piece does not exist, the
+    /// store is read-only, or a credential was rejected. Nothing was done.
     Refused,
-    /// Another client has taken the store over.
+    /// Another client has taken over the store.
     Fenced,
-    /// There is no room left.
+    /// The medium has no space left.
     Full,
-    /// The store itself found that what it holds is not whole.
+    /// The store found that its own contents are incomplete or damaged.
     Damaged,
-    /// What the store holds was made by another version of the programs, which keeps it in another way. Nothing was done.
+    /// The store's contents were written by another version of the programs in an unknown format.
+    /// Nothing was done.
     UnknownVersion,
     /// Anything else.
     Failed,
 }
 
-/// Characters of what a server says that people are shown.
+/// Characters of a server's message that are shown to people.
 const SAID_CHARS_MAX: usize = 500;
 
-/// What a server says, without what would steer a terminal or turn what stands there around, and no longer than people read.
+/// A server's message, made safe to show: without characters that could steer a terminal or reverse
+/// the text, and cut to a readable length.
 pub fn for_people(said: &str) -> String {
     let is_plain = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
     let mut chars = said.chars().map(|c| if is_plain(c) { c } else { ' ' });
@@ -147,8 +150,8 @@ pub fn for_people(said: &str) -> String {
     shown
 }
 
-/// The failures of several servers as one text. Servers with the same cause are listed in front of
-/// it: `server 1, server 3: no answer; server 2: no room`.
+/// Joins the failures of several servers into one text, and lists servers with the same cause
+/// together: `server 1, server 3: no answer; server 2: no room`.
 pub fn join_failures(failures: impl IntoIterator<Item = (String, String)>) -> String {
     let mut by_cause: Vec<(Vec<String>, String)> = Vec::new();
     for (server, cause) in failures {
@@ -162,7 +165,7 @@ pub fn join_failures(failures: impl IntoIterator<Item = (String, String)>) -> St
     by_cause.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
-/// What a store answers when it cannot do what it was asked.
+/// The error of a store that cannot serve a request.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct StoreError {
@@ -172,12 +175,12 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// An error that starts with the store itself.
+    /// An error that originates in the store itself.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// An error that something below the store caused.
+    /// An error with a cause below the store.
     pub fn caused_by(
         kind: StoreErrorKind,
         message: impl Into<String>,
@@ -186,7 +189,7 @@ impl StoreError {
         Self { kind, message: message.into(), source: Some(source.into()) }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }
@@ -197,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_says_steers_no_terminal_and_is_not_long() {
+    fn text_from_a_server_is_made_harmless_and_short() {
         assert_eq!(for_people("no room: größer\u{1b}[2J\n\u{202e}x"), "no room: größer [2J  x");
         let longest = "ä".repeat(SAID_CHARS_MAX);
         assert_eq!(for_people(&longest), longest);

@@ -1,15 +1,14 @@
-//! The one module with `unsafe` code: hints to the processor. None of them can change a result.
+//! The only module with `unsafe` code: prefetch hints to the processor. No hint changes a result.
 #![allow(unsafe_code)]
 
-/// Bytes of a cache line on every processor this runs on today.
+/// Bytes of a cache line. All supported processors use 64.
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
-/// The first bytes of a piece that are worth a hint: of a larger one, the processor itself foresees
-/// the rest.
+/// Prefetch at most this many bytes of a piece. The hardware prefetcher fetches the rest.
 const PREFETCH_BYTES_MAX: usize = 1024;
 
-/// Asks the processor to bring the start of `bytes` into its second-level cache: it can wait for
-/// more lines there at once than in the first.
+/// Asks the processor to bring the start of `bytes` into its second-level cache. That cache can
+/// have more lines in flight than the first-level one.
 #[inline]
 pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
@@ -25,13 +24,13 @@ pub(crate) fn prefetch(bytes: &[u8]) {
     let _ = bytes;
 }
 
-/// The same for the first cache line of `bytes` alone.
+/// As [`prefetch`], for the first cache line of `bytes` only.
 #[inline]
 pub(crate) fn prefetch_first_line(bytes: &[u8]) {
     prefetch(&bytes[..bytes.len().min(CACHE_LINE_BYTES)]);
 }
 
-/// The same for what comes after the first line, which has been asked for.
+/// As [`prefetch`], for everything after the first cache line, which must already be requested.
 #[inline]
 pub(crate) fn prefetch_rest(bytes: &[u8]) {
     prefetch(bytes.get(CACHE_LINE_BYTES..).unwrap_or_default());

@@ -1,9 +1,9 @@
-//! The whole state of an ORAM as bytes, for simulations alone.
+//! The complete state of an ORAM as bytes. For simulations only.
 //!
-//! A simulation that takes hours is written down on the way, and goes on from there as if nothing had
-//! been. An image holds everything in clear: where each block is, what the position map says, and the
-//! coins to come. So there is none of an ORAM on a store: of the schemes here only
-//! [`PathScheme`](crate::scheme::PathScheme) over a [`TagTree`](crate::scheme::TagTree) has one, and
+//! A simulation that takes hours saves its state and resumes from it with identical results. An
+//! image holds everything in clear: the location of each block, the position map and the state of
+//! the random generator. So an ORAM on a store has no image. Among the schemes, only
+//! [`PathScheme`](crate::scheme::PathScheme) over a [`TagTree`](crate::scheme::TagTree) has one.
 //! [`FreecursiveOram`](crate::FreecursiveOram) has one if its scheme and its coins do.
 //!
 //! ```compile_fail
@@ -15,46 +15,47 @@
 //! has_an_image::<PathScheme<MemoryStore>>();
 //! ```
 //!
-//! Numbers are little-endian. Parameters are not in an image: it is read into an ORAM that was just made
-//! with the same ones, and with the same coins, from which its keys follow. Whoever writes images to
-//! files adds what tells one from another, and a checksum.
+//! Numbers are little-endian. An image does not contain parameters: read it into a new ORAM with
+//! the same parameters and the same coins, from which its keys follow. A caller that writes images
+//! to files must add an identifier and a checksum.
 
 use alloc::format;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 
-/// What can be written down, and go on from there.
+/// State that can be saved and resumed.
 ///
-/// What is read may be anybody's: whatever the bytes are, reading ends well or with an error, and takes
-/// no more memory than what it reads into has already. Such bytes are [checked](Self::check_image) before anything
-/// else is done. Where bytes were written by this process, and nobody else had them, that can be left out.
+/// An image is untrusted. Whatever its bytes are, reading it returns a value or an error, and
+/// allocates no more memory than the target already has. After reading, call
+/// [`check_image`](Self::check_image) before anything else. A process may skip that for bytes that
+/// it wrote itself and kept private.
 pub trait Image {
-    /// Writes all that what comes next depends on.
+    /// Writes all state that later behaviour depends on.
     ///
     /// # Errors
-    /// Those of `to`, and when an earlier failure has left this broken.
+    /// Those of `to`, and an error if an earlier failure left this object unusable.
     fn write_image(&self, to: &mut dyn Write) -> Result<()>;
 
-    /// Takes the state that another one [wrote](Self::write_image), which was made with the same
-    /// parameters and coins. This one must be as it was made.
+    /// Reads a state [written](Self::write_image) by an object with the same parameters and coins.
+    /// This object must be newly made.
     ///
     /// # Errors
-    /// Those of `from`, [`UnexpectedEof`](ErrorKind::UnexpectedEof) among them, and
-    /// [`InvalidData`](ErrorKind::InvalidData) for what no such one can have written. After an error this
-    /// is of no use.
+    /// Those of `from`, including [`UnexpectedEof`](ErrorKind::UnexpectedEof), and
+    /// [`InvalidData`](ErrorKind::InvalidData) if no such object can have written the bytes. After
+    /// an error this object must not be used.
     fn read_image(&mut self, from: &mut dyn Read) -> Result<()>;
 
-    /// Checks what was just [read](Self::read_image) as far as it takes a look at all blocks, which is many times what
-    /// reading takes. Nothing, where there is nothing of the kind.
+    /// Checks a state that was just [read](Self::read_image) as far as that needs a scan of all
+    /// blocks, which takes many times as long as reading. By default there is nothing to check.
     ///
     /// # Errors
-    /// [`InvalidData`](ErrorKind::InvalidData) for what no such one can have written. After an error this
-    /// is of no use.
+    /// [`InvalidData`](ErrorKind::InvalidData) if no such object can have written the bytes. After
+    /// an error this object must not be used.
     fn check_image(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
-/// No machine counts as far. So counts can be added up, and go on.
+/// The bound on a counter in an image. It leaves headroom for additions and further counting.
 const COUNTS: u64 = 1 << 56;
 
 /// Writes a number.
@@ -75,7 +76,7 @@ pub fn read_number(from: &mut dyn Read) -> Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Reads a number below `end`, which is called `what` where it is not.
+/// Reads a number below `end`. `what` describes a larger number in the error.
 ///
 /// # Errors
 /// Those of `from`, and [`InvalidData`](ErrorKind::InvalidData).
@@ -86,17 +87,17 @@ pub fn read_below(from: &mut dyn Read, end: u64, what: &str) -> Result<u64> {
     }
 }
 
-/// Reads how often something happened.
+/// Reads a count of events.
 ///
 /// # Errors
-/// Those of `from`, and [`InvalidData`](ErrorKind::InvalidData) for more than can have happened.
+/// Those of `from`, and [`InvalidData`](ErrorKind::InvalidData) if the count is impossibly large.
 pub fn read_count(from: &mut dyn Read) -> Result<u64> {
-    read_below(from, COUNTS, "a count past all that can have happened")
+    read_below(from, COUNTS, "an impossibly large count")
 }
 
-/// The error of an image that holds `what`, which none can.
+/// The error of an image that contains `what`, which is invalid.
 pub fn refuse(what: &str) -> Error {
-    Error::new(ErrorKind::InvalidData, format!("it holds {what}"))
+    Error::new(ErrorKind::InvalidData, format!("the image holds {what}"))
 }
 
 #[cfg(test)]

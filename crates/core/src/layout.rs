@@ -3,11 +3,13 @@
 //! | layout | neighbours in storage | made for |
 //! |---|---|---|
 //! | [`LayoutKind::Heap`] | siblings | the textbook; the ruler for the other two |
-//! | [`LayoutKind::Subtree`] | a subtree that fills one DRAM row or page | memory and disks (Ren et al., ISCA'13; Tiny ORAM, section V-B) |
+//! | [`LayoutKind::Subtree`] | a subtree that fills a DRAM row or a page | memory and disks |
 //! | [`LayoutKind::Striped`] | buckets of neighbouring leaf labels on a level | ranges (rORAM) |
 //!
-//! All three are one formula with different numbers. A layout is public: it depends on the geometry
-//! alone.
+//! Subtrees are from Ren et al., ISCA'13; see also Tiny ORAM, section V-B.
+//!
+//! All three are one formula with different constants. A layout is public: it depends only on the
+//! geometry.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -18,40 +20,40 @@ use crate::error::{Error, ErrorKind};
 use crate::geometry::{BucketId, LEAF_LEVEL_MAX};
 use crate::pieces::{LevelShape, TreeShape};
 
-/// Which bijection.
+/// The order of the buckets in storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LayoutKind {
     /// Level after level, each from the leftmost bucket to the rightmost.
     Heap,
-    /// Level after level, each by bucket index, that is bit-reversed: the paths `l, l+1, …` occupy
-    /// one run of neighbours on each level.
+    /// Level after level, each in the order of bucket indices, which are bit-reversed: the paths
+    /// `l, l+1, …` occupy consecutive buckets on each level.
     Striped,
-    /// Subtrees of as many levels as fit into `unit_bytes` (at least one level), each starting at a
-    /// multiple of `unit_bytes`: a path touches few rows or pages.
+    /// Subtrees with as many levels as fit into `unit_bytes` (at least one), each starting at a
+    /// multiple of `unit_bytes`. So a path touches few rows or pages.
     Subtree {
         /// Bytes of the row, page or stripe that a subtree is packed to.
         unit_bytes: u64,
     },
 }
 
-/// The place of every bucket of one tree.
+/// The location of every bucket of one tree.
 #[derive(Clone, Debug)]
 pub struct Layout {
     levels: Box<[LevelPlace]>,
     bytes: u64,
 }
 
-/// The buckets of one level: subtrees `subtree_stride` apart, and inside each the buckets of this
-/// level `bucket_stride` apart.
+/// The location of the buckets of one level: subtrees are `subtree_stride` bytes apart, and inside
+/// a subtree the buckets of this level are `bucket_stride` bytes apart.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelPlace {
     level: u8,
     /// The level of the roots of the subtrees.
     root_level: u8,
-    /// How many bits of the index inside a subtree are reversed: all of them or none.
+    /// Bits of the index inside a subtree that are reversed: all or none.
     reversed_bits: u8,
-    /// How many buckets there are.
+    /// Buckets on the level.
     buckets: u64,
     base: u64,
     subtree_stride: u64,
@@ -62,8 +64,7 @@ impl Layout {
     /// Lays out a tree of `shape`, each bucket starting at a multiple of `align_bytes`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when an alignment is zero or the tree has more bytes than a
-    /// 63-bit offset can name.
+    /// [`ErrorKind::InvalidConfig`] if an alignment is zero or the tree is larger than 2^63 bytes.
     pub fn new(shape: &TreeShape, kind: LayoutKind, align_bytes: u64) -> Result<Self, Error> {
         let levels = LevelSize::of(shape, align_bytes)?;
         match kind {
@@ -87,23 +88,23 @@ impl Layout {
         self.level(bucket.level()).offset(bucket.index())
     }
 
-    /// The places of one level.
+    /// The locations of the buckets of one level.
     pub(crate) fn level(&self, level: u8) -> &LevelPlace {
         &self.levels[usize::from(level)]
     }
 
-    /// The bucket that starts at `offset`, if one does: the inverse of [`Self::offset`].
+    /// The bucket that starts at `offset`, if any: the inverse of [`Self::offset`].
     pub fn bucket_at(&self, offset: u64) -> Option<BucketId> {
         self.levels.iter().find_map(|level| level.bucket_at(offset))
     }
 }
 
-/// What a layout must know of a level.
+/// The size of one level.
 #[derive(Clone, Copy)]
 struct LevelSize {
     level: u8,
     buckets: u64,
-    /// From one bucket to the next, padding included.
+    /// Bytes from one bucket to the next, including padding.
     stride: u64,
 }
 
@@ -126,7 +127,7 @@ impl LevelSize {
 }
 
 impl LevelPlace {
-    /// Where the bucket with `index` on this level starts.
+    /// The byte offset of the bucket with `index` on this level.
     #[inline]
     pub(crate) fn offset(&self, index: u64) -> u64 {
         let subtree = index & ((1 << self.root_level) - 1);
@@ -145,7 +146,7 @@ impl LevelPlace {
         (index < self.buckets).then(|| BucketId::new(self.level, index))
     }
 
-    /// Left to right is the bit-reversal of the index; its own inverse.
+    /// The position from left to right of index `within`: its bit-reversal. An involution.
     #[inline]
     fn order(&self, within: u64) -> u64 {
         match self.reversed_bits {
@@ -155,7 +156,7 @@ impl LevelPlace {
     }
 }
 
-/// In left-to-right order a level that is not full has holes.
+/// Lays out whole levels. In left-to-right order, a level that is not full has gaps.
 fn place_levels(sizes: &[LevelSize], left_to_right: bool) -> Result<Layout, Error> {
     let mut bytes = 0;
     let mut levels = Vec::with_capacity(sizes.len());
@@ -176,7 +177,7 @@ fn place_levels(sizes: &[LevelSize], left_to_right: bool) -> Result<Layout, Erro
     Ok(Layout { levels: levels.into(), bytes })
 }
 
-/// Levels that are not full have holes.
+/// Lays out subtrees. Levels that are not full have gaps.
 fn place_subtrees(sizes: &[LevelSize], unit_bytes: u64) -> Result<Layout, Error> {
     let mut bytes = 0;
     let mut levels = Vec::with_capacity(sizes.len());
@@ -280,7 +281,7 @@ mod tests {
         }
 
         #[test]
-        fn levels_that_are_not_full_have_no_more_buckets_than_they_say(
+        fn a_level_that_is_not_full_has_only_its_own_buckets(
             kind in any_kind(),
             parts in prop::collection::vec(0u64..=100, 1..9),
         ) {
@@ -292,12 +293,14 @@ mod tests {
             let layout = Layout::new(&shape, kind, 8).unwrap();
             let found = (0..layout.bytes()).filter_map(|offset| layout.bucket_at(offset));
             let found: std::collections::HashSet<_> = found.collect();
-            let there = (0..(1u64 << parts.len()) - 1).map(BucketId).filter(|id| shape.contains(*id));
+            let there = (0..(1u64 << parts.len()) - 1)
+                .map(BucketId)
+                .filter(|id| shape.contains(*id));
             prop_assert_eq!(found, there.collect());
         }
 
         #[test]
-        fn offsets_between_buckets_belong_to_nobody(kind in any_kind(), offset in 0u64..10_000) {
+        fn offsets_between_buckets_belong_to_no_bucket(kind in any_kind(), offset in 0u64..10_000) {
             let layout = Layout::new(&shape(&[40; 6]), kind, 64).unwrap();
             match layout.bucket_at(offset) {
                 Some(bucket) => prop_assert_eq!(layout.offset(bucket), offset),

@@ -1,8 +1,8 @@
-//! The engine of Oblivio: Oblivious RAM over storage that is not trusted.
+//! The engine of Oblivio: Oblivious RAM over untrusted storage.
 //!
-//! Encryption hides what data says. Oblivious RAM (ORAM) also hides which data is touched, when,
-//! how often, and whether it is read or written. This crate holds the algorithms: no I/O, no clock,
-//! no threads, no randomness of its own.
+//! Encryption hides what data says. Oblivious RAM (ORAM) also hides which data is accessed, how
+//! often, and whether it is read or written. This crate holds the algorithms. It does no I/O, has
+//! no clock or threads, and takes its randomness from the caller.
 //!
 //! ```
 //! use oblivio_core::{Key, MemoryStore, Oram, RawConfig, RawOram, Sealer};
@@ -11,7 +11,7 @@
 //! let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
 //! let config = RawConfig::new(10_000, 64)?; // 10,000 blocks of 64 bytes
 //! let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
-//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 //! let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree.tree);
 //! let mut oram = RawOram::raw(&config, sealer, store, coins)?;
 //!
@@ -25,57 +25,61 @@
 //!
 //! # Where to start
 //! - [`manual`] teaches Path ORAM and RAW ORAM from the beginning.
-//! - [`Oram`] is what one uses; [`PathOram`] and [`RawOram`] are what one makes. [`front::build`] makes any
-//!   other ORAM from its parameters, and [`Front`] is what its owner has besides.
+//! - [`Oram`] is the trait of accesses; [`PathOram`] and [`RawOram`] are the two basic ORAMs.
+//!   [`front::build`] makes any other ORAM from its parameters, and [`Front`] has the operations
+//!   that only the owner needs.
 //! - [`store::BucketStore`] is the one trait to untrusted storage; implement it to put an ORAM
 //!   somewhere new. [`view::Recorder`] wraps any store and records what storage sees.
 //!
-//! # The rooms
-//! | module | what it holds |
+//! # Modules
+//! | module | contents |
 //! |---|---|
 //! | [`geometry`] | levels, slots, leaf labels, the order of evictions |
-//! | [`pieces`] | what a trip asks for, and what it brings |
+//! | [`pieces`] | what a trip requests, and what it returns |
 //! | [`layout`] | where a bucket lies in storage |
-//! | [`bucket`] | a bucket as bytes |
-//! | [`seal`] | AES in counter mode, and the only way for bytes into storage |
+//! | [`bucket`] | the encoding of a bucket |
+//! | [`seal`] | AES in counter mode, and the only way to write bytes to storage |
 //! | [`stash`] | blocks on the client, and PushToLeaf |
-//! | [`posmap`] | which path each block is mapped to |
+//! | [`posmap`] | the path to which each block is mapped |
 //! | [`scheme`] | Path ORAM and RAW ORAM |
-//! | [`front`] | arrays of blocks over a scheme: flat, with the position map in a tree, behind a cache, ρ |
+//! | [`front`] | arrays of blocks over a scheme: flat, position map in a tree, cached, ρ |
 //! | [`durable`] | schemes for storage that outlives the client |
-//! | [`store`] | the trait to storage, and memory |
-//! | [`records`] | what storage may read: superblocks and anchors |
-//! | [`view`] | the adversary's view, recorded |
+//! | [`store`] | the trait to storage, and a store in memory |
+//! | [`records`] | what storage can read: superblocks and anchors |
+//! | [`view`] | recordings of the adversary's view |
 //!
-//! What else is public and has no page here (saved simulations, regions of memory, slow versions to compare with) is for the other
-//! crates of Oblivio, and changes without notice.
+//! Other public items without a page here (saved simulations, memory regions, slow reference
+//! versions) are for the other crates of Oblivio and may change at any time.
 //!
-//! Randomness is whatever implements the traits of [`rand_core`], in the version that stands here: the generators of `rand` 0.10 do.
+//! Random generators implement the traits of [`rand_core`], in the version re-exported here. The
+//! generators of `rand` 0.10 do.
 //!
 //! # Features
-//! All of these are on by default.
+//! All features are on by default.
 //!
-//! | feature | with it | without it |
+//! | feature | adds | without it |
 //! |---|---|---|
-//! | `std` | views can be written to files and as CSV, a sink can be shared behind a lock, and a kind of error of the system has one of a store | the crate is `no_std`, and needs an allocator |
-//! | `mmap` | large regions of memory are mappings, with huge pages if the system gives them. It implies `std` | they come from the allocator |
-//! | `pmmac` | there is [`Integrity::Pmmac`], which needs `ring` | there is no such variant |
+//! | `std` | view files, CSV, shared sinks, conversions of I/O errors | `no_std`, needs `alloc` |
+//! | `mmap` | large regions as mappings, if possible of huge pages; implies `std` | allocation |
+//! | `pmmac` | [`Integrity::Pmmac`], which needs `ring` | no such variant |
 //!
-//! All else is the same without them: every ORAM here, and what storage sees of it. With `default-features = false` the crate
-//! is built for machines without an operating system (`make no-std` builds it for one). It seals buckets with AEGIS, which is in
-//! C: without a C compiler for the machine, ask the crate `aegis` for its feature `pure-rust`. `pmmac` can be had wherever
-//! `ring` can.
+//! Every ORAM works without them, and storage sees the same. With `default-features = false` the
+//! crate builds for machines without an operating system (`make no-std` builds it for one). It
+//! seals buckets with AEGIS, which is written in C. If there is no C compiler for the machine,
+//! enable the feature `pure-rust` of the crate `aegis`. `pmmac` works on every target of `ring`.
 //!
-//! # What it does not do
-//! - **Most ORAMs here are not durable.** Key, stash and position map are in memory alone, whatever the store: once the program
-//!   ends, nothing opens the storage again. [`RotatingOram`] can be saved and resumed, and `oblivio-volume` makes a disk of it
-//!   that survives crashes.
-//! - **Most are not authenticated.** Storage is taken to be curious and not malicious: what it returns is checked so
-//!   far that nothing panics and nothing out of range is believed, but who changes a bit there changes an answer, and
-//!   nobody notices. [`RotatingOram`] authenticates all it opens, [`Integrity::Pmmac`] the blocks asked for.
-//! - **The client is not constant-time**: who measures its cache or its branches learns more than storage does.
+//! # Limitations
+//! - **Most ORAMs here are not durable.** Key, stash and position map are only in memory, whatever
+//!   the store: after the program ends, the storage cannot be opened again. [`RotatingOram`] can be
+//!   saved and restored, and `oblivio-volume` makes a disk of it that survives crashes.
+//! - **Most are not authenticated.** Storage is assumed to be honest but curious. What it returns
+//!   is validated so that nothing panics and no value is out of range, but an attacker who changes
+//!   a bit there can change an answer unnoticed. [`RotatingOram`] authenticates everything it
+//!   opens, [`Integrity::Pmmac`] the blocks that are requested.
+//! - **The client is not constant-time.** An attacker who measures its cache or branches learns
+//!   more than storage does.
 //!
-//! Nobody outside the project has audited it.
+//! The crate has not been audited by anyone outside the project.
 
 #![cfg_attr(not(test), no_std)]
 

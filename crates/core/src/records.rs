@@ -1,9 +1,9 @@
-//! Public records: the one way for bytes into storage that are not sealed.
+//! Public records: the only way for unsealed bytes into storage.
 //!
-//! A superblock and an anchor say in clear what anyone may know, and carry what vouches for them; whoever reads
-//! one believes nothing of it before that was checked. They lie in pairs, in trees of their own, so that a new one
-//! never takes the place of the only good one. No other tree can be written here: blocks pass
-//! [the seal](crate::seal) or nothing.
+//! A superblock and an anchor are in clear and carry their own authentication, which a reader
+//! checks before it trusts anything else in them. They are kept in pairs, in trees of their own, so
+//! that a new record never overwrites the only good one. No other tree can be written here: blocks
+//! must pass [the seal](crate::seal).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,13 +16,13 @@ use crate::store::BucketStore;
 /// Records in a tree.
 pub const PAIR: u64 = 2;
 
-/// A record is a small thing.
+/// The largest record.
 pub const RECORD_BYTES_MAX: usize = 64 << 10;
 
-/// A root alone could not hold a pair.
+/// The level of both records: the root has only one bucket.
 const LEVEL: u8 = 1;
 
-/// The shape of a tree that holds a pair of records of `record_bytes` bytes.
+/// The shape of a tree for a pair of records of `record_bytes` bytes.
 pub fn pair_shape(record_bytes: usize) -> TreeShape {
     let record_bytes = record_bytes as u64;
     let level = |buckets| LevelShape {
@@ -36,17 +36,17 @@ pub fn pair_shape(record_bytes: usize) -> TreeShape {
     TreeShape::new(vec![level(0), level(PAIR)])
 }
 
-/// Where a record is.
+/// The location of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
     /// The tree of its pair.
     pub tree: TreeId,
-    /// Which of the pair: 0 or 1.
+    /// The index in the pair: 0 or 1.
     pub index: u64,
 }
 
 impl RecordPlace {
-    /// As a trip asks for it.
+    /// The piece to request in a trip.
     pub fn piece(self) -> Piece {
         let bucket = BucketId::new(LEVEL, self.index);
         Piece { tree: self.tree, bucket, part: Part::Whole }
@@ -58,9 +58,10 @@ pub trait RecordStore {
     /// Whether `tree` holds a pair of records of `record_bytes` bytes.
     fn has_pair(&self, tree: TreeId, record_bytes: usize) -> bool;
 
-    /// Reads records, in one trip. `each` gets the index of a place and a value that its record may
-    /// have. A record never written is zeros. The caller takes the newest value that authenticates:
-    /// share servers that were away show older ones.
+    /// Reads records in one trip. `each` gets the index of a place and a possible value of its
+    /// record, which may be called several times for one place. A record never written is zeros.
+    /// The caller takes the newest value that authenticates: share servers that missed writes
+    /// return older ones.
     ///
     /// # Errors
     /// Those of [`BucketStore::read_candidates`].
@@ -70,11 +71,11 @@ pub trait RecordStore {
         each: &mut dyn FnMut(usize, &[u8]),
     ) -> Result<(), StoreError>;
 
-    /// Writes a record to each of `places`, in one trip. Durable with the next flush.
+    /// Writes `record` to each of `places`, in one trip. It is durable after the next flush.
     ///
     /// # Errors
-    /// [`StoreErrorKind::Refused`] if the record is too large or a tree holds no pairs of such
-    /// records; and those of [`BucketStore::write`].
+    /// [`StoreErrorKind::Refused`] if the record is too large or a tree has no pair of records of
+    /// this length; and those of [`BucketStore::write`].
     fn write_records(&mut self, places: &[RecordPlace], record: &[u8]) -> Result<(), StoreError>;
 
     /// Makes everything in storage durable.
@@ -101,8 +102,7 @@ impl<S: BucketStore + ?Sized> RecordStore for S {
     fn write_records(&mut self, places: &[RecordPlace], record: &[u8]) -> Result<(), StoreError> {
         let is_of_records = |place: &RecordPlace| self.has_pair(place.tree, record.len());
         if record.len() > RECORD_BYTES_MAX || !places.iter().all(is_of_records) {
-            let message =
-                "the store has no place for records of this length: it was made for something else";
+            let message = "the store was not made for records of this length: make a new store";
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let pieces: Vec<_> = places.iter().map(|place| place.piece()).collect();
@@ -115,20 +115,21 @@ impl<S: BucketStore + ?Sized> RecordStore for S {
     }
 }
 
-/// The records beside the blocks of an array, in the array's own store. A flush that fails breaks
-/// the array.
+/// The records next to the blocks of an array, in the array's own store. If a flush fails, the
+/// array becomes unusable.
 pub struct Records<'a> {
     store: &'a mut dyn RecordStore,
     is_broken: &'a mut bool,
 }
 
 impl<'a> Records<'a> {
-    /// The records in the store of an array, which is broken if `is_broken`.
+    /// The records in the store of an array. `is_broken` is the array's flag for an earlier
+    /// failure.
     pub fn new(store: &'a mut dyn RecordStore, is_broken: &'a mut bool) -> Self {
         Self { store, is_broken }
     }
 
-    /// Makes everything in storage durable, blocks too.
+    /// Makes everything in storage durable, including blocks.
     ///
     /// # Errors
     /// [`MustReopen`](crate::ErrorKind::MustReopen), [`Store`](crate::ErrorKind::Store).
@@ -170,7 +171,7 @@ mod tests {
     use crate::store::MemoryStore;
 
     #[test]
-    fn records_go_where_records_lie_and_nowhere_else() {
+    fn records_are_written_only_to_their_own_trees() {
         let blocks = TreeConfig::path(100, 64).unwrap().shape().unwrap();
         let shapes = [pair_shape(10), blocks, pair_shape(RECORD_BYTES_MAX + 1)];
         let mut store = MemoryStore::new(&shapes, LayoutKind::Heap).unwrap();

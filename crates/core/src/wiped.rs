@@ -1,4 +1,4 @@
-//! Secret bytes that grow, or that there are many of.
+//! Buffers for secret bytes that are wiped when dropped.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -9,57 +9,57 @@ use zeroize::optimization_barrier;
 
 use crate::memory::wipe_pages;
 
-/// Bytes that are wiped from memory wherever they have been. A `Vec` that grows moves, and leaves a copy
-/// behind that nobody wipes; and a `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in builds for tests.
+/// A buffer that wipes every memory it has used. A plain `Vec` that grows leaves an unwiped copy
+/// behind. A `Zeroizing<Vec<u8>>` is wiped byte by byte, which is slow in test builds.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct WipedBytes(Vec<u8>);
 
 impl WipedBytes {
-    /// Nothing yet, with room for so many.
+    /// An empty buffer with a capacity of `bytes`.
     pub fn with_capacity(bytes: usize) -> Self {
         Self(Vec::with_capacity(bytes))
     }
 
-    /// So many zeros.
+    /// `bytes` zeros.
     pub fn zeros(bytes: usize) -> Self {
         Self(vec![0; bytes])
     }
 
-    /// Forgets the bytes, and keeps their room, which is wiped with the rest.
+    /// Removes all bytes. Their memory is wiped when the buffer is dropped.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Forgets what comes after the first so many, and keeps their room.
+    /// Removes all bytes after the first `bytes`. Their memory is wiped when the buffer is dropped.
     pub fn truncate(&mut self, bytes: usize) {
         self.0.truncate(bytes);
     }
 
-    /// Adds a byte.
+    /// Appends a byte.
     pub fn push(&mut self, byte: u8) {
         self.extend_from_slice(&[byte]);
     }
 
-    /// Adds bytes.
+    /// Appends bytes.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         self.make_room(bytes.len());
         self.0.extend_from_slice(bytes);
     }
 
-    /// Adds so many zeros.
+    /// Appends `bytes` zeros.
     pub fn extend_with_zeros(&mut self, bytes: usize) {
         self.make_room(bytes);
         self.0.resize(self.0.len() + bytes, 0);
     }
 
-    /// Has room for so many bytes more.
+    /// Reserves capacity for `bytes` more bytes.
     fn make_room(&mut self, bytes: usize) {
         let needed = self.0.len() + bytes;
         if needed > self.0.capacity() {
             let room = needed.max(2 * self.0.capacity());
             let mut larger = Self::with_capacity(room);
             larger.0.extend_from_slice(&self.0);
-            // The smaller one is wiped here.
+            // The old buffer is wiped here.
             *self = larger;
         }
     }
@@ -80,20 +80,21 @@ impl From<Vec<u8>> for WipedBytes {
 impl Drop for WipedBytes {
     fn drop(&mut self) {
         wipe(&mut self.0);
-        // The zeros are not read again, and have to be written all the same.
+        // Keeps the compiler from dropping the stores, although nothing reads the zeros.
         optimization_barrier(&*self.0);
     }
 }
 
-/// Puts zeros wherever there is room: what lies behind the bytes was theirs, too.
+/// Overwrites the whole capacity with zeros: removed bytes may be past the current length.
 fn wipe(bytes: &mut Vec<u8>) {
     let room = bytes.capacity();
     bytes.clear();
     bytes.resize(room, 0);
 }
 
-/// Very many bytes, of which most may never be used. Pages that hold zeros are read and not wiped: the system may never have
-/// given memory for them. How long that takes says how much was used, so it is for what lives as long as its client.
+/// A large buffer, most of which may never be used. Pages of zeros are read and not written when it
+/// is wiped, because the system may never have backed them with memory. The time this takes reveals
+/// how much was used, so it is only for buffers that live as long as their client.
 pub(crate) struct SparseWipedBytes(Vec<u8>);
 
 impl From<Vec<u8>> for SparseWipedBytes {
@@ -123,7 +124,7 @@ impl DerefMut for SparseWipedBytes {
 }
 
 impl fmt::Debug for WipedBytes {
-    /// Without what they say.
+    /// Without the contents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} secret bytes", self.0.len())
     }
@@ -149,7 +150,7 @@ mod tests {
     use crate::memory::{PAGE_BYTES, is_clear};
 
     #[test]
-    fn all_of_the_room_is_wiped() {
+    fn the_whole_capacity_is_wiped() {
         let mut bytes = vec![7; 100];
         let (place, room) = (bytes.as_ptr(), bytes.capacity());
         bytes.truncate(40);
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_page_that_holds_something_is_wiped() {
+    fn every_nonzero_page_is_wiped() {
         const PAGES: usize = 3;
         for place in [0, 1, PAGE_BYTES - 1, PAGE_BYTES, 2 * PAGE_BYTES + 7, PAGES * PAGE_BYTES + 5]
         {
@@ -170,10 +171,10 @@ mod tests {
         }
     }
 
-    /// Looks at the memory of this process where the bytes were, before and after.
+    /// Reads this process's memory at the buffer's address, before and after.
     #[cfg(target_os = "linux")]
     #[test]
-    fn nothing_is_left_in_memory_where_the_bytes_were() {
+    fn no_secret_is_left_in_freed_memory() {
         use std::fs::File;
         use std::os::unix::fs::FileExt;
 
@@ -182,7 +183,7 @@ mod tests {
         let memory = File::open("/proc/self/mem").unwrap();
         let is_there = |place: usize| {
             let mut bytes = [0; 4000];
-            // What was given back to the system cannot be read.
+            // Memory that was returned to the system cannot be read.
             memory.read_exact_at(&mut bytes, place as u64).is_ok()
                 && bytes.windows(8).any(|bytes| SECRET.windows(8).any(|secret| bytes == secret))
         };
@@ -195,20 +196,23 @@ mod tests {
         };
         let (dropped, place) = filled();
         drop(dropped);
-        assert!(!is_there(place), "it was dropped");
+        assert!(!is_there(place), "after a drop");
 
         let (mut cut, place) = filled();
         cut.truncate(1);
         drop(cut);
-        assert!(!is_there(place), "it was cut off, and dropped");
+        assert!(!is_there(place), "after a truncation and a drop");
 
         let (mut grown, place) = filled();
         grown.push(7);
-        assert!(grown.as_ptr() as usize != place && !is_there(place), "it has grown");
+        assert!(
+            grown.as_ptr() as usize != place && !is_there(place),
+            "after a move to a larger buffer"
+        );
     }
 
     #[test]
-    fn it_holds_what_a_vec_would() {
+    fn its_contents_equal_those_of_a_vec() {
         let (mut wiped, mut plain) = (WipedBytes::default(), Vec::new());
         for length in [0, 1, 7, 8, 9, 1000, 3] {
             let bytes = vec![length as u8; length];

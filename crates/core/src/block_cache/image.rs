@@ -1,4 +1,4 @@
-//! The lines of a cache, empty ones too: when each was last used decides which goes first.
+//! Images of caches: every line with the time of its last use, which decides the next victim.
 
 use std::io::{self, Read, Write};
 
@@ -23,13 +23,13 @@ impl<H: Named + Image + Default> Image for BlockCache<H> {
         self.clock = read_count(from)?;
         for line in (0..self.lines.len()).map(LineId) {
             self.lines[line.0].last_use =
-                read_below(from, self.clock + 1, "a use of a cache that is to come")?;
-            if read_below(from, 2, "a line of a cache that is neither empty nor full")? == 1 {
+                read_below(from, self.clock + 1, "a cache line used after the present")?;
+            if read_below(from, 2, "a cache line that is neither empty nor full")? == 1 {
                 let mut held = H::default();
                 held.read_image(from)?;
                 let may_be_here = self.set(held.address()).any(|other| other == line);
                 if !may_be_here || self.find(held.address()).is_some() {
-                    return Err(refuse("a block in a line of a cache that is not its own"));
+                    return Err(refuse("a block in a cache line of another set, or twice"));
                 }
                 self.lines[line.0].held = Some(held);
                 from.read_exact(self.block_mut(line))?;

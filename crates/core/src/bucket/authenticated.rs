@@ -1,4 +1,5 @@
-//! A bucket that is verified as a whole: its head in one tree of the store, its slots in another.
+//! A bucket that is verified as a whole. The store keeps its head in one tree and its slots in
+//! another.
 //!
 //! ```text
 //! head   ┌──────┬──────────────────────┬───────────────────┐   slots  ┌─────────┬───┬───────────┐
@@ -7,9 +8,9 @@
 //!                ╰──────────── table ─────────────────────╯
 //! ```
 //!
-//! Nothing of table and blocks stands in clear. The leaf stands beside the address: a copy counts only if the
-//! position map agrees with both. The slots have a tree to themselves so that blocks of whole pages stay
-//! whole pages in storage.
+//! Table and blocks are encrypted. The leaf is stored beside the address because a copy counts only
+//! if the position map agrees with both. The slots have a tree of their own so that blocks of whole
+//! pages are page-aligned in storage.
 
 use alloc::vec::Vec;
 
@@ -29,7 +30,7 @@ pub(crate) struct AuthenticatedFormat {
 }
 
 impl AuthenticatedFormat {
-    /// For `capacity` blocks in a tree of `geometry`, which have been checked.
+    /// The format for `capacity` blocks in a tree of `geometry`. The caller has checked both.
     pub(crate) fn new(capacity: u64, block_bytes: usize, geometry: &Geometry) -> Self {
         Self {
             capacity,
@@ -54,12 +55,12 @@ impl AuthenticatedFormat {
         slots * self.block_bytes
     }
 
-    /// What a store must know of `buckets` heads of buckets with `slots` slots.
+    /// The shape of a level with `buckets` heads of buckets with `slots` slots.
     pub(crate) fn heads_shape(&self, buckets: u64, slots: usize) -> LevelShape {
         LevelShape::of_heads(buckets, self.head_bytes(slots))
     }
 
-    /// What a store must know of the slots of `buckets` buckets.
+    /// The shape of a level with the slots of `buckets` buckets.
     pub(crate) fn slots_shape(&self, buckets: u64, slots: usize) -> LevelShape {
         LevelShape {
             buckets,
@@ -82,8 +83,9 @@ impl AuthenticatedFormat {
         }
     }
 
-    /// The address and leaf in `slot` of an opened table; the address is [`Entry::DUMMY_ADDRESS`] for
-    /// a dummy. They are authentic, and checked against the geometry all the same.
+    /// The address and leaf in `slot` of an opened table. The address of a dummy is
+    /// [`Entry::DUMMY_ADDRESS`]. The table is authentic, but the values are checked against the
+    /// geometry anyway.
     pub(crate) fn name(
         &self,
         table: &[u8],

@@ -1,17 +1,17 @@
-//! A table in a bucket: one number for each slot, as narrow as the tree allows in whole bytes.
+//! A table in a bucket: one number per slot, in the fewest whole bytes that the tree allows.
 
 use core::ops::Range;
 
 use crate::seal::CHUNK_BYTES;
 
-/// Entries are read and written in words of so many bytes.
+/// Entries are read and written in words of this size.
 const WORD_BYTES: usize = 8;
 
 /// A table with an entry of `bytes` bytes for each slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) bytes: usize,
-    /// The all-ones value, which stands for ⊥.
+    /// The all-ones value, which means ⊥.
     pub(super) mask: u64,
 }
 
@@ -26,15 +26,15 @@ impl Field {
         (slots * self.bytes).next_multiple_of(CHUNK_BYTES)
     }
 
-    /// The first `slots` entries. The table is followed by
-    /// [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) of anything: entries are read and written in words.
+    /// The first `slots` entries. At least [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) must
+    /// follow the table, because entries are read in words.
     #[inline]
     pub(super) fn values(self, table: &[u8], slots: usize) -> impl Iterator<Item = u64> {
         let words = table[..slots * self.bytes + WORD_BYTES].array_windows::<WORD_BYTES>();
         words.step_by(self.bytes).take(slots).map(move |word| u64::from_le_bytes(*word) & self.mask)
     }
 
-    /// One entry, from a table that may end with its last.
+    /// One entry. The table may end with its last entry.
     pub(super) fn read(self, table: &[u8], slot: usize) -> u64 {
         little_endian(&table[slot * self.bytes..][..self.bytes])
     }
@@ -45,9 +45,10 @@ impl Field {
             .copy_from_slice(&value.to_le_bytes()[..self.bytes]);
     }
 
-    /// Writes all entries, and zeros after them up to the end of the table.
+    /// Writes all entries, then zeros up to the end of the table.
     ///
-    /// Each store zeroes what the next one overwrites: no load waits for a store.
+    /// Each word-wide store overwrites the zeros of the one before, so that no load waits for a
+    /// store.
     #[inline]
     pub(super) fn put_all(
         self,
@@ -58,7 +59,7 @@ impl Field {
         table[..table_bytes].fill(0);
         for (slot, value) in values.enumerate() {
             let word = table[slot * self.bytes..].first_chunk_mut();
-            *word.expect("tables are followed by slack") = (value & self.mask).to_le_bytes();
+            *word.expect("slack bytes follow every table") = (value & self.mask).to_le_bytes();
         }
     }
 }
@@ -67,16 +68,16 @@ impl Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
     pub(crate) hits: usize,
-    /// The hit, if there was one.
+    /// The slot of the hit, or 0 without one.
     pub(crate) slot: usize,
-    /// Whether any entry was in the invalid range.
+    /// Whether any entry lies in the invalid range.
     pub(crate) invalid: bool,
 }
 
-/// Looks for `address` in all entries, without a branch on what they hold. `BYTES` is the width of
-/// an entry, known to the compiler: this loop runs over every slot of a path in each access. The
-/// table is followed by [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) of anything: entries are read
-/// four bytes at a time.
+/// Compares `address` with every entry, without a branch on their values. `BYTES` is the width of
+/// an entry and a compile-time constant, because this loop runs over every slot of a path in each
+/// access. At least [`TABLE_SLACK_BYTES`](super::TABLE_SLACK_BYTES) must follow the table: entries
+/// are read four bytes at a time.
 #[inline]
 pub(super) fn search<const BYTES: usize>(
     table: &[u8],
@@ -90,7 +91,7 @@ pub(super) fn search<const BYTES: usize>(
     search_entries(entries, address, invalid)
 }
 
-/// The same for wide entries of any width, in a table that may end with its last entry.
+/// As [`search`] for entries of any width. The table may end with its last entry.
 pub(super) fn search_wide(
     table: &[u8],
     slots: usize,

@@ -9,10 +9,10 @@
 //!  ╰────────── header ───────────╯ ╰──────────────── body ─────────────────────────╯
 //! ```
 //!
-//! Addresses and leaves are little-endian and as narrow as the tree allows in whole bytes ("roughly
-//! L bits", Tiny ORAM, section II-A), so that the header of a bucket of a million blocks is one AES
-//! block. An address of all ones is ⊥: a dummy. The leaf stands with the block and not with the
-//! address because an access-only access of RAW ORAM needs addresses alone (section IV-D).
+//! Addresses and leaves are little-endian and take the fewest whole bytes that the tree allows
+//! ("roughly L bits", Tiny ORAM, section II-A). So the header of a bucket in a tree of a million
+//! blocks is one AES block. An address of all ones is ⊥, a dummy. The leaves are in the body
+//! because an access-only access of RAW ORAM needs only the addresses (section IV-D).
 
 mod authenticated;
 mod field;
@@ -34,18 +34,17 @@ use crate::pieces::{LevelShape, TreeShape};
 use crate::seal::{BODY_BYTES_MAX, COUNTER_BYTES};
 use crate::stash::Entry;
 
-/// The smallest block, in bytes. Simulations may have blocks of none: see
+/// The smallest block, in bytes. Simulations may use blocks without bytes: see
 /// [`TreeConfig::block_bytes`](crate::TreeConfig::block_bytes).
 pub const BLOCK_BYTES_MIN: usize = 16;
 
 /// The largest block, in bytes.
 pub const BLOCK_BYTES_MAX: usize = 1 << 20;
 
-/// The most blocks an ORAM can hold: as many as the deepest tree has leaves.
+/// The most blocks an ORAM can hold: the number of leaves of the deepest tree.
 pub const CAPACITY_MAX: u64 = 1 << 40;
 
-/// Bytes past the end of a field table that a decoder may look at: fields are read eight bytes at a
-/// time.
+/// Bytes past the end of a table that a decoder may read: it reads entries eight bytes at a time.
 pub(crate) const TABLE_SLACK_BYTES: usize = 8;
 
 /// How the buckets of one tree are written. Public.
@@ -66,9 +65,9 @@ pub(crate) struct LevelFormat {
     pub(crate) slots: usize,
     /// Bytes of the table of addresses: the sealed part of the header.
     pub(crate) address_table_bytes: usize,
-    /// Bytes of the table of leaves, with which the body starts.
+    /// Bytes of the table of leaves, at the start of the body.
     pub(crate) leaf_table_bytes: usize,
-    /// Where the body starts in the bucket.
+    /// Offset of the body in the bucket.
     pub(crate) body_offset: usize,
     pub(crate) body_bytes: usize,
 }
@@ -101,13 +100,13 @@ impl BucketFormat {
     ) -> Result<Self, Error> {
         let invalid = |message: String| Err(Error::new(ErrorKind::InvalidConfig, message));
         if !(1..=CAPACITY_MAX).contains(&capacity) {
-            return invalid(format!("an ORAM holds 1 to {CAPACITY_MAX} blocks, not {capacity}"));
+            return invalid(format!("capacity {capacity} is not in 1..={CAPACITY_MAX} blocks"));
         }
         let has_no_blocks = block_bytes == 0;
         if !has_no_blocks && !(BLOCK_BYTES_MIN..=BLOCK_BYTES_MAX).contains(&block_bytes) {
             return invalid(format!(
-                "a block has {BLOCK_BYTES_MIN} to {BLOCK_BYTES_MAX} bytes, or none in a simulation: \
-                 not {block_bytes}"
+                "block size {block_bytes} is not in {BLOCK_BYTES_MIN}..={BLOCK_BYTES_MAX} bytes \
+                 (0 is allowed in simulations only)"
             ));
         }
         if geometry.tree_slots() < capacity {
@@ -148,14 +147,14 @@ impl BucketFormat {
         &self.levels
     }
 
-    /// Room for a table of any level for each bucket of a path.
+    /// Buffers for one table of any level per bucket of a path.
     pub(crate) fn table_room(&self) -> Tables {
         let table = |level: &LevelFormat| level.address_table_bytes.max(level.leaf_table_bytes);
         let stride = self.levels.iter().map(table).max().unwrap_or(0) + TABLE_SLACK_BYTES;
         Tables { bytes: Zeroizing::new(vec![0; stride * self.levels.len()]), stride }
     }
 
-    /// What a store must know.
+    /// The shape of the tree for a store.
     pub(crate) fn shape(&self) -> TreeShape {
         let shape = |level: &LevelFormat| LevelShape {
             buckets: 1 << level.level,
@@ -168,8 +167,8 @@ impl BucketFormat {
         TreeShape::new(self.levels.iter().map(shape).collect())
     }
 
-    /// Looks for `address` in an opened table of `slots` entries, and checks every entry on the way.
-    /// The table is followed by [`TABLE_SLACK_BYTES`] of anything.
+    /// Compares `address` with every entry of an opened table of `slots` entries, and validates
+    /// each. At least [`TABLE_SLACK_BYTES`] must follow the table.
     #[inline]
     pub(crate) fn search(&self, table: &[u8], slots: usize, address: u64) -> Search {
         let Field { bytes, mask } = self.addresses;
@@ -183,8 +182,9 @@ impl BucketFormat {
         }
     }
 
-    /// The addresses and leaves in opened tables of `slots` entries each, [`Entry::DUMMY_ADDRESS`] for
-    /// ⊥. Unchecked: see [`Self::may_hold`]. The tables are followed by [`TABLE_SLACK_BYTES`] of anything.
+    /// The addresses and leaves in opened tables of `slots` entries each; [`Entry::DUMMY_ADDRESS`]
+    /// for ⊥. Not validated: see [`Self::may_hold`]. At least [`TABLE_SLACK_BYTES`] must follow
+    /// each table.
     #[inline]
     pub(crate) fn tags(
         &self,
@@ -200,7 +200,8 @@ impl BucketFormat {
         addresses.zip(self.leaves.values(leaves, slots).map(Leaf))
     }
 
-    /// The address in `slot` of an opened table: the oracle of [`Self::search`] and [`Self::tags`].
+    /// The address in `slot` of an opened table: the reference for [`Self::search`] and
+    /// [`Self::tags`].
     #[cfg(test)]
     fn address(&self, table: &[u8], slot: usize) -> u64 {
         match self.addresses.read(table, slot) {
@@ -209,19 +210,20 @@ impl BucketFormat {
         }
     }
 
-    /// The leaf in `slot` of an opened table, likewise.
+    /// The leaf in `slot` of an opened table: the reference for [`Self::tags`].
     #[cfg(test)]
     fn leaf(&self, table: &[u8], slot: usize) -> Leaf {
         Leaf(self.leaves.read(table, slot))
     }
 
-    /// Whether an honest client can have put the block `address`, mapped to `leaf`, into `bucket`.
+    /// Whether an honest client could have put the block `address`, mapped to `leaf`, into
+    /// `bucket`.
     #[inline]
     pub(crate) fn may_hold(&self, bucket: BucketId, address: u64, leaf: Leaf) -> bool {
         (address < self.capacity) & self.geometry.contains_leaf(leaf) & bucket.is_on_path(leaf)
     }
 
-    /// Writes the addresses of a bucket of the sizes `level`.
+    /// Writes the addresses of the blocks in `bucket`.
     #[inline]
     pub(crate) fn put_addresses(&self, table: &mut [u8], level: &LevelFormat, bucket: &[Entry]) {
         let addresses = bucket.iter().map(|entry| entry.address);
@@ -234,7 +236,7 @@ impl BucketFormat {
         self.addresses.put_all(table, level.address_table_bytes, addresses);
     }
 
-    /// Writes the leaves of the blocks of a bucket; those of dummies are zeros.
+    /// Writes the leaves of the blocks in `bucket`; a dummy's leaf is 0.
     #[inline]
     pub(crate) fn put_leaves(&self, table: &mut [u8], level: &LevelFormat, bucket: &[Entry]) {
         let leaves = bucket.iter().map(|entry| entry.leaf.0);
@@ -247,27 +249,27 @@ impl BucketFormat {
     }
 }
 
-/// Opened tables, one for each bucket of a trip. Secret; wiped when dropped.
+/// Opened tables, one per bucket of a trip. Secret; wiped when dropped.
 pub(crate) struct Tables {
     bytes: Zeroizing<Vec<u8>>,
     stride: usize,
 }
 
 impl Tables {
-    /// The table of bucket `i`, and slack.
+    /// The table of bucket `i` and the slack after it.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> &[u8] {
         &self.bytes[i * self.stride..][..self.stride]
     }
 
-    /// The same, to be written.
+    /// As [`Self::get`], for writing.
     #[inline]
     pub(crate) fn get_mut(&mut self, i: usize) -> &mut [u8] {
         &mut self.bytes[i * self.stride..][..self.stride]
     }
 }
 
-/// The error for bytes that no honest write produced. It names the defect, never a value.
+/// The error for bytes that no honest write produced. The message names the defect, never a value.
 #[cold]
 pub(crate) fn corrupt(defect: &str) -> Error {
     Error::new(
@@ -351,7 +353,8 @@ mod tests {
             let format = format(1000, 6, 64).unwrap();
             let (mut addresses, mut leaves) = (format.table_room(), format.table_room());
             let (addresses, leaves) = (addresses.get_mut(3), leaves.get_mut(3));
-            let bucket: Vec<_> = entries.iter().map(|(address, leaf)| entry(*address, *leaf)).collect();
+            let bucket: Vec<_> =
+                entries.iter().map(|(address, leaf)| entry(*address, *leaf)).collect();
             format.put_addresses(addresses, &format.levels()[3], &bucket);
             format.put_leaves(leaves, &format.levels()[3], &bucket);
             format.remove(addresses, removed);
@@ -361,10 +364,13 @@ mod tests {
                 prop_assert_eq!(format.leaf(leaves, slot), Leaf(*leaf));
             }
             let tags: Vec<_> = format.tags(addresses, leaves, 6).collect();
-            let one_by_one = (0..6).map(|slot| (format.address(addresses, slot), format.leaf(leaves, slot)));
+            let one_by_one =
+                (0..6).map(|slot| (format.address(addresses, slot), format.leaf(leaves, slot)));
             prop_assert_eq!(tags, one_by_one.collect::<Vec<_>>());
             format.put_dummies(addresses, &format.levels()[3]);
-            prop_assert!((0..6).all(|slot| format.address(addresses, slot) == Entry::DUMMY_ADDRESS));
+            prop_assert!(
+                (0..6).all(|slot| format.address(addresses, slot) == Entry::DUMMY_ADDRESS)
+            );
         }
 
         #[test]
@@ -374,9 +380,10 @@ mod tests {
             address in 0u64..1000,
             wanted in 0usize..12,
         ) {
-            let format = BucketFormat::new(Geometry::uniform(15, 6).unwrap(), capacity, 64).unwrap();
+            let format =
+                BucketFormat::new(Geometry::uniform(15, 6).unwrap(), capacity, 64).unwrap();
             let slots: Vec<_> = (0..6).map(|slot| format.address(&table, slot)).collect();
-            // Every second time, one that is there.
+            // In half of the cases, an address that is in the table.
             let address = slots.get(wanted).copied().unwrap_or(address) % capacity;
             let valid = slots.iter().all(|a| *a < capacity || *a == Entry::DUMMY_ADDRESS);
             let hits: Vec<_> = (0..6).filter(|slot| slots[*slot] == address).collect();

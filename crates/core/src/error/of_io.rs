@@ -1,4 +1,4 @@
-//! Which kind of error of a store one of the system is.
+//! Maps I/O errors of the system to kinds of store errors.
 
 use std::io;
 
@@ -9,7 +9,7 @@ impl From<io::ErrorKind> for StoreErrorKind {
         use io::ErrorKind as Io;
         match kind {
             Io::StorageFull | Io::QuotaExceeded | Io::FileTooLarge => Self::Full,
-            // What is no file, or no directory, where there has to be one.
+            // A directory in place of a file, or the reverse.
             Io::IsADirectory | Io::NotADirectory => Self::Damaged,
             Io::UnexpectedEof | Io::InvalidData => Self::Damaged,
             Io::PermissionDenied | Io::ReadOnlyFilesystem => Self::Refused,

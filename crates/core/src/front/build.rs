@@ -1,4 +1,4 @@
-//! Any ORAM from its parameters: a scheme, a front end, and what stands before it.
+//! Builds any ORAM from its parameters: a scheme, a front end, and optionally ρ and a cache.
 
 use alloc::boxed::Box;
 
@@ -14,27 +14,27 @@ use crate::scheme::{PathScheme, RawConfig, RawScheme, Scheme, TreeConfig};
 use crate::seal::Sealer;
 use crate::store::BucketStore;
 
-/// Parameters of an ORAM, part by part.
+/// Parameters of an ORAM, by component.
 #[derive(Clone, Debug)]
 pub struct OramConfig {
-    /// What makes the accesses.
+    /// The scheme, which makes the accesses.
     pub scheme: SchemeConfig,
-    /// Where the position map is.
+    /// The location of the position map.
     pub map: MapConfig,
-    /// A small tree of the same scheme in front.
+    /// A small tree of the same scheme in front (ρ).
     pub rho: Option<RhoConfig>,
-    /// A cache in front of all that.
+    /// A cache in front of everything else.
     pub cache: Option<(CacheConfig, RemapPolicy)>,
 }
 
 impl OramConfig {
-    /// A scheme behind a flat position map, with nothing in front of it.
+    /// A scheme with a flat position map, without ρ or cache.
     pub fn flat(scheme: SchemeConfig) -> Self {
         Self { scheme, map: MapConfig::Flat(HitPolicy::Access), rho: None, cache: None }
     }
 }
 
-/// Which scheme, and the parameters of its tree.
+/// A scheme, and the parameters of its tree.
 #[derive(Clone, Debug)]
 pub enum SchemeConfig {
     /// Path ORAM.
@@ -51,7 +51,7 @@ impl SchemeConfig {
         }
     }
 
-    /// The same scheme over another tree.
+    /// The same scheme with another tree.
     fn with_tree(&self, tree: TreeConfig) -> Self {
         match self {
             Self::Path(_) => Self::Path(tree),
@@ -75,40 +75,40 @@ impl SchemeConfig {
     }
 }
 
-/// Where the position map is, and what becomes of hits.
+/// The location of the position map, and the policy for hits.
 #[derive(Clone, Debug)]
 pub enum MapConfig {
     /// A table on the client: [`FlatOram`].
     Flat(HitPolicy),
-    /// In the tree, under PMMAC or not: [`FreecursiveOram`].
+    /// In the tree, with or without PMMAC: [`FreecursiveOram`].
     Freecursive(FreecursiveConfig),
 }
 
-/// What an ORAM is built from: schemes on whatever they keep their trees in, and coins.
+/// The environment of an ORAM: makes its schemes, with their storage, and its random generators.
 ///
-/// [`build`] asks for the main tree's scheme, for ρ's small one, for ρ's coins and for the front end's, in this order
-/// and each once. So the same ground gives the same trace.
+/// [`build`] requests each once and in this order: the main tree's scheme, ρ's small one, ρ's
+/// coins, and the front end's coins. So the same environment gives the same trace.
 pub trait Ground {
-    /// An empty ORAM of the scheme, or what wraps it.
+    /// An empty ORAM of the scheme, possibly wrapped.
     ///
     /// # Errors
-    /// Those of [`SchemeConfig::scheme`], and what the ground has of its own.
+    /// Those of [`SchemeConfig::scheme`], and those of the environment.
     fn scheme(&mut self, config: &SchemeConfig) -> Result<Box<dyn Scheme + Send>, Error>;
 
-    /// The coins of the front end, which storage cannot foresee.
+    /// The coins of the front end, unpredictable to storage.
     fn coins(&mut self) -> Box<dyn CryptoRng + Send>;
 
-    /// The coins of ρ, which storage cannot foresee.
+    /// The coins of ρ, unpredictable to storage.
     fn rho_coins(&mut self) -> Box<dyn CryptoRng + Send> {
         self.coins()
     }
 }
 
-/// Any ORAM. With [`Front`] its owner has all there is to it.
+/// Builds the ORAM of `config`.
 ///
 /// # Errors
-/// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) for parts that do not go together, and those of
-/// `ground`.
+/// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) for parts that cannot be combined, and those
+/// of `ground`.
 ///
 /// ```
 /// use oblivio_core::front::{Front, OnStores, OramConfig, SchemeConfig, build};
@@ -125,10 +125,10 @@ pub trait Ground {
 ///         Ok((Sealer::aes128(Key::draw(&mut keys), tree.tree), store))
 ///     };
 ///     let mut ground = OnStores::new(outside, || StdRng::from_rng(&mut coins));
-///     // Neither durable nor authenticated: what that means is on the first page of this crate.
+/// // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 ///     let mut oram = build(&OramConfig::flat(scheme), &mut ground)?;
 ///     oram.write(7, &[42; 64])?;
-///     oram.dummy()?; // storage cannot tell which of the two was asked for
+///     oram.dummy()?; // storage cannot distinguish the two
 ///     assert_eq!(oram.counters().front.data_accesses, 1);
 /// }
 /// # Ok::<(), oblivio_core::Error>(())
@@ -169,7 +169,7 @@ fn freecursive<S: Scheme>(
     FreecursiveOram::new(config, scheme, ground.coins())
 }
 
-/// What there is, behind the cache if there is one.
+/// Puts the cache of `config`, if any, in front of `oram`.
 fn cached(
     config: &OramConfig,
     oram: impl Front + Send + 'static,
@@ -180,7 +180,7 @@ fn cached(
     })
 }
 
-/// Path and RAW ORAM on stores, as they are.
+/// An environment with Path and RAW ORAM directly on stores.
 pub struct OnStores<O, C> {
     outside: O,
     coins: C,
@@ -191,8 +191,7 @@ where
     O: FnMut(&TreeConfig) -> Result<(Sealer, S), Error>,
     C: FnMut() -> R,
 {
-    /// `outside` makes what lies outside of a tree's client: its seal, and the store that has it. `coins`
-    /// makes coins.
+    /// `outside` makes the sealer and the store of a tree. `coins` makes random generators.
     pub fn new(outside: O, coins: C) -> Self {
         Self { outside, coins }
     }

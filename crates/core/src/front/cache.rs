@@ -1,4 +1,4 @@
-//! A cache of blocks in front of an ORAM, as a processor's last-level cache (LLC) is.
+//! A cache of blocks in front of an ORAM, like a processor's last-level cache (LLC).
 
 use alloc::vec::Vec;
 
@@ -8,65 +8,65 @@ use crate::error::{Error, ErrorKind, check_sound};
 use crate::scheme::Op;
 use crate::stash::StashView;
 
-/// When a block that the cache asks for moves to another path (IR-ORAM, section IV-D).
+/// When a block fetched by the cache moves to another path (IR-ORAM, section IV-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemapPolicy {
-    /// When it is accessed, and it stays in the ORAM: the cache has a copy. A victim of the cache
-    /// that has changed is one more access, one that has not is none.
+    /// At the access. The block stays in the ORAM, and the cache has a copy. A dirty victim costs
+    /// one more access; a clean one costs none.
     #[default]
     AtAccess,
-    /// When the cache evicts it (Nagarajan et al., ASPLOS'19; LLC-D). An access takes it out of the
-    /// ORAM. A victim, changed or not, goes into the stash with a fresh leaf: no access to data, but
-    /// the position map is needed once more, which may have left the PLB by then.
+    /// At the eviction from the cache (Nagarajan et al., ASPLOS'19; LLC-D). An access takes the
+    /// block out of the ORAM. A victim, dirty or clean, goes into the stash with a fresh leaf. This
+    /// needs no access to data, but a second look-up in the position map, whose blocks may have
+    /// left the PLB.
     Delayed,
 }
 
 /// The size of a cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheConfig {
-    /// Blocks in it, at least 1.
+    /// Blocks in the cache, at least 1.
     pub blocks: usize,
-    /// Places for each address, a divisor of `blocks`; as many as `blocks`: fully associative.
+    /// Lines for each address, a divisor of `blocks`. Equal to `blocks`: fully associative.
     pub ways: usize,
 }
 
-/// Counters of one cache. Secret: storage sees no more than [`CachedOram`] says.
+/// Counters of one cache. Secret, except for what [`CachedOram`] says storage sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheTally {
     /// Requests that needed no access.
     pub hits: u64,
     /// Requests for which a block was fetched.
     pub misses: u64,
-    /// Victims that were given back: all of them if remapping is delayed, otherwise those that had
-    /// changed.
+    /// Victims returned to the ORAM: all if remapping is delayed, otherwise the dirty ones.
     pub given_back: u64,
 }
 
-/// An ORAM behind a cache of blocks on the client: the one unused for longest goes first.
+/// An ORAM behind an LRU cache of blocks on the client.
 ///
 /// # What storage sees
-/// **How many requests miss the cache**, and that depends on the addresses: a request that hits costs
-/// no access. A miss costs what a request to the ORAM behind costs. In addition
-/// - [`AtAccess`](RemapPolicy::AtAccess): an access for each victim that has changed. So the number
-///   of accesses depends on which requests write, too.
-/// - [`Delayed`](RemapPolicy::Delayed): the position-map accesses of each victim, changed or not:
-///   none at all where the position map is on the client. So the number depends on the addresses alone.
-///   With [ρ](crate::front::rho) behind, a victim costs rounds of its pattern, and the same holds.
-///   The leaves are uniform, independent and never used before, as ever.
+/// **How many requests miss the cache**, which depends on the addresses: a hit costs no access. A
+/// miss costs as much as a request to the ORAM behind. In addition:
+/// - [`AtAccess`](RemapPolicy::AtAccess): an access for each dirty victim. So the number of
+///   accesses also depends on which requests write.
+/// - [`Delayed`](RemapPolicy::Delayed): the position-map accesses of each victim, dirty or clean;
+///   none if the position map is on the client. So the number depends only on the addresses. If
+///   [ρ](crate::front::rho) is behind the cache, a victim costs rounds of its pattern, and the same
+///   holds. The leaves are always uniform, independent and never used before.
 ///
 /// # Full stash
-/// A request that is refused with [`ErrorKind::StashFull`] has not been served, and nothing is lost:
-/// every block is in the cache or behind it. Evict in the background and ask again.
+/// A request refused with [`ErrorKind::StashFull`] has not been served, and no block is lost: every
+/// block is in the cache or behind it. Evict in the background and retry the request.
 ///
 /// ```
-/// use oblivio_core::{CacheConfig, CachedOram, Front, Key, MemoryStore, Oram, PathOram, RemapPolicy};
-/// use oblivio_core::{Sealer, TreeConfig};
+/// use oblivio_core::{CacheConfig, CachedOram, Front, Key, MemoryStore, Oram, PathOram};
+/// use oblivio_core::{RemapPolicy, Sealer, TreeConfig};
 /// use rand::{SeedableRng, rngs::StdRng};
 ///
 /// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
 /// let config = TreeConfig::path(1000, 64)?;
 /// let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
-/// // Neither durable nor authenticated: what that means is on the first page of this crate.
+/// // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 /// let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
 /// let oram = PathOram::path(&config, sealer, store, coins)?;
 /// let cache = CacheConfig { blocks: 32, ways: 8 };
@@ -86,14 +86,14 @@ pub struct CachedOram<O> {
     fetch: Fetch<O>,
     give_back: GiveBack<O>,
     tally: CacheTally,
-    /// A move of a block has failed.
+    /// Whether a move of a block has failed.
     broken: bool,
 }
 
-/// Brings the block of an address.
+/// Fetches the block of an address.
 type Fetch<O> = fn(&mut O, u64, &mut [u8]) -> Result<(), Error>;
 
-/// Hands a victim to the ORAM, and answers whether that was needed.
+/// Returns a victim to the ORAM. The result is whether that was necessary.
 type GiveBack<O> = fn(&mut O, Held, &[u8]) -> Result<bool, Error>;
 
 /// A block in the cache.
@@ -110,10 +110,10 @@ impl Named for Held {
 }
 
 impl<O: Oram> CachedOram<O> {
-    /// Puts an empty cache before any ORAM: blocks move when they are accessed.
+    /// Puts an empty cache in front of any ORAM, with [`RemapPolicy::AtAccess`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when `config` contradicts itself, or there is no memory for it.
+    /// [`ErrorKind::InvalidConfig`] if `config` is invalid or there is no memory for the cache.
     pub fn at_access(config: CacheConfig, oram: O) -> Result<Self, Error> {
         let fetch: Fetch<O> = |oram, address, block| oram.read(address, block);
         let give_back: GiveBack<O> = |oram, held, block| {
@@ -149,7 +149,7 @@ impl<O: Oram> CachedOram<O> {
         self.policy
     }
 
-    /// What it did so far. Secret.
+    /// Counters since the cache was made. Secret.
     pub fn tally(&self) -> CacheTally {
         self.tally
     }
@@ -159,13 +159,13 @@ impl<O: Oram> CachedOram<O> {
         &self.oram
     }
 
-    /// The ORAM behind it, for whoever wraps it. Requests to it pass the cache by: only those to blocks
-    /// that are not in the cache are answered rightly.
+    /// The ORAM behind it, for wrappers. Requests to it bypass the cache. Their answers are right
+    /// only for blocks that are not in the cache.
     pub fn oram_mut(&mut self) -> &mut O {
         &mut self.oram
     }
 
-    /// Gives all blocks back, so that the cache can be dropped without loss.
+    /// Returns all blocks to the ORAM, so that the cache can be dropped without loss.
     ///
     /// # Errors
     /// See [`Front::flush`].
@@ -182,7 +182,7 @@ impl<O: Oram> CachedOram<O> {
         }
     }
 
-    /// The line that holds the block `address`: where it was, or where it has been fetched to.
+    /// The line of the block `address`, which is fetched on a miss.
     fn line_of(&mut self, address: u64) -> Result<LineId, Error> {
         if let Some(line) = self.cache.find_for_use(address) {
             self.tally.hits += 1;
@@ -197,7 +197,7 @@ impl<O: Oram> CachedOram<O> {
         Ok(line)
     }
 
-    /// Gives the block of a line back, if there is one.
+    /// Returns the block of a line, if any, to the ORAM.
     fn vacate(&mut self, line: LineId) -> Result<(), Error> {
         if let Some(held) = self.cache.held(line) {
             let given = (self.give_back)(&mut self.oram, held, self.cache.block(line));
@@ -207,8 +207,8 @@ impl<O: Oram> CachedOram<O> {
         Ok(())
     }
 
-    /// After a refusal for want of room it goes on; after any other error of the ORAM behind not even
-    /// hits are answered.
+    /// Marks the cache as broken after any error except a full stash. A broken cache does not even
+    /// answer hits.
     fn unless_broken<T>(&mut self, moved: Result<T, Error>) -> Result<T, Error> {
         self.broken = moved.as_ref().is_err_and(|error| error.kind() != ErrorKind::StashFull);
         moved
@@ -216,11 +216,11 @@ impl<O: Oram> CachedOram<O> {
 }
 
 impl<O: Front> CachedOram<O> {
-    /// Puts an empty cache before an ORAM that can do both.
+    /// Puts an empty cache in front of an ORAM that supports the policy.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when `config` contradicts itself, there is no memory for it, or the
-    /// ORAM [cannot](Front::check_takes) do what the policy takes.
+    /// [`ErrorKind::InvalidConfig`] if `config` is invalid, there is no memory for the cache, or
+    /// the ORAM [does not support](Front::check_takes) the policy.
     pub fn new(config: CacheConfig, policy: RemapPolicy, oram: O) -> Result<Self, Error> {
         match policy {
             RemapPolicy::AtAccess => Self::at_access(config, oram),
@@ -244,7 +244,7 @@ impl<O: Oram> Oram for CachedOram<O> {
         self.oram.block_bytes()
     }
 
-    /// One request after the other, and nothing ahead of time. Storage sees those that miss.
+    /// Serves requests one by one, without lookahead. Storage sees the misses.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         check_sound(self.broken)?;
@@ -272,7 +272,7 @@ impl<O: Front> Front for CachedOram<O> {
         self.oram.evict()
     }
 
-    /// In the cache, and nowhere behind it.
+    /// Looks only in the cache, not behind it.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         check_request(address, op, self.capacity(), self.block_bytes())?;
         check_sound(self.broken)?;
@@ -288,8 +288,8 @@ impl<O: Front> Front for CachedOram<O> {
     }
 
     fn check_takes(&self) -> Result<(), Error> {
-        let message = "blocks cannot be taken out from under a cache, which may hold them: put one cache \
-                       before the ORAM";
+        let message = "blocks cannot be taken from behind a cache, which may hold them: put one \
+                       cache before the ORAM";
         Err(Error::new(ErrorKind::InvalidConfig, message))
     }
 
@@ -326,8 +326,8 @@ impl<O: Front> Front for CachedOram<O> {
         self.oram.stash_blocks()
     }
 
-    /// Those of the ORAM behind; and that no block which was taken out of it is still there. Storage sees
-    /// one scan more.
+    /// The invariants of the ORAM behind; with delayed remapping, also that no cached block is
+    /// still there. Storage sees one more scan.
     fn check_invariants(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.oram.check_invariants()?;
@@ -337,7 +337,7 @@ impl<O: Front> Front for CachedOram<O> {
             twice |= *policy == RemapPolicy::Delayed && cache.find(block.address).is_some();
         })?;
         if twice {
-            let message = "there is a block in the cache and behind it";
+            let message = "a block is both in the cache and behind it";
             return Err(Error::new(ErrorKind::Corrupt, message));
         }
         Ok(())

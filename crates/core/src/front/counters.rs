@@ -1,38 +1,38 @@
-//! What an ORAM did.
+//! Counters of ORAMs.
 
 use super::CacheTally;
 use super::rho::RhoTally;
 
-/// What an ORAM did since it was made, part by part. Secret, but for the sum of the accesses, which storage
-/// sees, and for what follows from it.
+/// Counters of an ORAM since it was made, by component. Secret, except for the number of accesses,
+/// which storage sees, and numbers derived from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// The front end; of ρ, that of the main tree.
+    /// The front end; with ρ, that of the main tree.
     pub front: FrontTally,
-    /// AES blocks computed, over all trees. Public: it depends on the number of accesses alone.
+    /// AES blocks computed, over all trees. Public: depends only on the number of accesses.
     pub aes_blocks: u64,
-    /// ρ, where there is one.
+    /// ρ, if present.
     pub rho: Option<RhoTally>,
-    /// The cache, where there is one.
+    /// The cache, if present.
     pub cache: Option<CacheTally>,
 }
 
 impl Counters {
-    /// Those of a front end with nothing before it.
+    /// The counters of a front end without ρ or cache.
     pub(super) fn new(front: FrontTally, aes_blocks: u64) -> Self {
         Self { front, aes_blocks, rho: None, cache: None }
     }
 }
 
-/// Counters of one front end since it was made. Secret, but for the sum of the accesses, which
+/// Counters of one front end since it was made. Secret, except for the number of accesses, which
 /// storage sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontTally {
-    /// Path accesses for blocks that were asked for: one a request that is no stash hit.
+    /// Path accesses for requested blocks: one for each request that is not a stash hit.
     pub data_accesses: u64,
     /// Path accesses that fetched a block of the position map.
     pub position_map_accesses: u64,
-    /// Path accesses that moved a block because the counters of its group began anew.
+    /// Path accesses that moved a block because the counters of its group were reset.
     pub remap_accesses: u64,
     /// Requests for which a position-map block was found in the PLB.
     pub plb_hits: u64,
@@ -40,7 +40,8 @@ pub struct FrontTally {
     /// [`HitPolicy::Serve`](crate::HitPolicy::Serve) and
     /// [`Front::take_on_client`](super::Front::take_on_client).
     pub stash_hits: u64,
-    /// Position-map blocks that went to the PLB without a path access, for the same reason.
+    /// Position-map blocks moved into the PLB without a path access, because they were on the
+    /// client.
     pub position_map_stash_hits: u64,
 }
 

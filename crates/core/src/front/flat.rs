@@ -1,4 +1,4 @@
-//! The simplest front end.
+//! The simplest front end: a flat position map.
 
 use alloc::format;
 use alloc::vec;
@@ -20,7 +20,7 @@ use crate::seal::Sealer;
 use crate::stash::StashView;
 use crate::store::BucketStore;
 
-/// An ORAM whose position map is one table in client memory: the simplest frontend.
+/// An ORAM with its position map as one table in client memory.
 ///
 /// ```
 /// use oblivio_core::{Key, MemoryStore, Oram, PathOram, Sealer, TreeConfig};
@@ -29,7 +29,7 @@ use crate::store::BucketStore;
 /// let mut coins = StdRng::seed_from_u64(1); // outside of examples: seed it from the system
 /// let config = TreeConfig::path(1000, 64)?;
 /// let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
-/// // Neither durable nor authenticated: what that means is on the first page of this crate.
+/// // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 /// let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
 /// let mut oram = PathOram::path(&config, sealer, store, coins)?;
 ///
@@ -66,7 +66,7 @@ impl<S: BucketStore, R: CryptoRng> PathOram<S, R> {
         Self::new(PathScheme::new(config, sealer, store)?, coins)
     }
 
-    /// The store, for whoever wraps it.
+    /// The store, for wrappers.
     pub fn store_mut(&mut self) -> &mut S {
         self.scheme.store_mut()
     }
@@ -81,18 +81,18 @@ impl<S: BucketStore, R: CryptoRng> RawOram<S, R> {
         Self::new(RawScheme::new(config, sealer, store)?, coins)
     }
 
-    /// The store, for whoever wraps it.
+    /// The store, for wrappers.
     pub fn store_mut(&mut self) -> &mut S {
         self.scheme.store_mut()
     }
 }
 
 impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
-    /// Puts a flat position map before `scheme`. `coins` must be unpredictable to storage; the
+    /// Puts a flat position map in front of `scheme`. `coins` must be unpredictable to storage; the
     /// same coins give the same trace.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when there is no memory for the map.
+    /// [`ErrorKind::InvalidConfig`] if there is no memory for the map.
     pub fn new(scheme: S, coins: R) -> Result<Self, Error> {
         let config = scheme.config();
         let (capacity, block_bytes) = (config.capacity, config.block_bytes);
@@ -108,29 +108,29 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         })
     }
 
-    /// The same ORAM with another policy for blocks that are on the client. It decides what storage
+    /// The same ORAM with another policy for blocks on the client. The policy decides what storage
     /// learns: see [`HitPolicy`].
     #[must_use]
     pub fn with_hits(self, hits: HitPolicy) -> Self {
         Self { hits, ..self }
     }
 
-    /// What makes the accesses.
+    /// The scheme, which makes the accesses.
     pub fn scheme(&self) -> &S {
         &self.scheme
     }
 
-    /// What makes the accesses, for whoever wraps it.
+    /// The scheme, for wrappers.
     pub fn scheme_mut(&mut self) -> &mut S {
         &mut self.scheme
     }
 
-    /// Ends the use of the front end, and hands back what made the accesses.
+    /// Drops the front end and returns its scheme.
     pub fn into_scheme(self) -> S {
         self.scheme
     }
 
-    /// What it did so far. Secret.
+    /// Counters since it was made. Secret.
     pub fn tally(&self) -> FrontTally {
         self.tally
     }
@@ -140,7 +140,7 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         self.scheme.config()
     }
 
-    /// Starts to keep a histogram of the stash. Secret.
+    /// Starts a histogram of the stash. Secret.
     pub fn record_stash_histogram(&mut self) {
         self.scheme.record_stash_histogram();
     }
@@ -155,7 +155,7 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         self.position_map.bytes()
     }
 
-    /// How many blocks each level of the tree holds, from the root to the leaves. Secret. Storage
+    /// The number of blocks on each level of the tree, from the root to the leaves. Secret. Storage
     /// sees a scan.
     ///
     /// # Errors
@@ -170,15 +170,15 @@ impl<S: Scheme, R: CryptoRng> FlatOram<S, R> {
         Ok(blocks)
     }
 
-    /// Shows storage the path of the access after the one under way.
+    /// Announces the path of the access after the current one to storage.
     ///
-    /// By now the access under way has its new leaf in the map, so that a second access to the same
-    /// block looks ahead to the path it will really read.
+    /// The map already has the new leaf of the current access. So a second access to the same block
+    /// announces the path that it will really read.
     ///
-    /// Where hits are served, nothing is shown: whether there is an access after this one turns out
-    /// when its turn comes, because this one may bring its block to the client. A path that was
-    /// shown and then not read would tell that the block is there; and if the block were asked for
-    /// again, its path would be shown twice.
+    /// Nothing is announced with [`HitPolicy::Serve`]: the current access may bring the next block
+    /// to the client, and then there is no next access. A path that was announced but not read
+    /// would reveal that. At the next access to that block, the path would be announced a second
+    /// time.
     fn look_ahead(&mut self, next: &Access<'_>) {
         if self.hits == HitPolicy::Serve {
             return;
@@ -239,7 +239,7 @@ impl<S: Scheme, R: CryptoRng> Front for FlatOram<S, R> {
         Ok(is_found)
     }
 
-    /// There are none.
+    /// The position map needs no accesses.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
         Ok(false)
@@ -290,8 +290,8 @@ impl<S: Scheme, R: CryptoRng> Front for FlatOram<S, R> {
         self.scheme.stash()
     }
 
-    /// The Path ORAM invariant: each block exactly once, in the stash or in a bucket on the path that the
-    /// position map says.
+    /// The Path ORAM invariant: each block exists exactly once, in the stash or in a bucket on the
+    /// path to its leaf in the position map.
     fn check_invariants(&mut self) -> Result<(), Error> {
         let mut seen = HashSet::new();
         let mut violation = None;
@@ -300,13 +300,14 @@ impl<S: Scheme, R: CryptoRng> Front for FlatOram<S, R> {
             let defect = if !seen.insert(address) {
                 "twice"
             } else if position_map.get(address) != Some(leaf) {
-                "with another leaf than the position map's"
+                "with a leaf other than the position map's"
             } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
                 "off its path"
             } else {
                 return;
             };
-            violation.get_or_insert_with(|| format!("there is a block {defect} ({location:?})"));
+            violation
+                .get_or_insert_with(|| format!("a block is in the tree {defect} ({location:?})"));
         })?;
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }

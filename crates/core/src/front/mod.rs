@@ -1,11 +1,12 @@
-//! Arrays of blocks that hide how they are used: what stands before a scheme.
+//! Arrays of blocks that hide their access pattern: front ends of schemes.
 //!
-//! A front end does step 1 of an access: which path is read, and which one the block moves to (the
-//! *frontend* of Freecursive ORAM). Its position map is [flat](FlatOram) or lies in a tree
-//! ([`recursion`]); before it there can be [ρ](rho) and a [cache](CachedOram).
+//! A front end does step 1 of an access: it looks up the path to read, and draws the path that the
+//! block moves to (the *frontend* of Freecursive ORAM). Its position map is [flat](FlatOram) or in
+//! a tree ([`recursion`]). Optionally there are [ρ](rho) and a [cache](CachedOram) in front.
 //!
-//! - [`Oram`] is what its users have: an array of blocks.
-//! - [`Front`] is what its owner has besides, whatever it is made of: [`build`](build()) makes it from parameters.
+//! - [`Oram`] is the interface for users: an array of blocks.
+//! - [`Front`] is the interface for the owner, for every kind of ORAM: [`build`](build()) makes it
+//!   from parameters.
 
 mod build;
 mod cache;

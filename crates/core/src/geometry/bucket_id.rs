@@ -2,16 +2,16 @@
 
 use core::fmt;
 
-/// A leaf label: which of the `2^L` paths. Secret while a block is mapped to it and it has not been
-/// read; public from then on.
+/// A leaf label: the number of one of the `2^L` paths. Secret while a block is mapped to it and its
+/// path has not been read; public afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Leaf(pub u64);
 
 /// The unique name of a bucket in its tree, 41 bits at most. Public.
 ///
-/// Level `j` holds the ids `2^j - 1 ..= 2^(j+1) - 2`; on it, the bucket on the path to leaf `l` has
-/// index `l mod 2^j`. So neighbours in id are *not* neighbours in the tree: the index is the path
-/// bit-reversed, which makes the reverse-lexicographic order of evictions plain counting.
+/// Level `j` holds the ids `2^j - 1 ..= 2^(j+1) - 2`. On it, the bucket on the path to leaf `l` has
+/// index `l mod 2^j`. The index is the bit-reversed path, so neighbours in id are *not* neighbours
+/// in the tree, and the reverse-lexicographic order of evictions is plain counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketId(pub u64);
 
@@ -32,14 +32,14 @@ impl BucketId {
         Self::on_path(Leaf(index), level)
     }
 
-    /// How far from the root it is. Total: a number past the last bucket of any tree has a level
-    /// past the last level.
+    /// Its distance from the root. Defined for every number: ids past the last bucket of the
+    /// deepest tree have levels past its last level.
     #[inline]
     pub fn level(self) -> u8 {
         self.0.saturating_add(1).ilog2() as u8
     }
 
-    /// `l mod 2^level` for every leaf `l` below it.
+    /// Its index on its level: `l mod 2^level` for every leaf `l` below it.
     #[inline]
     pub fn index(self) -> u64 {
         self.0.saturating_add(1) - (1 << self.level())
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_past_every_tree_have_levels_past_every_tree() {
+    fn ids_past_the_deepest_tree_have_levels_past_it() {
         for id in [(1 << 41) - 1, u64::MAX - 1, u64::MAX] {
             assert!(BucketId(id).level() > 40);
             assert!(BucketId(id).index() >> BucketId(id).level() == 0);

@@ -1,4 +1,4 @@
-//! The fixed order of eviction-only accesses, and what can be known from it.
+//! The fixed order of eviction-only accesses, and the bucket counters that follow from it.
 
 use super::Leaf;
 
@@ -11,22 +11,21 @@ pub fn reverse_lexicographic(g: u64, leaf_level: u8) -> Leaf {
     Leaf(g & ((1 << leaf_level) - 1))
 }
 
-/// How many of the first `g` evictions have written the bucket on `level` of the path to `leaf`:
-/// path eviction predictability.
+/// How many of the first `g` evictions wrote the bucket on `level` of the path to `leaf` (path
+/// eviction predictability).
 ///
 /// Tiny ORAM, section IV-D, gives the recurrence `g_(i+1) = (g_i + 1 - l_i) >> 1` down a path to
-/// leaf `l`. Unrolled, level `j` has been evicted once for every `t < g` with
-/// `t ≡ l (mod 2^j)`, which is the closed form computed here. The recurrence is the oracle of the
-/// test below.
+/// leaf `l`. Unrolled, level `j` was evicted once for every `t < g` with `t ≡ l (mod 2^j)`, which
+/// is the closed form computed here. A test below checks it against the recurrence.
 #[inline]
 pub fn evictions_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
     let below = (1 << level) - 1;
     (g >> level) + u64::from(g & below > leaf.0 & below)
 }
 
-/// Which of the evictions `0..g` was the last to write the bucket on `level` of the path to `leaf`.
+/// The last of the evictions `0..g` that wrote the bucket on `level` of the path to `leaf`.
 ///
-/// There must have been one, as there always was once `g` is at least `2^level`.
+/// The bucket must have been written. It always has been if `g` is at least `2^level`.
 #[inline]
 pub fn last_eviction_of_bucket(g: u64, leaf: Leaf, level: u8) -> u64 {
     let below = (1 << level) - 1;
@@ -39,7 +38,7 @@ mod tests {
     use super::*;
     use crate::geometry::BucketId;
 
-    /// Section IV-D, literally.
+    /// The recurrence of section IV-D, literally.
     fn recurrence(g: u64, leaf: Leaf, level: u8) -> u64 {
         (0..level).fold(g, |g_i, i| (g_i + (!(leaf.0 >> i) & 1)) >> 1)
     }

@@ -1,4 +1,4 @@
-//! The tree: how many levels, how many slots on each, and the arithmetic of paths.
+//! The tree: its levels, the slots of their buckets, and the arithmetic of paths.
 //!
 //! Level 0 is the root and level `L` holds the leaves (Tiny ORAM numbers them the other way round;
 //! the rest of the literature, and this project, count from the root). A leaf label is an `L`-bit
@@ -23,14 +23,14 @@ pub const LEAF_LEVEL_MAX: u8 = 40;
 /// The largest number of slots in one bucket.
 pub const SLOTS_PER_BUCKET_MAX: u16 = 255;
 
-/// Levels of the tree and slots of the buckets on each: data, not code.
+/// The levels of a tree and the slots of the buckets on each.
 ///
-/// IR-Alloc (IR-ORAM, section IV-B) is nothing but a profile here.
+/// IR-Alloc (IR-ORAM, section IV-B) is a profile with fewer slots on the middle levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// `slots[level]` for levels `0..=L`, each at least 1.
     slots: Box<[u16]>,
-    /// `slots_above[level]`: slots of a path on the levels `0..level`. One entry more than levels.
+    /// `slots_above[level]`: slots of a path on the levels `0..level`. One entry more than `slots`.
     slots_above: Box<[u32]>,
 }
 
@@ -38,7 +38,7 @@ impl Geometry {
     /// A tree with `2^leaf_level` leaves and `z` slots in every bucket.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when `leaf_level` exceeds [`LEAF_LEVEL_MAX`] or `z` is not in
+    /// [`ErrorKind::InvalidConfig`] if `leaf_level` exceeds [`LEAF_LEVEL_MAX`] or `z` is not in
     /// `1..=`[`SLOTS_PER_BUCKET_MAX`].
     pub fn uniform(leaf_level: u8, z: u16) -> Result<Self, Error> {
         Self::profile(&vec![z; usize::from(leaf_level) + 1])
@@ -47,8 +47,8 @@ impl Geometry {
     /// A tree with `slots[level]` slots in each bucket of `level`, from the root to the leaves.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when there are no levels, too many, or a level whose buckets
-    /// have no slots or too many.
+    /// [`ErrorKind::InvalidConfig`] if there are no levels, too many levels, or a level whose
+    /// buckets have no slots or too many.
     pub fn profile(slots: &[u16]) -> Result<Self, Error> {
         let levels_max = usize::from(LEAF_LEVEL_MAX) + 1;
         if slots.is_empty() || slots.len() > levels_max {
@@ -61,7 +61,7 @@ impl Geometry {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
-                    "a bucket has 1 to {SLOTS_PER_BUCKET_MAX} slots; level {level} asks for {}",
+                    "a bucket has 1 to {SLOTS_PER_BUCKET_MAX} slots, but level {level} has {}",
                     slots[level]
                 ),
             ));
@@ -85,7 +85,7 @@ impl Geometry {
         self.slots.len()
     }
 
-    /// `2^L`: how many leaves, and so paths, there are.
+    /// `2^L`: the number of leaves, and of paths.
     pub fn leaves(&self) -> u64 {
         1 << self.leaf_level()
     }
@@ -96,8 +96,8 @@ impl Geometry {
         usize::from(self.slots[level])
     }
 
-    /// Slots of one path on the levels above `level`: where the slots of `level` begin when a path
-    /// is laid out in one row.
+    /// Slots of one path on the levels above `level`: the index of the first slot of `level` if a
+    /// path is laid out in one row.
     #[inline]
     pub fn path_slots_above(&self, level: usize) -> usize {
         self.slots_above[level] as usize
@@ -130,10 +130,9 @@ impl Geometry {
     }
 }
 
-/// The smallest `L` whose `2^L` leaves carry `capacity` blocks at no more than `per_leaf` each.
+/// The smallest `L` such that `2^L` leaves hold `capacity` blocks with at most `per_leaf` per leaf.
 ///
-/// `per_leaf` is a fraction `(numerator, denominator)`, so that a load of 2.5 blocks a leaf can be
-/// written `(5, 2)`.
+/// `per_leaf` is a fraction `(numerator, denominator)`: a load of 2.5 blocks per leaf is `(5, 2)`.
 pub(crate) fn leaf_level_for(capacity: u64, per_leaf: (u64, u64)) -> Result<u8, Error> {
     let (numerator, denominator) = per_leaf;
     (0..=LEAF_LEVEL_MAX)
@@ -144,7 +143,8 @@ pub(crate) fn leaf_level_for(capacity: u64, per_leaf: (u64, u64)) -> Result<u8, 
             Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
-                    "{capacity} blocks need a tree of more than {LEAF_LEVEL_MAX} levels: choose larger blocks or a smaller capacity"
+                    "{capacity} blocks need a tree of more than {LEAF_LEVEL_MAX} levels: \
+                     choose larger blocks or a smaller capacity"
                 ),
             )
         })

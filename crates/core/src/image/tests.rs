@@ -1,4 +1,4 @@
-//! A tree of tags and its client as bytes.
+//! Images of a tree of tags and its client.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -22,7 +22,7 @@ fn scheme(tree_top: TreeTopKind) -> Tags {
 
 const KINDS: [TreeTopKind; 2] = [TreeTopKind::Dedicated, TreeTopKind::SetAssociative { ways: 2 }];
 
-/// Many accesses, and the leaf of each block.
+/// A tree after many accesses, and the leaf of each block.
 fn used(kind: TreeTopKind) -> (Tags, Vec<u64>) {
     let (mut tags, mut coins) = (scheme(kind), StdRng::seed_from_u64(1));
     let mut leaves = vec![0; CAPACITY as usize];
@@ -52,7 +52,7 @@ fn refused(kind: TreeTopKind, numbers: &[u64]) -> String {
     error.to_string()
 }
 
-/// What is read of bytes that may be anybody's.
+/// Reads and checks an image of arbitrary bytes.
 fn checked(kind: TreeTopKind, bytes: &[u8]) -> Result<Tags> {
     let mut tags = scheme(kind);
     tags.read_image(&mut &bytes[..])?;
@@ -61,7 +61,7 @@ fn checked(kind: TreeTopKind, bytes: &[u8]) -> Result<Tags> {
 }
 
 #[test]
-fn a_tree_goes_on_where_it_was() {
+fn a_tree_resumes_from_its_image() {
     for kind in KINDS {
         let (mut tags, mut leaves) = used(kind);
         let written = image(&tags);
@@ -98,7 +98,7 @@ fn a_torn_image_is_an_error() {
 }
 
 #[test]
-fn clients_that_cannot_be_are_refused() {
+fn impossible_clients_are_refused() {
     for kind in KINDS {
         let refused = |numbers: &[u64]| refused(kind, numbers);
         assert!(refused(&[1, CAPACITY, 0]).contains("past the capacity"));
@@ -108,7 +108,7 @@ fn clients_that_cannot_be_are_refused() {
         assert!(refused(&[0, 1, 3, 0, 0]).contains("past the tree top"));
         assert!(refused(&[0, 1, u64::MAX, 0, 0]).contains("past the tree top"));
     }
-    // A dedicated tree top lies with the rest of the tree.
+    // A dedicated tree top is part of the tree of tags.
     assert!(refused(KINDS[0], &[0, 1, 0, 0, 0]).contains("past the tree top"));
     assert!(refused(KINDS[1], &[0, 1, 1, 0, 1]).contains("off its path"));
     // The third block of a bucket of two slots.
@@ -122,8 +122,8 @@ fn clients_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn trees_that_cannot_be_are_refused() {
-    // No block on the client, then each slot from the root down, and two that fill up a cache line.
+fn impossible_trees_are_refused() {
+    // No block on the client, then each slot from the root down, and two more to fill a cache line.
     let with = |level: u8, address: u64, leaf: u64| {
         let mut numbers = vec![0; 2 + 2 * ((2 << LEAF_LEVEL) - 1) + 2];
         numbers[2 + 2 * ((1 << level) - 1)] = (address << LEAF_LEVEL | leaf) + 1;

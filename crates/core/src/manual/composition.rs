@@ -1,49 +1,95 @@
 //! Which technique is which parameter, and what goes together.
 //!
-//! Each technique of the papers is a parameter or a type of its own, and they compose: whatever is in a
-//! row of the first table goes with whatever is in another, but for what the second table says.
+//! Each technique of the papers is a parameter or a type. They can be combined: any row of the
+//! first table goes with any other, except for the combinations in the second table.
 //!
-//! | technique | source | what says it |
+//! | technique | source | parameter or type |
 //! |---|---|---|
-//! | Path ORAM | Stefanov et al. | [`PathScheme`](crate::scheme::PathScheme), [`TreeConfig`](crate::TreeConfig) |
-//! | RAW ORAM | Tiny ORAM, IV | [`RawScheme`](crate::scheme::RawScheme), [`RawConfig`](crate::RawConfig) |
-//! | rotating RAW ORAM | this project | [`RotatingOram`](crate::RotatingOram), [`RotatingConfig`](crate::RotatingConfig) |
-//! | levels of different sizes (IR-Alloc) | IR-ORAM, IV-B | [`Geometry::profile`](crate::Geometry::profile) |
-//! | tree top on the client | Tiny ORAM, V | [`TreeConfig::tree_top_levels`](crate::TreeConfig::tree_top_levels) |
-//! | a tree top found by address (IR-Stash) | IR-ORAM, IV-C | [`TreeTopKind::SetAssociative`](crate::TreeTopKind) |
-//! | hits without an access (IR-Stash) | IR-ORAM, IV-C | [`HitPolicy::Serve`](crate::HitPolicy); rotating: [`serve_on_client`](crate::RotatingOram::serve_on_client) |
-//! | flat position map | | [`FlatOram`](crate::FlatOram); rotating: [`RotatingConfig::flat`](crate::RotatingConfig::flat) |
-//! | plain recursion | Tiny ORAM, II-B | [`RecursiveOram`](crate::RecursiveOram) |
-//! | unified tree, PLB, counters | Freecursive ORAM | [`FreecursiveOram`](crate::FreecursiveOram); no PLB: `plb_blocks` 0 |
-//! | position map in the rotating tree | this project | [`Recursion`](crate::Recursion) |
-//! | integrity (PMMAC) | Freecursive ORAM | [`Integrity::Pmmac`](crate::Integrity) |
-//! | delayed remapping (LLC-D) | IR-ORAM, IV-D | [`CachedOram`](crate::CachedOram), [`RemapPolicy::Delayed`](crate::RemapPolicy) |
-//! | ρ | Nagarajan et al. | [`RhoOram`](crate::RhoOram); behind a cache of either [policy](crate::RemapPolicy): [`CachedOram`](crate::CachedOram) |
-//! | batches | | [`Oram::access`](crate::Oram::access) with more than one request |
-//! | background eviction | Ren et al. | [`Front::evict`](crate::Front::evict), when a request is refused with [`StashFull`](crate::ErrorKind::StashFull) |
-//! | accesses to nothing | | [`Front::dummy`](crate::Front::dummy): for a fixed rate |
+//! | Path ORAM | Stefanov et al. | [`PathScheme`], [`TreeConfig`] |
+//! | RAW ORAM | Tiny ORAM, IV | [`RawScheme`], [`RawConfig`] |
+//! | rotating RAW ORAM | this project | [`RotatingOram`], [`RotatingConfig`] |
+//! | levels of different sizes (IR-Alloc) | IR-ORAM, IV-B | [`Geometry::profile`] |
+//! | tree top on the client | Tiny ORAM, V | [`TreeConfig::tree_top_levels`] |
+//! | a tree top found by address (IR-Stash) | IR-ORAM, IV-C | [`TreeTopKind::SetAssociative`] |
+//! | hits without an access (IR-Stash) | IR-ORAM, IV-C | [`HitPolicy::Serve`] |
+//! | the same in rotating RAW ORAM | IR-ORAM, IV-C | [`serve_on_client`] |
+//! | flat position map | | [`FlatOram`]; rotating: [`RotatingConfig::flat`] |
+//! | plain recursion | Tiny ORAM, II-B | [`RecursiveOram`] |
+//! | unified tree, PLB, counters | Freecursive ORAM | [`FreecursiveOram`]; no PLB: `plb_blocks` 0 |
+//! | position map in the rotating tree | this project | [`Recursion`] |
+//! | integrity (PMMAC) | Freecursive ORAM | [`Integrity::Pmmac`] |
+//! | delayed remapping (LLC-D) | IR-ORAM, IV-D | [`CachedOram`], [`RemapPolicy::Delayed`] |
+//! | ρ | Nagarajan et al. | [`RhoOram`]; behind a [`CachedOram`] of either [`RemapPolicy`] |
+//! | batches | | [`Oram::access`] with more than one request |
+//! | background eviction | Ren et al. | [`Front::evict`], after [`StashFull`] |
+//! | dummy accesses | | [`Front::dummy`]: for a fixed rate |
 //!
-//! [`front::build`](crate::front::build()) makes what most of the rows say from an
-//! [`OramConfig`](crate::front::OramConfig): either scheme, a flat position map or Freecursive ORAM, ρ, a cache.
+//! [`front::build`] makes most of these ORAMs from an [`OramConfig`]: either scheme, a flat
+//! position map or Freecursive ORAM, ρ, a cache.
 //!
 //! # What does not go together
-//! Most of it cannot be written down: it does not compile (*types*). The rest is refused when it is
-//! made, with [`InvalidConfig`](crate::ErrorKind::InvalidConfig) and what to use instead (*config*).
+//! Most of these combinations do not compile (*types*). The constructor refuses the others with
+//! [`InvalidConfig`] and names an alternative (*config*).
 //!
-//! | what | with what | refused by | why, and what instead |
-//! |---|---|---|---|
-//! | PMMAC | `Serve` | config | each block is sealed under its count, and a block that is served in place would be sealed twice under one: [`HitPolicy::Access`](crate::HitPolicy) |
-//! | PMMAC | delayed remapping, ρ | config | a block that is out and one that storage has deleted look the same: [`Integrity::None`](crate::Integrity) |
-//! | PMMAC | any other position map | types | its counters are those of Freecursive ORAM; rotating RAW ORAM authenticates everything anyway |
-//! | ρ | trees of one name | config | they would be sealed under one key: another [`TreeConfig::tree`](crate::TreeConfig::tree) |
-//! | ρ | ρ | types | it stands before one scheme, and has two trees itself |
-//! | plain recursion | `Serve`, delayed remapping, ρ | types | it is there to be literal: Freecursive ORAM without a PLB makes as many accesses |
-//! | rotating RAW ORAM | plain recursion, Freecursive ORAM | types | its moves are written down before they are made, by a frontend of its own: [`Recursion`](crate::Recursion) |
-//! | rotating RAW ORAM | delayed remapping, ρ | types | a block that is out would be lost with the client |
-//! | rotating RAW ORAM | `Serve` in batches or behind a cache | types | there is no policy: whoever uses it asks for each block, as the moves of a batch are drawn together |
-//! | [`Recursion`](crate::Recursion) | Path and RAW ORAM | types | its entries say which blocks live, which those never ask: Freecursive ORAM |
+//! | what | with what | refused by | why | alternative |
+//! |---|---|---|---|---|
+//! | PMMAC | `Serve` | config | 1 | [`HitPolicy::Access`] |
+//! | PMMAC | delayed remapping, ρ | config | 2 | [`Integrity::None`] |
+//! | PMMAC | any other position map | types | 3 | rotating RAW ORAM authenticates everything |
+//! | ρ | trees of one name | config | 4 | another [`TreeConfig::tree`] |
+//! | ρ | ρ | types | 5 | |
+//! | plain recursion | `Serve`, delayed remapping, ρ | types | 6 | Freecursive ORAM without a PLB |
+//! | rotating RAW ORAM | plain recursion, Freecursive ORAM | types | 7 | [`Recursion`] |
+//! | rotating RAW ORAM | delayed remapping, ρ | types | 8 | |
+//! | rotating RAW ORAM | `Serve` in batches or behind a cache | types | 9 | [`serve_on_client`] |
+//! | [`Recursion`] | Path and RAW ORAM | types | 10 | Freecursive ORAM |
 //!
-//! For example, no block can be taken out of rotating RAW ORAM:
+//! 1. Each block is sealed under its count. A block served in place would be sealed twice under one
+//!    count.
+//! 2. A block taken out of the tree looks like a block that storage has deleted.
+//! 3. Its counters are in the position map of Freecursive ORAM.
+//! 4. Both trees would be sealed under one key.
+//! 5. ρ has two trees and takes one scheme for each.
+//! 6. Plain recursion is a literal version to compare with. Freecursive ORAM without a PLB makes
+//!    the same number of accesses.
+//! 7. Rotating RAW ORAM logs its moves before it makes them, which needs a frontend of its own.
+//! 8. A block outside of the tree would be lost with the client.
+//! 9. The moves of a batch are drawn together, so there is no policy: the caller tries each block.
+//! 10. The entries of [`Recursion`] say which blocks are live. Path and RAW ORAM do not use that.
+//!
+//! [`PathScheme`]: crate::scheme::PathScheme
+//! [`TreeConfig`]: crate::TreeConfig
+//! [`RawScheme`]: crate::scheme::RawScheme
+//! [`RawConfig`]: crate::RawConfig
+//! [`RotatingOram`]: crate::RotatingOram
+//! [`RotatingConfig`]: crate::RotatingConfig
+//! [`Geometry::profile`]: crate::Geometry::profile
+//! [`TreeConfig::tree_top_levels`]: crate::TreeConfig::tree_top_levels
+//! [`TreeTopKind::SetAssociative`]: crate::TreeTopKind
+//! [`HitPolicy::Serve`]: crate::HitPolicy
+//! [`HitPolicy::Access`]: crate::HitPolicy
+//! [`serve_on_client`]: crate::RotatingOram::serve_on_client
+//! [`FlatOram`]: crate::FlatOram
+//! [`RotatingConfig::flat`]: crate::RotatingConfig::flat
+//! [`RecursiveOram`]: crate::RecursiveOram
+//! [`FreecursiveOram`]: crate::FreecursiveOram
+//! [`Recursion`]: crate::Recursion
+//! [`Integrity::Pmmac`]: crate::Integrity
+//! [`Integrity::None`]: crate::Integrity
+//! [`CachedOram`]: crate::CachedOram
+//! [`RemapPolicy`]: crate::RemapPolicy
+//! [`RemapPolicy::Delayed`]: crate::RemapPolicy
+//! [`RhoOram`]: crate::RhoOram
+//! [`Oram::access`]: crate::Oram::access
+//! [`Front::evict`]: crate::Front::evict
+//! [`StashFull`]: crate::ErrorKind::StashFull
+//! [`Front::dummy`]: crate::Front::dummy
+//! [`TreeConfig::tree`]: crate::TreeConfig::tree
+//! [`front::build`]: crate::front::build()
+//! [`OramConfig`]: crate::front::OramConfig
+//! [`InvalidConfig`]: crate::ErrorKind::InvalidConfig
+//!
+//! For example, a block cannot be taken out of rotating RAW ORAM:
 //! ```compile_fail,E0277
 //! use oblivio_core::{CacheConfig, CachedOram, MemoryStore, RemapPolicy, RotatingOram};
 //!
@@ -52,28 +98,29 @@
 //! }
 //! ```
 //!
-//! # What storage learns of a combination
-//! What it learns of each part. The number of accesses depends on the number of requests alone where the
-//! position map is flat or plain recursion, hits make accesses, and there is nothing in front.
-//! Otherwise it depends on the addresses; and behind a cache that remaps at accesses, and with ρ unless it is behind a cache that remaps with
-//! a delay, on which requests write. The paths are uniform, independent and never used before in every combination
-//! but those that [serve hits](crate::HitPolicy::Serve).
+//! # What storage learns from a combination
+//! Storage learns what it learns from each part. The number of accesses depends only on the number
+//! of requests if the position map is flat or plain recursion, hits make accesses, and there is no
+//! cache or ρ in front. Otherwise it depends on the addresses. It also depends on which requests
+//! write if there is a cache that remaps at accesses, or ρ without a cache of delayed remapping.
+//! The paths are uniform, independent and never used before in every combination, except those that
+//! [serve hits](crate::HitPolicy::Serve).
 //!
 //! Two things to know:
-//! - Delayed remapping takes every block that misses out by an access, also if it is in the stash: there,
-//!   `Serve` saves accesses to the position map alone.
-//! - Background eviction moves blocks and remaps none. A stash bound that is too tight for the
-//!   tree, more so with sets and with `Serve`, may ask for evictions that free nothing: choose a larger
+//! - Delayed remapping takes every block that misses out of the ORAM by an access, even if it is in
+//!   the stash. So with it, `Serve` saves only accesses to the position map.
+//! - Background eviction moves blocks without remapping them. If the stash bound is too tight for
+//!   the tree, evictions may free nothing; sets and `Serve` make this more likely. Choose a larger
 //!   bound or larger buckets.
 //!
 //! # IR-ORAM
-//! Freecursive ORAM, whose middle levels have fewer slots, whose tree top is found by address, and
-//! whose hits are served:
+//! Freecursive ORAM with fewer slots on the middle levels, a tree top found by address, and hits
+//! served on the client:
 //! ```
 //! use oblivio_core::scheme::PathScheme;
 //! use oblivio_core::{
-//!     FreecursiveConfig, FreecursiveOram, Front, Geometry, HitPolicy, Key, MemoryStore, Oram, Sealer,
-//!     TreeTopKind,
+//!     FreecursiveConfig, FreecursiveOram, Front, Geometry, HitPolicy, Key, MemoryStore, Oram,
+//!     Sealer, TreeTopKind,
 //! };
 //! use rand::{SeedableRng, rngs::StdRng};
 //!
@@ -89,7 +136,7 @@
 //!     .with_tree_top_levels(4)
 //!     .with_tree_top(TreeTopKind::SetAssociative { ways: 4 }); // IR-Stash
 //! let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 //! let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
 //! let scheme = PathScheme::new(&tree, sealer, store)?;
 //! let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
@@ -104,7 +151,7 @@
 //! }
 //! assert_eq!(block, [7; 64]);
 //! let accesses = oram.tally().accesses() - before.accesses();
-//! assert!(accesses < 20, "it soon is near the root, and stays there");
+//! assert!(accesses < 20, "soon the block is near the root and stays there");
 //! oram.check_invariants()?;
 //! # Ok::<(), oblivio_core::Error>(())
 //! ```

@@ -1,6 +1,6 @@
-//! How Oblivious RAM works, chapter by chapter. The examples are compiled and run.
+//! How Oblivious RAM works, in chapters. The examples are compiled and run.
 //!
-//! 1. [`problem`]: what encryption leaves open, and what "oblivious" promises.
+//! 1. [`problem`]: what encryption does not hide, and what "oblivious" promises.
 //! 2. [`path_oram`]: a tree, a stash and a position map.
 //! 3. [`raw_oram`]: the same with a third of the encryption.
 //! 4. [`sizes`]: how tree, stash and storage follow from the number of blocks.

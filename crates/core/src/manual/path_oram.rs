@@ -35,32 +35,32 @@
 //!    is there now.
 //! 3. Note the new leaf `l'` with the block.
 //! 4. Read or replace its contents.
-//! 5. Put as many blocks of the stash as possible on the path to `l`, each as near to the leaf as its
-//!    own path allows, fill up with dummies, encrypt everything anew, write.
+//! 5. Put as many blocks of the stash as possible on the path to `l`, each as near to the leaf as
+//!    its own path allows. Fill up with dummies, encrypt everything again, and write.
 //!
-//! [`PathScheme`](crate::scheme::PathScheme) is these five lines.
+//! [`PathScheme`](crate::scheme::PathScheme) implements these five steps.
 //!
 //! # Why storage learns nothing
-//! Every access reads and writes one whole path. Its leaf was drawn when the block was touched the
-//! last time, has been seen by nobody since, and is used once. So the sequence of paths is a
-//! sequence of independent coin tosses, whatever the addresses were; and because everything is
-//! encrypted under counters that never repeat, the bytes say nothing either. A write is a read that
-//! changes its mind in step 4, where storage cannot look.
+//! Every access reads and writes one whole path. Its leaf was drawn at the last access to the
+//! block, has not been revealed since, and is used once. So the sequence of paths is a sequence of
+//! independent coin tosses, whatever the addresses were. Everything is encrypted under counters
+//! that never repeat, so the bytes reveal nothing either. A write differs from a read only in step
+//! 4, which storage cannot see.
 //!
 //! # PushToLeaf
-//! Step 5 asks for each block of the stash how deep it may go on the path to `l`: to the deepest
-//! level that the paths to `l` and to its own leaf `l'` share, and no deeper than there is room.
-//! With labels read from the right, the number of shared levels is the number of trailing zeros of
-//! `l ⊕ l'`, and the deepest free one is a count of leading zeros after a mask (Tiny ORAM,
-//! Algorithm 1). No sorting, a few instructions for each block.
+//! For each block of the stash, step 5 computes how deep it may go on the path to `l`: to the
+//! deepest level that the paths to `l` and to its own leaf `l'` share, as long as that bucket has a
+//! free slot. Labels are read from the right, so the number of shared levels follows from the
+//! trailing zeros of `l ⊕ l'`. The deepest free level is a count of leading zeros after a mask
+//! (Tiny ORAM, Algorithm 1). There is no sorting, only a few instructions for each block.
 //!
 //! # The stash
-//! Blocks that find no room stay behind. That they are few is the one thing about Path ORAM that is
-//! hard to prove. The chance that more than `R` stay falls geometrically in `R`. For `Z = 4` Tiny
-//! ORAM names the bound `C = 78`, to be exceeded once in `2^80` accesses; `docs/stash-study.md` of the repository puts
-//! our own measurement beside it. The bound is
-//! [`TreeConfig::stash_blocks_max`](crate::TreeConfig), and an access that would begin above it is
-//! refused before it touches anything: nothing is ever lost.
+//! Blocks that do not fit into the path stay in the stash. That these are few is the one property
+//! of Path ORAM that is hard to prove: the probability that more than `R` stay falls exponentially
+//! in `R`. For `Z = 4`, Tiny ORAM gives the bound `C = 78`, exceeded with probability `2^-80` per
+//! access; `docs/stash-study.md` of the repository compares it with our own measurement. The bound
+//! is [`TreeConfig::stash_blocks_max`](crate::TreeConfig). An access that would start above it is
+//! refused before it touches anything, so no block is lost.
 //!
 //! # Try it
 //! ```
@@ -70,7 +70,7 @@
 //! let mut coins = StdRng::seed_from_u64(1);
 //! let config = TreeConfig::path(1000, 64)?;
 //! let store = MemoryStore::new(&[config.shape()?], MemoryStore::default_layout())?;
-//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 //! let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree);
 //! let mut oram = PathOram::path(&config, sealer, store, coins)?;
 //! for address in 0..1000 {

@@ -1,21 +1,22 @@
-//! RAW ORAM: the same with a third of the encryption.
+//! RAW ORAM: Path ORAM with a third of the encryption.
 //!
 //! After Tiny ORAM, section IV.
 //!
-//! Path ORAM decrypts and encrypts a whole path, twice `(L + 1) · Z` blocks, to get at one. RAW ORAM
-//! splits the work in two kinds of access:
+//! Path ORAM decrypts and encrypts a whole path, twice `(L + 1) · Z` blocks, to access one block.
+//! RAW ORAM splits the work into two kinds of access:
 //!
-//! - **Access-only (AO).** Read the whole path, or storage would see at which level the search
-//!   ended; but decrypt only the headers, find the block, and decrypt that one. Take it out of the
-//!   tree by writing ⊥ in its header, and write all headers of the path back, encrypted anew.
+//! - **Access-only (AO).** Read the whole path, otherwise storage would see at which level the
+//!   search ended. But decrypt only the headers, find the block, and decrypt that one. Take it out
+//!   of the tree by writing ⊥ in its header, and write all headers of the path back, encrypted
+//!   again.
 //! - **Eviction-only (EO).** After every `A` AO accesses, read a path, decrypt all of it into the
-//!   stash, put back as much as possible, encrypt, write: step 5 of Path ORAM, without a block of
-//!   interest.
+//!   stash, put back as many blocks as possible, encrypt, and write: step 5 of Path ORAM, without a
+//!   block of interest.
 //!
 //! # The order of evictions
-//! EO accesses do not need random paths. They take the *reverse-lexicographic order*: each time the
-//! path that shares least with the ones before. With leaf labels read from the right it is simply
-//! counting, `g mod 2^L`:
+//! EO accesses do not need random paths. They use the *reverse-lexicographic order*, in which each
+//! path shares as little as possible with the ones before. With leaf labels read from the right,
+//! the order is simply counting, `g mod 2^L`:
 //!
 //! ```
 //! use oblivio_core::geometry::reverse_lexicographic;
@@ -25,9 +26,9 @@
 //! ```
 //!
 //! # Path eviction predictability
-//! Since the order is fixed, everybody knows how often any bucket has been evicted to. The client
-//! needs no stored counter to decrypt the blocks of a bucket: `g` evictions have written the bucket
-//! at level `j` of the path to `l` exactly as often as `t < g` with `t ≡ l (mod 2^j)`:
+//! The order is fixed, so the number of evictions of every bucket is public. The client needs no
+//! stored counter to decrypt the blocks of a bucket: `g` evictions have written the bucket at level
+//! `j` of the path to `l` once for each `t < g` with `t ≡ l (mod 2^j)`:
 //!
 //! ```
 //! use oblivio_core::Leaf;
@@ -38,25 +39,25 @@
 //! assert_eq!(evictions_of_bucket(5, Leaf(3), 2), 1, "leaf 3, by eviction 3");
 //! ```
 //!
-//! That count is `IV1`, under which labels and blocks are sealed. Headers change more often, with each
-//! AO access, so they have a counter of their own, `IV2`, stored in clear in front of them.
+//! That count is `IV1`, under which labels and blocks are sealed. Headers change with each AO
+//! access, so they have a counter of their own, `IV2`, stored in clear in front of them.
 //!
 //! # What it saves
-//! For `B` AES blocks in a block of data, one in the header and one in the labels, an access costs
-//! on average, a level of the tree:
+//! Let a data block have `B` AES blocks, the header one and the labels one. On average, an access
+//! then costs, for each level of the tree:
 //!
 //! | | decrypted and encrypted |
 //! |---|---|
 //! | Path ORAM | `2 · (2 + Z·B)` |
 //! | RAW ORAM | `2` for the AO header, `2 · (2 + Z·B) / A` for the EO share |
 //!
-//! and RAW ORAM `B` more, once. At `2^20` blocks of 64 bytes that is 756 against 220 AES blocks:
-//! 3.4 times fewer.
+//! RAW ORAM also decrypts the requested block, `B` more. At `2^20` blocks of 64 bytes this is 756
+//! against 220 AES blocks: 3.4 times fewer.
 //!
 //! # Why storage still learns nothing
-//! AO accesses read uniformly random paths, each leaf used once, as in Path ORAM. Which headers
-//! changed is hidden by writing all of them under fresh counters. EO accesses come when they must
-//! and go where everybody knows.
+//! AO accesses read uniformly random paths, and each leaf is used once, as in Path ORAM. All
+//! headers are written under fresh counters, which hides the one that changed. EO accesses come at
+//! fixed times and follow a public order.
 //!
 //! # Try it
 //! ```
@@ -67,7 +68,7 @@
 //! let config = RawConfig::new(1000, 64)?;
 //! assert_eq!((config.evict_period, config.tree.geometry.slots(0)), (5, 5), "Z5A5");
 //! let store = MemoryStore::new(&[config.tree.shape()?], MemoryStore::default_layout())?;
-//! // Neither durable nor authenticated: what that means is on the first page of this crate.
+//! // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 //! let sealer = Sealer::aes128(Key::draw(&mut coins), config.tree.tree);
 //! let mut oram = RawOram::raw(&config, sealer, store, coins)?;
 //! for address in 0..1000 {

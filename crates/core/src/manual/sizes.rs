@@ -1,8 +1,8 @@
 //! How tree, stash and storage follow from the number of blocks.
 //!
 //! # Levels
-//! More leaves mean more room and a smaller stash, and longer paths. The defaults bound the load,
-//! that is blocks for each leaf:
+//! More leaves mean more free slots, a smaller stash, and longer paths. The defaults bound the
+//! load, the number of blocks per leaf:
 //!
 //! | | load at most | levels for `2^20` blocks | slots used |
 //! |---|---|---|---|
@@ -17,15 +17,15 @@
 //! # Ok::<(), oblivio_core::Error>(())
 //! ```
 //!
-//! Both are the loads for which the papers bound the stash: one block for each leaf in Path ORAM, and
-//! `N ≤ A · 2^(L-1)` in Ring ORAM, on which RAW ORAM builds. `docs/stash-study.md` of the repository measures the stash
-//! at these and at heavier loads. Any other tree is a [`Geometry`](crate::Geometry) away, with the
-//! same slots on each level or a profile of them.
+//! Both are the loads for which the papers bound the stash: one block per leaf in Path ORAM, and `N
+//! ≤ A · 2^(L-1)` in Ring ORAM, on which RAW ORAM builds. `docs/stash-study.md` of the repository
+//! measures the stash at these and at heavier loads. For any other tree, pass a
+//! [`Geometry`](crate::Geometry), uniform or with a profile of slots.
 //!
 //! # Storage
 //! A bucket has 8 bytes of counter, a table of addresses and a table of leaves (both padded to 16
-//! bytes), and Z blocks; a store may add padding of its own. [`TreeShape`](crate::store::TreeShape)
-//! tells the bytes:
+//! bytes), and Z blocks. A store may add padding of its own. [`TreeShape`](crate::store::TreeShape)
+//! gives the sizes:
 //!
 //! ```
 //! use oblivio_core::RawConfig;
@@ -37,12 +37,12 @@
 //! # Ok::<(), oblivio_core::Error>(())
 //! ```
 //!
-//! Buckets that were never written need not exist. Which ones those are is no secret, so a new ORAM
+//! Buckets that were never written need not exist. Which buckets these are is public, so a new ORAM
 //! is ready at once.
 //!
 //! # Client memory
 //! - The position map: 4 bytes a block (8 from `2^32` leaves on).
-//! - The stash: `C` blocks, a path in transit, and as much again for blocks that a path leaves
-//!   behind.
-//! - The tree top, if any: `2^k - 1` buckets for `k` levels. Each level kept on the client makes
-//!   every trip one bucket shorter; storage never sees these levels.
+//! - The stash: `C` blocks, a path in transit, and room for another path's worth of blocks that an
+//!   access may leave behind.
+//! - The tree top, if any: `2^k - 1` buckets for `k` levels. Each level on the client makes every
+//!   trip one bucket shorter. Storage never sees these levels.

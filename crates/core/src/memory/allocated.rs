@@ -1,11 +1,11 @@
-//! Memory of the allocator, for systems without mappings.
+//! Memory from the allocator, for systems without mappings.
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
 use super::{NoMemory, Pages, zeros};
 
-/// Whether pages that were never touched take memory is up to the allocator.
+/// Whether untouched pages take memory depends on the allocator.
 pub(super) struct Memory {
     bytes: Vec<u8>,
     pub(super) pages: Pages,

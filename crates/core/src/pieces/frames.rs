@@ -1,60 +1,61 @@
-//! The bytes of pieces, where a store has them.
+//! The bytes of the pieces of a trip, borrowed from the store.
 
 /// A byte range in the memory of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// How many.
+    /// The length.
     pub bytes: usize,
 }
 
 impl Span {
-    /// The same as a range.
+    /// The span as a range.
     #[inline]
     pub fn range(self) -> core::ops::Range<usize> {
         self.start..self.start.saturating_add(self.bytes)
     }
 }
 
-/// What a read brought: the bytes of each piece, in the order asked.
+/// The answer to a read: the bytes of each piece, in the order requested.
 #[derive(Clone, Copy)]
 pub struct Frames<'a> {
     buffer: &'a [u8],
-    /// What spans behind the end of `buffer` lie in.
+    /// A second stretch of memory: spans past the end of `buffer` lie here.
     behind: &'a [u8],
     spans: &'a [Span],
 }
 
 impl<'a> Frames<'a> {
-    /// The frames that lie at `spans` in `buffer`.
+    /// The frames at `spans` in `buffer`.
     pub fn new(buffer: &'a [u8], spans: &'a [Span]) -> Self {
         Self::in_two(buffer, &[], spans)
     }
 
-    /// The same in two stretches of memory, as if `behind` began where `buffer` ends. No span lies in both.
+    /// Frames in two stretches of memory, addressed as if `behind` started at the end of `buffer`.
+    /// No span crosses from one into the other.
     pub fn in_two(buffer: &'a [u8], behind: &'a [u8], spans: &'a [Span]) -> Self {
         Self { buffer, behind, spans }
     }
 
-    /// How many pieces.
+    /// The number of pieces.
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no pieces.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// The bytes of piece `i`; none if there is no such piece, or its span is not in the buffer: both are ways for storage to
-    /// return too few.
+    /// The bytes of piece `i`. Empty if there is no such piece or its span is outside of the
+    /// buffers: in either case storage returned too little.
     #[inline]
     pub fn get(&self, i: usize) -> &'a [u8] {
         self.spans.get(i).map_or(&[], |span| self.at(span))
     }
 
-    /// The bytes of each piece, as [`Self::get`] gives them, in the order asked.
+    /// The bytes of each piece, as from [`Self::get`], in the order requested.
     #[inline]
     pub(crate) fn iter(self) -> impl Iterator<Item = &'a [u8]> + Clone {
         self.spans.iter().map(move |span| self.at(span))

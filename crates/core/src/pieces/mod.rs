@@ -1,4 +1,4 @@
-//! Pieces: what a trip to storage asks for, and what it brings. All of it is public.
+//! Pieces: what a trip to storage requests, and what it returns. All of it is public.
 
 mod frames;
 mod shape;
@@ -8,22 +8,22 @@ pub use shape::{LevelShape, TreeShape};
 
 use crate::geometry::BucketId;
 
-/// Which of the trees of one store.
+/// The number of a tree in its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreeId(pub u16);
 
-/// Which part of a bucket.
+/// A part of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// Header, labels and slots.
     Whole,
-    /// The header alone: what an access-only access of RAW ORAM writes back.
+    /// Only the header: what an access-only access of RAW ORAM writes back.
     Header,
     /// One slot.
     Slot(u16),
 }
 
-/// What a trip asks for: one part of one bucket. Public by nature.
+/// One part of one bucket: what a trip requests. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// The tree.

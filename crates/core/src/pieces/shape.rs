@@ -1,4 +1,4 @@
-//! What a store must know of a tree: sizes, all public.
+//! The sizes of a tree's levels and buckets, for stores. All of them are public.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,18 +6,18 @@ use alloc::vec::Vec;
 use super::{Part, Piece, Span};
 use crate::geometry::BucketId;
 
-/// How many buckets a level has, and the bytes of each: a header, then whatever the scheme keeps
-/// between header and slots, then the slots.
+/// The number of buckets on a level, and the sizes of each: a header, anything that the scheme
+/// keeps between header and slots, then the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelShape {
-    /// How many buckets: those with the indices below. `2^level` in a full level, fewer where some
-    /// are kept elsewhere, never more.
+    /// Number of buckets, with indices from 0. `2^level` on a full level; less if some buckets are
+    /// kept elsewhere; never more.
     pub buckets: u64,
-    /// How many slots.
+    /// Number of slots.
     pub slots: u16,
-    /// Bytes of the header, which some writes replace alone.
+    /// Bytes of the header, which can be written alone.
     pub header_bytes: u64,
-    /// Where the first slot starts.
+    /// Offset of the first slot.
     pub slots_offset: u64,
     /// Bytes of one slot.
     pub slot_bytes: u64,
@@ -39,7 +39,7 @@ impl LevelShape {
         }
     }
 
-    /// Where a part of a bucket starts in it, and how long it is, in bytes. None if it has no such part.
+    /// The offset and length in bytes of a part of a bucket; `None` if the bucket has no such part.
     #[inline(always)]
     pub fn part(&self, part: Part) -> Option<(u64, u64)> {
         match part {
@@ -53,7 +53,7 @@ impl LevelShape {
     }
 }
 
-/// The sizes of all buckets of a tree, a level an entry.
+/// The sizes of the buckets on each level of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeShape {
     levels: Box<[LevelShape]>,
@@ -65,12 +65,12 @@ impl TreeShape {
         Self { levels: levels.into() }
     }
 
-    /// From the root to the leaves.
+    /// The levels, from the root to the leaves.
     pub fn levels(&self) -> &[LevelShape] {
         &self.levels
     }
 
-    /// `L + 1`.
+    /// `L + 1`: the number of levels.
     pub fn level_count(&self) -> usize {
         self.levels.len()
     }
@@ -82,24 +82,24 @@ impl TreeShape {
         self.levels.iter().map(level_bytes).sum()
     }
 
-    /// Whether there is such a bucket.
+    /// Whether the tree has this bucket.
     pub fn contains(&self, bucket: BucketId) -> bool {
         self.level_of(bucket).is_some()
     }
 
-    /// The sizes of a bucket, if there is such a bucket.
+    /// The sizes of a bucket, if the tree has it.
     pub fn level_of(&self, bucket: BucketId) -> Option<&LevelShape> {
         let level = self.levels.get(usize::from(bucket.level()));
         level.filter(|level| bucket.index() < level.buckets)
     }
 
-    /// Where `piece` lies in its bucket, if this tree has such a piece. Which tree it names is not looked at.
+    /// The span of `piece` in its bucket, if this tree has such a piece. Ignores `piece.tree`.
     pub fn span(&self, piece: &Piece) -> Option<Span> {
         let (start, bytes) = self.level_of(piece.bucket)?.part(piece.part)?;
         Some(Span { start: start.try_into().ok()?, bytes: bytes.try_into().ok()? })
     }
 
-    /// Bytes of one bucket of every level that has any, without padding: of one path, in a tree.
+    /// Bytes of one bucket of each level that has any, without padding: the bytes of a path.
     pub fn path_bytes(&self) -> u64 {
         let present = self.levels.iter().filter(|shape| shape.buckets > 0);
         present.map(|shape| shape.bucket_bytes).sum()
@@ -112,7 +112,7 @@ mod tests {
     use crate::pieces::TreeId;
 
     #[test]
-    fn pieces_lie_within_their_buckets_or_nowhere() {
+    fn pieces_lie_within_their_buckets_or_do_not_exist() {
         let level = |buckets| LevelShape {
             buckets,
             slots: 3,

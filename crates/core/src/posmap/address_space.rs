@@ -1,4 +1,4 @@
-//! The addresses of the blocks of data and position map, where both lie in one tree.
+//! The addresses of data and position-map blocks that share one tree.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -8,8 +8,8 @@ use core::ops::Range;
 
 use crate::error::{Error, ErrorKind};
 
-/// One range of addresses for the blocks of all levels: data on level 0, and from there on the
-/// position map. The positions of the last level lie on the client.
+/// One range of addresses for the blocks of all levels: data on level 0, then the levels of the
+/// position map. The positions of the last level's blocks are on the client.
 ///
 /// ```text
 /// ┌────────────────────┬──────────────┬─────────┐
@@ -17,15 +17,15 @@ use crate::error::{Error, ErrorKind};
 /// └────────────────────┴──────────────┴─────────┘    is start_i + a / X^i
 /// ```
 ///
-/// Each level but the last has addresses for whole groups, so that the last group costs as much as
-/// any other when it begins anew.
+/// Each level but the last has addresses for complete groups, so that resetting the last group
+/// costs the same as any other.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressSpace {
     capacity: u64,
     fan_out: u64,
     /// The first address of each level.
     starts: Vec<u64>,
-    /// The addresses of all levels.
+    /// The number of addresses of all levels.
     blocks: u64,
     /// Blocks of the last level.
     client_entries: u64,
@@ -35,7 +35,9 @@ impl AddressSpace {
     pub(crate) fn new(capacity: u64, fan_out: u64, client_entries_max: u64) -> Result<Self, Error> {
         let invalid = |message| Err(Error::new(ErrorKind::InvalidConfig, message));
         if client_entries_max == 0 {
-            return invalid("the client needs room for at least one entry".to_owned());
+            return invalid(
+                "the client must keep at least one entry: raise client_entries_max".to_owned(),
+            );
         }
         let mut starts = vec![0];
         let (mut level_blocks, mut start) = (capacity, 0u64);
@@ -43,7 +45,7 @@ impl AddressSpace {
             let groups = level_blocks.div_ceil(fan_out);
             let Some(end) = groups.checked_mul(fan_out).and_then(|all| start.checked_add(all))
             else {
-                return invalid(format!("{capacity} blocks have more than 2^64 addresses"));
+                return invalid(format!("{capacity} blocks and their map exceed 2^64 addresses"));
             };
             start = end;
             starts.push(start);
@@ -53,11 +55,11 @@ impl AddressSpace {
             Some(blocks) => {
                 Ok(Self { capacity, fan_out, starts, blocks, client_entries: level_blocks })
             }
-            None => invalid(format!("{capacity} blocks have more than 2^64 addresses")),
+            None => invalid(format!("{capacity} blocks and their map exceed 2^64 addresses")),
         }
     }
 
-    /// How many levels of the position map there are.
+    /// The number of levels of the position map.
     pub(crate) fn depth(&self) -> usize {
         self.starts.len() - 1
     }
@@ -70,7 +72,7 @@ impl AddressSpace {
         self.client_entries
     }
 
-    /// The number, within `level`, of the block on the chain of data block `data`.
+    /// The number within `level` of the block on the chain of data block `data`.
     pub(crate) fn number(&self, level: usize, data: u64) -> u64 {
         (0..level).fold(data, |number, _| number / self.fan_out)
     }
@@ -80,20 +82,20 @@ impl AddressSpace {
         self.starts[level] + self.number(level, data)
     }
 
-    /// Which child of its parent the block of `level` on the chain of `data` is.
+    /// The index of the block of `level` on the chain of `data` among the children of its parent.
     pub(crate) fn child(&self, level: usize, data: u64) -> usize {
         (self.number(level, data) % self.fan_out) as usize
     }
 
-    /// The addresses of the group that the block of `level` on the chain of `data` is in: the
-    /// children of one parent.
+    /// The addresses of the group of the block of `level` on the chain of `data`: the children of
+    /// its parent.
     pub(crate) fn group(&self, level: usize, data: u64) -> Range<u64> {
         let first = self.starts[level] + self.number(level + 1, data) * self.fan_out;
         first..first + self.fan_out
     }
 
-    /// The parent of the block `address`, and which child of it the block is. `None`: its position
-    /// lies on the client, as this entry.
+    /// The parent of the block `address`, and the block's index among its children. `Err(entry)`:
+    /// the position is that entry of the client's table.
     pub(crate) fn parent(&self, address: u64) -> Result<(u64, usize), u64> {
         let level = self.level(address);
         let number = address - self.starts[level];
@@ -103,7 +105,7 @@ impl AddressSpace {
         }
     }
 
-    /// The level that an address belongs to.
+    /// The level of an address.
     pub(crate) fn level(&self, address: u64) -> usize {
         self.starts.partition_point(|start| *start <= address) - 1
     }
@@ -123,25 +125,26 @@ impl AddressSpace {
         self.starts[level] + number
     }
 
-    /// Whether there is a block of this address, and not just room in the last group of its level.
+    /// Whether the address belongs to a block, and not to the padding of its level's last group.
     pub(crate) fn contains(&self, address: u64) -> bool {
         address < self.blocks && self.number_of(address) < self.blocks_of(self.level(address))
     }
 
-    /// The numbers of the blocks that the positions of a range of another level are in.
+    /// The numbers of the blocks that hold the positions of a range of blocks one level below.
     pub(crate) fn parents(&self, numbers: &Range<u64>) -> Range<u64> {
         let first = numbers.start / self.fan_out;
         let end = if numbers.is_empty() { first } else { numbers.end.div_ceil(self.fan_out) };
         first..end
     }
 
-    /// The numbers, on `level`, of the blocks whose positions are in block `parent` of the level above.
+    /// The numbers on `level` of the blocks whose positions are in block `parent` of the level
+    /// above.
     pub(crate) fn children(&self, level: usize, parent: u64) -> Range<u64> {
         let first = parent * self.fan_out;
         first..(first + self.fan_out).min(self.blocks_of(level))
     }
 
-    /// How many blocks a level has.
+    /// The number of blocks of a level.
     fn blocks_of(&self, level: usize) -> u64 {
         (0..level).fold(self.capacity, |blocks, _| blocks.div_ceil(self.fan_out))
     }

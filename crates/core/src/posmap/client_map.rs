@@ -1,4 +1,4 @@
-//! The positions of the blocks of the last level: the end of the recursion, in client memory.
+//! The positions of the last level's blocks in client memory: the end of the recursion.
 
 #[cfg(feature = "std")]
 mod image;
@@ -11,21 +11,21 @@ use super::{FlatPosMap, Table};
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// One entry a block. Secret; wiped when dropped.
+/// One entry per block. Secret; wiped when dropped.
 pub(crate) enum ClientMap {
-    /// Leaves, as they were drawn: 4 bytes an entry below `2^32` leaves.
+    /// Drawn leaves: 4 bytes an entry below `2^32` leaves.
     Leaves(FlatPosMap),
-    /// How often each block has been moved: the root of what PMMAC believes. 8 bytes an entry.
+    /// The number of moves of each block: the root of trust of PMMAC. 8 bytes an entry.
     Counters(Table),
 }
 
 impl ClientMap {
-    /// For blocks that nothing vouches for.
+    /// The map without PMMAC.
     pub(crate) fn of_leaves(entries: u64, leaf_level: u8) -> Result<Self, Error> {
         Ok(Self::Leaves(FlatPosMap::new(entries, leaf_level)?))
     }
 
-    /// For blocks under PMMAC.
+    /// The map with PMMAC.
     pub(crate) fn of_counters(entries: u64) -> Result<Self, Error> {
         Ok(Self::Counters(Table::new(entries, u64::BITS as u8)?))
     }
@@ -38,7 +38,7 @@ impl ClientMap {
         }
     }
 
-    /// Where the block `address` is, if that is known: a leaf may not have been drawn yet.
+    /// The position of the block `address`, if known: its leaf may not have been drawn yet.
     pub(crate) fn get(&self, entry: u64, address: u64, prf: &LeafPrf) -> Option<Position> {
         match self {
             Self::Leaves(leaves) => leaves.get(entry).map(drawn),
@@ -49,7 +49,7 @@ impl ClientMap {
         }
     }
 
-    /// Where the block `address` is. A leaf that has not been drawn yet is drawn now.
+    /// The position of the block `address`. Draws its leaf if it has none.
     pub(crate) fn look_up(
         &mut self,
         entry: u64,
@@ -60,13 +60,15 @@ impl ClientMap {
         match self {
             Self::Leaves(leaves) => drawn(leaves.look_up(entry, coins)),
             Self::Counters(counters) => {
-                let moves = counters.get(entry).expect("an entry for each block of the last level");
+                let moves = counters
+                    .get(entry)
+                    .expect("the table has an entry for each block of the last level");
                 prf.position(address, Count::of_moves(moves))
             }
         }
     }
 
-    /// Step 1 of an access to the block `address`: where it is, and where it goes.
+    /// Step 1 of an access to the block `address`: its current and its new position.
     pub(crate) fn look_up_and_remap(
         &mut self,
         entry: u64,
@@ -80,7 +82,9 @@ impl ClientMap {
                 Ok((drawn(from), drawn(to)))
             }
             Self::Counters(counters) => {
-                let moves = counters.get(entry).expect("an entry for each block of the last level");
+                let moves = counters
+                    .get(entry)
+                    .expect("the table has an entry for each block of the last level");
                 let next = moves.checked_add(1).ok_or_else(exhausted)?;
                 counters.set(entry, next);
                 let [from, to] = [moves, next].map(Count::of_moves);
@@ -90,7 +94,7 @@ impl ClientMap {
     }
 }
 
-/// A position that nobody has counted.
+/// A position with a drawn leaf and no count.
 fn drawn(leaf: Leaf) -> Position {
     Position { leaf, count: Count::NEVER_MOVED }
 }

@@ -1,4 +1,4 @@
-//! Compressed position maps: counters in place of leaves (Freecursive ORAM).
+//! Compressed position maps: counters instead of leaves (Freecursive ORAM).
 //!
 //! ```text
 //! ┌───────────────────┬──────┬──────┬───┬────────┐
@@ -7,9 +7,10 @@
 //! └───────────────────┴──────┴──────┴───┴────────┘
 //! ```
 //!
-//! A block's leaf is a pseudorandom function of its address and its two counters. Each access adds 1
-//! to its IC. When that is at its end, the group begins anew: GC + 1, and all IC 0. Then all blocks
-//! of the group have new leaves and must be moved. Bits count from the lowest of the first byte on.
+//! A block's leaf is a pseudorandom function of its address and its two counters. Each access adds
+//! 1 to its IC. If the IC overflows, the group is reset: GC + 1, and all ICs 0. All blocks of the
+//! group then have new leaves and must be moved. Bits are numbered from the lowest bit of the first
+//! byte.
 
 use crate::error::{Error, ErrorKind};
 
@@ -19,7 +20,7 @@ pub(crate) const COUNTER_BITS_MAX: u32 = 24;
 /// Bytes of the group counter.
 pub(crate) const GROUP_BYTES: usize = 8;
 
-/// How often a block has been moved. A block has each value once.
+/// The number of moves of a block. A block has each value at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Count {
     pub(crate) group: u64,
@@ -30,30 +31,30 @@ impl Count {
     /// The count of a block that was never accessed.
     pub(crate) const NEVER_MOVED: Self = Self { group: 0, individual: 0 };
 
-    /// The count of a block whose counter is its own and not of a group.
+    /// The count of a block with a counter of its own, outside of any group.
     pub(crate) fn of_moves(moves: u64) -> Self {
         let individual = (moves & ((1 << COUNTER_BITS_MAX) - 1)) as u32;
         Self { group: moves >> COUNTER_BITS_MAX, individual }
     }
 }
 
-/// What [`CounterFormat::advance`] did.
+/// The result of [`CounterFormat::advance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Advance {
-    /// The block's own counter went on.
+    /// The block's own counter was increased.
     Block { from: Count, to: Count },
-    /// The group began anew: every block of it has this count now.
+    /// The group was reset: every block of it now has this count.
     Group { to: Count },
 }
 
-/// How a position-map block is written. Zeros are a block whose children were never moved.
+/// The encoding of a position-map block. All zeros is a block whose children were never moved.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CounterFormat {
     pub(crate) counter_bits: u32,
 }
 
 impl CounterFormat {
-    /// How many individual counters fit into a block.
+    /// The number of individual counters that fit into a block.
     pub(crate) fn fitting(self, block_bytes: usize) -> u64 {
         let bits = block_bytes.saturating_sub(GROUP_BYTES) as u64 * 8;
         bits / u64::from(self.counter_bits)
@@ -69,10 +70,10 @@ impl CounterFormat {
         Count { group, individual }
     }
 
-    /// Gives child `child` its next count.
+    /// Advances child `child` to its next count.
     ///
     /// # Errors
-    /// [`ErrorKind::CounterExhausted`] when there is none: nothing was changed.
+    /// [`ErrorKind::CounterExhausted`] if there is no next count; nothing is changed.
     pub(crate) fn advance(self, block: &mut [u8], child: usize) -> Result<Advance, Error> {
         let from = self.count(block, child);
         if from.individual < self.individual_max() {
@@ -102,7 +103,7 @@ impl CounterFormat {
         (1 << self.counter_bits) - 1
     }
 
-    /// The bytes after the group counter that the counter of `child` straddles, and its first bit
+    /// The bytes after the group counter that contain the counter of `child`, and its first bit
     /// there.
     fn span(self, child: usize) -> (core::ops::Range<usize>, usize) {
         let bits = self.counter_bits as usize;
@@ -113,14 +114,14 @@ impl CounterFormat {
 
 fn split(block: &[u8]) -> (u64, &[u8]) {
     let (group, counters) =
-        block.split_first_chunk().expect("a block is longer than its group counter");
+        block.split_first_chunk().expect("a position-map block is longer than its group counter");
     (u64::from_le_bytes(*group), counters)
 }
 
 pub(crate) fn exhausted() -> Error {
     Error::new(
         ErrorKind::CounterExhausted,
-        "the counters of a block or its group are at their end: move the data to a fresh ORAM",
+        "the counters of a block or its group are exhausted: move the data to a new ORAM",
     )
 }
 
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_at_its_end_starts_its_whole_group_anew() {
+    fn a_counter_overflow_resets_the_whole_group() {
         let format = CounterFormat { counter_bits: 2 };
         let mut block = [0; 16];
         for individual in 0..3 {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_group_ends_with_an_error_and_no_change() {
+    fn the_last_overflow_is_an_error_and_changes_nothing() {
         let format = CounterFormat { counter_bits: 1 };
         let mut block = [u8::MAX; 16];
         let error = format.advance(&mut block, 0).unwrap_err();

@@ -10,11 +10,11 @@ use super::table::Table;
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// One entry a block: 4 bytes below `2^32` leaves, 8 beyond. Secret; wiped when dropped.
+/// One entry per block: 4 bytes below `2^32` leaves, otherwise 8. Secret; wiped when dropped.
 ///
-/// A block never asked for has no leaf yet; it gets a uniformly random one when it is first looked
-/// up, which storage cannot tell from one drawn at the start. So a fresh map is zeros that the
-/// system gives for nothing.
+/// A block never requested has no leaf yet. It gets a uniformly random one at its first look-up,
+/// which storage cannot distinguish from one drawn at the start. So a fresh map consists of zeros,
+/// which take no memory.
 pub struct FlatPosMap {
     /// Entries hold `leaf + 1`; 0 is a block without a leaf.
     table: Table,
@@ -25,7 +25,7 @@ impl FlatPosMap {
     /// A map for the addresses `0..capacity` of a tree with `2^leaf_level` leaves.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the system has no memory for it.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if the system has no memory for it.
     pub fn new(capacity: u64, leaf_level: u8) -> Result<Self, Error> {
         Ok(Self { table: Table::new(capacity, leaf_level + 1)?, leaf_level })
     }
@@ -35,8 +35,8 @@ impl FlatPosMap {
         self.table.bytes()
     }
 
-    /// The leaf of `address`, if it has one. An address past the end has none: a scan asks for what
-    /// storage claims to hold.
+    /// The leaf of `address`, if it has one. An address past the end has none; a scan looks up
+    /// every address that storage claims to hold.
     #[inline]
     pub fn get(&self, address: u64) -> Option<Leaf> {
         self.table.get(address)?.checked_sub(1).map(Leaf)
@@ -55,8 +55,8 @@ impl FlatPosMap {
         }
     }
 
-    /// Step 1 of a Path ORAM access (Tiny ORAM, section II-A): the leaf of `address`, and the fresh
-    /// one that replaces it.
+    /// Step 1 of a Path ORAM access (Tiny ORAM, section II-A): returns the leaf of `address` and
+    /// the fresh leaf that replaces it.
     #[inline]
     pub fn look_up_and_remap(&mut self, address: u64, coins: &mut impl CryptoRng) -> (Leaf, Leaf) {
         let old = self.look_up(address, coins);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_past_all_memory_is_an_error() {
+    fn a_map_larger_than_memory_is_an_error() {
         for capacity in [1 << 55, u64::MAX] {
             let error = FlatPosMap::new(capacity, 40).err().unwrap();
             assert_eq!(error.kind(), ErrorKind::InvalidConfig);

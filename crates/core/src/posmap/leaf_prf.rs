@@ -1,4 +1,4 @@
-//! Leaves out of counters.
+//! A pseudorandom function from counters to leaves.
 
 #[cfg(feature = "std")]
 mod image;
@@ -14,25 +14,26 @@ use crate::seal::Key;
 
 const ADDRESS_BITS: u32 = CAPACITY_MAX.ilog2();
 
-// An address, a group counter and an individual counter fill one AES block: no two of them meet.
+// Address, group counter and individual counter fill one AES block, so distinct inputs stay
+// distinct.
 const _: () = assert!(ADDRESS_BITS + u64::BITS + COUNTER_BITS_MAX == u128::BITS);
 
-/// What the position map says of a block.
+/// The position of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The path that it is on.
+    /// The leaf of its path.
     pub(crate) leaf: Leaf,
-    /// How often it has been moved, where that is known: it is unless the leaf was drawn.
+    /// Its number of moves. Meaningless if the leaf was drawn.
     pub(crate) count: Count,
 }
 
-/// The leaf of a block that has been moved so many times:
+/// The leaf of a block after a number of moves:
 ///
 /// ```text
 /// AES_K( address ‖ GC ‖ IC ) mod 2^L          40 + 64 + 24 bits, big-endian
 /// ```
 ///
-/// `K` is drawn for this alone and serves one ORAM. The cipher wipes it when dropped.
+/// `K` is drawn for this purpose only and serves one ORAM. The cipher wipes it when dropped.
 pub(crate) struct LeafPrf {
     cipher: Aes128,
     leaf_level: u8,
@@ -47,7 +48,7 @@ impl LeafPrf {
         Self { cipher: Aes128::new(&Array::from(*key.bytes())), leaf_level }
     }
 
-    /// Where a block is after so many moves.
+    /// The position of a block after `count` moves.
     pub(crate) fn position(&self, address: u64, count: Count) -> Position {
         Position { leaf: self.leaf(address, count), count }
     }
@@ -80,7 +81,7 @@ mod tests {
                 for individual in [0, 1, (1 << COUNTER_BITS_MAX) - 1] {
                     let leaf = prf.leaf(address, Count { group, individual });
                     assert!(leaf.0 >> 40 == 0);
-                    assert!(seen.insert(leaf), "two names of 36 share one of 2^40 leaves");
+                    assert!(seen.insert(leaf), "two of 36 inputs have the same one of 2^40 leaves");
                 }
             }
         }

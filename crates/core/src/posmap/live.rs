@@ -1,4 +1,4 @@
-//! A flat position map that also knows which blocks there are.
+//! A flat position map that also records which blocks exist.
 
 use core::ops::Range;
 
@@ -9,18 +9,18 @@ use super::table::Table;
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// Where a block is, if it is anywhere.
+/// The mapping of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The leaf that the next access to it will show.
+    /// The leaf that the next access to it will reveal.
     pub leaf: Leaf,
-    /// Whether it has been written. A block that has not reads as zeros, and whatever copy of it is
-    /// found in a bucket is a thing of the past.
+    /// Whether the block has been written. A block that has not reads as zeros, and every copy of
+    /// it in a bucket is stale.
     pub live: bool,
 }
 
 impl Mapping {
-    /// An entry of the table; 0 is a block without a leaf.
+    /// The entry of the table for a mapping. 0 is a block without a leaf.
     pub(crate) fn entry(self) -> u64 {
         (self.leaf.0 << 1 | u64::from(self.live)) + 1
     }
@@ -31,10 +31,10 @@ impl Mapping {
     }
 }
 
-/// One entry a block: 4 bytes below `2^31` leaves, 8 beyond. Secret; wiped when dropped.
+/// One entry per block: 4 bytes below `2^31` leaves, otherwise 8. Secret; wiped when dropped.
 ///
-/// It is what lets buckets keep stale copies of blocks: a copy counts only if the map says that its
-/// block is alive and mapped to its leaf.
+/// With this map, buckets may keep stale copies of blocks: a copy counts only if its block is live
+/// and mapped to the copy's leaf.
 pub struct LivePosMap {
     table: Table,
     capacity: u64,
@@ -42,11 +42,11 @@ pub struct LivePosMap {
 }
 
 impl LivePosMap {
-    /// A map for the addresses `0..capacity` of a tree with `2^leaf_level` leaves, none of them
-    /// mapped.
+    /// A map for the addresses `0..capacity` of a tree with `2^leaf_level` leaves, without any
+    /// mapping.
     ///
     /// # Errors
-    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) when the system has no memory for it.
+    /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig) if the system has no memory for it.
     pub fn new(capacity: u64, leaf_level: u8) -> Result<Self, Error> {
         Ok(Self { table: Table::new(capacity, leaf_level + 2)?, capacity, leaf_level })
     }
@@ -56,27 +56,27 @@ impl LivePosMap {
         self.table.bytes()
     }
 
-    /// How many addresses there are.
+    /// The number of addresses.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Where `address` is mapped to, if it has ever been looked up. An address past the end has not.
+    /// The mapping of `address`, if it has one. An address past the end has none.
     #[inline]
     pub fn get(&self, address: u64) -> Option<Mapping> {
         Mapping::from_entry(self.table.get(address)?)
     }
 
-    /// Whether no address of a range is mapped. Fast.
+    /// Whether no address of a range is mapped. Runs at memory speed.
     ///
     /// # Panics
-    /// When the range goes past the end.
+    /// If the range goes past the end.
     pub fn is_unmapped(&self, range: Range<u64>) -> bool {
-        assert!(range.end <= self.capacity, "a range of addresses of this map");
+        assert!(range.end <= self.capacity, "the range lies within the map");
         self.table.is_clear(range)
     }
 
-    /// Whether a copy of `address` that was stored with `leaf` can be the block itself.
+    /// Whether a copy of `address` stored with `leaf` is the current one.
     #[inline]
     pub fn is_live_at(&self, address: u64, leaf: Leaf) -> bool {
         self.table.get(address) == Some(Mapping { leaf, live: true }.entry())
@@ -84,27 +84,27 @@ impl LivePosMap {
 
     /// Maps `address`.
     ///
-    /// # Panics
+    /// If the address or the leaf does not exist.
     /// When there is no such address or leaf.
     #[inline]
     pub fn set(&mut self, address: u64, mapping: Mapping) {
-        assert!(mapping.leaf.0 >> self.leaf_level == 0, "a leaf of this tree");
+        assert!(mapping.leaf.0 >> self.leaf_level == 0, "the leaf belongs to the tree");
         self.table.set(address, mapping.entry());
     }
 
-    /// A fresh leaf for any block.
+    /// A fresh, uniformly random leaf.
     #[inline]
     pub fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
         draw_leaf(coins, self.leaf_level)
     }
 
-    /// Says that the blocks of a range have no contents any more, and forgets their leaves: the next
-    /// access to one of them shows a fresh leaf, as any access does.
+    /// Deletes the mappings of a range: its blocks read as zeros, and the next access to one of
+    /// them reveals a fresh leaf, as any access does.
     ///
     /// # Panics
-    /// When the range goes past the end.
+    /// If the range goes past the end.
     pub fn forget(&mut self, range: Range<u64>) {
-        assert!(range.end <= self.capacity, "a range of addresses of this map");
+        assert!(range.end <= self.capacity, "the range lies within the map");
         self.table.clear(range);
     }
 

@@ -1,10 +1,11 @@
-//! The position map (PosMap): which path each block is mapped to.
+//! The position map (PosMap): the path to which each block is mapped.
 //!
-//! - [`FlatPosMap`] and [`LivePosMap`] lie in client memory, a leaf an entry; the second knows which blocks
-//!   there are.
-//! - `nested` lies in the tree itself, and its blocks hold leaves: for rotating RAW ORAM. See [`Recursion`].
-//! - `compressed`, `leaf_prf`, `plb` and `client_map` are the parts of Freecursive ORAM's, whose blocks hold
-//!   counters: [`FreecursiveOram`](crate::FreecursiveOram) puts them together.
+//! - [`FlatPosMap`] and [`LivePosMap`] are in client memory, with one leaf per entry. The second
+//!   also records which blocks exist.
+//! - `nested` is in the tree itself, and its blocks hold leaves: for rotating RAW ORAM. See
+//!   [`Recursion`].
+//! - `compressed`, `leaf_prf`, `plb` and `client_map` are the parts of Freecursive ORAM's map,
+//!   whose blocks hold counters. [`FreecursiveOram`](crate::FreecursiveOram) combines them.
 
 pub(crate) mod address_space;
 pub(crate) mod client_map;

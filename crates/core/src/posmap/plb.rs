@@ -1,7 +1,7 @@
 //! The PosMap Lookaside Buffer (PLB): position-map blocks on the client (Freecursive ORAM).
 //!
-//! It is *exclusive*: a block in it is not in the ORAM. It has to be, because a block in the ORAM is
-//! moved by each access to it, and this one is used without any.
+//! It is *exclusive*: a block in it is not in the ORAM. A block in the ORAM would be moved by each
+//! access to it, but a block in the PLB is used without accesses.
 
 #[cfg(feature = "std")]
 mod image;
@@ -17,7 +17,7 @@ pub(crate) type Plb = BlockCache<Held>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) address: u64,
-    /// Where it is mapped to: no path that storage has seen for it.
+    /// Its position, on a path that storage has not seen for it.
     pub(crate) position: Position,
 }
 
@@ -28,7 +28,7 @@ impl Named for Held {
 }
 
 impl Plb {
-    /// Maps the block of a line, if there is one.
+    /// Remaps the block of a line, if any.
     pub(crate) fn remap(&mut self, line: LineId, position: Position) {
         if let Some(held) = self.held_mut(line) {
             held.position = position;
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_remapped_where_it_is() {
+    fn a_block_is_remapped_in_place() {
         let mut plb = Plb::new(2, 2, 16).unwrap();
         let line = plb.line_for(3);
         plb.fill(line, Held { address: 3, position: at(3) });

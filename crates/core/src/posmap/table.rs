@@ -10,8 +10,8 @@ use core::ops::Range;
 use crate::error::{Error, ErrorKind};
 use crate::memory::{PAGE_BYTES, Region, is_clear};
 
-/// One entry a block: 4 bytes where all values fit, 8 where they do not, little-endian. A fresh table is
-/// zeros that the system gives for nothing. Secret; wiped when dropped.
+/// One entry per block, little-endian: 4 bytes if all values fit, otherwise 8. A fresh table
+/// consists of zeros, which take no memory. Secret; wiped when dropped.
 pub(crate) struct Table {
     bytes: Region,
     width: Width,
@@ -25,7 +25,7 @@ enum Width {
 }
 
 impl Table {
-    /// `entries` zeros, with room for values of `value_bits` bits.
+    /// `entries` zeros, wide enough for values of `value_bits` bits.
     pub(crate) fn new(entries: u64, value_bits: u8) -> Result<Self, Error> {
         let (width, entry_bytes) = if u32::from(value_bits) <= u32::BITS {
             (Width::Narrow, size_of::<u32>())
@@ -35,7 +35,7 @@ impl Table {
         let bytes = match entries.checked_mul(entry_bytes as u64).map(Region::new) {
             Some(Ok(bytes)) => bytes,
             Some(Err(cause)) => return Err(no_memory(entries, &cause.to_string())),
-            None => return Err(no_memory(entries, "that exceeds 2^64 bytes")),
+            None => return Err(no_memory(entries, "more than 2^64 bytes")),
         };
         Ok(Self { bytes, width })
     }
@@ -44,7 +44,7 @@ impl Table {
         self.bytes.bytes().len()
     }
 
-    /// The entry, if there is such a one.
+    /// Entry `i`, if it exists.
     #[inline]
     pub(crate) fn get(&self, i: u64) -> Option<u64> {
         let (bytes, i) = (self.bytes.bytes(), i as usize);
@@ -57,7 +57,7 @@ impl Table {
     }
 
     /// # Panics
-    /// When there is no such entry.
+    /// If the entry does not exist.
     #[inline]
     pub(crate) fn set(&mut self, i: u64, value: u64) {
         let (bytes, i) = (self.bytes.bytes_mut(), i as usize);
@@ -67,7 +67,7 @@ impl Table {
         }
     }
 
-    /// Zeroes a range of entries. Pages that hold nothing are left untouched, and so take no memory.
+    /// Zeroes a range of entries. Pages of zeros are not touched, and so take no memory.
     pub(crate) fn clear(&mut self, range: Range<u64>) {
         let range = self.bytes_of(range);
         for page in self.bytes.bytes_mut()[range].chunks_mut(PAGE_BYTES) {
@@ -101,7 +101,8 @@ fn no_memory(entries: u64, cause: &str) -> Error {
     Error::new(
         ErrorKind::InvalidConfig,
         format!(
-            "no memory for a flat position map of {entries} entries ({cause}): use a smaller capacity"
+            "no memory for a flat position map of {entries} entries ({cause}): use a smaller \
+             capacity"
         ),
     )
 }

@@ -1,19 +1,19 @@
-//! The two eviction procedures of the papers, word for word.
+//! The two eviction procedures of the papers, literally.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::geometry::{BucketId, Geometry, Leaf};
 
-/// A block's name and the leaf it is mapped to.
+/// A block's address and the leaf it is mapped to.
 type Mapped = (u64, Leaf);
 
-/// Algorithm 1 of Tiny ORAM without bit tricks: scan the stash once, and give each block the
-/// deepest bucket that has room and is on its path. Returns the buckets from the root down, and the
-/// blocks that are stuck.
+/// Algorithm 1 of Tiny ORAM without bit tricks: scans the stash once, and gives each block the
+/// deepest bucket on its path that has a free slot. Returns the buckets from the root down, and the
+/// blocks that stay in the stash.
 ///
-/// A block is stuck, too, if it `may_go` not to that bucket: a question about the level, the address,
-/// and what else goes to the path so far (IR-ORAM, section IV-C).
+/// A block also stays if `may_go` refuses that bucket. `may_go` gets the level, the address, and
+/// the blocks planned for the path so far (IR-ORAM, section IV-C).
 pub fn push_to_leaf(
     stash: Vec<Mapped>,
     evicted: Leaf,
@@ -37,8 +37,8 @@ pub fn push_to_leaf(
 }
 
 /// Path ORAM's own eviction (Stefanov et al., CCS'13, Fig. 1, lines 10 to 15): from the leaf up,
-/// fill each bucket with any blocks that may go there. Which ones is free, so only how many go to
-/// each level, from the root down, can be compared.
+/// fill each bucket with any blocks that may go there. The choice of blocks is free, so the result
+/// is the number of blocks on each level, from the root down.
 pub fn greedy_fills(mut stash: Vec<Leaf>, evicted: Leaf, geometry: &Geometry) -> Vec<usize> {
     let mut fills = vec![0; geometry.levels()];
     for level in (0..geometry.levels()).rev() {

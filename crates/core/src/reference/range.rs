@@ -1,5 +1,5 @@
-//! rORAM: an ORAM whose accesses are to ranges (Chakraborti et al., "rORAM: Efficient Range ORAM with O(log² N)
-//! Locality", NDSS 2019).
+//! rORAM: an ORAM whose accesses are to ranges (Chakraborti et al., "rORAM: Efficient Range ORAM
+//! with O(log² N) Locality", NDSS 2019).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use rand_core::CryptoRng;
 
-/// What of rORAM can be chosen. All of it is public.
+/// The parameters of rORAM, including the variants of this project. All are public.
 #[derive(Clone, Debug)]
 pub struct RangeForm {
     /// Blocks (N), a power of two.
@@ -17,44 +17,46 @@ pub struct RangeForm {
     pub leaf_level: u8,
     /// Slots of a bucket (Z). 4 in the paper.
     pub slots: usize,
-    /// For which `i` there is a sub-ORAM of ranges of `2^i` blocks, ascending. 0 to `ell` in the paper.
+    /// The classes `i` that have a sub-ORAM for ranges of `2^i` blocks, ascending. `0..=ell` in the
+    /// paper.
     pub classes: Vec<u8>,
-    /// Which ranges an access reads.
+    /// The ranges that an access reads.
     pub ranges: RangesRead,
-    /// What becomes of the copies that are read.
+    /// What happens to copies after a read.
     pub copies: ReadCopies,
-    /// A path is evicted after so many blocks (A). 1 in the paper.
+    /// Blocks per evicted path (A). 1 in the paper.
     pub evict_period: u64,
 }
 
-/// Which ranges an access reads.
+/// The ranges that an access reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangesRead {
-    /// The aligned one in which it begins, and the next, as in the paper: it may go over.
+    /// The aligned range that contains the first block, and the next one, as in the paper: a
+    /// request may cross the boundary.
     Two,
-    /// An aligned one: whoever asks has cut requests at their borders.
+    /// One aligned range: the caller splits requests at the boundaries.
     One,
 }
 
-/// What becomes of copies in a tree when they are read there.
+/// What happens to the copies in a tree after they are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadCopies {
-    /// Their buckets are written again without them, as in the paper.
+    /// Their buckets are rewritten without them, as in the paper.
     Removed,
-    /// They stay, and are told from live ones by the position map and their version.
+    /// They stay. The position map and the version distinguish live copies from stale ones.
     Left,
 }
 
-/// What storage sees: runs of paths, of one sub-ORAM each.
+/// What storage sees: runs of consecutive paths in one sub-ORAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The class of the sub-ORAM.
     pub class: u8,
-    /// Whether paths are evicted, and not read for a range.
+    /// Whether the paths are evicted, rather than read for a range.
     pub is_eviction: bool,
     /// The first path. On level `j`, path `p` goes through the bucket `p mod 2^j`.
     pub first: u64,
-    /// How many paths there are; they follow each other, and begin again behind the last leaf.
+    /// The number of paths. They are consecutive and wrap around after the last leaf.
     pub paths: u64,
 }
 
@@ -69,7 +71,7 @@ impl Run {
 #[derive(Clone, Debug)]
 struct BlockCopy {
     address: u64,
-    /// The path that it is on.
+    /// The leaf of its path.
     leaf: u64,
     version: u64,
     data: Vec<u8>,
@@ -78,9 +80,9 @@ struct BlockCopy {
 /// `R_i`: a tree, a stash and a position map for the ranges of one class.
 struct SubOram {
     class: u8,
-    /// By the range: the path of its first block.
+    /// Range number to the path of the range's first block.
     position_map: HashMap<u64, u64>,
-    /// By level and number.
+    /// Keyed by level and index.
     buckets: HashMap<(u8, u64), Vec<BlockCopy>>,
     stash: BTreeMap<u64, BlockCopy>,
     /// Paths evicted so far.
@@ -97,7 +99,7 @@ impl SubOram {
         address >> self.class
     }
 
-    /// The path of a block, if its range has one.
+    /// The path of a block, if its range is mapped.
     fn leaf_of(&self, address: u64, form: &RangeForm) -> Option<u64> {
         let first = self.position_map.get(&self.range_of(address))?;
         let within = address - (self.range_of(address) << self.class);
@@ -106,7 +108,7 @@ impl SubOram {
 }
 
 impl RangeForm {
-    /// rORAM as its paper has it, of `2^levels` blocks and ranges up to `2^ell`.
+    /// rORAM with the paper's parameters, for `2^leaf_level` blocks and ranges of up to `2^ell`.
     pub fn of_the_paper(leaf_level: u8, ell: u8) -> Self {
         Self {
             blocks: 1 << leaf_level,
@@ -123,19 +125,19 @@ impl RangeForm {
         1 << self.leaf_level
     }
 
-    /// The least class whose ranges have so many blocks.
+    /// The smallest class whose ranges hold `blocks` blocks.
     fn class_for(&self, blocks: u64) -> u8 {
         let class = self.classes.iter().find(|class| 1 << **class >= blocks);
-        *class.expect("there is a class for the longest range")
+        *class.expect("the largest class covers every request")
     }
 }
 
-/// The oracle of range ORAM: rORAM's `Access`, `ReadRange` and `BatchEvict`, word for word.
+/// The reference for range ORAM: rORAM's `Access`, `ReadRange` and `BatchEvict`, literally.
 pub struct ReferenceRange<R> {
     form: RangeForm,
     subs: Vec<SubOram>,
     block_bytes: usize,
-    /// Blocks handled since a path was last evicted.
+    /// Blocks handled since the last evicted path.
     since_eviction: u64,
     version: u64,
     coins: R,
@@ -144,39 +146,45 @@ pub struct ReferenceRange<R> {
 }
 
 impl<R: CryptoRng> ReferenceRange<R> {
-    /// An empty one. What was never written reads as zeros.
+    /// An empty ORAM. Blocks never written read as zeros.
     pub fn new(form: RangeForm, block_bytes: usize, coins: R) -> Self {
         let subs = form.classes.iter().map(|class| SubOram::new(*class)).collect();
         Self { form, subs, block_bytes, since_eviction: 0, version: 0, coins, runs: Vec::new() }
     }
 
-    /// `Access(a, r, op)`: replaces the blocks from `address` on by `new_data`, if any, and returns what they held before.
-    /// Behind the last block comes the first.
+    /// `Access(a, r, op)`: replaces the `blocks` blocks starting at `address` by `new_data`, if
+    /// given, and returns their old contents. The first block follows the last.
     ///
     /// # Panics
-    /// When no class has so many blocks, or, where only one range is read, when they are not within one.
+    /// If no class has ranges of `blocks` blocks, or, with [`RangesRead::One`], if the request
+    /// crosses the boundary of a range.
     pub fn access(
         &mut self,
         address: u64,
         blocks: u64,
         new_data: Option<&[Vec<u8>]>,
+        // Class i = ceil(log2 r), and the ranges to read.
     ) -> Vec<Vec<u8>> {
         let class = self.form.class_for(blocks);
         let base = address >> class << class;
         let second = (base + (1 << class)) % self.form.blocks;
         let ranges = match self.form.ranges {
-            // The whole device is one range.
+            // With one range on the device, the next range is the same.
             RangesRead::Two if second != base => vec![base, second],
             RangesRead::Two => vec![base],
             RangesRead::One => {
-                assert!(address - base + blocks <= 1 << class, "it is not within one range");
+                assert!(
+                    address - base + blocks <= 1 << class,
+                    "the request must lie within one range"
+                );
                 vec![base]
-            }
+            } // ReadRange for each range.
         };
         let mut read = BTreeMap::new();
         for range in &ranges {
             read.append(&mut self.read_range(class, *range));
         }
+        // Apply the operation.
         self.version += 1;
         let mut old = Vec::new();
         for k in 0..blocks {
@@ -186,10 +194,12 @@ impl<R: CryptoRng> ReferenceRange<R> {
             if let Some(data) = new_data {
                 read.insert(block, data[k as usize].clone());
             }
+            // Evict as many paths of every tree as blocks were read (for A = 1, as in the paper).
         }
         self.since_eviction += (ranges.len() as u64) << class;
         let paths = self.since_eviction / self.form.evict_period;
         self.since_eviction %= self.form.evict_period;
+        // Put fresh copies of all blocks read into every stash, then BatchEvict every tree.
         for at in 0..self.subs.len() {
             for (address, data) in &read {
                 let leaf = self.leaf_for(at, *address);
@@ -206,16 +216,19 @@ impl<R: CryptoRng> ReferenceRange<R> {
         old
     }
 
-    /// `ReadRange_i(a)`: the newest copy of each block of a range, which gets a fresh path.
+    /// `ReadRange_i(a)`: returns the newest copy of each block of a range, and remaps the range.
     fn read_range(&mut self, class: u8, base: u64) -> BTreeMap<u64, Vec<u8>> {
-        let at = self.form.classes.iter().position(|it| *it == class).expect("it is a class");
+        let at =
+            self.form.classes.iter().position(|it| *it == class).expect("the form has this class");
         let blocks = 1 << class;
+        // Draw a fresh path p' and store it in the position map.
         let first = self.leaf_for(at, base);
         let fresh = self.draw_leaf();
         let Self { form, subs, runs, .. } = self;
         let sub = &mut subs[at];
         sub.position_map.insert(base >> class, fresh);
         let run = Run { class, is_eviction: false, first, paths: blocks };
+        // Read the run on every level, and the stash.
         runs.push(run);
         let is_wanted = |copy: &BlockCopy| (base..base + blocks).contains(&copy.address);
         let mut copies: Vec<BlockCopy> =
@@ -232,7 +245,8 @@ impl<R: CryptoRng> ReferenceRange<R> {
         newest(copies).into_iter().map(|(address, copy)| (address, copy.data)).collect()
     }
 
-    /// `BatchEvict_j(k)`: the next `k` paths in reverse-lexicographic order, which is the order of their numbers here.
+    /// `BatchEvict_j(k)`: evicts the next `k` paths in reverse-lexicographic order, which is the
+    /// order of leaf numbers here.
     fn batch_evict(&mut self, at: usize, paths: u64) {
         let Self { form, subs, runs, .. } = self;
         let sub = &mut subs[at];
@@ -242,6 +256,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
         sub.evictions += paths;
         if paths == 0 {
             return;
+            // Read the buckets of the run and merge them with the stash, without stale copies.
         }
         runs.push(run);
         let mut copies: Vec<_> = core::mem::take(&mut sub.stash).into_values().collect();
@@ -252,6 +267,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
         }
         if form.copies == ReadCopies::Left {
             copies.retain(|copy| sub.leaf_of(copy.address, form) == Some(copy.leaf));
+            // Refill greedily from the leaves up, at most Z blocks per bucket.
         }
         sub.stash = newest(copies);
         for level in (0..=form.leaf_level).rev() {
@@ -266,7 +282,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
         }
     }
 
-    /// The path of a block in one of the trees. A range that has none gets one.
+    /// The path of a block in one of the trees. Maps its range first if it has no path.
     fn leaf_for(&mut self, at: usize, address: u64) -> u64 {
         if let Some(leaf) = self.subs[at].leaf_of(address, &self.form) {
             return leaf;
@@ -274,23 +290,24 @@ impl<R: CryptoRng> ReferenceRange<R> {
         let first = self.draw_leaf();
         let range = self.subs[at].range_of(address);
         self.subs[at].position_map.insert(range, first);
-        self.subs[at].leaf_of(address, &self.form).expect("it has one now")
+        self.subs[at].leaf_of(address, &self.form).expect("the range was just mapped")
     }
 
     fn draw_leaf(&mut self) -> u64 {
         self.coins.next_u64() % self.form.leaves()
     }
 
-    /// How many blocks are in the stash of each sub-ORAM.
+    /// The number of blocks in the stash of each sub-ORAM.
     pub fn stash_blocks(&self) -> Vec<usize> {
         self.subs.iter().map(|sub| sub.stash.len()).collect()
     }
 
-    /// What has to hold between accesses: in every tree the newest copy of each block is in the stash, or on the path
-    /// that the position map names; and no bucket has more blocks than slots.
+    /// Checks the invariants between accesses: in every tree the newest copy of each block is in
+    /// the stash, or on the path that the position map names; and no bucket has more blocks than
+    /// slots.
     ///
     /// # Panics
-    /// When it does not.
+    /// If one does not hold.
     pub fn check(&self) {
         let mut addresses = BTreeSet::new();
         let mut versions: HashMap<u64, BTreeSet<u64>> = HashMap::new();
@@ -311,7 +328,7 @@ impl<R: CryptoRng> ReferenceRange<R> {
             assert_eq!(
                 versions[&address].len(),
                 1,
-                "block {address} has the same version everywhere"
+                "block {address} must have the same version in every tree"
             );
             let everywhere = self.subs.iter().all(|sub| {
                 let on_path = sub.leaf_of(address, &self.form).into_iter().flat_map(|leaf| {
@@ -321,13 +338,13 @@ impl<R: CryptoRng> ReferenceRange<R> {
                 sub.stash.contains_key(&address)
                     || on_path.flatten().any(|copy| copy.address == address)
             });
-            assert!(everywhere, "block {address} is in every tree");
+            assert!(everywhere, "block {address} must be in every tree");
         }
     }
 }
 
-/// Of the copies of each block, the one that was written last. The level says nothing: where read copies are left, an older
-/// one may be nearer to the root.
+/// The most recently written copy of each block. The level does not tell: with
+/// [`ReadCopies::Left`], an older copy may be nearer to the root.
 fn newest(copies: Vec<BlockCopy>) -> BTreeMap<u64, BlockCopy> {
     let mut newest: BTreeMap<u64, BlockCopy> = BTreeMap::new();
     for copy in copies {

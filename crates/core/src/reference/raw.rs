@@ -7,12 +7,12 @@ use rand_core::CryptoRng;
 use super::tree::Tree;
 use crate::geometry::{Geometry, Leaf};
 
-/// The oracle of [`crate::scheme::RawScheme`] behind a flat position map.
+/// The reference for [`crate::scheme::RawScheme`] behind a flat position map.
 pub struct ReferenceRaw<R> {
     tree: Tree<R>,
     evict_period: u64,
     accesses: u64,
-    /// The leaf of each path read so far, those of evictions included: what storage sees.
+    /// The leaf of each path read so far, including evictions: what storage sees.
     pub leaves: Vec<Leaf>,
 }
 
@@ -23,15 +23,16 @@ impl<R: CryptoRng> ReferenceRaw<R> {
         Self { tree, evict_period, accesses: 0, leaves: Vec::new() }
     }
 
-    /// Lets no more than `ways` blocks of a set be in the levels `0..levels`, in as many sets as it takes
-    /// to hold the slots: a set-associative tree top (IR-ORAM, section IV-C).
+    /// Limits each set to `ways` blocks in the levels `0..levels`. The number of sets is the
+    /// smallest that covers the slots of those levels: a set-associative tree top (IR-ORAM, section
+    /// IV-C).
     #[must_use]
     pub fn with_sets(mut self, levels: u8, ways: u16) -> Self {
         self.tree.limit_sets(levels, ways);
         self
     }
 
-    /// Replaces the block by `new_data`, if any, and returns what it held before.
+    /// Replaces the block by `new_data`, if given, and returns its old contents.
     pub fn access(&mut self, address: u64, new_data: Option<&[u8]>) -> Vec<u8> {
         let (leaf, new_leaf) = self.tree.remap(address);
         self.leaves.push(leaf);
@@ -52,7 +53,7 @@ impl<R: CryptoRng> ReferenceRaw<R> {
         self.tree.write_path(leaf);
     }
 
-    /// The addresses of the blocks in the stash, in its order.
+    /// The addresses of the blocks in the stash, in stash order.
     pub fn stash_addresses(&self) -> Vec<u64> {
         self.tree.stash_addresses()
     }

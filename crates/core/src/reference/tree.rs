@@ -1,4 +1,4 @@
-//! A tree of plaintext buckets, a stash and a position map: what both references are made of.
+//! A tree of plaintext buckets, a stash and a position map, shared by both references.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ pub(super) struct Block {
     pub(super) data: Vec<u8>,
 }
 
-/// At most `ways` blocks of a set are in the levels `0..levels`.
+/// A limit of `ways` blocks per set in the levels `0..levels`.
 #[derive(Clone, Copy)]
 struct SetLimit {
     levels: u8,
@@ -67,14 +67,14 @@ impl<R: CryptoRng> Tree<R> {
         Leaf(self.coins.next_u64() % self.geometry.leaves())
     }
 
-    /// All blocks of the path into the stash, the root's first.
+    /// Moves all blocks of the path into the stash, starting at the root.
     pub(super) fn read_path(&mut self, leaf: Leaf) {
         for bucket in self.geometry.path(leaf) {
             self.stash.append(self.buckets.entry(bucket).or_default());
         }
     }
 
-    /// One block of the path into the stash, if it is there.
+    /// Moves one block of the path into the stash, if it is there.
     pub(super) fn take_from_path(&mut self, leaf: Leaf, address: u64) {
         for bucket in self.geometry.path(leaf) {
             let blocks = self.buckets.entry(bucket).or_default();
@@ -84,12 +84,12 @@ impl<R: CryptoRng> Tree<R> {
         }
     }
 
-    /// As many blocks as possible from the stash into the (empty) path.
+    /// Moves as many blocks as possible from the stash into the path, which must be empty.
     pub(super) fn write_path(&mut self, leaf: Leaf) {
         let mut names: Vec<_> =
             self.stash.iter().map(|block| (block.address, block.leaf)).collect();
         if self.limit.is_some() {
-            // The newest first: what was on the path has a right to go back to it.
+            // Newest first, so that blocks that were on the path get their slots back.
             names.reverse();
         }
         let (path, _) = push_to_leaf(names, leaf, &self.geometry, |level, address, path| {
@@ -105,7 +105,8 @@ impl<R: CryptoRng> Tree<R> {
         for (bucket, names) in self.geometry.path(leaf).zip(path) {
             for (address, _) in names {
                 let i = self.stash.iter().position(|block| block.address == address);
-                let block = self.stash.remove(i.expect("only blocks of the stash are pushed"));
+                let block =
+                    self.stash.remove(i.expect("PushToLeaf places only blocks of the stash"));
                 self.buckets.entry(bucket).or_default().push(block);
             }
         }
@@ -117,7 +118,7 @@ impl<R: CryptoRng> Tree<R> {
         buckets.flat_map(|(_, blocks)| blocks).map(|block| block.address).collect()
     }
 
-    /// Gives the block its new leaf, applies the operation, and returns what the block held before.
+    /// Gives the block its new leaf, applies the operation, and returns the old contents.
     pub(super) fn serve(&mut self, address: u64, leaf: Leaf, new_data: Option<&[u8]>) -> Vec<u8> {
         let zeros = vec![0; self.block_bytes];
         let found = self.stash.iter().position(|block| block.address == address);

@@ -1,10 +1,10 @@
-//! Room in storage, and the one way to fill it.
+//! Blank pieces in storage, and the only ways to fill them.
 
 use super::COUNTER_BYTES;
 use super::xor::xor;
 use crate::pieces::{Frames, Span};
 
-/// Room for the pieces of one write. Only masked bytes and counters can be put there.
+/// Space for the pieces of one write. Only sealed bytes and counters can be written there.
 pub struct Blanks<'a> {
     buffer: &'a mut [u8],
     spans: &'a [Span],
@@ -12,13 +12,13 @@ pub struct Blanks<'a> {
 }
 
 impl<'a> Blanks<'a> {
-    /// The blanks that lie at `spans` in `buffer`, without overlap. What they hold before is never
-    /// read.
+    /// The blanks at `spans` in `buffer`, which do not overlap. Their old contents are never read.
     pub fn new(buffer: &'a mut [u8], spans: &'a [Span]) -> Self {
         Self { buffer, spans, sealed_bytes: 0 }
     }
 
-    /// The header of piece `i`: `counter` in clear, then as many bytes as the mask has.
+    /// The header of piece `i`: writes `counter` in clear, then returns a writer for the bytes
+    /// under `mask`.
     #[inline]
     pub(crate) fn header<'b>(&'b mut self, i: usize, counter: u64, mask: &'b [u8]) -> Sealing<'b> {
         let start = self.spans[i].start;
@@ -27,13 +27,13 @@ impl<'a> Blanks<'a> {
         self.run(i, COUNTER_BYTES, mask)
     }
 
-    /// The body of piece `i`, which starts at `offset`, with as many bytes as the mask has.
+    /// A writer for the body of piece `i`, which starts at `offset`, under `mask`.
     #[inline]
     pub(crate) fn body<'b>(&'b mut self, i: usize, offset: usize, mask: &'b [u8]) -> Sealing<'b> {
         self.run(i, offset, mask)
     }
 
-    /// The bytes of piece `i` from `offset` on, which another module of the seal has made.
+    /// Copies bytes sealed by another module of the seal into piece `i`, starting at `offset`.
     #[inline]
     pub(super) fn sealed_elsewhere(&mut self, i: usize, offset: usize, sealed: &[u8]) {
         self.sealed_bytes += sealed.len();
@@ -47,35 +47,35 @@ impl<'a> Blanks<'a> {
         Sealing { blank: &mut piece[offset..offset + mask.len()], mask }
     }
 
-    /// Fills every blank with bytes that were sealed elsewhere: for a test that only relays them.
+    /// Fills every blank with bytes that were sealed elsewhere, for tests that only relay them.
     ///
     /// # Panics
-    /// When `sealed` does not have one frame of the right length for each blank.
+    /// If `sealed` does not have one frame of the right length for each blank.
     #[cfg(feature = "relay")]
     pub fn relay(self, sealed: Frames<'_>) -> Sealed<'a> {
         self.put(sealed)
     }
 
-    /// Fills every blank with bytes that nobody needs to seal: those of [records](crate::records).
+    /// Fills every blank with bytes that need no seal, for [records](crate::records).
     ///
     /// # Panics
-    /// When `frames` does not have one of the right length for each blank.
+    /// If `frames` does not have one of the right length for each blank.
     pub(crate) fn put_unsealed(self, frames: Frames<'_>) -> Sealed<'a> {
         self.put(frames)
     }
 
-    /// Fills every blank with bytes that were sealed before: those of a [trip](super::SealedTrip).
+    /// Fills every blank with bytes sealed before, for a [trip](super::SealedTrip).
     ///
     /// # Panics
-    /// When `frames` does not have one of the right length for each blank.
+    /// If `frames` does not have one of the right length for each blank.
     pub(super) fn put_sealed(self, frames: Frames<'_>) -> Sealed<'a> {
         self.put(frames)
     }
 
-    /// Fills every blank with the bytes that are next, which [a client](super::SealedByClient) has sealed.
+    /// Fills every blank with the next bytes sealed by [a client](super::SealedByClient).
     ///
     /// # Panics
-    /// When there are more or fewer bytes than room.
+    /// If there are more or fewer bytes than the blanks hold.
     pub(super) fn put_of_client(self, bytes: &[u8]) -> Sealed<'a> {
         let mut rest = bytes;
         for span in self.spans {
@@ -83,14 +83,14 @@ impl<'a> Blanks<'a> {
             self.buffer[span.range()].copy_from_slice(piece);
             rest = behind;
         }
-        assert!(rest.is_empty(), "a blank for every byte");
+        assert!(rest.is_empty(), "the bytes must fill the blanks exactly");
         Sealed(Frames::new(self.buffer, self.spans))
     }
 
-    /// Fills every blank with the bytes of a bucket of another store: those of [`Moved`](crate::store::Moved).
+    /// Fills every blank with a bucket from another store, for [`Moved`](crate::store::Moved).
     ///
     /// # Panics
-    /// When `frames` does not have one of the right length for each blank.
+    /// If `frames` does not have one of the right length for each blank.
     pub(crate) fn put_moved(self, frames: Frames<'_>) -> Sealed<'a> {
         self.put(frames)
     }
@@ -103,19 +103,19 @@ impl<'a> Blanks<'a> {
         Sealed(Frames::new(self.buffer, self.spans))
     }
 
-    /// The proof that every byte has been sealed.
+    /// Returns the proof that every byte was sealed.
     ///
-    /// # Panics
+    /// If a byte was not sealed. This is a defect of the scheme: stale bytes would go to storage.
     /// When one has not: a defect of the scheme, and stale bytes would go to storage.
     #[inline]
     pub(crate) fn sealed(self) -> Sealed<'a> {
         let room: usize = self.spans.iter().map(|span| span.bytes).sum();
-        assert_eq!(self.sealed_bytes, room, "a write seals all of its room");
+        assert_eq!(self.sealed_bytes, room, "a write must seal every byte");
         Sealed(Frames::new(self.buffer, self.spans))
     }
 }
 
-/// Pieces that the seal has filled: the proof that a [`crate::store::BucketStore`] asks for.
+/// Pieces filled by the seal: the proof that a [`crate::store::BucketStore`] requires.
 pub struct Sealed<'a>(Frames<'a>);
 
 impl<'a> Sealed<'a> {
@@ -125,8 +125,8 @@ impl<'a> Sealed<'a> {
     }
 }
 
-/// A run being sealed from its start on. Plaintext never touches the blank, and what is not written
-/// becomes sealed zeros.
+/// Seals a run from its start on. Plaintext is never stored in the blank, and bytes not written
+/// become sealed zeros.
 pub(crate) struct Sealing<'a> {
     blank: &'a mut [u8],
     mask: &'a [u8],

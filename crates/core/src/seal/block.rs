@@ -1,17 +1,20 @@
-//! The seal of a block that stands alone, and does not stay where it is put.
+//! The seal of a single block whose location in storage may change.
 //!
 //! ```text
-//! ┌───────┬─────┬────────────────────────────────────────┐
+//! ┌───────┬─────┬─────────────────────────────────────────────┐
 //! │ nonce │ tag │ sealed: address, number, bytes of the block │
-//! └───────┴─────┴────────────────────────────────────────┘
+//! └───────┴─────┴─────────────────────────────────────────────┘
 //!  24 bytes, 32 bytes
 //! ```
 //!
-//! A bucket is sealed under the name of its place. A block of an S³ORAM is moved by servers that do not know it, so it brings its name: its address, and the number of the
-//! write that sealed it. Whoever opens it compares them with those that it has to have. So an older version of a block is told from the latest, and so is another block.
+//! A bucket is sealed under the name of its place. But servers move the blocks of an S³ORAM without
+//! knowing them, so a sealed block contains its name: its address and the number of the write that
+//! sealed it. The reader compares both with the expected values, and so detects older versions and
+//! other blocks.
 //!
-//! Tag, key stream and synthetic nonce are those of [a bucket](super::bucket), under keys of their own. Blocks that are sealed twice under one number, as by copies of a client or after
-//! a directory was restored, share a key stream if they are equal alone.
+//! Tag, key stream and synthetic nonce are computed as for [a bucket](super::bucket), under
+//! separate keys. If two blocks are sealed under one number, for example by a copy of the client or
+//! after its directory was restored, they share a key stream only if they are equal.
 
 use alloc::vec::Vec;
 
@@ -26,18 +29,18 @@ use super::era::MasterKey;
 /// Bytes of a name.
 const NAME_BYTES: usize = 16;
 
-/// Bytes of a seed, and of the key that it comes from.
+/// Bytes of a seed, and of the key it is derived from.
 const SEED_BYTES: usize = 32;
 
 /// Bytes that the seal adds to a block.
 pub const BLOCK_SEAL_BYTES: usize = NONCE_BYTES + TAG_BYTES + NAME_BYTES;
 
-/// Which block, and which version of it. Secret: storage never sees it.
+/// The identity and version of a block. Secret: storage never sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockName {
     /// Its address.
     pub address: u64,
-    /// The number of the write: no other has it, whatever block it is of.
+    /// The number of the write, unique among the writes to all blocks.
     pub number: u64,
 }
 
@@ -50,34 +53,34 @@ impl BlockName {
     }
 }
 
-/// Seals and opens blocks that stand alone. Its keys are wiped when it is dropped.
+/// Seals and opens single blocks. Its keys are wiped when it is dropped.
 pub struct BlockSealer {
     keys: BucketKeys,
-    /// Of the MAC that gives seeds.
+    /// The key of the MAC that computes seeds.
     seed_key: Zeroizing<[u8; SEED_BYTES]>,
 }
 
-/// A block that was opened, and is what somebody with the key has sealed.
+/// A block that was opened and is authentic.
 pub struct OpenedBlock {
     name: BlockName,
-    /// Its name, and its bytes.
+    /// The name, followed by the contents.
     plain: Zeroizing<Vec<u8>>,
 }
 
 impl OpenedBlock {
-    /// Which it is.
+    /// The block's name.
     pub fn name(&self) -> BlockName {
         self.name
     }
 
-    /// What it holds.
+    /// The block's contents.
     pub fn bytes(&self) -> &[u8] {
         &self.plain[NAME_BYTES..]
     }
 }
 
-/// A seed that follows from a secret key and from these parts, one after the other. Equal parts
-/// give equal seeds. Without the key, seeds of different parts cannot be told from chance.
+/// A seed computed from a secret key and the concatenation of `parts`. Equal inputs give equal
+/// seeds. Without the key, seeds of different parts cannot be distinguished from random ones.
 pub fn derive_seed(key: &[u8; SEED_BYTES], parts: &[&[u8]]) -> Zeroizing<[u8; SEED_BYTES]> {
     let mut mac = Aegis256X4Mac::<SEED_BYTES>::new(key);
     parts.iter().for_each(|part| mac.update(part));
@@ -85,7 +88,7 @@ pub fn derive_seed(key: &[u8; SEED_BYTES], parts: &[&[u8]]) -> Zeroizing<[u8; SE
 }
 
 impl BlockSealer {
-    /// Under a key that follows from this one. No two arrays have one key.
+    /// A sealer with keys derived from `master`. Every array must have a different master key.
     pub fn new(master: &MasterKey) -> Self {
         let mut derived = Zeroizing::new([0; KEYS_BYTES]);
         let mut seed_key = Zeroizing::new([0; SEED_BYTES]);
@@ -94,18 +97,19 @@ impl BlockSealer {
             (&b"oblivio block seal v1"[..], &mut derived[..]),
             (b"oblivio block seed v1", &mut seed_key[..]),
         ] {
-            hkdf.expand(info, key).expect("96 bytes are less than the 255 hashes HKDF can give");
+            hkdf.expand(info, key).expect("HKDF can output 255 hashes, more than 96 bytes");
         }
         Self { keys: BucketKeys::new(derived), seed_key }
     }
 
-    /// A seed that follows from some bytes, as a sealed block, for what is drawn with it: whoever does not have the key cannot tell it from chance. The same bytes have the same, so that a write
-    /// that is done again is the same to the last byte.
+    /// A seed for a random generator: a keyed PRF of `of`, for example of a sealed block.
+    /// Deterministic, so a repeated write produces identical bytes. Without the key, it cannot be
+    /// distinguished from a random seed.
     pub fn seed(&self, of: &[u8]) -> Zeroizing<[u8; SEED_BYTES]> {
         derive_seed(&self.seed_key, &[of])
     }
 
-    /// The sealed block: [`BLOCK_SEAL_BYTES`] longer than it is.
+    /// Seals a block. The result is [`BLOCK_SEAL_BYTES`] longer.
     pub fn seal(&self, name: BlockName, block: &[u8]) -> Vec<u8> {
         let mut plain = Zeroizing::new(Vec::with_capacity(NAME_BYTES + block.len()));
         plain.extend_from_slice(&name.bytes());
@@ -122,7 +126,7 @@ impl BlockSealer {
         sealed
     }
 
-    /// The block, if it is one that was sealed.
+    /// Opens a sealed block; `None` if it is not authentic.
     pub fn open(&self, sealed: &[u8]) -> Option<OpenedBlock> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE_BYTES>()?;
         let (tag, masked) = rest.split_first_chunk::<TAG_BYTES>()?;
@@ -157,16 +161,16 @@ mod tests {
     }
 
     #[test]
-    fn a_block_comes_back_with_its_name() {
+    fn a_sealed_block_opens_with_its_name() {
         let sealed = sealer(1).seal(NAME, b"what it holds");
         assert_eq!(sealed.len(), BLOCK_SEAL_BYTES + 13);
         let opened = sealer(1).open(&sealed).unwrap();
         assert_eq!((opened.name(), opened.bytes()), (NAME, &b"what it holds"[..]));
     }
 
-    /// To be the same on every processor, and in `docs/format.md` of the repository.
+    /// The seal must be the same on every processor and as in `docs/format.md` of the repository.
     #[test]
-    fn the_seal_is_as_it_was() {
+    fn the_seal_has_not_changed() {
         use sha2::Digest;
         let digest = Sha256::digest(sealer(1).seal(NAME, &[9; 100]));
         assert_eq!(digest[..8], GOLDEN);
@@ -192,7 +196,7 @@ mod tests {
             for block in [[1; 40], [2; 40]] {
                 let sealed = sealer(1).seal(name, &block);
                 assert!(seen.insert(sealed[..NONCE_BYTES].to_vec()));
-                assert_eq!(sealer(1).seal(name, &block), sealed, "equal ones alone are alike");
+                assert_eq!(sealer(1).seal(name, &block), sealed, "equal blocks are sealed alike");
                 let seed = sealer(1).seed(&sealed);
                 assert!(seen.insert(seed.to_vec()));
                 assert_eq!(sealer(1).seed(&sealed), seed);

@@ -1,25 +1,27 @@
-//! The authenticated seal of a bucket: one tag for all of it.
+//! The authenticated seal of a bucket, with one tag for the whole bucket.
 //!
 //! ```text
 //! head    ┌───────┬─────┬──────────────┐     slots  ┌─────────┬───┬───────────┐
-//!         │ nonce │ tag │ sealed table │            │ block 0 │ … │ block Z-1 │    sealed one by one
+//!         │ nonce │ tag │ sealed table │            │ block 0 │ … │ block Z-1 │  sealed one by one
 //!         └───────┴─────┴──────────────┘            └─────────┴───┴───────────┘
-//!          24 bytes, 32 bytes                        nothing but blocks: whole pages, if blocks are
+//!          24 bytes, 32 bytes                        only blocks: whole pages, if blocks are
 //! ```
 //!
-//! - The **tag** is AEGIS-256X4-MAC over the name of the bucket, the nonce and all that is sealed. The
-//!   name says which eviction wrote the bucket and on which level; a client derives it from public
-//!   counters, and storage never says it. So a bucket is what that eviction put there, or is refused
-//!   as a whole: flipped bits, another bucket's bytes and the bucket's own older bytes.
-//! - **Verifying comes first, by type.** Only a [`VerifiedBucket`] can be opened. An access verifies all
-//!   buckets of its path, and opens one slot: whether it fails does not depend on which.
-//! - Table and blocks are sealed with the key stream of AEGIS-256X4, each part under the nonce and its own
-//!   number. Opening one slot does not need the others.
-//! - The **nonce** is synthetic: a MAC, under a key of its own, over the name and everything that is
-//!   sealed. If a client is cloned while it runs, both clones seal the same eviction under the same
-//!   key, but other contents have another nonce: key streams repeat for equal contents alone.
+//! - The **tag** is AEGIS-256X4-MAC over the name of the bucket, the nonce and everything sealed.
+//!   The name contains the level and the eviction that wrote the bucket. A client derives it from
+//!   public counters and never reads it from storage. So a bucket is exactly what that eviction
+//!   wrote, or it is refused as a whole: flipped bits, another bucket's bytes, and older bytes of
+//!   the same bucket are detected.
+//! - **Verification comes first, enforced by types.** Only a [`VerifiedBucket`] can be opened. An
+//!   access verifies all buckets of its path and opens one slot, so failures do not depend on which
+//!   slot that is.
+//! - Table and blocks are sealed with the key stream of AEGIS-256X4, each part under the nonce and
+//!   its own number. A slot can be opened without the others.
+//! - The **nonce** is synthetic: a MAC, under a key of its own, over the name and everything
+//!   sealed. If a running client is cloned, both clones seal the same eviction under the same key,
+//!   but other contents get another nonce: key streams repeat only for equal contents.
 //!
-//! ADR 9 of the repository says what was measured and what was discarded.
+//! ADR 9 of the repository describes the measurements and the discarded alternatives.
 
 use alloc::vec::Vec;
 
@@ -42,21 +44,22 @@ const NAME_BYTES: usize = 16;
 /// Bytes of all keys of a bucket seal.
 pub(super) const KEYS_BYTES: usize = 3 * KEY_BYTES;
 
-/// Which bucket, as its client knows it. Public. Under one set of keys a name is sealed once.
+/// The identity of a bucket, known to the client. Public. Under one set of keys, each name is
+/// sealed once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BucketName {
-    /// The eviction that writes it.
+    /// The number of the eviction that writes it.
     pub(crate) eviction: u64,
     pub(crate) level: u8,
     pub(crate) kind: BucketKind,
 }
 
-/// What a bucket holds.
+/// The contents of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BucketKind {
     /// Blocks of the tree.
     Blocks,
-    /// A page of notes, by its number among those that the eviction sweeps.
+    /// A page of records of taken slots, with its index in the sweep of the eviction.
     Page(u16),
 }
 
@@ -75,16 +78,16 @@ impl BucketName {
     }
 }
 
-/// Where in a write the bucket is sealed to.
+/// The pieces of a write that the bucket is sealed into.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BucketPieces {
     /// The piece of the head.
     pub(crate) head: usize,
-    /// The piece of the slots. A page has none.
+    /// The piece of the slots. A page has no slots.
     pub(crate) slots: Option<usize>,
 }
 
-/// The keys of a bucket seal: for tags, for nonces, and of the cipher. Secret; wiped when dropped.
+/// The keys of a bucket seal: for tags, for nonces, and for the cipher. Secret; wiped when dropped.
 #[derive(Clone)]
 pub(super) struct BucketKeys(Zeroizing<[u8; KEYS_BYTES]>);
 
@@ -105,7 +108,7 @@ impl BucketKeys {
         Aegis256X4Mac::new(self.key(1))
     }
 
-    /// XORs the key stream of a part to `bytes`: seals what is open, opens what is sealed.
+    /// XORs the key stream of a part into `bytes`, which seals or opens them.
     pub(super) fn mask(&self, nonce: &[u8; NONCE_BYTES], part: Part, bytes: &mut [u8]) {
         let mut cipher_nonce = [0; CIPHER_NONCE_BYTES];
         cipher_nonce[..NONCE_BYTES].copy_from_slice(nonce);
@@ -113,8 +116,8 @@ impl BucketKeys {
         Aegis256X4::<TAG_BYTES>::new(self.key(2), &cipher_nonce).stream_xor_in_place(bytes);
     }
 
-    /// Seals a bucket with this table and these blocks. `scratch` is room to work in: plaintext never
-    /// touches a blank.
+    /// Seals a bucket with this table and these blocks. `scratch` is a work buffer, so that
+    /// plaintext is never stored in a blank.
     pub(super) fn seal<'p>(
         &self,
         name: BucketName,
@@ -152,7 +155,7 @@ impl BucketKeys {
         blanks.sealed_elsewhere(pieces.head, NONCE_BYTES, &tag.finalize());
     }
 
-    /// The bucket, if it is what was sealed under this name.
+    /// Verifies that the bucket was sealed under this name.
     pub(super) fn verify<'f>(
         &self,
         name: BucketName,
@@ -171,7 +174,7 @@ impl BucketKeys {
     }
 }
 
-/// A part of a bucket that is opened alone.
+/// A part of a bucket that can be opened separately.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
     Table,
@@ -182,13 +185,13 @@ impl Part {
     fn number(self) -> u16 {
         match self {
             Self::Table => 0,
-            // A bucket has 255 slots at most.
+            // A bucket has at most 255 slots.
             Self::Slot(slot) => slot + 1,
         }
     }
 }
 
-/// A bucket that is what was sealed, every byte of it. The only thing that can be opened.
+/// An authentic bucket. Only this type can be opened.
 pub(crate) struct VerifiedBucket<'k, 'f> {
     keys: &'k BucketKeys,
     nonce: &'f [u8; NONCE_BYTES],
@@ -204,10 +207,10 @@ impl VerifiedBucket<'_, '_> {
         self.keys.mask(self.nonce, Part::Table, table);
     }
 
-    /// Opens the block in `slot`. All blocks are as long as `block`.
+    /// Opens the block in `slot`. All blocks have the length of `block`.
     ///
     /// # Panics
-    /// When the bucket has no such slot: its shape is checked before it is verified.
+    /// If the bucket has no such slot. The caller checks the bucket's shape before it verifies it.
     pub(crate) fn open_slot(&self, slot: usize, block: &mut [u8]) {
         block.copy_from_slice(&self.slots[slot * block.len()..][..block.len()]);
         self.keys.mask(self.nonce, Part::Slot(slot as u16), block);
@@ -233,7 +236,7 @@ mod tests {
         BucketKeys::new(keys)
     }
 
-    /// Head and slots.
+    /// The head and the slots.
     fn sealed(keys: &BucketKeys, name: BucketName, blocks: &[[u8; 40]; 6]) -> (Vec<u8>, Vec<u8>) {
         sealed_with(keys, name, TABLE, blocks)
     }
@@ -257,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_comes_back_as_it_was() {
+    fn a_sealed_bucket_opens_unchanged() {
         let keys = keys(1);
         let (head, slots) = sealed(&keys, NAME, &BLOCKS);
         let bucket = keys.verify(NAME, &head, &slots).unwrap();
@@ -271,16 +274,16 @@ mod tests {
         }
     }
 
-    /// To be the same on every processor, and in `docs/format.md` of the repository.
+    /// The seal must be the same on every processor and as in `docs/format.md` of the repository.
     #[test]
-    fn the_seal_is_as_it_was() {
+    fn the_seal_has_not_changed() {
         let (head, slots) = sealed(&keys(1), NAME, &BLOCKS);
         let digest = Sha256::digest([head, slots].concat());
         assert_eq!(digest[..8], GOLDEN);
     }
 
     #[test]
-    fn only_the_very_bucket_of_the_very_eviction_is_verified() {
+    fn a_bucket_verifies_only_under_its_own_name() {
         let own = keys(1);
         let (head, slots) = sealed(&own, NAME, &BLOCKS);
         for other in [
@@ -303,12 +306,12 @@ mod tests {
             let (head, slots) = whole[..bytes].split_at(head.len().min(bytes));
             assert!(own.verify(NAME, head, slots).is_none(), "cut to {bytes} bytes");
         }
-        // Two slots in each other's place.
+        // Two slots exchanged.
         let swapped = [&slots[40..80], &slots[..40], &slots[80..]].concat();
         assert!(own.verify(NAME, &head, &swapped).is_none());
     }
 
-    /// Two continuations of one state, as of a machine that was cloned.
+    /// Two continuations of one state, as on a cloned machine.
     #[test]
     fn one_name_sealed_twice_with_other_contents_shares_no_key_stream() {
         let keys = keys(1);
@@ -318,11 +321,11 @@ mod tests {
         let (other_head, other_slots) = sealed(&keys, NAME, &others);
         let shared = |a: &[u8], b: &[u8]| a.iter().zip(b).filter(|(a, b)| a == b).count();
         assert!(shared(&head[..SEAL_BYTES], &other_head[..SEAL_BYTES]) < 8);
-        assert!(shared(&slots[..80], &other_slots[..80]) < 8, "blocks that are alike");
+        assert!(shared(&slots[..80], &other_slots[..80]) < 8, "equal blocks");
         let difference: HashSet<u8> =
             slots[80..120].iter().zip(&other_slots[80..120]).map(|(a, b)| a ^ b).collect();
         assert!(difference.len() > 20, "the XOR of two blocks that differ by 1: {difference:?}");
-        assert_eq!(sealed(&keys, NAME, &BLOCKS), (head, slots), "equal contents alone are alike");
+        assert_eq!(sealed(&keys, NAME, &BLOCKS), (head, slots), "equal contents are sealed alike");
     }
 
     #[test]
@@ -344,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_bucket_have_key_streams_of_their_own() {
+    fn the_parts_of_a_bucket_have_distinct_key_streams() {
         let keys = keys(1);
         let (head, slots) = sealed(&keys, NAME, &[[0; 40]; 6]);
         let streams: HashSet<_> = slots.chunks(8).collect();

@@ -1,12 +1,12 @@
-//! What somebody else has sealed, on the machine that only keeps it.
+//! Bytes sealed by a client, on the server that stores them.
 
 use super::blanks::{Blanks, Sealed};
 
-/// The pieces of one write, as the client of a server has sealed them: one after the other.
+/// The sealed pieces of one write from a client of a server, concatenated.
 ///
-/// A server that keeps stores for others has no key and no plaintext: it cannot seal, and whatever it is sent has left the client
-/// already. So there is nothing that could get to storage unsealed by this way, as long as nobody who has a key uses it. Sources
-/// that name this type are those of the bucket server, and of the suite that stores pass in tests, which a test of the house sees to.
+/// A server that stores volumes for clients has no key and no plaintext. It cannot seal, and
+/// everything it receives has already left the client. So this type cannot leak plaintext unless a
+/// client uses it. A test checks that only the bucket server and the test suite for stores name it.
 ///
 /// ```
 /// use oblivio_core::store::{Blanks, SealedByClient, Span};
@@ -20,15 +20,15 @@ use super::blanks::{Blanks, Sealed};
 pub struct SealedByClient<'b>(&'b [u8]);
 
 impl<'b> SealedByClient<'b> {
-    /// What came from a client that sealed it.
+    /// Wraps bytes that a client has sealed.
     pub fn new(bytes: &'b [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Fills each blank with the bytes that are next.
+    /// Fills the blanks in order.
     ///
     /// # Panics
-    /// When there are more or fewer bytes than room: compare before.
+    /// If there are more or fewer bytes than the blanks hold: compare the lengths first.
     pub fn put<'a>(&self, blanks: Blanks<'a>) -> Sealed<'a> {
         blanks.put_of_client(self.0)
     }

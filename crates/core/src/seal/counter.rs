@@ -2,23 +2,23 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// Hands out each 64-bit value once: the stored counter of the seal (`IV2` in RAW ORAM).
+/// Issues each 64-bit value once: the stored counter of the seal (`IV2` in RAW ORAM).
 ///
-/// One value serves all buckets of a path: their names tell their masks apart. Value 0 is never
-/// handed out, so that a bucket never written, which reads as zeros, is told from a written one.
-/// Public: it counts path writes.
+/// One value serves all buckets of a path, because their names distinguish their masks. Value 0 is
+/// never issued: a bucket never written reads as zeros and so differs from a written one. Public:
+/// it counts path writes.
 #[derive(Debug)]
 pub struct WriteCounter {
     last: u64,
 }
 
 impl WriteCounter {
-    /// For a fresh key.
+    /// A counter for a fresh key.
     pub fn new() -> Self {
         Self::resume_after(0)
     }
 
-    /// For a key under which values up to `last` may have been used.
+    /// A counter for a key that may have been used with values up to `last`.
     pub fn resume_after(last: u64) -> Self {
         Self { last }
     }
@@ -26,7 +26,7 @@ impl WriteCounter {
     /// The next value.
     ///
     /// # Errors
-    /// [`ErrorKind::CounterExhausted`] when there is none: a value never comes twice.
+    /// [`ErrorKind::CounterExhausted`] if no value is left: a value is never issued twice.
     pub fn advance(&mut self) -> Result<u64, Error> {
         self.last = self.last.checked_add(1).ok_or_else(exhausted)?;
         Ok(self.last)
@@ -39,7 +39,7 @@ impl Default for WriteCounter {
     }
 }
 
-/// The error of a counter at its end.
+/// The error of an exhausted counter.
 pub(crate) fn exhausted() -> Error {
     Error::new(
         ErrorKind::CounterExhausted,

@@ -1,13 +1,13 @@
-//! Eras: under which keys the buckets of a tree are sealed.
+//! Eras: the keys for the buckets of a tree.
 //!
-//! The name of a bucket follows from the number of the eviction that wrote it, which a client derives
-//! from how many there have been (path eviction predictability: Tiny ORAM, section IV-D). So neither a
-//! version nor a counter is stored anywhere.
+//! The name of a bucket contains the number of the eviction that wrote it. The client derives it
+//! from the number of evictions so far (path eviction predictability: Tiny ORAM, section IV-D). So
+//! neither a version nor a counter is stored.
 //!
-//! The keys change with every *era*. An era begins when a client opens the store, and with
-//! checkpoints, with a salt drawn then; what evictions from its first on have written is sealed under
-//! its keys. In one era an eviction is sealed once. After a crash, evictions that were lost are made
-//! again, with other contents, under the keys of another era.
+//! The keys change with every *era*. An era begins when a client opens the store, and at
+//! checkpoints, with a fresh salt. Everything written by evictions from its first on is sealed
+//! under its keys. In one era an eviction is sealed once. After a crash, lost evictions are
+//! repeated with other contents, under the keys of a new era.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -24,8 +24,8 @@ use crate::pieces::TreeId;
 /// Bytes of a master key, and of a salt.
 const KEY_BYTES: usize = 32;
 
-/// As many eras that checkpoints began are kept at most. A tree of 2^23 leaves with 2^10 spare places has so
-/// many checkpoints in two rounds.
+/// The most eras begun by checkpoints that are kept. A tree of 2^23 leaves with 2^10 spare places
+/// has this many checkpoints in two rounds.
 pub const CHECKPOINT_ERAS_MAX: u64 = 1 << 14;
 
 /// The key that the keys of all eras are derived from. Secret; wiped from memory when dropped.
@@ -40,7 +40,7 @@ impl MasterKey {
         key
     }
 
-    /// A key that comes from elsewhere.
+    /// A key from given bytes.
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
@@ -56,7 +56,7 @@ impl MasterKey {
         let mut derived = Zeroizing::new([0; KEYS_BYTES]);
         Hkdf::<Sha256>::new(Some(&era.salt), &self.0)
             .expand(&info, derived.as_mut())
-            .expect("96 bytes are less than the 255 hashes HKDF can give");
+            .expect("HKDF can output 255 hashes, more than 96 bytes");
         BucketKeys::new(derived)
     }
 }
@@ -67,18 +67,18 @@ impl core::fmt::Debug for MasterKey {
     }
 }
 
-/// Evictions in a row whose buckets are sealed under the same keys. Public, but for the client to keep: storage
-/// does not need it.
+/// A range of evictions whose buckets are sealed under the same keys. Public, but kept by the
+/// client: storage does not need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Era {
-    /// The first of them.
+    /// The first eviction of the era.
     pub first_eviction: u64,
-    /// What tells its key from those of all other eras.
+    /// A random salt, which makes the keys of the era unique.
     pub salt: [u8; KEY_BYTES],
 }
 
 impl Era {
-    /// An era that begins now.
+    /// A new era with a fresh salt.
     pub fn begin(first_eviction: u64, coins: &mut impl CryptoRng) -> Self {
         let mut salt = [0; KEY_BYTES];
         coins.fill_bytes(&mut salt);
@@ -90,20 +90,20 @@ impl Era {
 pub struct EraSealer {
     master: MasterKey,
     tree: TreeId,
-    /// In order; the last one goes on.
+    /// In order. The last era is the current one.
     eras: Vec<(Era, BucketKeys)>,
-    /// Where a part is sealed before storage gets it: plaintext never touches a blank.
+    /// A buffer for sealing before storage gets the bytes: plaintext is never stored in a blank.
     scratch: Zeroizing<Vec<u8>>,
 }
 
 impl EraSealer {
-    /// For a tree that `eras` have written, in order. The evictions to come belong to the last.
+    /// A sealer for a tree written in `eras`, in order. Future evictions belong to the last.
     ///
     /// # Panics
-    /// When there is no era, or they are not in order.
+    /// If there are no eras or they are not in order.
     pub fn new(master: MasterKey, tree: TreeId, eras: Vec<Era>) -> Self {
-        assert!(!eras.is_empty(), "there is an era for the evictions to come");
-        assert!(eras.is_sorted_by_key(|era| era.first_eviction), "eras follow each other");
+        assert!(!eras.is_empty(), "at least one era is needed");
+        assert!(eras.is_sorted_by_key(|era| era.first_eviction), "eras must be in order");
         let keyed = |era: Era| {
             let keys = master.for_era(tree, &era);
             (era, keys)
@@ -112,7 +112,7 @@ impl EraSealer {
         Self { master, tree, eras, scratch: Zeroizing::default() }
     }
 
-    /// For a tree that nobody has written.
+    /// A sealer for a tree never written.
     pub fn fresh(master: MasterKey, tree: TreeId, coins: &mut impl CryptoRng) -> Self {
         Self::new(master, tree, vec![Era::begin(0, coins)])
     }
@@ -122,14 +122,14 @@ impl EraSealer {
         self.eras.iter().map(|(era, _)| era)
     }
 
-    /// The era that goes on.
+    /// The current era.
     fn latest(&self) -> &Era {
-        let (era, _) = self.eras.last().expect("there is an era for the evictions to come");
+        let (era, _) = self.eras.last().expect("there is always an era");
         era
     }
 
-    /// Begins an era: from `first_eviction` on, everything is sealed under new keys, whatever an
-    /// earlier era has sealed there.
+    /// Begins an era: from `first_eviction` on, everything is sealed under new keys, including
+    /// evictions that an earlier era had sealed.
     pub(crate) fn begin_era(&mut self, first_eviction: u64, coins: &mut impl CryptoRng) {
         self.eras.retain(|(era, _)| era.first_eviction < first_eviction);
         let era = Era::begin(first_eviction, coins);
@@ -137,8 +137,9 @@ impl EraSealer {
         self.eras.push((era, keys));
     }
 
-    /// The same, unless the latest era is so young that there could be more than [`CHECKPOINT_ERAS_MAX`] of them among so many
-    /// evictions whose keys are kept. Which checkpoints begin one follows from public numbers.
+    /// As [`Self::begin_era`], unless the current era is too young. This bounds the eras that cover
+    /// the last `recognised` evictions, whose keys are kept, to [`CHECKPOINT_ERAS_MAX`]. The
+    /// decision depends only on public numbers.
     pub(crate) fn begin_era_unless_young(
         &mut self,
         next: u64,
@@ -150,13 +151,13 @@ impl EraSealer {
         }
     }
 
-    /// Forgets the eras of which no eviction from `oldest` on is part.
+    /// Drops the eras that end before eviction `oldest`.
     pub(crate) fn forget_before(&mut self, oldest: u64) {
         let first_needed = self.era_of(oldest);
         self.eras.drain(..first_needed);
     }
 
-    /// Which era made `eviction`.
+    /// The index of the era of `eviction`.
     #[inline]
     fn era_of(&self, eviction: u64) -> usize {
         let begun = self.eras.partition_point(|(era, _)| era.first_eviction <= eviction);
@@ -178,7 +179,7 @@ impl EraSealer {
         eras[era].1.seal(name, table, blocks, (blanks, pieces), scratch);
     }
 
-    /// The bucket, if it is what the eviction of its name has sealed.
+    /// Verifies that the bucket was sealed by the eviction in its name.
     #[inline]
     pub(crate) fn verify<'f>(
         &self,
@@ -222,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn what_an_era_lost_does_not_open_in_the_next() {
+    fn evictions_lost_in_one_era_do_not_open_in_the_next() {
         let mut coins = StdRng::seed_from_u64(2);
         let master = MasterKey::draw(&mut coins);
         let mut sealer = EraSealer::fresh(master.clone(), TreeId(0), &mut coins);
         let [kept, lost] = [9, 10].map(page);
         let (kept_bytes, lost_bytes) = (seal(&mut sealer, kept), seal(&mut sealer, lost));
-        // Recovery goes back to before eviction 10.
+        // Recovery starts again before eviction 10.
         sealer.begin_era(10, &mut coins);
         assert!(opens(&sealer, kept, &kept_bytes) && !opens(&sealer, lost, &lost_bytes));
         let again = seal(&mut sealer, lost);
@@ -242,7 +243,7 @@ mod tests {
 
         reopened.forget_before(10);
         assert!(reopened.eras().eq(&eras[1..]) && opens(&reopened, lost, &again));
-        // A second recovery at the same place replaces the era that made nothing.
+        // A second recovery at the same eviction replaces the era that wrote nothing.
         reopened.begin_era(10, &mut coins);
         assert!(reopened.eras().count() == 1 && !opens(&reopened, lost, &again));
     }

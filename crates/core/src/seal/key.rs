@@ -15,7 +15,7 @@ pub(crate) const KEY_BYTES: usize = 16;
 /// The session key `K` of Tiny ORAM (Table I). Secret; wiped from memory when dropped.
 ///
 /// A key must never seal two different ORAMs, nor one ORAM twice from its start: masks would
-/// repeat. Draw a fresh one.
+/// repeat. Draw a fresh one for each ORAM.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Key([u8; KEY_BYTES]);
 
@@ -27,7 +27,7 @@ impl Key {
         key
     }
 
-    /// A key that comes from elsewhere.
+    /// A key from given bytes.
     pub fn from_bytes(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
@@ -40,7 +40,7 @@ impl Key {
         let mut derived = Self([0; KEY_BYTES]);
         Hkdf::<Sha256>::new(None, &self.0)
             .expand(&info, &mut derived.0)
-            .expect("16 bytes are less than the 255 hashes HKDF can give");
+            .expect("HKDF can output 255 hashes, more than 16 bytes");
         derived
     }
 

@@ -1,4 +1,4 @@
-//! Masks: the keystream of many runs in one batched AES call.
+//! Masks: the key stream of many runs, computed in one batched AES call.
 
 use alloc::vec::Vec;
 
@@ -19,18 +19,18 @@ const BUCKET_BITS: u32 = 41;
 /// The longest region that can be sealed, 64 MiB: one more chunk would repeat a mask.
 pub const BODY_BYTES_MAX: usize = CHUNK_BYTES << CHUNK_BITS;
 
-/// As many bytes of masks as are worth making together: beyond it they leave the nearest caches. A
-/// path of small blocks is below.
+/// Bytes of masks worth computing in one batch: larger batches leave the nearest caches. A path of
+/// small blocks is below this.
 pub(crate) const BATCH_BYTES: usize = 32 << 10;
 
-/// AES engines with wide registers take this many blocks at once, and the rest one by one: a batch
-/// is rounded up to it when that is cheaper.
+/// AES code with wide registers processes this many blocks at once, and the rest one by one. A
+/// batch is rounded up to a multiple if that is cheaper.
 const LANES: usize = 64;
 
-/// A tail up to this length is cheaper one by one.
+/// A tail up to this length is cheaper to process one by one.
 const TAIL_MAX: usize = 8;
 
-/// What part of a bucket a mask is for. Part of every counter block.
+/// The part of a bucket that a mask is for. It is in every counter block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// The addresses of the blocks.
@@ -39,7 +39,7 @@ pub enum Region {
     Body,
 }
 
-/// Which chunks of a region to make masks for.
+/// A run of chunks of a region that need masks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaskRun {
     counter: u64,
@@ -49,7 +49,7 @@ pub(crate) struct MaskRun {
 }
 
 impl MaskRun {
-    /// All chunks that hold the bytes `start..start + bytes` of the region.
+    /// All chunks that contain the bytes `start..start + bytes` of the region.
     #[inline]
     pub(crate) fn new(
         region: Region,
@@ -69,7 +69,7 @@ impl MaskRun {
         }
     }
 
-    /// The same run with more chunks after it, whose masks nobody takes.
+    /// The same run extended to `chunks` chunks, whose extra masks are unused.
     pub(crate) fn widen_to(self, chunks: usize) -> Self {
         Self { chunks: self.chunks.max(chunks), ..self }
     }
@@ -84,7 +84,7 @@ impl MaskRun {
     }
 }
 
-/// Makes masks, and counts what they cost.
+/// Computes masks, and counts the AES blocks.
 pub(crate) struct Masks {
     /// `None`: every mask is zero.
     cipher: Option<Aes128>,
@@ -118,7 +118,7 @@ impl Masks {
     }
 }
 
-/// Runs whose masks are made in one call.
+/// Runs whose masks are computed in one call.
 pub(crate) struct MaskBatch<'a> {
     masks: &'a mut Masks,
     chunks: usize,
@@ -138,7 +138,7 @@ impl<'a> MaskBatch<'a> {
         }
     }
 
-    /// Makes the masks, to be taken in the order in which the runs were added.
+    /// Computes the masks, for reading in the order in which the runs were added.
     #[inline]
     pub(crate) fn make(self) -> MaskReader<'a> {
         let Self { masks, chunks } = self;
@@ -158,21 +158,21 @@ impl Drop for Masks {
     }
 }
 
-/// Hands out the masks of the runs they were made for. A copy hands them out again.
+/// Reads the masks of a batch, run by run. A copy reads them again from the same run on.
 #[derive(Clone, Copy)]
 pub(crate) struct MaskReader<'a> {
     masks: &'a [u8],
 }
 
 impl<'a> MaskReader<'a> {
-    /// Two readers, of the first and the second half of the masks.
+    /// Two readers, for the first and the second half of the masks.
     #[inline]
     pub(crate) fn halves(self) -> [Self; 2] {
         let (first, second) = self.masks.split_at(self.masks.len() / 2);
         [first, second].map(|masks| Self { masks })
     }
 
-    /// The mask of the next run, which began at byte `start` of its region and has `bytes` bytes.
+    /// The mask of the next run, which starts at byte `start` of its region and has `bytes` bytes.
     #[inline]
     pub(crate) fn take(&mut self, start: usize, bytes: usize) -> &'a [u8] {
         let skip = start % CHUNK_BYTES;

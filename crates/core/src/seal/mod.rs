@@ -1,6 +1,6 @@
-//! The seal: AES-128 in counter mode, and the only way for bytes into storage.
+//! The seal: AES-128 in counter mode, and the only way to write bytes to storage.
 //!
-//! Every byte of a bucket that says anything is XORed with a mask
+//! Every byte of a bucket that carries information is XORed with a mask
 //!
 //! ```text
 //! AES_K( counter ‖ region ‖ bucket ‖ i )          64 + 1 + 41 + 22 bits, big-endian
@@ -9,20 +9,23 @@
 //! where `i` numbers the 16-byte chunks of the region (Tiny ORAM, section IV-D). A bucket has two
 //! regions, because RAW ORAM rewrites the header without the rest:
 //!
-//! | region | holds | counter in Path ORAM | counter in RAW ORAM |
+//! | region | contents | counter in Path ORAM | counter in RAW ORAM |
 //! |---|---|---|---|
-//! | [`Region::Header`] | addresses (⊥ for dummies) | stored, fresh for each write | `IV2`: stored, fresh for each write |
-//! | [`Region::Body`] | leaf labels and blocks | the same stored one | `IV1`: derived from the eviction count, stored nowhere |
+//! | [`Region::Header`] | addresses (⊥ for dummies) | stored | `IV2`: stored |
+//! | [`Region::Body`] | leaf labels and blocks | the same | `IV1`: the bucket's evictions |
 //!
-//! Fresh counters come from one [`WriteCounter`] of the client, never from what storage returned: a
-//! store that lies about a counter gets garbage, not a keystream used twice. `K` is derived for
-//! each tree from the session key, so that buckets of the same name in two trees share no mask.
+//! A stored counter is fresh for each write. `IV1` is derived from the eviction count and not
+//! stored.
 //!
-//! The masks of a whole path are made in one batched AES call.
+//! Fresh counters come from the client's [`WriteCounter`] and never from storage: a store that lies
+//! about a counter gets garbage, not a repeated key stream. `K` is derived from the session key for
+//! each tree, so that buckets of the same name in two trees share no mask.
 //!
-//! A store that keeps data beyond the life of a process needs more: [`EraSealer`] seals whole buckets
-//! with one tag each, under keys that change and names that no two buckets share. [`BlockSealer`] seals
-//! single blocks that bring their names.
+//! The masks of a whole path are computed in one batched AES call.
+//!
+//! A store that outlives a process needs more: [`EraSealer`] seals whole buckets with one tag each,
+//! under changing keys and unique names. [`BlockSealer`] seals single blocks together with their
+//! names.
 
 mod blanks;
 mod block;
@@ -52,41 +55,41 @@ pub use trip::SealedTrip;
 use crate::pieces::TreeId;
 use masks::Masks;
 
-/// Bytes of the counter that stands in clear at the start of every bucket.
+/// Bytes of the counter in clear at the start of every bucket.
 pub(crate) const COUNTER_BYTES: usize = 8;
 
 /// Bytes of one AES block, the unit of masks.
 pub(crate) const CHUNK_BYTES: usize = 16;
 
-/// Permission to hide nothing, for simulations.
+/// Permission to hide nothing, for simulations only.
 ///
-/// There is no way to this value but through a constructor that says what it means.
+/// Its only constructor states what it means.
 #[derive(Clone, Copy, Debug)]
 pub struct NoSecrecy(());
 
 impl NoSecrecy {
-    /// For simulations and tests on data that is no secret: blocks and addresses go to storage in
+    /// For simulations and tests on data that is not secret: blocks and addresses go to storage in
     /// clear.
     pub fn this_is_a_simulation_without_secrets() -> Self {
         Self(())
     }
 }
 
-/// Makes the masks that seal and open the buckets of one tree.
+/// Computes the masks that seal and open the buckets of one tree.
 pub struct Sealer {
     masks: Masks,
 }
 
 impl Sealer {
-    /// AES-128 under the key that `key` gives to `tree`. The key is used up: two sealers of one key would seal different data with
-    /// one mask. For another tree, draw another.
+    /// AES-128 under the key that `key` derives for `tree`. Consumes the key: two sealers with one
+    /// key would seal different data under one mask. Draw another key for another tree.
     pub fn aes128(key: Key, tree: TreeId) -> Self {
         Self { masks: Masks::aes128(&key.for_tree(tree)) }
     }
 
-    /// AES-128 under `tree_key`, which already is the key of one tree. [`Self::aes128`] derives that
-    /// key from a session key; a controller in hardware receives it at a port and derives nothing.
-    /// The same key must never seal a second tree.
+    /// AES-128 under `tree_key`, the derived key of one tree. [`Self::aes128`] derives it from a
+    /// session key; a hardware controller receives it at a port. The same key must never seal a
+    /// second tree.
     pub fn aes128_of_tree_key(tree_key: Key) -> Self {
         Self { masks: Masks::aes128(&tree_key) }
     }
@@ -96,13 +99,13 @@ impl Sealer {
         Self { masks: Masks::zero() }
     }
 
-    /// AES blocks computed so far for sealing and opening. Public: it depends on the number of
-    /// accesses alone.
+    /// AES blocks computed so far for sealing and opening. Public: depends only on the number of
+    /// accesses.
     pub fn aes_blocks(&self) -> u64 {
         self.masks.aes_blocks()
     }
 
-    /// Starts a batch of masks, to be made in one call.
+    /// Starts a batch of masks that are computed in one call.
     #[inline]
     pub(crate) fn batch(&mut self) -> MaskBatch<'_> {
         self.masks.batch()
@@ -117,7 +120,7 @@ impl Sealer {
     }
 }
 
-/// The counter that stands in clear at the start of a bucket. Untrusted.
+/// The counter in clear at the start of a bucket. Untrusted.
 #[inline]
 pub(crate) fn stored_counter(bucket: &[u8]) -> u64 {
     bucket.first_chunk().map_or(0, |counter| u64::from_be_bytes(*counter))

@@ -1,15 +1,15 @@
-//! Reading what is sealed.
+//! Opening sealed bytes.
 
 use super::xor::{xor, xor_in_place};
 
-/// A sealed run being opened from its start on.
+/// Opens a sealed run from its start on.
 pub(crate) struct Opened<'a> {
     sealed: &'a [u8],
     mask: &'a [u8],
 }
 
 impl<'a> Opened<'a> {
-    /// As many bytes of `sealed` as the mask has.
+    /// A reader for the bytes of `sealed` that `mask` covers.
     #[inline]
     pub(crate) fn new(sealed: &'a [u8], mask: &'a [u8]) -> Self {
         Self { sealed: &sealed[..mask.len()], mask }
@@ -25,7 +25,7 @@ impl<'a> Opened<'a> {
         self.mask = mask_rest;
     }
 
-    /// Passes over the next bytes.
+    /// Skips the next bytes.
     #[inline]
     pub(crate) fn skip(&mut self, bytes: usize) {
         self.sealed = &self.sealed[bytes..];
@@ -33,7 +33,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Opens bytes where they are.
+/// Opens bytes in place.
 #[inline]
 pub(crate) fn open_in_place(bytes: &mut [u8], mask: &[u8]) {
     xor_in_place(bytes, mask);

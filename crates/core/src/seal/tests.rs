@@ -1,4 +1,4 @@
-//! What the seal promises, seen from outside.
+//! The guarantees of the seal, tested through its interface.
 
 use super::*;
 use crate::geometry::BucketId;
@@ -34,7 +34,7 @@ fn open(sealer: &mut Sealer, room: &[u8], bucket: u64, start: usize, bytes: usiz
 
 proptest! {
     #[test]
-    fn what_is_sealed_opens_as_a_whole_and_in_parts(
+    fn sealed_bytes_open_as_a_whole_and_in_parts(
         plain in prop::collection::vec(any::<u8>(), TABLE_BYTES + 1..500),
         counter in 1u64..,
         bucket in 0u64..(1 << 41) - 1,
@@ -48,7 +48,10 @@ proptest! {
         prop_assert_eq!(&open(&mut sealer, &room, bucket, 0, body.len()), body);
         let start = part.0.index(body.len());
         let bytes = part.1.index(body.len() - start) + 1;
-        prop_assert_eq!(open(&mut sealer, &room, bucket, start, bytes), &body[start..start + bytes]);
+        prop_assert_eq!(
+            open(&mut sealer, &room, bucket, start, bytes),
+            &body[start..start + bytes]
+        );
     }
 }
 
@@ -100,13 +103,13 @@ fn bytes_not_written_become_sealed_zeros() {
     blanks.header(0, 1, &masks.take(0, 32)[..TABLE_BYTES]);
     blanks.body(0, BODY_OFFSET, masks.take(0, 32)).write(&[0; 8]);
     blanks.sealed();
-    assert_eq!(rooms[0], rooms[1], "what the blank held before shows");
+    assert_eq!(rooms[0], rooms[1], "the old contents of the blank must not show");
     assert_eq!(rooms[0], short);
 }
 
 #[test]
-#[should_panic = "a write seals all of its room"]
-fn room_left_unsealed_is_a_defect() {
+#[should_panic = "a write must seal every byte"]
+fn unsealed_bytes_are_a_defect() {
     let mut room = [0; 100];
     Blanks::new(&mut room, &[Span { start: 0, bytes: 100 }]).sealed();
 }

@@ -1,16 +1,16 @@
-//! A write on its way: sealed, owned, and to be put into stores that are elsewhere.
+//! A sealed write that can be put into several stores.
 
 use alloc::vec::Vec;
 
 use super::blanks::{Blanks, Sealed};
 use crate::pieces::{Frames, Span};
 
-/// The sealed pieces of one write, for a store that stands in front of others.
+/// The sealed pieces of one write, for a store in front of other stores.
 ///
-/// What such a store has to write is sealed once, here. It can then be shared with other threads, and put into the blanks
-/// of the stores behind. Nothing unsealed gets to storage on this way: the bytes here are private, they come from a `fill`,
-/// which has only [`Blanks`] to leave them in, and they go into blanks as they are. Storage gets what it would get without
-/// the store in front.
+/// Such a store seals a write once, here. The result can then be shared with other threads and put
+/// into the blanks of the stores behind. Nothing unsealed can reach storage this way: the bytes
+/// here are private, they come from a `fill` that writes only into [`Blanks`], and they are copied
+/// unchanged. Storage gets what it would get without the store in front.
 #[derive(Default)]
 pub struct SealedTrip {
     buffer: Vec<u8>,
@@ -18,7 +18,7 @@ pub struct SealedTrip {
 }
 
 impl SealedTrip {
-    /// Has `fill` seal pieces of these lengths, in place of those that were here.
+    /// Seals pieces of these lengths with `fill`, replacing the current contents.
     pub fn seal(
         &mut self,
         lengths: impl IntoIterator<Item = usize>,
@@ -37,10 +37,10 @@ impl SealedTrip {
         fill(Blanks::new(&mut self.buffer, &self.spans));
     }
 
-    /// Fills each blank with one of the pieces: the first with piece `which[0]`.
+    /// Fills blank `i` with piece `which[i]`.
     ///
     /// # Panics
-    /// When there is no such piece, or it is not as long as its blank.
+    /// If there is no such piece or its length differs from the blank's.
     pub fn put<'a>(&self, which: &[usize], blanks: Blanks<'a>) -> Sealed<'a> {
         let spans: Vec<_> = which.iter().map(|i| self.spans[*i]).collect();
         blanks.put_sealed(Frames::new(&self.buffer, &spans))
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_go_where_they_are_wanted() {
+    fn each_blank_gets_its_piece() {
         let mut trip = SealedTrip::default();
         seal(&mut trip, &[b"a longer trip", b"before"]);
         let pieces: [&[u8]; 3] = [b"one", b"", b"three"];

@@ -1,12 +1,12 @@
-//! XOR of byte strings, in steps that become vector code.
+//! XOR of byte strings, in steps that compile to vector code.
 
-/// The narrowest vectors there are, on every processor this is built for by default.
+/// The width of the narrowest vectors on the supported processors.
 const STEP_BYTES: usize = 16;
 
 /// `out[i] = a[i] ^ b[i]`. All three have the same length.
 #[inline(always)]
 pub(super) fn xor(out: &mut [u8], a: &[u8], b: &[u8]) {
-    assert!(out.len() == a.len() && out.len() == b.len(), "xor takes strings of one length");
+    assert!(out.len() == a.len() && out.len() == b.len(), "xor needs strings of equal length");
     let (out, out_rest) = out.as_chunks_mut::<STEP_BYTES>();
     let (a, a_rest) = a.as_chunks::<STEP_BYTES>();
     let (b, b_rest) = b.as_chunks::<STEP_BYTES>();
@@ -21,7 +21,7 @@ pub(super) fn xor(out: &mut [u8], a: &[u8], b: &[u8]) {
 /// `out[i] ^= mask[i]`. Both have the same length.
 #[inline]
 pub(super) fn xor_in_place(out: &mut [u8], mask: &[u8]) {
-    assert!(out.len() == mask.len(), "xor takes strings of one length");
+    assert!(out.len() == mask.len(), "xor needs strings of equal length");
     for (out, mask) in out.iter_mut().zip(mask) {
         *out ^= mask;
     }

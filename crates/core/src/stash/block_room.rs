@@ -1,4 +1,4 @@
-//! The bytes of the blocks on the client.
+//! The memory for the bytes of blocks on the client.
 //!
 //! ```text
 //! ┌──────────────────────────┬────────────────────────────┬──────┐
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A path is opened slot by slot into the transit area ("transient storage" in Tiny ORAM, Table I),
-//! whatever the slots hold, and most of its blocks are sealed from there again without having moved.
+//! dummies included. Most of its blocks are sealed from there again without being copied.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -16,17 +16,18 @@ use crate::error::{Error, ErrorKind};
 use crate::memory::zeros;
 use crate::wiped::SparseWipedBytes;
 
-/// Where the bytes of a block are in a [`BlockRoom`].
+/// The location of a block's bytes in a [`BlockRoom`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
-/// Room for a fixed number of blocks. Wiped when dropped. Blocks without bytes need none: any place is theirs.
+/// Memory for a fixed number of blocks. Wiped when dropped. Blocks without bytes need no memory and
+/// may use any place.
 pub(crate) struct BlockRoom {
     bytes: SparseWipedBytes,
     block_bytes: usize,
-    /// Places below are lasting, those from here on are in transit.
+    /// Places below this one are permanent; the others are in transit.
     first_in_transit: u32,
-    /// The free lasting places are the first `free_count` of this list.
+    /// The free permanent places are the first `free_count` of this list.
     free: Vec<Place>,
     free_count: usize,
     zero: Place,
@@ -34,7 +35,7 @@ pub(crate) struct BlockRoom {
 
 impl BlockRoom {
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the system has no memory for it.
+    /// [`ErrorKind::InvalidConfig`] if the system has no memory for it.
     pub(crate) fn new(
         lasting: usize,
         in_transit: usize,
@@ -47,7 +48,7 @@ impl BlockRoom {
                 ErrorKind::InvalidConfig,
                 format!(
                     "no memory for a client of {blocks} blocks of {block_bytes} bytes: lower the \
-                     stash bound or the tree top"
+                     stash bound or the number of tree-top levels"
                 ),
             ));
         };
@@ -61,39 +62,43 @@ impl BlockRoom {
         })
     }
 
-    /// The place of a block of zeros: what a dummy holds.
+    /// The place of a block of zeros, the contents of a dummy.
     pub(crate) fn zero(&self) -> Place {
         self.zero
     }
 
-    /// The place of slot `slot` of a path in one row.
+    /// The place of slot `slot` of a path, whose slots are numbered from the root down.
     #[inline]
     pub(crate) fn in_transit(&self, slot: usize) -> Place {
         Place(self.first_in_transit + slot as u32)
     }
 
-    /// The bytes of `slots` slots of a path from `slot` on: in transit they lie side by side.
+    /// The bytes of `slots` consecutive slots of a path, starting with `slot`: they are adjacent in
+    /// transit.
     #[inline]
     pub(crate) fn row_in_transit(&mut self, slot: usize, slots: usize) -> &mut [u8] {
         let first = self.in_transit(slot).0 as usize;
         &mut self.bytes[first * self.block_bytes..][..slots * self.block_bytes]
     }
 
-    /// A free lasting place. Its bytes are whatever a block left there.
+    /// A free permanent place. It holds the bytes of an earlier block.
     ///
     /// # Panics
-    /// When there is none: whoever sizes the room counts what can be on the client at once.
+    /// If no place is free. The caller of [`Self::new`] must count every block that can be on the
+    /// client at once.
     #[inline]
     pub(crate) fn take(&mut self) -> Place {
         if self.block_bytes == 0 {
             return self.zero;
         }
-        self.free_count =
-            self.free_count.checked_sub(1).expect("the room was sized for all a client can hold");
+        self.free_count = self
+            .free_count
+            .checked_sub(1)
+            .expect("the memory was sized for every block a client can hold");
         self.free[self.free_count]
     }
 
-    /// Frees a place, if it is a lasting one. No branch depends on which.
+    /// Frees a place if it is permanent. No branch depends on that.
     #[inline]
     pub(crate) fn give_back(&mut self, place: Place) {
         if self.block_bytes == 0 {
@@ -105,7 +110,7 @@ impl BlockRoom {
         }
     }
 
-    /// A lasting place for a block: its own, or one it moves to out of transit.
+    /// A permanent place for a block. A block in transit is moved to a new place.
     #[inline]
     pub(crate) fn settle(&mut self, place: Place) -> Place {
         if self.block_bytes == 0 || place.0 < self.first_in_transit {

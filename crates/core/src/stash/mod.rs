@@ -1,13 +1,13 @@
 //! The client's working memory: blocks that are in no bucket of the tree.
 //!
 //! - `Stash`: the fully associative stash of the papers, with a bound.
-//! - `PathPlan`, filled by PushToLeaf: which block goes where on the way back (Tiny ORAM,
+//! - `PathPlan`, filled by PushToLeaf: the slot of the path that each block goes to (Tiny ORAM,
 //!   section III, Algorithm 1).
-//! - `TreeTop`: the buckets nearest the root, kept on the client, and found by leaf or also by
-//!   address ([`TreeTopKind`]).
+//! - `TreeTop`: the buckets nearest the root, kept on the client. They are found by leaf, or also
+//!   by address ([`TreeTopKind`]).
 //!
-//! Blocks of all three lie in one `BlockRoom` and mostly stay where they are while they move
-//! between them: only their names move.
+//! The bytes of all these blocks are in one `BlockRoom` and mostly stay in place when a block moves
+//! between them: only its [`Entry`] moves.
 //!
 //! Everything here is secret.
 
@@ -27,7 +27,7 @@ pub(crate) use tree_top::{TreeTop, set_of, sets};
 
 use crate::geometry::Leaf;
 
-/// A block on the client: its name, the path it belongs to, and where its bytes are.
+/// A block on the client: its address, its leaf, and the location of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) address: u64,
@@ -36,10 +36,10 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The address of no block. Cut to the width of any address field it is ⊥.
+    /// The address of a dummy. Truncated to the width of any address field, it is ⊥.
     pub(crate) const DUMMY_ADDRESS: u64 = u64::MAX;
 
-    /// A dummy, whose bytes are those at `zero`.
+    /// A dummy whose bytes are at `zero`.
     pub(crate) fn dummy(zero: Place) -> Self {
         Self { address: Self::DUMMY_ADDRESS, leaf: Leaf(0), place: zero }
     }
@@ -47,8 +47,8 @@ impl Entry {
 
 /// The fully associative stash.
 ///
-/// It holds blocks in the order in which they came, and PushToLeaf visits them in that order, so
-/// that a run can be held against the literal reference step by step.
+/// It holds blocks in order of arrival, and PushToLeaf visits them in that order, so that a run can
+/// be compared with the literal reference step by step.
 pub(crate) struct Stash {
     /// The first `len` hold blocks.
     entries: Vec<Entry>,
@@ -57,9 +57,9 @@ pub(crate) struct Stash {
 }
 
 impl Stash {
-    /// A stash that never holds more than `room` blocks, those of a path in transit included.
+    /// A stash that holds at most `room` blocks, including those of a path in transit.
     pub(crate) fn new(room: usize, zero: Place) -> Self {
-        // One entry more, for the dummy that `insert_if` may leave past the end.
+        // One extra entry for the dummy that `insert_if` may leave past the end.
         Self {
             entries: vec![Entry::dummy(zero); room + 1],
             len: 0,
@@ -71,7 +71,7 @@ impl Stash {
         self.len
     }
 
-    /// How many more blocks there is room for.
+    /// The number of blocks that can still be inserted.
     pub(crate) fn room(&self) -> usize {
         self.entries.len() - 1 - self.len
     }
@@ -89,7 +89,7 @@ impl Stash {
         self.arrivals().insert_if(entry, true);
     }
 
-    /// For the blocks of a path, which come one after the other.
+    /// A writer for the blocks of a path.
     #[inline]
     pub(crate) fn arrivals(&mut self) -> Arrivals<'_> {
         Arrivals { entries: &mut self.entries, len: self.len, settled: &mut self.len }
@@ -100,7 +100,7 @@ impl Stash {
         self.entries[..self.len].iter_mut().find(|entry| entry.address == address)
     }
 
-    /// Takes a block out. The others keep their order.
+    /// Removes a block. The others keep their order.
     pub(crate) fn remove(&mut self, address: u64) -> Option<Entry> {
         let held = &mut self.entries[..self.len];
         let at = held.iter().position(|entry| entry.address == address)?;
@@ -109,7 +109,8 @@ impl Stash {
         Some(self.entries[self.len])
     }
 
-    /// Drops the blocks that are not to be kept, and frees their places. The others keep their order.
+    /// Drops the blocks for which `keep` returns false, and frees their places. The others keep
+    /// their order.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockRoom) {
         let mut kept = 0;
         for i in 0..self.len {
@@ -124,11 +125,11 @@ impl Stash {
         self.len = kept;
     }
 
-    /// Moves as many blocks as possible, each as deep as possible, from the stash into `plan` for
-    /// the path to `leaf`. The others keep their order.
+    /// Algorithm 1: moves as many blocks as possible, each as deep as possible, from the stash into
+    /// `plan` for the path to `leaf`. The others keep their order.
     ///
-    /// A block whose deepest free bucket is one of `top`, where its set is full, is left out of this
-    /// round, and stays (IR-ORAM, section IV-C).
+    /// A block stays if its deepest free bucket belongs to `top` and its set there is full. It is
+    /// not tried on higher levels (IR-ORAM, section IV-C).
     #[inline]
     pub(crate) fn push_to_leaf(&mut self, leaf: Leaf, top: &mut TreeTop, plan: &mut PathPlan) {
         plan.clear();
@@ -148,8 +149,7 @@ impl Stash {
         }
     }
 
-    /// After an eviction: the blocks left behind are here to stay. Counts them, and moves them out
-    /// of transit.
+    /// Ends an eviction: moves the remaining blocks out of transit, and counts them.
     #[inline]
     pub(crate) fn settle(&mut self, blocks: &mut BlockRoom) {
         for entry in &mut self.entries[..self.len] {
@@ -159,8 +159,8 @@ impl Stash {
     }
 }
 
-/// Blocks on their way into the stash. They are in it once this is dropped: until then their number is
-/// in a register, and not in memory after each.
+/// Blocks on their way into the stash. The length of the stash is updated only when this is
+/// dropped, so that it stays in a register until then.
 pub(crate) struct Arrivals<'a> {
     entries: &'a mut [Entry],
     len: usize,
@@ -168,7 +168,7 @@ pub(crate) struct Arrivals<'a> {
 }
 
 impl Arrivals<'_> {
-    /// Inserts `entry` if it is `real`. No branch depends on it.
+    /// Inserts `entry` if `real` is true. No branch depends on it.
     #[inline]
     pub(crate) fn insert_if(&mut self, entry: Entry, real: bool) {
         self.entries[self.len] = entry;
@@ -183,7 +183,7 @@ impl Drop for Arrivals<'_> {
     }
 }
 
-/// A look at the stash from outside. Secret: nothing here may reach storage or a log.
+/// A view of the stash from outside. Secret: nothing here may reach storage or a log.
 #[derive(Clone, Copy)]
 pub struct StashView<'a>(&'a Stash);
 
@@ -192,7 +192,7 @@ impl<'a> StashView<'a> {
         Self(stash)
     }
 
-    /// How many blocks it holds now.
+    /// The number of blocks in it.
     pub fn blocks(self) -> usize {
         self.0.len()
     }
@@ -207,7 +207,7 @@ impl<'a> StashView<'a> {
         self.0.entries().iter().map(|entry| (entry.address, entry.leaf))
     }
 
-    /// How full it was.
+    /// Its occupancy so far.
     pub fn occupancy(self) -> &'a Occupancy {
         &self.0.occupancy
     }

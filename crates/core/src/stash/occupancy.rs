@@ -1,28 +1,28 @@
-//! How full the stash was.
+//! Statistics of the stash's occupancy.
 
 use alloc::vec::Vec;
 
-/// Counters of the blocks left in the stash after each access. Secret: never let storage see them.
+/// Counts of the blocks left in the stash after each access. Secret: storage must never see them.
 #[derive(Clone, Debug, Default)]
 pub struct Occupancy {
     peak_blocks: usize,
-    /// `histogram[n]`: after how many accesses `n` blocks were left. Empty while switched off.
+    /// `histogram[n]`: the number of accesses that left `n` blocks. `None` while disabled.
     histogram: Option<Vec<u64>>,
 }
 
 impl Occupancy {
-    /// The most blocks that were ever left in the stash after an access.
+    /// The most blocks ever left in the stash after an access.
     pub fn peak_blocks(&self) -> usize {
         self.peak_blocks
     }
 
-    /// After how many accesses `n` blocks were left, for each `n`; empty unless switched on by
+    /// For each `n`, the number of accesses that left `n` blocks. Empty unless enabled by
     /// `record_histogram`.
     pub fn histogram(&self) -> &[u64] {
         self.histogram.as_deref().unwrap_or_default()
     }
 
-    /// Starts a histogram of what is counted from now on.
+    /// Starts a histogram of later accesses.
     pub(crate) fn start_histogram(&mut self) {
         self.histogram = Some(Vec::new());
     }

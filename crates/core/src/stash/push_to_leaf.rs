@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 use super::{Entry, Place, TreeTop};
 use crate::geometry::{Geometry, Leaf};
 
-/// The array `S` of the paper: which block goes into which slot of a path; and `Occupied`.
+/// The arrays `S` and `Occupied` of the paper: the block planned for each slot of a path.
 pub(crate) struct PathPlan {
-    /// A path in one row, from the root to the leaf. A slot without a block holds a dummy.
+    /// The slots of a path in one row, from the root to the leaf. A slot without a block has a
+    /// dummy.
     slots: Vec<Entry>,
     /// The buckets of the path, from the root down.
     buckets: Vec<Bucket>,
@@ -17,11 +18,11 @@ pub(crate) struct PathPlan {
     dummy: Entry,
 }
 
-/// Where the slots of a bucket are in the row of a path.
+/// The slots of a bucket in the row of a path.
 #[derive(Clone, Copy)]
 struct Bucket {
     start: usize,
-    /// The first free one: it and `start` are `Occupied`.
+    /// The first free slot: `free - start` is the paper's `Occupied`.
     free: usize,
     end: usize,
 }
@@ -68,8 +69,9 @@ impl PathPlan {
         &self.slots[start..free]
     }
 
-    /// Gives `entry` the deepest free slot of the path to `leaf` that its own path shares, if there
-    /// is one and, where it is one of the levels of `top`, that agrees: an iteration of Algorithm 1.
+    /// One iteration of Algorithm 1: puts `entry` into the deepest free slot that the path to
+    /// `leaf` shares with its own path. Returns whether there is such a slot. On the levels of
+    /// `top`, the tree top must also have an entry free for it.
     #[inline]
     pub(crate) fn place(&mut self, entry: Entry, leaf: Leaf, top: &mut TreeTop) -> bool {
         let deepest = push_back(leaf, entry.leaf, self.full)
@@ -90,9 +92,9 @@ impl PathPlan {
 /// `PushBack` of Algorithm 1: the deepest level that the paths to `evicted` and `own` share and
 /// that is not full.
 ///
-/// Two differences in form, none in effect. The paper's `t1 = (l ⊕ l') | 0` appends a 0 to the
-/// right, so that equal labels share all levels; and its reverse, isolate, reverse to find the left-most
-/// set bit is a count of leading zeros here.
+/// It differs from the paper in form, not in result. The paper's `t1 = (l ⊕ l') | 0` appends a 0 on
+/// the right, so that equal labels share all levels. Where the paper reverses, isolates the lowest
+/// bit and reverses again to find the leftmost set bit, this counts leading zeros.
 #[inline]
 fn push_back(evicted: Leaf, own: Leaf, full: u64) -> Option<usize> {
     let t1 = (evicted.0 ^ own.0) << 1;
@@ -102,7 +104,8 @@ fn push_back(evicted: Leaf, own: Leaf, full: u64) -> Option<usize> {
     (t4 != 0).then(|| 63 - t4.leading_zeros() as usize)
 }
 
-/// Whether the paths to two leaves share the bucket on `level`: the meaning of the bit tricks.
+/// Whether the paths to two leaves share the bucket on `level`: the definition behind the bit
+/// tricks.
 #[cfg(test)]
 fn share_bucket(a: Leaf, b: Leaf, level: u8) -> bool {
     use crate::geometry::BucketId;
@@ -116,7 +119,7 @@ mod tests {
     use crate::stash::{BlockRoom, Stash, TreeTopKind};
     use proptest::prelude::*;
 
-    /// A place of no block.
+    /// A place without a block.
     fn zero() -> Place {
         BlockRoom::new(0, 0, 16).unwrap().zero()
     }
@@ -125,7 +128,8 @@ mod tests {
         TreeTop::new(TreeTopKind::Dedicated, 0, geometry)
     }
 
-    /// Runs both on the stash of `leaves` and compares every slot of the path, and what is left.
+    /// Runs both algorithms on the stash of `leaves` and compares every slot of the path and the
+    /// rest.
     fn same_as_literal(geometry: &Geometry, evicted: Leaf, leaves: &[u64]) {
         let mut stash = Stash::new(leaves.len(), zero());
         for (address, leaf) in (0..).zip(leaves) {
@@ -186,8 +190,8 @@ mod tests {
         }
     }
 
-    /// Labels that share long prefixes with 0 as often as short ones: uniform labels of a deep tree
-    /// would nearly all part at the root.
+    /// Labels that share a prefix of uniform length with 0. Uniform labels of a deep tree would
+    /// nearly all diverge at the root.
     fn label(leaf_level: u8) -> impl Strategy<Value = u64> {
         (any::<u64>(), 0..=leaf_level)
             .prop_map(move |(bits, common)| (bits << common) & ((1 << leaf_level) - 1))

@@ -1,4 +1,4 @@
-//! What a store can do.
+//! The optional abilities of stores.
 
 #[cfg(feature = "std")]
 mod bits;
@@ -10,14 +10,14 @@ use core::ops::{BitAnd, BitOr};
 use super::{BucketStore, Part, Piece};
 use crate::error::{Error, ErrorKind};
 
-/// What a store can do besides reading and writing whole buckets, which every store can.
+/// What a store can do in addition to reading and writing whole buckets.
 ///
-/// A scheme that needs more is refused when it is made on a store that cannot. Nobody makes up for
-/// what is missing: storage would see other trips than those of the scheme.
+/// A scheme that needs more is refused when it is made on such a store. No layer emulates a missing
+/// capability: storage would see other trips than those of the scheme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Capabilities(u32);
 
-/// Each by itself, with its name for programs and what people call it, in the order of their bits.
+/// Each capability in the order of the bits, with its name for programs and its description.
 const KNOWN: [(Capabilities, &str, &str); 4] = [
     (Capabilities::PARTS, "parts", "parts of buckets"),
     (Capabilities::CONDITIONAL_RECORDS, "conditional-records", "conditional writes of records"),
@@ -26,40 +26,40 @@ const KNOWN: [(Capabilities, &str, &str); 4] = [
 ];
 
 impl Capabilities {
-    /// Whole buckets, and nothing else.
+    /// Whole buckets only.
     pub const NONE: Self = Self(0);
 
     /// Headers and single slots can be prefetched, read and written. The rest of their bucket stays
     /// as it was.
     pub const PARTS: Self = Self(1);
 
-    /// A record can be written on the condition that it is still the one that was read. So two
-    /// clients that take over a volume at once cannot both succeed.
+    /// A record can be written on the condition that it still has the value that was read. So of
+    /// two clients that take over a volume at the same time, only one succeeds.
     pub const CONDITIONAL_RECORDS: Self = Self(1 << 1);
 
-    /// One read answers the XOR of slots of several buckets (Ring ORAM, section 3.2).
+    /// One read returns the XOR of slots of several buckets (Ring ORAM, section 3.2).
     pub const XOR_READS: Self = Self(1 << 2);
 
-    /// The client says of a written place that it will not be read again, and storage frees it.
+    /// The client tells storage that it will not read a written place again, and storage frees it.
     pub const DEAD_PLACES: Self = Self(1 << 3);
 
-    /// Whether all of `others` are among these.
+    /// Whether all of `others` are in this set.
     pub fn contains(self, others: Self) -> bool {
         others.missing_from(self) == Self::NONE
     }
 
-    /// Those of these that are not among `others`.
+    /// The capabilities in this set that are not in `others`.
     #[must_use]
     pub fn missing_from(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// Whether a store that has these can be asked for `piece`.
+    /// Whether a store with these capabilities can serve `piece`.
     pub fn allow(self, piece: &Piece) -> bool {
         piece.part == Part::Whole || self.contains(Self::PARTS)
     }
 
-    /// The name of each, for programs.
+    /// The names for programs.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         self.known().map(|(_, name, _)| *name)
     }
@@ -68,7 +68,7 @@ impl Capabilities {
         KNOWN.iter().filter(move |(one, ..)| self.contains(*one))
     }
 
-    /// Refuses a store that lacks one of these. Nothing is asked of it.
+    /// Fails if the store lacks one of these capabilities. Sends no request to it.
     pub(crate) fn check(self, store: &dyn BucketStore) -> Result<(), Error> {
         let missing = self.missing_from(store.capabilities());
         if missing == Self::NONE {
@@ -77,14 +77,14 @@ impl Capabilities {
         Err(Error::new(
             ErrorKind::StoreMismatch,
             format!(
-                "the store cannot do what this scheme needs: {missing}; choose a store that can, or \
-                 a scheme that moves whole buckets alone, such as Path ORAM or rotating RAW ORAM"
+                "this scheme needs a store with {missing}: choose such a store, or \
+                 a scheme that moves only whole buckets, such as Path ORAM or rotating RAW ORAM"
             ),
         ))
     }
 }
 
-/// What these and those have in common.
+/// The capabilities in both sets.
 impl BitAnd for Capabilities {
     type Output = Self;
 
@@ -101,7 +101,7 @@ impl BitOr for Capabilities {
     }
 }
 
-/// For people: what there is besides whole buckets.
+/// A description for people.
 impl fmt::Display for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::NONE {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_told_from_what_is_there() {
+    fn missing_and_present_capabilities_are_distinguished() {
         let (none, parts) = (Capabilities::NONE, Capabilities::PARTS);
         assert_eq!(parts.missing_from(none), parts);
         assert_eq!(parts.missing_from(parts), none);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn people_and_programs_read_names() {
+    fn capabilities_have_names_for_people_and_programs() {
         assert_eq!(Capabilities::NONE.to_string(), "nothing more");
         assert_eq!(Capabilities::PARTS.to_string(), "parts of buckets");
         assert_eq!(Capabilities::NONE.names().count(), 0);

@@ -1,4 +1,4 @@
-//! Untrusted storage in this machine's memory.
+//! Untrusted storage in the memory of this machine.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -13,7 +13,7 @@ use crate::layout::{Layout, LayoutKind, LevelPlace};
 pub use crate::memory::Pages;
 use crate::memory::{NoMemory, Region};
 
-/// All trees in one anonymous mapping, with huge pages where the system gives them.
+/// All trees in one anonymous mapping, with huge pages if the system provides them.
 ///
 /// Pages that were never written take no memory, so a new store of any size is made at once.
 pub struct MemoryStore {
@@ -27,9 +27,9 @@ struct Tree {
     levels: Box<[Level]>,
 }
 
-/// Where the buckets of one level are, all at hand for the many look-ups of a trip.
+/// The buckets of one level: everything that the many look-ups of a trip need.
 struct Level {
-    /// Where the tree starts in the arena.
+    /// Offset of the tree in the arena.
     base: u64,
     place: LevelPlace,
     shape: LevelShape,
@@ -47,11 +47,11 @@ impl Tree {
 }
 
 impl MemoryStore {
-    /// Room for trees of these shapes, `TreeId(0)` first.
+    /// A store for trees of these shapes, starting with `TreeId(0)`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the trees exceed the address space or the system refuses
-    /// the mapping.
+    /// [`ErrorKind::InvalidConfig`] if the trees exceed the address space or the system refuses the
+    /// mapping.
     pub fn new(shapes: &[TreeShape], kind: LayoutKind) -> Result<Self, Error> {
         let mut trees = Vec::with_capacity(shapes.len());
         let mut bytes = 0u64;
@@ -62,7 +62,10 @@ impl MemoryStore {
                 .checked_add(layout.bytes())
                 .and_then(|end| end.checked_next_multiple_of(CACHE_LINE_BYTES as u64))
                 .ok_or_else(|| {
-                    Error::new(ErrorKind::InvalidConfig, "the trees exceed 2^64 bytes")
+                    Error::new(
+                        ErrorKind::InvalidConfig,
+                        "the trees exceed 2^64 bytes: use a smaller capacity",
+                    )
                 })?;
             trees.push(Tree::new(shape, &layout, base));
         }
@@ -76,9 +79,9 @@ impl MemoryStore {
         Ok(Self { arena, trees, spans: Vec::new() })
     }
 
-    /// The layout for memory that measured best: no padding, and where there are huge pages, nothing
-    /// is won by bringing the buckets of a path together. Without them, consider
-    /// [`LayoutKind::Subtree`] with the size of a page.
+    /// The layout that was fastest in memory. It has no padding. With huge pages, placing the
+    /// buckets of a path close together gains nothing. Without them, consider
+    /// [`LayoutKind::Subtree`] with the page size.
     pub fn default_layout() -> LayoutKind {
         LayoutKind::Striped
     }
@@ -88,22 +91,22 @@ impl MemoryStore {
         self.arena.pages()
     }
 
-    /// Everything that storage holds, as the adversary could dump it.
+    /// The complete contents of storage, as the adversary could dump them.
     pub fn contents(&self) -> &[u8] {
         self.arena.bytes()
     }
 
-    /// The same, to be tampered with: what an active adversary, or a test, can do.
+    /// The contents for tampering, as an active adversary or a test can do.
     pub fn contents_mut(&mut self) -> &mut [u8] {
         self.arena.bytes_mut()
     }
 
-    /// Where `piece` lies in [`Self::contents`], if there is such a piece.
+    /// The span of `piece` in [`Self::contents`], if the store has it.
     pub fn span(&self, piece: &Piece) -> Option<Span> {
         find(&self.trees, piece)
     }
 
-    /// Finds the pieces.
+    /// Computes the spans of the pieces.
     #[inline]
     fn locate(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         let Self { trees, spans, .. } = self;
@@ -144,8 +147,8 @@ impl BucketStore for MemoryStore {
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
         self.locate(pieces)?;
-        // The last pieces of a path are the ones that no cache holds: ask for them first. What follows
-        // their first lines is asked for by whoever reads on, while it works on those.
+        // The last pieces of a path are not in any cache, so prefetch them first. Only their first
+        // lines: the reader prefetches the rest of each piece while it works.
         for span in self.spans.iter().rev() {
             hint::prefetch_first_line(&self.arena.bytes()[span.range()]);
         }
@@ -168,7 +171,7 @@ fn absent(piece: &Piece) -> StoreError {
     StoreError::new(
         StoreErrorKind::Refused,
         format!(
-            "there is no {:?} of bucket {} in tree {} of this store",
+            "this store has no {:?} of bucket {} in tree {}",
             piece.part, piece.bucket, piece.tree.0
         ),
     )

@@ -1,8 +1,8 @@
-//! The one trait to untrusted storage.
+//! The trait of untrusted storage.
 //!
-//! Everything that leaves the client passes [`BucketStore`]. It sits below the seal, so whatever
-//! implements or wraps it sees ciphertext, names of buckets and nothing else: what the adversary
-//! sees. ADR 1 of the repository says why it has this form and what was measured.
+//! Everything that leaves the client passes [`BucketStore`]. It sits below the seal, so an
+//! implementation or wrapper sees only ciphertext and names of buckets: the adversary's view. ADR 1
+//! of the repository explains this design and its measurements.
 
 mod capabilities;
 mod memory;
@@ -22,51 +22,52 @@ pub use crate::seal::{Blanks, Sealed, SealedByClient, SealedTrip};
 /// Untrusted storage for the buckets of one or more trees.
 ///
 /// # Contract
-/// - **Who calls.** One scheme at a time, from one thread. One [`read`](Self::read) or
-///   [`write`](Self::write) is one round trip: a store may serve its pieces in any order or at once.
-/// - **Order.** A read returns what the latest earlier write left, whatever was prefetched in
+/// - **Callers.** One scheme at a time, from one thread. One [`read`](Self::read) or
+///   [`write`](Self::write) is one round trip: a store may serve its pieces in any order or at
+///   once.
+/// - **Order.** A read returns the result of the latest earlier write, whatever was prefetched in
 ///   between. Writes are ordered after earlier calls and durable once [`flush`](Self::flush) has
 ///   returned.
-/// - **Parts.** A store that [can do](Self::capabilities) whole buckets alone refuses to read or write
-///   a part of one with [`Refused`](crate::StoreErrorKind::Refused), and then has done nothing.
-/// - **Trips.** A trip may name no piece at all, or several parts of one bucket. If a piece does
-///   not exist, [`read`](Self::read) and [`write`](Self::write) refuse the trip, and
+/// - **Parts.** A store that [supports](Self::capabilities) only whole buckets refuses to read or
+///   write a part of one with [`Refused`](crate::StoreErrorKind::Refused), without any effect.
+/// - **Trips.** A trip may name no pieces, or several parts of one bucket. If a piece does not
+///   exist, [`read`](Self::read) and [`write`](Self::write) refuse the trip, and
 ///   [`prefetch`](Self::prefetch) ignores it.
 /// - **Absent buckets.** A bucket never written reads as zeros. Which buckets those are is public.
 /// - **Crashes.** A crash may lose or tear a write that was not flushed. After reopening, the
 ///   bucket still reads without an error; its bytes do not matter until it is written again.
 /// - **Errors.** After an error the store may hold the old or the new bytes of every piece of the
 ///   failed write. The scheme above refuses further work.
-/// - **Trust.** None. Whatever a store returns is checked by the scheme before it decides anything.
-/// - **Wrappers** implement every method: `#[deny(clippy::missing_trait_methods)]` on the `impl`
-///   makes sure of it.
+/// - **Trust.** None. The scheme checks everything a store returns before relying on it.
+/// - **Wrappers** implement every method; `#[deny(clippy::missing_trait_methods)]` on the `impl`
+///   enforces that.
 ///
-/// A store answers with `Frames`, which borrow its own buffer: memory is handed over uncopied, and
-/// a network store hands over its receive buffer.
+/// A store answers with `Frames`, which borrow its own buffer: memory is returned without a copy,
+/// and a network store returns its receive buffer.
 pub trait BucketStore {
     /// The shape of `tree`, or `None` if the store has no such tree.
     fn shape(&self, tree: TreeId) -> Option<&TreeShape>;
 
-    /// What it can do besides reading and writing whole buckets. It never changes.
+    /// The store's capabilities. They never change.
     fn capabilities(&self) -> Capabilities;
 
-    /// Starts to fetch `pieces`, which a later read will ask for. A hint: ignoring it is correct.
+    /// Starts to fetch `pieces`, which a later read will request. A hint: ignoring it is correct.
     fn prefetch(&mut self, pieces: &[Piece]);
 
     /// One round trip that reads `pieces`.
     ///
     /// # Errors
-    /// When the medium fails, or a piece is not in any tree of this store.
+    /// If the medium fails, or a piece is not in any tree of this store.
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError>;
 
-    /// One round trip that reads every value that `pieces` may have. `each` gets the index of a
-    /// piece and a value: at least one for each piece.
+    /// One round trip that reads every candidate value of `pieces`. `each` gets the index of a
+    /// piece and a value, at least once for each piece.
     ///
     /// A store over one medium has one value. A store over several servers cannot tell which of
-    /// their values is the newest, so the caller has to authenticate all of them.
+    /// their values is the newest, so the caller must authenticate all of them.
     ///
     /// # Errors
-    /// As of [`read`](Self::read).
+    /// Those of [`read`](Self::read).
     fn read_candidates(
         &mut self,
         pieces: &[Piece],
@@ -78,16 +79,16 @@ pub trait BucketStore {
     }
 
     /// One round trip that writes `pieces`. `fill` is called exactly once, with one blank for each
-    /// piece in the order asked; only [`crate::seal`] can turn blanks into [`Sealed`].
+    /// piece in the order requested. Only [`crate::seal`] can turn blanks into [`Sealed`].
     ///
     /// # Errors
-    /// When the medium fails, or a piece is not in any tree of this store.
+    /// If the medium fails, or a piece is not in any tree of this store.
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError>;
 
     /// Returns once all earlier writes are durable.
     ///
     /// # Errors
-    /// When that cannot be promised any more.
+    /// If durability can no longer be guaranteed.
     fn flush(&mut self) -> Result<(), StoreError>;
 }
 
@@ -133,7 +134,7 @@ macro_rules! what_it_points_to_is_the_store {
 what_it_points_to_is_the_store!(Box<S>);
 what_it_points_to_is_the_store!(&mut S);
 
-/// Of all trees that a store has, `TreeId(0)` first.
+/// The shapes of all trees of a store, starting with `TreeId(0)`.
 pub fn shapes_of(store: &(impl BucketStore + ?Sized)) -> Vec<TreeShape> {
     (0..).map_while(|tree| store.shape(TreeId(tree)).cloned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Buckets on their way from one store to another, as they are.
+//! Sealed buckets on their way from one store to another.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -8,16 +8,16 @@ use crate::error::{StoreError, StoreErrorKind};
 use crate::geometry::BucketId;
 use crate::pieces::Frames;
 
-/// How much was written.
+/// The amount written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Buckets.
     pub buckets: u64,
-    /// Bytes of them.
+    /// Their bytes.
     pub bytes: u64,
 }
 
-/// Neighbouring buckets of one level.
+/// Consecutive buckets of one level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The tree.
@@ -29,7 +29,7 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// As a trip asks for it: all of each bucket.
+    /// The pieces to request in a trip: each bucket as a whole.
     pub fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
         let bucket = |index| BucketId::new(self.level, index);
         let piece =
@@ -38,16 +38,16 @@ impl Stretch {
     }
 }
 
-/// Buckets that were read from a store, to be put into another one without being opened.
+/// Buckets read from one store, to be written to another without being opened.
 ///
-/// This passes by the [seal](crate::seal), and nothing unsealed gets to storage on this way:
-/// - There is no way to fill it but [`read`](Self::read), which asks a store. What a store holds came to it as
-///   [`Sealed`](super::Sealed), or was never sealed by anybody, because somebody else changed it there.
-/// - What it holds cannot be changed, only compared and written.
-/// - It is written to where it was read, tree, level and index. What the second store gets is what the first one has
-///   under the same name, which the first one could have given it.
+/// This bypasses the [seal](crate::seal), but nothing unsealed can reach storage this way:
+/// - It can be filled only by [`read`](Self::read), from a store. A store's contents arrived as
+///   [`Sealed`](super::Sealed), or were tampered with in the store.
+/// - Its contents cannot be changed, only compared and written.
+/// - They are written to the tree, level and index they were read from. So the second store gets
+///   what the first one has under the same name and could have sent itself.
 ///
-/// What it brings is as untrusted as what a store answers.
+/// The contents are as untrusted as the answer of a store.
 #[derive(Default)]
 pub struct Moved {
     pieces: Vec<Piece>,
@@ -56,11 +56,11 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// Reads buckets, in place of those that were here.
+    /// Reads buckets, replacing the current contents.
     ///
     /// # Errors
-    /// Those of [`BucketStore::read`], and [`StoreErrorKind::Damaged`] when the store answers with more or less than it
-    /// was asked for. Nothing is here then.
+    /// Those of [`BucketStore::read`], and [`StoreErrorKind::Damaged`] if the store's answer has
+    /// the wrong length. After an error the contents are empty.
     pub fn read(
         &mut self,
         from: &mut (impl BucketStore + ?Sized),
@@ -82,11 +82,12 @@ impl Moved {
         Ok(())
     }
 
-    /// Writes those buckets that anybody ever wrote, in one trip, and says how much that is. The others are zeros, which
-    /// is what a store answers of them anyway: they take no room.
+    /// Writes the buckets that were ever written, in one trip, and returns how many there were. The
+    /// others are zeros, which a store returns for absent buckets anyway: they take no space.
     ///
     /// # Errors
-    /// Those of [`BucketStore::write`], and [`StoreErrorKind::Refused`] when buckets there are not as long.
+    /// Those of [`BucketStore::write`], and [`StoreErrorKind::Refused`] if the buckets of `to` have
+    /// other lengths.
     pub fn write(&self, to: &mut (impl BucketStore + ?Sized)) -> Result<Written, StoreError> {
         let frames = self.frames();
         let written = |(i, _): &(usize, &Piece)| frames.get(*i).iter().any(|byte| *byte != 0);
@@ -98,7 +99,7 @@ impl Moved {
         let spans: Vec<_> = which.iter().map(|i| self.spans[*i]).collect();
         let fits = |(piece, span): (&Piece, &Span)| length(to, piece) == Some(span.bytes as u64);
         if !pieces.iter().zip(&spans).all(fits) {
-            let message = "the store was made for other buckets: make one for these";
+            let message = "the target store has buckets of other lengths: make a new store";
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let frames = Frames::new(&self.buffer, &spans);
@@ -107,7 +108,7 @@ impl Moved {
         Ok(Written { buckets: pieces.len() as u64, bytes })
     }
 
-    /// The first of the buckets that another store does not hold as they are here.
+    /// The first bucket that differs in another store.
     ///
     /// # Errors
     /// Those of [`BucketStore::read`].
@@ -120,12 +121,12 @@ impl Moved {
         Ok((0..ours.len()).find(|i| !is_same(*i)).map(|i| self.pieces[i]))
     }
 
-    /// How long they are together.
+    /// The total length of the buckets.
     pub fn bytes(&self) -> u64 {
         self.buffer.len() as u64
     }
 
-    /// The buckets. Ciphertext, and public records.
+    /// The buckets: ciphertext, and public records.
     pub fn frames(&self) -> Frames<'_> {
         Frames::new(&self.buffer, &self.spans)
     }
@@ -135,7 +136,7 @@ fn length(store: &(impl BucketStore + ?Sized), piece: &Piece) -> Option<u64> {
     store.shape(piece.tree)?.level_of(piece.bucket).map(|level| level.bucket_bytes)
 }
 
-/// Of each bucket of a stretch. What is not there has none, and cannot be read either.
+/// Bytes of each bucket of a stretch. 0 if it does not exist, and then it cannot be read either.
 fn bucket_bytes(store: &(impl BucketStore + ?Sized), stretch: &Stretch) -> u64 {
     stretch.pieces().next().and_then(|piece| length(store, &piece)).unwrap_or_default()
 }
@@ -144,8 +145,7 @@ fn check_lengths(frames: Frames<'_>, count: usize, bytes: u64) -> Result<(), Sto
     if frames.len() == count && frames.iter().all(|frame| frame.len() as u64 == bytes) {
         return Ok(());
     }
-    let message =
-        "storage answered with more or less than it was asked for: check what it is kept on";
+    let message = "storage returned data of the wrong length: check its medium";
     Err(StoreError::new(StoreErrorKind::Damaged, message))
 }
 
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_get_where_they_were_and_those_never_written_are_left_alone() {
+    fn buckets_keep_their_place_and_unwritten_ones_are_skipped() {
         let (mut from, mut to) = (store([3, 8]), store([3, 8]));
         bytes_of(&mut from, 1, 1).copy_from_slice(b"a bucket");
         bytes_of(&mut to, 1, 0).copy_from_slice(b"and this");
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_was_made_for_others_gets_nothing() {
+    fn a_store_for_other_buckets_is_refused() {
         let (mut from, mut to) = (store([3, 8]), store([3, 9]));
         bytes_of(&mut from, 1, 1).copy_from_slice(b"a bucket");
         let mut moved = Moved::default();
@@ -205,6 +205,10 @@ mod tests {
         assert!(to.contents().iter().all(|byte| *byte == 0));
         let beyond = moved.read(&mut from, &stretch(2, 0..1)).unwrap_err();
         assert_eq!(beyond.kind(), StoreErrorKind::Refused);
-        assert_eq!(moved.write(&mut from).unwrap(), Written::default(), "nothing is left of it");
+        assert_eq!(
+            moved.write(&mut from).unwrap(),
+            Written::default(),
+            "the contents are empty after an error"
+        );
     }
 }

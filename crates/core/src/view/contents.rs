@@ -1,37 +1,37 @@
-//! A sink that keeps what was written.
+//! A sink that keeps the contents of writes.
 
 use alloc::vec::Vec;
 
 use super::{Event, EventSink, Operation};
 use crate::pieces::Piece;
 
-/// Every event, and the sealed bytes of every write: for the question whether ciphertext repeats.
+/// Keeps every event and the sealed bytes of every write, to test whether ciphertext repeats.
 ///
-/// Client memory grows by every byte written.
+/// Memory use grows with every byte written.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     events: Vec<Event>,
     written: Vec<u8>,
 }
 
-/// What one write left in one piece.
+/// The contents of one piece after a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenPiece<'a> {
     /// The call that wrote it.
     pub trip: u64,
-    /// Where.
+    /// The piece.
     pub piece: Piece,
     /// The sealed bytes.
     pub bytes: &'a [u8],
 }
 
 impl Contents {
-    /// Nothing seen yet.
+    /// An empty sink.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything storage saw, in order.
+    /// Everything that storage saw, in order.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
@@ -66,7 +66,7 @@ mod tests {
     use crate::pieces::{Part, TreeId};
 
     #[test]
-    fn each_write_is_found_again_and_reads_are_not_kept() {
+    fn writes_are_kept_and_reads_are_not() {
         let piece = |bucket| Piece { tree: TreeId(0), bucket: BucketId(bucket), part: Part::Whole };
         let event = |trip, operation, bucket| Event {
             trip,

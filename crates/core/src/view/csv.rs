@@ -1,29 +1,32 @@
-//! A view as comma-separated values: one event a line, after a line of names.
+//! A view as comma-separated values: one event per line, after a header line.
 //!
-//! | column | holds |
+//! | column | contents |
 //! |---|---|
 //! | `order` | running number of the event, from 0 |
 //! | `trip` | running number of the call |
 //! | `operation` | `prefetch`, `read`, `write` or `flush` |
 //! | `tree` | number of the tree |
-//! | `level`, `index` | place of the bucket: the root is level 0; the path to leaf `l` passes index `l mod 2^level` |
+//! | `level`, `index` | place of the bucket: the path to leaf `l` passes index `l mod 2^level` |
 //! | `bucket` | its unique number in the tree |
 //! | `part` | `whole`, `header`, or `slot 0`, `slot 1`, … |
 //! | `bytes` | bytes that moved |
-//! | `micros` | when the call came, in microseconds after the beginning of the recording |
-//! | `party` | of servers that hold shares, which one saw it, from 1 |
+//! | `micros` | time of the call, in microseconds since the start of the recording |
+//! | `party` | the share server that saw it, from 1 |
 //!
-//! Columns from `tree` to `part` are empty for a flush, `micros` where nobody recorded it, and `party` where storage is one place or all saw it.
-//! A message between servers has `send` or `receive` as its operation; `tree` is that of which a path is evicted, if the server knew, `level` the
-//! level that is made, and `part` is `part 0`, `part 1`, … of every block. Further columns are for such messages alone:
+//! The root is level 0. Columns from `tree` to `part` are empty for a flush. `micros` is empty if
+//! times were not recorded, and `party` if storage is one place or all servers saw the event.
 //!
-//! | column | holds |
+//! The operation of a message between share servers is `send` or `receive`. `tree` is the tree
+//! whose path is evicted, if the server knew it, `level` the level being written, and `part` is
+//! `part 0`, `part 1`, … of every block. Further columns are only for such messages:
+//!
+//! | column | contents |
 //! |---|---|
 //! | `partner` | the other server |
-//! | `eviction`, `attempt` | the number of the eviction, and of the attempt |
-//! | `shares`, `seeds` | how many shares it has, and how many of those are seeds |
+//! | `eviction`, `attempt` | the numbers of the eviction and of the attempt |
+//! | `shares`, `seeds` | number of shares in the message, and how many of them are seeds |
 //!
-//! Nothing needs quotes.
+//! No field needs quotes.
 
 use alloc::string::{String, ToString};
 use std::io::{self, Write};
@@ -32,13 +35,15 @@ use super::{Event, Exchange, Observed, ViewServers, party_of_tree, tree_of_party
 use crate::pieces::{Part, Piece};
 
 /// The first line.
-pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,partner,eviction,attempt,shares,seeds";
+pub const HEADER: &str = "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,\
+    partner,eviction,attempt,shares,seeds";
 
-/// Writes the header line and a line for each event or message, as they come, each with the microseconds after the beginning if they are known. The
-/// servers are those of the view, if it has some.
+/// Writes the header line and a line for each event or message, in order. Each comes with its
+/// microseconds since the start of the recording, if known. `servers` are the share servers of the
+/// view, if any.
 ///
 /// # Errors
-/// Any of `out`, and the first of `observed`.
+/// Any error of `out`, and the first of `observed`.
 pub fn write_csv<E: From<io::Error>>(
     observed: impl IntoIterator<Item = Result<(Observed, Option<u64>), E>>,
     servers: Option<ViewServers>,
@@ -85,7 +90,7 @@ fn write_exchange(
     writeln!(out, "{},{}", exchange.shares, exchange.seeds)
 }
 
-/// Nothing, for nothing.
+/// An empty field for `None`.
 fn shown(number: Option<impl ToString>) -> String {
     number.map_or_else(String::new, |number| number.to_string())
 }
@@ -126,7 +131,8 @@ mod tests {
         write_csv(events.map(Ok::<_, io::Error>), None, &mut text).unwrap();
         assert_eq!(
             String::from_utf8(text).unwrap(),
-            "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,partner,eviction,attempt,shares,seeds\n\
+            "order,trip,operation,tree,level,index,bucket,part,bytes,micros,party,\
+             partner,eviction,attempt,shares,seeds\n\
              0,10,read,3,0,0,0,whole,96,,,,,,,\n\
              1,11,write,3,2,3,6,header,24,11000,,,,,,\n\
              2,12,prefetch,3,1,1,2,slot 7,0,12000,,,,,,\n\

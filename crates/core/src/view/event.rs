@@ -1,14 +1,14 @@
-//! One thing that storage sees.
+//! The events of a view.
 
 use alloc::vec::Vec;
 
 use super::Exchange;
 use crate::pieces::Piece;
 
-/// Which method of [`BucketStore`](crate::store::BucketStore) was called.
+/// The method of [`BucketStore`](crate::store::BucketStore) that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// The client said what it will read.
+    /// The client announced a read.
     Prefetch,
     /// The client read.
     Read,
@@ -19,7 +19,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All of them, in the order of their numbers in a view file.
+    /// All operations, in the order of their numbers in a view file.
     pub const ALL: [Self; 4] = [Self::Prefetch, Self::Read, Self::Write, Self::Flush];
 
     /// Its name in lower case.
@@ -36,18 +36,18 @@ impl Operation {
 /// One piece of one call, or a flush. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// The running number of the call, from 0: pieces of one call are seen as together.
+    /// The running number of the call, from 0. All pieces of one call have the same.
     pub trip: u64,
-    /// What was called.
+    /// The operation.
     pub operation: Operation,
-    /// What it asked for. `None` for a flush, and only for a flush.
+    /// The requested piece. `None` for a flush, and only for a flush.
     pub piece: Option<Piece>,
-    /// Bytes that moved between client and storage. 0 for a prefetch and a flush, which move none,
-    /// and for a read or write that failed before bytes moved.
+    /// Bytes moved between client and storage. 0 for a prefetch, a flush, and a read or write that
+    /// failed before bytes moved.
     pub bytes: u64,
 }
 
-/// What a view consists of. Public by nature.
+/// An item of a view. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Observed {
     /// A piece of a call, or a flush.
@@ -66,24 +66,24 @@ impl Observed {
     }
 }
 
-/// Where events go.
+/// A consumer of events.
 pub trait EventSink {
-    /// Takes the next event, and the sealed bytes that storage got or handed out:
-    /// [`Event::bytes`] of them.
+    /// Takes the next event, and the [`Event::bytes`] sealed bytes that storage received or
+    /// returned.
     ///
-    /// Called by [`Recorder`](super::Recorder) for each piece in the order asked, while the call is
-    /// under way.
+    /// [`Recorder`](super::Recorder) calls this for each piece in the order requested, before the
+    /// call returns.
     fn record(&mut self, event: &Event, contents: &[u8]);
 
     /// Storage starts `operation`. `None`: control returns to the client, to seal a write or
-    /// because the call ended. [`record`](Self::record) is called while the client works. The last
-    /// call of all is one with `None`, after all pieces were recorded.
+    /// because the call has ended. [`record`](Self::record) is called while the client works. The
+    /// last call is always `None`, after all pieces were recorded.
     fn turn_to(&mut self, operation: Option<Operation>) {
         let _ = operation;
     }
 }
 
-/// Keeps every event, and forgets contents.
+/// Keeps every event, without contents.
 impl EventSink for Vec<Event> {
     fn record(&mut self, event: &Event, _: &[u8]) {
         self.push(*event);

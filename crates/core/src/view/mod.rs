@@ -1,16 +1,17 @@
 //! The adversary's view: what storage sees, recorded.
 //!
-//! A [`Recorder`] wraps any store and tells an [`EventSink`] of every call: which pieces of which
-//! buckets were asked for, in which order, what came together, and the sealed bytes that moved. It
-//! stands where storage stands, below the seal, so it cannot see a secret by construction: no
-//! address, no leaf of the position map, no plaintext passes [`BucketStore`]. Whatever can be told
-//! from a recorded view, storage can tell too, and it can tell nothing else but the time.
+//! A [`Recorder`] wraps any store and reports every call to an [`EventSink`]: the pieces of buckets
+//! requested, their order, the grouping into trips, and the sealed bytes that moved. It has the
+//! position of storage, below the seal, so it cannot see a secret: no address, no leaf of the
+//! position map and no plaintext passes [`BucketStore`]. A recorded view contains exactly what
+//! storage learns, except for the time.
 //!
-//! - [`Event`]: one piece of one call. A view is a sequence of them.
-//! - [`Exchange`]: a message between servers that hold shares, as one of them saw it. [`Observed`] is either.
+//! - [`Event`]: one piece of one call. A view is a sequence of events.
+//! - [`Exchange`]: a message between share servers, as one of them saw it. [`Observed`] is either
+//!   of the two.
 //! - [`Contents`], [`Tally`], a `Vec<Event>`, a closure: sinks.
 //! - [`file`](mod@file): a view as a compact binary file.
-//! - [`csv`]: a view for people and spreadsheets.
+//! - [`csv`]: a view as CSV, for people and spreadsheets.
 //!
 //! [`BucketStore`]: crate::store::BucketStore
 

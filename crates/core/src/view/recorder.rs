@@ -1,18 +1,17 @@
-//! The store that sees what storage sees.
+//! A store that records what storage sees.
 
 use super::{Event, EventSink, Operation};
 use crate::error::StoreError;
 use crate::pieces::{Frames, Piece, TreeId, TreeShape};
 use crate::store::{BucketStore, Capabilities, Fill};
 
-/// Wraps a store and tells `sink` of every call. It changes nothing: the store below gets the same
-/// calls, the scheme above the same answers.
+/// Wraps a store and reports every call to `sink`. It changes nothing: the store below gets the
+/// same calls, and the scheme above the same answers.
 ///
-/// It sits below the seal: what passes here is names of buckets and ciphertext, so it cannot see a
-/// secret by construction, and it sees everything that storage does.
+/// It sits below the seal. Only names of buckets and ciphertext pass here, so it cannot see a
+/// secret, and it sees everything that storage does.
 ///
-/// A call that fails was seen too: its pieces are recorded as asked, without the bytes that did not
-/// move.
+/// Failed calls are recorded too: their pieces as requested, with only the bytes that moved.
 pub struct Recorder<S, K> {
     store: S,
     sink: K,
@@ -25,12 +24,12 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
         Self { store, sink, trips: 0 }
     }
 
-    /// What was recorded.
+    /// The sink.
     pub fn sink(&self) -> &K {
         &self.sink
     }
 
-    /// The same, to be emptied or changed.
+    /// The sink, writable.
     pub fn sink_mut(&mut self) -> &mut K {
         &mut self.sink
     }
@@ -40,18 +39,19 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
         &self.store
     }
 
-    /// The store below. What is done to it directly is not recorded.
+    /// The store below. Direct calls to it are not recorded.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
     }
 
-    /// Records a call that storage saw and that does not pass here: each piece with the bytes that moved for it.
+    /// Records a call that storage saw through another way: each piece with the bytes that moved
+    /// for it.
     pub fn saw(&mut self, operation: Operation, pieces: &[(Piece, &[u8])]) {
         let (_, mut call) = self.begin(operation);
         pieces.iter().for_each(|(piece, contents)| call.record_one(Some(*piece), contents));
     }
 
-    /// Ends the recording.
+    /// Stops recording and returns the store and the sink.
     pub fn into_parts(self) -> (S, K) {
         (self.store, self.sink)
     }
@@ -63,7 +63,7 @@ impl<S: BucketStore, K: EventSink> Recorder<S, K> {
     }
 }
 
-/// One call under way.
+/// A call in progress.
 struct Call<'r, K: EventSink> {
     sink: &'r mut K,
     trip: u64,
@@ -77,8 +77,8 @@ impl<K: EventSink> Drop for Call<'_, K> {
 }
 
 impl<K: EventSink> Call<'_, K> {
-    /// Records all pieces, with the frames that moved. There may be fewer frames than pieces: the
-    /// store is not trusted.
+    /// Records all pieces, with the frames that moved. There may be fewer frames than pieces,
+    /// because the store is untrusted.
     fn record(&mut self, pieces: &[Piece], frames: Option<Frames<'_>>) {
         for (i, piece) in pieces.iter().enumerate() {
             let moved = frames.filter(|frames| i < frames.len());
@@ -86,7 +86,7 @@ impl<K: EventSink> Call<'_, K> {
         }
     }
 
-    /// Lets storage work, and returns what it answers.
+    /// Runs `work` as storage's part of the call.
     fn in_storage<T>(&mut self, work: impl FnOnce() -> T) -> T {
         self.sink.turn_to(Some(self.operation));
         let answer = work();
@@ -130,7 +130,7 @@ impl<S: BucketStore, K: EventSink> BucketStore for Recorder<S, K> {
         each: &mut dyn FnMut(usize, &[u8]),
     ) -> Result<(), StoreError> {
         let (store, mut call) = self.begin(Operation::Read);
-        // A view has one event for each piece that was read, with the first of its values.
+        // A view has one event for each piece read, with the first of its candidate values.
         let mut recorded = 0;
         call.sink.turn_to(Some(Operation::Read));
         let answer = store.read_candidates(pieces, &mut |i, value| {

@@ -1,4 +1,4 @@
-//! Storage that is several servers which hold shares: who they are in a view, and what they send to each other.
+//! Share servers in a view: who they are, and the messages between them.
 
 use super::EventSink;
 use crate::pieces::TreeId;
@@ -11,68 +11,71 @@ pub struct ViewServers {
     watched: u8,
 }
 
-/// Servers, at most. They are numbered from 1.
+/// The most servers. They are numbered from 1.
 pub const SERVERS_MAX: u8 = 7;
 
-/// Trees of a server, at most: that of the data, which is number 0, and those of its position map.
+/// The most trees of a server: number 0 is the data's tree, the others are of its position map.
 pub const TREES_OF_SERVER_MAX: u8 = 8;
 
-/// Trees of a view before it are for records.
+/// The first tree number of servers in a view. Trees below it are for records.
 const FIRST_SERVER: u16 = 100;
 
-/// From a tree of a server to its next one.
+/// The distance between the numbers of consecutive trees of one server.
 const NEXT_TREE: u16 = 10;
 
 impl ViewServers {
-    /// So many servers, of which so many may collude. None if there is no such thing: fewer than two, more than [`SERVERS_MAX`], or all may collude, or none.
+    /// `count` servers, of which `colluding` may collude. `None` if `count` is below 2 or above
+    /// [`SERVERS_MAX`], or if `colluding` is 0 or not below `count`.
     pub fn new(count: u8, colluding: u8) -> Option<Self> {
         let is_sound = count <= SERVERS_MAX && colluding >= 1 && colluding < count;
         is_sound.then_some(Self { count, colluding, watched: 0 })
     }
 
-    /// The view has the messages between servers as the servers of `watched` saw them: bit *i* is for server *i* + 1. None if there is no such server.
+    /// Adds the messages between servers as the servers in `watched` saw them: bit *i* is for
+    /// server *i* + 1. `None` if there is no such server.
     pub fn watching(self, watched: u8) -> Option<Self> {
         (u32::from(watched) >> self.count == 0).then_some(Self { watched, ..self })
     }
 
-    /// How many there are.
+    /// The number of servers.
     pub fn count(self) -> u8 {
         self.count
     }
 
-    /// How many may put together what they see.
+    /// The number of servers that may collude.
     pub fn colluding(self) -> u8 {
         self.colluding
     }
 
-    /// Whose messages from and to other servers the view has, as bits: see [`Self::watching`].
+    /// The servers whose messages are in the view, as bits: see [`Self::watching`].
     pub fn watched(self) -> u8 {
         self.watched
     }
 
-    /// Whether this is one of them.
+    /// Whether `party` is one of the servers.
     pub fn has(self, party: u8) -> bool {
         (1..=self.count).contains(&party)
     }
 
-    /// Whether a tree can be one of their view: one of theirs, or one of those before them, which are for records.
+    /// Whether a tree can occur in the view: a tree of one of the servers, or one of the lower
+    /// numbers, which are for records.
     pub fn have_tree(self, tree: TreeId) -> bool {
         tree.0 < FIRST_SERVER || party_of_tree(tree).is_some_and(|(party, _)| self.has(party))
     }
 
-    /// Whether the view has what this one and other servers sent to each other.
+    /// Whether the view has the messages between `party` and other servers.
     pub fn watches(self, party: u8) -> bool {
         self.has(party) && self.watched >> (party - 1) & 1 == 1
     }
 }
 
-/// The tree of a view that stands for a tree of a server. An event names with it which server has seen it. `party` is from 1 to [`SERVERS_MAX`], `tree`
-/// below [`TREES_OF_SERVER_MAX`].
+/// The number in a view of tree `tree` of server `party`. It identifies the server in events.
+/// `party` is from 1 to [`SERVERS_MAX`], `tree` below [`TREES_OF_SERVER_MAX`].
 pub fn tree_of_party(party: u8, tree: u8) -> TreeId {
     TreeId(FIRST_SERVER + NEXT_TREE * u16::from(tree) + u16::from(party) - 1)
 }
 
-/// The server for which a tree of a view stands, and which of its trees; none if it stands for none.
+/// The server and its tree with a given number in a view; `None` for other numbers.
 pub fn party_of_tree(tree: TreeId) -> Option<(u8, u8)> {
     let behind = tree.0.checked_sub(FIRST_SERVER)?;
     let (tree, place) = (behind / NEXT_TREE, behind % NEXT_TREE);
@@ -80,12 +83,12 @@ pub fn party_of_tree(tree: TreeId) -> Option<(u8, u8)> {
     is_one.then_some((place as u8 + 1, tree as u8))
 }
 
-/// Whether a server sent or got something.
+/// Whether a server sent or received a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// It went to the partner.
+    /// Sent to the partner.
     Sent,
-    /// It came from the partner.
+    /// Received from the partner.
     Received,
 }
 
@@ -99,42 +102,44 @@ impl Direction {
     }
 }
 
-/// A message that a server dealt to another in an eviction, as one of the two saw it. Public by nature.
+/// A message between two servers in an eviction, as one of them saw it. Public by nature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Exchange {
-    /// The running number, among those of [calls](super::Event::trip).
+    /// The running number, in the same sequence as [calls](super::Event::trip).
     pub trip: u64,
-    /// Who saw it, from 1.
+    /// The server that saw it, from 1.
     pub party: u8,
-    /// Whether that one sent it.
+    /// Whether that server sent or received it.
     pub direction: Direction,
-    /// The other one.
+    /// The other server.
     pub partner: u8,
-    /// Of which of the server's trees a path is evicted. None if the server had not been told when the message came.
+    /// The tree whose path is evicted. `None` if the server did not know it yet.
     pub tree: Option<u8>,
-    /// The number of the eviction, as the message says it.
+    /// The number of the eviction, as in the message.
     pub eviction: u64,
-    /// Of the attempt.
+    /// The number of the attempt.
     pub attempt: u64,
-    /// The level of the buckets that are made; 0 for a message that says that the sender has come to the end.
+    /// The level of the buckets being written; 0 for a message that marks the end of the sender's
+    /// data.
     pub round: u8,
-    /// Which part of every block.
+    /// The part of every block.
     pub part: u32,
-    /// Its shares, and how many of them are seeds.
+    /// The number of shares in the message.
     pub shares: u8,
-    /// See [`Self::shares`].
+    /// How many of the shares are seeds.
     pub seeds: u8,
     /// Bytes of the message.
     pub bytes: u64,
 }
 
 impl Exchange {
-    /// Whether two servers of these can have exchanged it, and the view has what one of them saw.
+    /// Whether the message fits a view of these servers: two different servers, and the view has
+    /// the messages of the one that saw it.
     pub fn is_between(&self, servers: ViewServers) -> bool {
         servers.watches(self.party) && servers.has(self.partner) && self.partner != self.party
     }
 
-    /// From which server to which.
+    /// The sender and the receiver.
     pub fn from_to(&self) -> (u8, u8) {
         match self.direction {
             Direction::Sent => (self.party, self.partner),
@@ -143,9 +148,9 @@ impl Exchange {
     }
 }
 
-/// Where messages between servers go, beside what clients ask.
+/// A consumer of messages between servers, in addition to events.
 pub trait ExchangeSink: EventSink {
-    /// Takes the next message, and its bytes: [`Exchange::bytes`] of them.
+    /// Takes the next message, and its [`Exchange::bytes`] bytes.
     fn exchanged(&mut self, exchange: &Exchange, contents: &[u8]);
 }
 
@@ -154,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_stands_for_one_server_or_none() {
+    fn a_tree_number_belongs_to_one_server_or_none() {
         let mut trees = alloc::collections::BTreeSet::new();
         for (party, tree) in
             (1..=SERVERS_MAX).flat_map(|party| (0..8).map(move |tree| (party, tree)))
@@ -168,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_names_servers_that_there_are() {
+    fn a_view_has_only_existing_servers() {
         assert!(
             [(1, 1), (3, 0), (3, 3), (8, 3)]
                 .iter()

@@ -2,7 +2,7 @@
 
 use super::{Event, EventSink, Operation};
 
-/// How often each operation was seen, and how many bytes it moved.
+/// The number of calls of each operation, and the bytes they moved.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// In the order of [`Operation::ALL`].
@@ -10,7 +10,7 @@ pub struct Tally {
     last_trip: Option<u64>,
 }
 
-/// The sum over one operation.
+/// The sum over all calls of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     /// Calls.
@@ -22,12 +22,12 @@ pub struct Total {
 }
 
 impl Tally {
-    /// Nothing seen yet.
+    /// An empty tally.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was seen of `operation`.
+    /// The sum for `operation`.
     pub fn of(&self, operation: Operation) -> Total {
         self.totals[operation as usize]
     }
@@ -38,7 +38,7 @@ impl EventSink for Tally {
         let total = &mut self.totals[event.operation as usize];
         total.trips += u64::from(self.last_trip != Some(event.trip));
         total.events += 1;
-        // A view file may claim anything.
+        // A view file may contain any number.
         total.bytes = total.bytes.saturating_add(event.bytes);
         self.last_trip = Some(event.trip);
     }

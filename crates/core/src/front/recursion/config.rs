@@ -13,52 +13,53 @@ use crate::posmap::address_space::AddressSpace;
 use crate::posmap::compressed::{COUNTER_BITS_MAX, CounterFormat};
 use crate::scheme::{RawConfig, TreeConfig, WINDOW_ACCESSES_MAX};
 
-/// The largest fan-out: a group that begins anew costs as many accesses.
+/// The largest fan-out: resetting a group costs one access for each block of it.
 const FAN_OUT_MAX: u64 = 4096;
 
-/// The largest fan-out that is chosen unasked.
+/// The largest fan-out chosen by default.
 const DEFAULT_FAN_OUT_MAX: u64 = 256;
 
 /// The largest PLB.
 const PLB_BLOCKS_MAX: usize = 1 << 20;
 
-/// Parameters of Freecursive ORAM. The names of the papers are in brackets.
+/// Parameters of Freecursive ORAM, with their names in the papers in parentheses.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FreecursiveConfig {
-    /// How many data blocks (N).
+    /// Number of data blocks (N).
     pub capacity: u64,
     /// Bytes of a block (B/8), of data and of the position map.
     pub block_bytes: usize,
-    /// How many blocks one position-map block has the counters of (X): from 2 to 4096, and no more
-    /// than fit beside the group counter.
+    /// Blocks whose counters one position-map block holds (X): from 2 to 4096, limited by what fits
+    /// next to the group counter.
     pub fan_out: u64,
     /// Bits of an individual counter, from 1 to 24 (14 in Freecursive ORAM). After `2^counter_bits`
-    /// accesses to one block its group begins anew, at `fan_out - 1` accesses more.
+    /// accesses to one block its group is reset, which costs `fan_out - 1` accesses.
     pub counter_bits: u32,
-    /// The most entries of the position map that may stay in client memory, at least 1: 4 bytes each,
-    /// or 8 in trees of `2^32` leaves or more and with PMMAC. The levels of the recursion (H - 1) follow from it.
+    /// The most entries of the position map in client memory, at least 1. An entry takes 4 bytes,
+    /// or 8 in trees of `2^32` leaves or more and with PMMAC. The levels of the recursion (H - 1)
+    /// follow from it.
     pub client_entries_max: u64,
-    /// Blocks of the PLB. 0: none; every request fetches its whole chain.
+    /// Blocks of the PLB. With 0, every request fetches its whole chain.
     pub plb_blocks: usize,
-    /// Places in the PLB for each address, a divisor of `plb_blocks`. 1: direct mapped, as in
+    /// Lines of the PLB for each address, a divisor of `plb_blocks`. 1: direct mapped, as in
     /// Freecursive ORAM.
     pub plb_ways: usize,
-    /// Whether a request for a block that is on the client makes a path access, and whether a
-    /// position-map block that is there is fetched by one. It decides what storage learns.
+    /// Whether a request for a block on the client makes a path access, and whether fetching a
+    /// position-map block on the client does. This decides what storage learns.
     pub hits: HitPolicy,
-    /// Whether it notices that storage does not return what was written.
+    /// Whether to detect storage that does not return what was written.
     pub integrity: Integrity,
 }
 
 impl FreecursiveConfig {
-    /// The paper's sizes where they fit: 14-bit counters and X = 32 in blocks of 64 bytes. In larger
-    /// blocks X grows up to 256, and counters so that groups that begin anew cost at most one access
-    /// in 512. Up to 2048 entries in client memory (8 KiB, as in Tiny ORAM, section V-E), and a PLB
-    /// of 64 blocks, direct mapped.
+    /// The paper's sizes if they fit: 14-bit counters and X = 32 in blocks of 64 bytes. In larger
+    /// blocks X grows up to 256, and counters grow until group resets cost at most one access in
+    /// 512. Up to 2048 entries in client memory (8 KiB, as in Tiny ORAM, section V-E), and a
+    /// direct-mapped PLB of 64 blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`.
     pub fn new(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
         let fan_out = |counter_bits| {
             CounterFormat { counter_bits }.fitting(block_bytes).min(DEFAULT_FAN_OUT_MAX)
@@ -81,64 +82,63 @@ impl FreecursiveConfig {
         Ok(config)
     }
 
-    /// How many levels of the position map lie in the tree; 0 when all of it fits the client. Public.
+    /// Levels of the position map in the tree; 0 if the whole map fits on the client. Public.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
     pub fn depth(&self) -> Result<usize, Error> {
         Ok(self.space()?.depth())
     }
 
-    /// A Path ORAM tree for data and position map together: see [`TreeConfig::path`].
+    /// A Path ORAM tree for data and position map: see [`TreeConfig::path`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent or no tree fits.
     pub fn path_tree(&self) -> Result<TreeConfig, Error> {
         let mut tree = TreeConfig::path(self.space()?.blocks(), self.tree_block_bytes())?;
         tree.burst_accesses_max = self.burst_accesses_max()?;
         Ok(tree)
     }
 
-    /// A RAW ORAM tree for data and position map together: see [`RawConfig::new`].
+    /// A RAW ORAM tree for data and position map: see [`RawConfig::new`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent or no tree fits.
     pub fn raw_tree(&self) -> Result<RawConfig, Error> {
         let mut config = RawConfig::new(self.space()?.blocks(), self.tree_block_bytes())?;
         config.tree.burst_accesses_max = self.burst_accesses_max()?;
         Ok(config)
     }
 
-    /// How many blocks the tree must have addresses for: those of all levels. Public.
+    /// Addresses that the tree needs: blocks of all levels. Public.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
     pub fn tree_capacity(&self) -> Result<u64, Error> {
         Ok(self.space()?.blocks())
     }
 
-    /// The addresses that the blocks of each level have in the tree, from the data on. Public.
+    /// The tree addresses of the blocks of each level, starting with the data. Public.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
     pub fn level_addresses(&self) -> Result<Vec<Range<u64>>, Error> {
         let space = self.space()?;
         Ok((0..=space.depth()).map(|level| space.level_addresses(level)).collect())
     }
 
-    /// Bytes of a block in the tree: those of a block, and what its integrity costs. Public.
+    /// Bytes of a block in the tree: the block, and its integrity tag if any. Public.
     pub fn tree_block_bytes(&self) -> usize {
         self.block_bytes.saturating_add(self.integrity.bytes())
     }
 
-    /// The most path accesses that one request can make, and so what the scheme's stash must have
-    /// room for beyond its bound: on each level one, and a group that begins anew. Public.
+    /// The most path accesses that one request can make, on each level one and a group reset. The
+    /// scheme's stash needs headroom for them beyond its bound. Public.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
     pub fn burst_accesses_max(&self) -> Result<usize, Error> {
-        // The 1 is for the data block, and another for the last block of a PLB that is no more than
-        // one request long.
+        // 1 for the data block, and 1 for the last block of a PLB that lasts only for one request.
         let accesses = self.space()?.depth() * self.fan_out as usize + 2;
         Ok(accesses.max(WINDOW_ACCESSES_MAX))
     }
@@ -152,22 +152,22 @@ impl FreecursiveConfig {
         let invalid = |message: String| Err(Error::new(ErrorKind::InvalidConfig, message));
         if !(1..=COUNTER_BITS_MAX).contains(&self.counter_bits) {
             return invalid(format!(
-                "a counter has 1 to {COUNTER_BITS_MAX} bits, not {}",
+                "counter_bits must be 1 to {COUNTER_BITS_MAX}, not {}",
                 self.counter_bits
             ));
         }
         let fan_out_max = self.counters().fitting(self.block_bytes).min(FAN_OUT_MAX);
         if !(2..=fan_out_max).contains(&self.fan_out) {
             return invalid(format!(
-                "the fan-out is {}, and must be 2 to {fan_out_max} with counters of {} bits in \
+                "the fan-out is {} but must be 2 to {fan_out_max} with counters of {} bits in \
                  blocks of {} bytes: use narrower counters or larger blocks",
                 self.fan_out, self.counter_bits, self.block_bytes
             ));
         }
         if self.hits == HitPolicy::Serve && self.integrity.counts() {
             return invalid(
-                "blocks on the client cannot be served where they are under PMMAC: each is sealed under \
-                 its count, and would be sealed twice under one. Use HitPolicy::Access or \
+                "PMMAC cannot be combined with HitPolicy::Serve: a block served on the client \
+                 would be sealed twice under the same count. Use HitPolicy::Access or \
                  Integrity::None"
                     .to_owned(),
             );
@@ -178,8 +178,8 @@ impl FreecursiveConfig {
         };
         if !ways_fit || self.plb_blocks > PLB_BLOCKS_MAX {
             return invalid(format!(
-                "a PLB has 0 to {PLB_BLOCKS_MAX} blocks, a multiple of its ways: {} with {} ways is \
-                 none",
+                "a PLB has 0 to {PLB_BLOCKS_MAX} blocks, in a multiple of its ways: {} blocks with \
+                 {} ways do not work",
                 self.plb_blocks, self.plb_ways
             ));
         }
@@ -188,55 +188,55 @@ impl FreecursiveConfig {
 }
 
 impl FreecursiveConfig {
-    /// The same, but for [`capacity`](Self::capacity).
+    /// The same parameters with another [`capacity`](Self::capacity).
     #[must_use]
     pub const fn with_capacity(self, capacity: u64) -> Self {
         Self { capacity, ..self }
     }
 
-    /// The same, but for [`block_bytes`](Self::block_bytes).
+    /// The same parameters with another [`block_bytes`](Self::block_bytes).
     #[must_use]
     pub const fn with_block_bytes(self, block_bytes: usize) -> Self {
         Self { block_bytes, ..self }
     }
 
-    /// The same, but for [`fan_out`](Self::fan_out).
+    /// The same parameters with another [`fan_out`](Self::fan_out).
     #[must_use]
     pub const fn with_fan_out(self, fan_out: u64) -> Self {
         Self { fan_out, ..self }
     }
 
-    /// The same, but for [`counter_bits`](Self::counter_bits).
+    /// The same parameters with another [`counter_bits`](Self::counter_bits).
     #[must_use]
     pub const fn with_counter_bits(self, counter_bits: u32) -> Self {
         Self { counter_bits, ..self }
     }
 
-    /// The same, but for [`client_entries_max`](Self::client_entries_max).
+    /// The same parameters with another [`client_entries_max`](Self::client_entries_max).
     #[must_use]
     pub const fn with_client_entries_max(self, client_entries_max: u64) -> Self {
         Self { client_entries_max, ..self }
     }
 
-    /// The same, but for [`plb_blocks`](Self::plb_blocks).
+    /// The same parameters with another [`plb_blocks`](Self::plb_blocks).
     #[must_use]
     pub const fn with_plb_blocks(self, plb_blocks: usize) -> Self {
         Self { plb_blocks, ..self }
     }
 
-    /// The same, but for [`plb_ways`](Self::plb_ways).
+    /// The same parameters with another [`plb_ways`](Self::plb_ways).
     #[must_use]
     pub const fn with_plb_ways(self, plb_ways: usize) -> Self {
         Self { plb_ways, ..self }
     }
 
-    /// The same, but for [`hits`](Self::hits).
+    /// The same parameters with another [`hits`](Self::hits).
     #[must_use]
     pub const fn with_hits(self, hits: HitPolicy) -> Self {
         Self { hits, ..self }
     }
 
-    /// The same, but for [`integrity`](Self::integrity).
+    /// The same parameters with another [`integrity`](Self::integrity).
     #[must_use]
     pub const fn with_integrity(self, integrity: Integrity) -> Self {
         Self { integrity, ..self }

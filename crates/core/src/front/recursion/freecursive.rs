@@ -25,11 +25,12 @@ use crate::posmap::leaf_prf::{LeafPrf, Position};
 use crate::posmap::plb::{Held, LineId, Plb};
 use crate::scheme::{Op, Scheme, TreeConfig};
 
-/// An ORAM whose position map lies in its own tree, so that the client stays small.
+/// An ORAM with its position map in its own tree, so that the client stays small.
 ///
-/// A request looks in the PLB for the position-map block of its data block, then for the one above,
-/// and so on up to the table on the client; and fetches down from there. Each fetch is an access to
-/// the one tree. See the [module](super) for what storage learns: **the number of path accesses**.
+/// A request looks in the PLB for the position-map block of its data block, then for the block
+/// above, and so on up to the table on the client. From there it fetches the blocks downwards. Each
+/// fetch is an access to the one tree. The [module](super) describes what storage learns: **the
+/// number of path accesses**.
 ///
 /// ```
 /// use oblivio_core::scheme::PathScheme;
@@ -41,7 +42,7 @@ use crate::scheme::{Op, Scheme, TreeConfig};
 /// config.client_entries_max = 16;
 /// let tree = config.path_tree()?;
 /// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-/// // Neither durable nor authenticated: what that means is on the first page of this crate.
+/// // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 /// let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
 /// let scheme = PathScheme::new(&tree, sealer, store)?;
 /// let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
@@ -52,7 +53,7 @@ use crate::scheme::{Op, Scheme, TreeConfig};
 /// let mut block = [0; 64];
 /// oram.read(7, &mut block)?;
 /// assert_eq!(block, [42; 64]);
-/// assert!(oram.tally().accesses() < 1100, "a scan needs about one path a request");
+/// assert!(oram.tally().accesses() < 1100, "a scan needs about one path per request");
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
 pub struct FreecursiveOram<S, R> {
@@ -64,30 +65,30 @@ pub struct FreecursiveOram<S, R> {
     /// The positions of the blocks of the last level.
     table: ClientMap,
     plb: Plb,
-    /// Whether the PLB keeps blocks from one request to the next.
+    /// Whether the PLB keeps blocks across requests.
     keeps_plb: bool,
-    /// A position-map block as it was before the access under way, or on its way to the PLB. Whatever follows its counters, here
-    /// and in the PLB, is a tag of the past.
+    /// A position-map block as it was before the current access, or on its way to the PLB. The
+    /// bytes after its counters, here and in the PLB, are an old tag.
     before: Zeroizing<Vec<u8>>,
-    /// What was in a block that is only moved.
+    /// The contents of a block that is only moved.
     moved: Zeroizing<Vec<u8>>,
     coins: R,
     capacity: u64,
     block_bytes: usize,
     hits: HitPolicy,
     tally: FrontTally,
-    /// A request was begun and has not ended well.
+    /// Whether a request started and then failed.
     broken: bool,
 }
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// Puts the front end before an empty `scheme`, which was made with
-    /// [`FreecursiveConfig::path_tree`], [`FreecursiveConfig::raw_tree`] or a tree of another geometry
-    /// with no less in it. `coins` must be unpredictable to storage.
+    /// Puts the front end in front of an empty `scheme`. The scheme was made with
+    /// [`FreecursiveConfig::path_tree`], [`FreecursiveConfig::raw_tree`] or a tree of another
+    /// geometry that is at least as large. `coins` must be unpredictable to storage.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other or the scheme is too
-    /// small for them, or when there is no memory for the client.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent, the scheme is too small for
+    /// them, or there is no memory for the client.
     pub fn new(config: &FreecursiveConfig, scheme: S, mut coins: R) -> Result<Self, Error> {
         let space = config.space()?;
         let tree = scheme.config();
@@ -138,41 +139,43 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         self.scheme.config()
     }
 
-    /// What makes the accesses.
+    /// The scheme, which makes the accesses.
     pub fn scheme(&self) -> &S {
         &self.scheme
     }
 
-    /// What makes the accesses, for whoever wraps it.
+    /// The scheme, for wrappers.
     pub fn scheme_mut(&mut self) -> &mut S {
         &mut self.scheme
     }
 
-    /// Ends the use of the front end, and hands back what made the accesses.
+    /// Drops the front end and returns its scheme.
     pub fn into_scheme(self) -> S {
         self.scheme
     }
 
-    /// How many levels of the position map lie in the tree. Public.
+    /// Levels of the position map in the tree. Public.
     pub fn depth(&self) -> usize {
         self.space.depth()
     }
 
-    /// Bytes of client memory for the position map: the table and the PLB, not the stash. Public.
+    /// Bytes of client memory for the position map: the table and the PLB, without the stash.
+    /// Public.
     pub fn client_bytes(&self) -> usize {
         self.table.bytes() + self.plb.bytes()
     }
 
-    /// What it did so far. Secret.
+    /// Counters since it was made. Secret.
     pub fn tally(&self) -> FrontTally {
         self.tally
     }
 
-    /// The leaf that the block of `level` on the chain of `data` has now, unless it is in the PLB or there is
-    /// no telling. `contents` is what the scheme has of a position-map block.
+    /// The current leaf of the block of `level` on the chain of `data`; `None` if the block is in
+    /// the PLB or the leaf is unknown. `contents` returns a position-map block that the scheme
+    /// holds in memory.
     ///
-    /// It is made for simulations, which have their trees at hand and can fetch memory for requests to
-    /// come. Before a store, such a look ahead would show which requests come.
+    /// For simulations only, which use it to prefetch memory for later requests. On a store, such
+    /// lookahead would reveal the requests.
     #[doc(hidden)]
     pub fn foresee<'b>(
         &'b self,
@@ -196,7 +199,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         }
     }
 
-    /// Serves a request whose scheme is ready for all the accesses it can make.
+    /// Serves a request. The caller has checked that the scheme is ready for all the accesses it
+    /// can make.
     fn serve(&mut self, data: u64, op: &mut Op<'_>) -> Result<(), Error> {
         let address = self.space.address(0, data);
         if self.hits == HitPolicy::Serve && self.scheme.serve_on_client(address, op)? {
@@ -213,13 +217,13 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Brings the whole chain of `data` to the client, or as much of it as is needed.
+    /// Brings the chain of `data` to the client, down to level 1.
     fn fetch_chain(&mut self, data: u64) -> Result<(), Error> {
         (1..self.lowest_held(data)?).rev().try_for_each(|level| self.fetch(level, data))
     }
 
-    /// The lowest level, from 1, of the chain of `data` that is on the client: in the PLB, or one
-    /// past the last, which is the table.
+    /// The lowest level of the chain of `data`, from 1, that is on the client: in the PLB, or
+    /// `depth + 1` for the table.
     fn lowest_held(&mut self, data: u64) -> Result<usize, Error> {
         for level in 1..=self.space.depth() {
             let address = self.space.address(level, data);
@@ -235,8 +239,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(self.space.depth() + 1)
     }
 
-    /// Moves a position-map block into the PLB, if it is on the client. It keeps its leaf, so the
-    /// ones above it are not needed.
+    /// Moves a position-map block into the PLB without an access, if it is on the client. It keeps
+    /// its leaf, so the blocks above it are not needed.
     fn find_on_client(&mut self, address: u64) -> Result<bool, Error> {
         let Some(leaf) = self.scheme.take_on_client(address, &mut self.before)? else {
             return Ok(false);
@@ -244,14 +248,14 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         let line = self.plb.line_for(address);
         self.release(line)?;
         self.plb.block_mut(line).copy_from_slice(&self.before);
-        // How often it has been moved is not known, and with PMMAC no block is found like this.
+        // Its count is unknown. With PMMAC, where that would matter, no block is found this way.
         let position = Position { leaf, count: Count::NEVER_MOVED };
         self.plb.fill(line, Held { address, position });
         Ok(true)
     }
 
-    /// Moves the position-map block of `level` on the chain of `data` into the PLB. The one above
-    /// it is on the client.
+    /// Moves the position-map block of `level` on the chain of `data` into the PLB. Its parent must
+    /// be on the client.
     fn fetch(&mut self, level: usize, data: u64) -> Result<(), Error> {
         let (from, to) = self.look_up_and_remap(level, data)?;
         let address = self.space.address(level, data);
@@ -265,8 +269,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(())
     }
 
-    /// Moves the block of a line, if there is one, back into the stash: without a path access,
-    /// because storage has never seen its leaf.
+    /// Moves the block of a line, if any, back into the stash. No path access is needed, because
+    /// storage has never seen its leaf.
     fn release(&mut self, line: LineId) -> Result<(), Error> {
         if let Some(Held { address, position }) = self.plb.held(line) {
             let block = self.plb.block_mut(line);
@@ -282,8 +286,8 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         lines.into_iter().try_for_each(|line| self.release(line))
     }
 
-    /// Step 1 of an access to the block of `level` on the chain of `data`: where it is, and where it
-    /// goes.
+    /// Step 1 of an access to the block of `level` on the chain of `data`: returns its current and
+    /// its new position.
     fn look_up_and_remap(
         &mut self,
         level: usize,
@@ -296,7 +300,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         }
         let child = space.child(level, data);
         let parent = plb.find(space.address(level + 1, data));
-        let parent = plb.block_mut(parent.expect("the parent has been fetched"));
+        let parent = plb.block_mut(parent.expect("the parent was fetched before"));
         before.copy_from_slice(parent);
         match counters.advance(parent, child)? {
             Advance::Block { from, to } => {
@@ -314,13 +318,13 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
                         self.move_sibling(address, from, to)?;
                     }
                 }
-                Ok(own.expect("a block is in its own group"))
+                Ok(own.expect("every block belongs to its own group"))
             }
         }
     }
 
-    /// Moves a block because the counters of its group began anew. One in the PLB costs an access
-    /// too, which finds nothing: so the number of accesses does not tell which are there.
+    /// Moves a block because the counters of its group were reset. A block in the PLB costs a dummy
+    /// access, so that the number of accesses does not reveal which blocks are there.
     fn move_sibling(&mut self, address: u64, from: Position, to: Position) -> Result<(), Error> {
         self.tally.remap_accesses += 1;
         if let Some(line) = self.plb.find(address) {
@@ -344,8 +348,8 @@ impl<S: Scheme, R: CryptoRng> Oram for FreecursiveOram<S, R> {
         self.block_bytes
     }
 
-    /// One request after the other, and nothing ahead of time. Storage sees as many path accesses as
-    /// the position map takes.
+    /// Serves requests one by one, without lookahead. Storage sees a path access for each fetch
+    /// from the position map and each block of data.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         for Access { address, op } in batch {

@@ -1,4 +1,4 @@
-//! Who looks after the blocks while they are in storage.
+//! Integrity of blocks in storage.
 
 use rand_core::CryptoRng;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::posmap::leaf_prf::Position;
 use crate::scheme::{Op, Scheme};
 
-/// Whether a frontend notices that storage does not return what was written.
+/// Whether a front end detects storage that does not return what was written.
 ///
 /// ```
 /// use oblivio_core::scheme::PathScheme;
@@ -24,7 +24,7 @@ use crate::scheme::{Op, Scheme};
 /// let tree = config.path_tree()?;
 /// assert_eq!(tree.block_bytes, 64 + 16);
 /// let store = MemoryStore::new(&[tree.shape()?], MemoryStore::default_layout())?;
-/// // Authenticated, and not durable: its position map and its counts die with the program.
+/// // Authenticated, but not durable: position map and counts are lost when the program ends.
 /// let sealer = Sealer::aes128(Key::draw(&mut coins), tree.tree);
 /// let scheme = PathScheme::new(&tree, sealer, store)?;
 /// let mut oram = FreecursiveOram::new(&config, scheme, coins)?;
@@ -32,7 +32,7 @@ use crate::scheme::{Op, Scheme};
 /// for address in 0..1000 {
 ///     oram.write(address, &[42; 64])?;
 /// }
-/// oram.scheme_mut().store_mut().contents_mut().fill(0); // storage forgets everything
+/// oram.scheme_mut().store_mut().contents_mut().fill(0); // storage deletes everything
 /// let error = (0..1000).find_map(|address| oram.read(address, &mut [0; 64]).err());
 /// assert_eq!(error.unwrap().kind(), ErrorKind::Corrupt);
 /// # Ok::<(), oblivio_core::Error>(())
@@ -40,19 +40,20 @@ use crate::scheme::{Op, Scheme};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Integrity {
-    /// It does not: storage is curious, and honest. What it returns is checked so far that nothing
-    /// panics.
+    /// No detection: storage is assumed honest but curious. What it returns is validated only so
+    /// that nothing panics.
     #[default]
     None,
-    /// PosMap MAC (Freecursive ORAM, ASPLOS'15): each block is stored with a tag over its contents, its
-    /// address and its count of accesses, which the position map knows. [`PMMAC_BYTES`] more in each
-    /// slot. See the [module](super) for what it protects. With the feature `pmmac`, which is on by default.
+    /// PosMap MAC (Freecursive ORAM, ASPLOS'15): each block is stored with a tag over its contents,
+    /// its address and its count of accesses from the position map. Takes [`PMMAC_BYTES`] in each
+    /// slot. See the [module](super) for what it protects. Requires the feature `pmmac`, which is
+    /// on by default.
     #[cfg(feature = "pmmac")]
     Pmmac,
 }
 
 impl Integrity {
-    /// Bytes that it adds to each block in the tree. Public.
+    /// Bytes added to each block in the tree. Public.
     pub fn bytes(self) -> usize {
         match self {
             Self::None => 0,
@@ -67,7 +68,7 @@ impl Integrity {
     }
 }
 
-/// Seals blocks that leave the client and opens those that come back; or does nothing.
+/// Seals blocks that leave the client and opens those that return; or does nothing.
 pub(super) struct Guard {
     pmmac: Option<Pmmac>,
 }
@@ -75,7 +76,7 @@ pub(super) struct Guard {
 impl Guard {
     #[cfg_attr(
         not(feature = "pmmac"),
-        expect(unused_variables, reason = "there is no key to draw")
+        expect(unused_variables, reason = "without the feature there is no key to draw")
     )]
     pub(super) fn new(integrity: Integrity, coins: &mut impl CryptoRng) -> Self {
         let pmmac = match integrity {
@@ -86,17 +87,16 @@ impl Guard {
         Self { pmmac }
     }
 
-    /// Whether it seals and opens.
+    /// Whether it seals and opens blocks.
     pub(super) fn is_on(&self) -> bool {
         self.pmmac.is_some()
     }
 
-    /// An access to the scheme that applies `op` only to what was last written. `op` sees the block
-    /// without its tag.
+    /// An access to the scheme. `op` gets the block without its tag, and only if it authenticates.
     ///
-    /// With PMMAC, every block that is accessed exists from then on, also if it was only read: that
-    /// it was never accessed is the one reason to be absent that its count can vouch for. The path is
-    /// written back before the verdict, so that storage sees a whole access.
+    /// With PMMAC, every accessed block exists afterwards, even if it was only read: the count
+    /// proves the absence only of blocks that were never accessed. The path is written back before
+    /// the result of the check is used, so that storage sees a complete access.
     pub(super) fn access<S: Scheme>(
         &self,
         scheme: &mut S,
@@ -126,7 +126,7 @@ impl Guard {
         }
     }
 
-    /// Seals a block that goes back to the scheme.
+    /// Seals a block before it is put back into the scheme.
     pub(super) fn seal(&self, address: u64, at: Position, block: &mut [u8]) -> Result<(), Error> {
         match &self.pmmac {
             Some(pmmac) => pmmac.seal(address, at.count, block),

@@ -7,15 +7,15 @@
 //! └────────────────────────────────┴──────────┘
 //! ```
 //!
-//! The seal is AES-128 in Galois/counter mode, and the name is its nonce. The count (GC, IC) comes
-//! from the position map and never from storage: so a block opens only if it is what the access before
-//! left there. A block has each count once, and is sealed once for each: no nonce comes twice. The paper
-//! hashes with SHA3; this is as safe under names that never repeat, and was the fastest at hand
-//! (ADR 7 of the repository).
+//! The seal is AES-128 in Galois/counter mode, with the name as nonce. The count (GC, IC) comes
+//! from the position map and never from storage, so a block opens only if it is the result of the
+//! previous access. A block has each count once and is sealed once under it, so no nonce repeats.
+//! The paper hashes with SHA3. GCM is as secure with nonces that never repeat, and was the fastest
+//! option measured (ADR 7 of the repository).
 //!
-//! The tag is not cut. A forger has one try, since a failed check ends the ORAM, so 8 bytes might do;
-//! but short tags of this mode are weaker than their length says, and 16 bytes are one AES block of the
-//! seal around it.
+//! The tag is not truncated. A forger has one attempt, because a failed check ends the ORAM, so 8
+//! bytes might suffice. But truncated GCM tags are weaker than their length suggests, and 16 bytes
+//! are one AES block of the seal around it.
 
 use alloc::format;
 
@@ -30,14 +30,14 @@ use crate::seal::Key;
 /// Bytes that PMMAC adds to each block in the tree.
 pub const PMMAC_BYTES: usize = 16;
 
-/// Bits of the group counter in a name. They last for 2^56 accesses to a block at the widest
-/// individual counters, and for 2^33 at the narrowest.
+/// Bits of the group counter in a name. They suffice for 2^56 accesses to a block with the widest
+/// individual counters, and for 2^33 with the narrowest.
 const GROUP_BITS: u32 = 32;
 
 const NAME_BITS: u32 = CAPACITY_MAX.ilog2() + GROUP_BITS + COUNTER_BITS_MAX;
 const _: () = assert!(NAME_BITS as usize == 8 * NONCE_LEN);
 
-/// Seals and opens the blocks of one ORAM. Its key is drawn for this alone.
+/// Seals and opens the blocks of one ORAM. Its key has no other use.
 pub(super) struct Pmmac {
     key: LessSafeKey,
 }
@@ -48,14 +48,15 @@ impl Pmmac {
     }
 
     fn new(key: &Key) -> Self {
-        let key = UnboundKey::new(&AES_128_GCM, key.bytes()).expect("a key of 16 bytes");
+        let key = UnboundKey::new(&AES_128_GCM, key.bytes()).expect("an AES-128 key has 16 bytes");
         Self { key: LessSafeKey::new(key) }
     }
 
-    /// Seals the data of `block` where it is, and writes the tag. Once for each address and count.
+    /// Seals the data of `block` in place, and writes the tag. At most once for each address and
+    /// count.
     ///
     /// # Errors
-    /// [`ErrorKind::CounterExhausted`] when the count has no name.
+    /// [`ErrorKind::CounterExhausted`] if the count does not fit into a name.
     pub(super) fn seal(&self, address: u64, count: Count, block: &mut [u8]) -> Result<(), Error> {
         let (data, tag) = split(block);
         let sealed = self.key.seal_in_place_separate_tag(name(address, count)?, Aad::empty(), data);
@@ -64,29 +65,29 @@ impl Pmmac {
         Ok(())
     }
 
-    /// Opens the data of `block` where it is. A block that is absent comes as zeros.
+    /// Opens the data of `block` in place. An absent block is passed as zeros.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] when it is not what was sealed for `address` and `count`: then its data
-    /// is anything. [`ErrorKind::CounterExhausted`] when the count has no name.
+    /// [`ErrorKind::Corrupt`] if it is not what was sealed for `address` and `count`; its data is
+    /// then undefined. [`ErrorKind::CounterExhausted`] if the count does not fit into a name.
     pub(super) fn open(&self, address: u64, count: Count, block: &mut [u8]) -> Result<(), Error> {
         let is_absent = block.iter().fold(0, |any, byte| any | byte) == 0;
         let (data, tag) = split(block);
         match (is_absent, count == Count::NEVER_MOVED) {
             (true, true) => return Ok(()),
             (true, false) => return Err(unbelievable("is missing")),
-            (false, true) => return Err(unbelievable("was never written, and yet is there")),
+            (false, true) => return Err(unbelievable("was never written, but exists")),
             (false, false) => (),
         }
         let (name, tag) = (name(address, count)?, Tag::from(*tag));
         match self.key.open_in_place_separate_tag(name, Aad::empty(), tag, data, 0..) {
             Ok(_) => Ok(()),
-            Err(_) => Err(unbelievable("is not as it was last written")),
+            Err(_) => Err(unbelievable("differs from what was last written")),
         }
     }
 }
 
-/// A block without its tag.
+/// The data of a block, without its tag.
 pub(super) fn data_of(block: &mut [u8]) -> &mut [u8] {
     split(block).0
 }
@@ -95,7 +96,7 @@ fn split(block: &mut [u8]) -> (&mut [u8], &mut [u8; PMMAC_BYTES]) {
     block.split_last_chunk_mut().expect("a block in the tree is longer than its tag")
 }
 
-/// What the seal of a block is for.
+/// The name of a block: the nonce of its seal.
 fn name(address: u64, count: Count) -> Result<Nonce, Error> {
     if count.group >> GROUP_BITS != 0 {
         return Err(exhausted());
@@ -104,11 +105,11 @@ fn name(address: u64, count: Count) -> Result<Nonce, Error> {
         | u128::from(count.group) << COUNTER_BITS_MAX
         | u128::from(count.individual);
     let bytes = name.to_be_bytes();
-    let nonce = bytes.last_chunk().expect("16 bytes are more than those of a nonce");
+    let nonce = bytes.last_chunk().expect("a nonce has fewer than 16 bytes");
     Ok(Nonce::assume_unique_for_key(*nonce))
 }
 
-/// The error for a block of interest that no honest storage returns. It says what, never which.
+/// The error for a requested block that fails the check. It names the defect, never the block.
 #[cold]
 fn unbelievable(defect: &str) -> Error {
     Error::new(
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_block_of_that_address_and_count_opens() {
+    fn a_block_opens_only_under_its_address_and_count() {
         let pmmac = Pmmac::new(&Key::from_bytes([7; 16]));
         let block = sealed(&pmmac, 3, COUNT);
         let mut opened = block.clone();
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(block, GOLDEN);
     }
 
-    /// AES-128-GCM of the data under the nonce `01 02 … 0c`, made by another library.
+    /// AES-128-GCM of the data under the nonce `01 02 … 0c`, computed with another library.
     const GOLDEN: [u8; 40] = [
         0xd6, 0x7c, 0x7e, 0xb4, 0x25, 0xd0, 0x52, 0xdf, 0x42, 0xb8, 0x8a, 0xbe, 0xe4, 0x73, 0xa4,
         0x8b, 0x13, 0x1f, 0xc0, 0x63, 0x9d, 0xf6, 0x7d, 0x72, 0x34, 0x50, 0xcc, 0x78, 0xac, 0xec,
@@ -189,7 +190,7 @@ mod tests {
     ];
 
     #[test]
-    fn names_are_distinct_and_end_with_an_error() {
+    fn names_are_distinct_until_the_counter_is_exhausted() {
         let mut names = HashSet::new();
         for address in [0, 1, 255, 256, CAPACITY_MAX - 1] {
             for group in [0, 1, (1 << GROUP_BITS) - 1] {

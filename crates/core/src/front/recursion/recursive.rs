@@ -1,4 +1,4 @@
-//! Plain recursion: Tiny ORAM, section II-S (Shi et al., Asiacrypt'11). Literal and slow.
+//! Plain recursion: Tiny ORAM, section II-B (Shi et al., Asiacrypt'11). Literal and slow.
 
 mod front;
 
@@ -20,9 +20,9 @@ const LABEL_BYTES: usize = 4;
 /// Parameters of plain recursion.
 #[derive(Clone, Debug)]
 pub struct RecursiveConfig {
-    /// How many data blocks (N).
+    /// Number of data blocks (N).
     pub capacity: u64,
-    /// Bytes of a block (B/8), of data and of the position map. One of the position map holds
+    /// Bytes of a block (B/8), of data and of the position map. A position-map block holds
     /// `block_bytes / 4` labels (X).
     pub block_bytes: usize,
     /// The most entries of the last position map, which stays in client memory; at least 1.
@@ -30,15 +30,16 @@ pub struct RecursiveConfig {
 }
 
 impl RecursiveConfig {
-    /// The blocks of each level: data first, and then the position map of each level before. Public.
+    /// The number of blocks of each level: the data, then the position map of each level before.
+    /// Public.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when there is no end to the levels.
+    /// [`ErrorKind::InvalidConfig`] if the levels do not become smaller.
     pub fn blocks(&self) -> Result<Vec<u64>, Error> {
         if self.client_entries_max == 0 || self.fan_out() < 2 {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
-                "recursion needs an entry on the client and two labels in a block",
+                "recursion needs at least one entry on the client and two labels in a block",
             ));
         }
         let level = |blocks: &u64| {
@@ -47,15 +48,15 @@ impl RecursiveConfig {
         Ok(core::iter::successors(Some(self.capacity), level).collect())
     }
 
-    /// How many labels a position-map block holds (X). Public.
+    /// Labels in a position-map block (X). Public.
     pub fn fan_out(&self) -> u64 {
         (self.block_bytes / LABEL_BYTES) as u64
     }
 
-    /// A Path ORAM tree for each level, the data's first: trees 0, 1, 2 … of a store.
+    /// A Path ORAM tree for each level, starting with the data: trees 0, 1, 2 … of a store.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other, or no tree fits.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent or no tree fits.
     pub fn path_trees(&self) -> Result<Vec<TreeConfig>, Error> {
         let trees = (0..).map(TreeId).zip(self.blocks()?).map(|(tree, blocks)| {
             Ok(TreeConfig { tree, ..TreeConfig::path(blocks, self.block_bytes)? })
@@ -64,12 +65,12 @@ impl RecursiveConfig {
     }
 }
 
-/// An ORAM whose position map is an ORAM whose position map is an ORAM …
+/// An ORAM whose position map is an ORAM, recursively.
 ///
-/// Each access goes through all levels, from the smallest to the data: so storage sees as many path
-/// accesses for each request.
+/// Each access goes through all levels, from the smallest to the data. So storage sees the same
+/// number of path accesses for each request.
 pub struct RecursiveOram<S, R> {
-    /// The data's first.
+    /// The schemes, starting with the data.
     levels: Vec<S>,
     fan_out: u64,
     table: FlatPosMap,
@@ -79,20 +80,20 @@ pub struct RecursiveOram<S, R> {
 }
 
 impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
-    /// Puts the frontend before empty schemes, one for each of
-    /// [`path_trees`](RecursiveConfig::path_trees) in their order. `coins` must be unpredictable to
+    /// Puts the front end in front of empty schemes, one for each tree in
+    /// [`path_trees`](RecursiveConfig::path_trees), in that order. `coins` must be unpredictable to
     /// storage.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the schemes are not those of `config`, or have too many
-    /// leaves for a label, or there is no memory for the client.
+    /// [`ErrorKind::InvalidConfig`] if the schemes do not match `config` or have too many leaves
+    /// for a label, or if there is no memory for the client.
     pub fn new(config: &RecursiveConfig, levels: Vec<S>, coins: R) -> Result<Self, Error> {
         let blocks = config.blocks()?;
         let fits = |(scheme, blocks): (&S, &u64)| {
             let tree = scheme.config();
             tree.capacity == *blocks
                 && tree.block_bytes == config.block_bytes
-                // A label is the leaf and 1.
+                // A label is the leaf plus 1; 0 means none.
                 && u32::from(tree.geometry.leaf_level()) < u32::BITS
         };
         let (true, true, [.., entries], [.., top]) = (
@@ -103,7 +104,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         ) else {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
-                "there must be one scheme for each level, of its size: make them with \
+                "there must be one scheme per level with the level's size: make them with \
                  path_trees()",
             ));
         };
@@ -111,7 +112,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         Ok(Self { table, levels, fan_out: config.fan_out(), coins, accesses: 0, requests: 0 })
     }
 
-    /// The same ORAM, which goes on with other coins.
+    /// The same ORAM with other coins for later accesses.
     pub fn handed_on<Q: CryptoRng>(self, coins: Q) -> RecursiveOram<S, Q> {
         let Self { levels, fan_out, table, accesses, requests, .. } = self;
         RecursiveOram { levels, fan_out, table, coins, accesses, requests }
@@ -127,17 +128,17 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         self.table.bytes()
     }
 
-    /// The schemes, the data's first.
+    /// The schemes, starting with the data.
     pub fn schemes(&self) -> &[S] {
         &self.levels
     }
 
-    /// The schemes, for whoever wraps them.
+    /// The schemes, for wrappers.
     pub fn schemes_mut(&mut self) -> &mut [S] {
         &mut self.levels
     }
 
-    /// What storage sees of a request: in each tree a [`Scheme::dummy`].
+    /// A dummy request: a [`Scheme::dummy`] in each tree.
     ///
     /// # Errors
     /// Those of [`Scheme::dummy`].
@@ -147,21 +148,21 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         levels.iter_mut().rev().try_for_each(|scheme| scheme.dummy(coins))
     }
 
-    /// Makes the stash of each tree smaller ahead of time: see [`Scheme::evict`].
+    /// A background eviction in each tree: see [`Scheme::evict`].
     ///
     /// # Errors
-    /// Any that storage causes.
+    /// Any error of the storage.
     pub fn evict(&mut self) -> Result<(), Error> {
         let Self { levels, coins, .. } = self;
         levels.iter_mut().rev().try_for_each(|scheme| scheme.evict(coins))
     }
 
-    /// Checks over all trees that each block is there once at most, in the stash or in a bucket on its
-    /// path, and has the leaf that the table says, where its position is on the client. Storage sees
+    /// Checks in each tree that every block exists at most once, in the stash or in a bucket on its
+    /// path. Blocks whose position is on the client must have the leaf in the table. Storage sees
     /// scans.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] with the first violation, and any that storage causes.
+    /// [`ErrorKind::Corrupt`] with the first violation, and any error of the storage.
     pub fn check_invariants(&mut self) -> Result<(), Error> {
         let Self { levels, table, .. } = self;
         let top = levels.len() - 1;
@@ -172,14 +173,14 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
                 let defect = if !seen.insert(number) {
                     "twice"
                 } else if level == top && table.get(number) != Some(leaf) {
-                    "with another leaf than the position map's"
+                    "with a leaf other than the position map's"
                 } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
                     "off its path"
                 } else {
                     return;
                 };
                 violation.get_or_insert_with(|| {
-                    format!("there is a block {defect} in tree {level} ({location:?})")
+                    format!("tree {level} has a block {defect} ({location:?})")
                 });
             })?;
         }
@@ -194,7 +195,7 @@ impl<S: Scheme, R: CryptoRng> RecursiveOram<S, R> {
         for level in (1..=top).rev() {
             let below_level = levels[level - 1].config().geometry.leaf_level();
             let fresh = draw_leaf(coins, below_level);
-            // What a block that was never asked for is mapped to.
+            // The current leaf of a child that was never accessed.
             let mut below = draw_leaf(coins, below_level);
             let child = (number(level - 1) % self.fan_out) as usize;
             levels[level].access(
@@ -226,7 +227,7 @@ impl<S: Scheme, R: CryptoRng> Oram for RecursiveOram<S, R> {
         self.levels[0].config().block_bytes
     }
 
-    /// One request after the other, and nothing ahead of time.
+    /// Serves requests one by one, without lookahead.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         for Access { address, op } in batch {

@@ -1,9 +1,9 @@
-//! In place of PMMAC, if the engine is built without it: there is no such seal.
+//! Placeholder for PMMAC if the feature `pmmac` is disabled.
 
 use crate::error::Error;
 use crate::posmap::compressed::Count;
 
-/// None of it can be made.
+/// Has no values.
 pub(super) enum Pmmac {}
 
 impl Pmmac {
@@ -16,7 +16,7 @@ impl Pmmac {
     }
 }
 
-/// A block has no tag.
+/// The data of a block, which has no tag.
 pub(super) fn data_of(block: &mut [u8]) -> &mut [u8] {
     block
 }

@@ -1,4 +1,4 @@
-//! Whether each block of ρ is in one place, and where it belongs.
+//! Checks that each block of ρ exists once and in a valid place.
 
 use hashbrown::HashMap;
 use rand_core::CryptoRng;
@@ -26,7 +26,7 @@ where
         };
         main.as_mut().visit_blocks(&mut |_, address, _| {
             if array.find(address).is_some() || *victim == Some(address) {
-                report("there is a block in the main ORAM and in front of it");
+                report("a block is both in the main ORAM and in front of it");
             }
         })?;
         if victim.is_some_and(|address| array.find(address).is_some()) {
@@ -36,13 +36,15 @@ where
             array.blocks().map(|(line, tag)| (line.number(), tag.leaf)).collect();
         main.as_mut().small_mut().visit_blocks(&mut |location, line, leaf| {
             if leaves.remove(&line) != Some(leaf) {
-                report("there is a block in the small tree twice, or other than the array says");
+                report(
+                    "a block is in the small tree twice, or differs from its entry in the array",
+                );
             } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
-                report("there is a block in the small tree off its path");
+                report("a block of the small tree is off its path");
             }
         })?;
         if !leaves.is_empty() {
-            report("there is a block in the array and not in the small tree");
+            report("a block of the array is not in the small tree");
         }
         violation.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Corrupt, message)))
     }

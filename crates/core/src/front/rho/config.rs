@@ -7,34 +7,34 @@ use crate::geometry::{Geometry, leaf_level_for};
 use crate::pieces::TreeId;
 use crate::scheme::TreeConfig;
 
-/// Places in the array for each address, where nothing is said.
+/// The default number of lines in the array for each address.
 const WAYS: usize = 8;
 
-/// The longest pattern.
+/// The most accesses to the small tree in a round.
 const SMALL_PER_MAIN_MAX: usize = 64;
 
-/// Parameters of what ρ adds to the main ORAM.
+/// Parameters of the small tree that ρ adds to a main ORAM.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RhoConfig {
-    /// The small tree. Its capacity is that of the array; its blocks are those of the main ORAM.
+    /// The small tree. Its capacity is the size of the array; its block size is the main ORAM's.
     pub small: TreeConfig,
-    /// Places in the array for each address, a divisor of the small tree's capacity.
+    /// Lines in the array for each address, a divisor of the small tree's capacity.
     pub ways: usize,
-    /// How many accesses to the small tree come before each one to the main tree: 1 to 64.
+    /// Accesses to the small tree before each access to the main tree: 1 to 64.
     pub small_per_main: usize,
-    /// Whether a batch ends with a whole round. If not, it ends where it ends, and its round goes on with the
-    /// next batch or with [dummies](crate::Front::dummy): for whoever makes accesses at a fixed rate.
+    /// Whether a batch ends with a complete round. If not, the round continues with the next batch
+    /// or with [dummies](crate::Front::dummy): for callers that make accesses at a fixed rate.
     pub ends_rounds: bool,
 }
 
 impl RhoConfig {
-    /// As in IR-ORAM, section V: Z = 2, a stash of 200, two small accesses for each main one, and the
-    /// six levels nearest the root on the client where there are more; in a tree with at most one block
-    /// for each leaf. Room for `blocks` blocks, rounded up to whole sets of 8.
+    /// The parameters of IR-ORAM, section V: Z = 2, a stash of 200, two small accesses for each
+    /// main one, and the six levels nearest the root on the client in deeper trees. The tree has at
+    /// most one block per leaf. `blocks` is rounded up to whole sets of 8.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when no tree fits `blocks`.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `blocks`.
     pub fn new(blocks: u64, block_bytes: usize) -> Result<Self, Error> {
         let blocks = blocks.max(1).checked_next_multiple_of(WAYS as u64).unwrap_or(u64::MAX);
         let leaf_level = leaf_level_for(blocks, (1, 1))?;
@@ -47,13 +47,13 @@ impl RhoConfig {
         Ok(Self::of_tree(small, WAYS, 2))
     }
 
-    /// On a small tree of one's own, with so many places in the array for each address, and so many small accesses for each main
-    /// one.
+    /// Parameters with a given small tree, lines per address in the array, and small accesses for
+    /// each main one.
     pub fn of_tree(small: TreeConfig, ways: usize, small_per_main: usize) -> Self {
         Self { small, ways, small_per_main, ends_rounds: true }
     }
 
-    /// Refuses a pattern that is none.
+    /// Checks the length of the pattern.
     pub(super) fn check_pattern(&self) -> Result<(), Error> {
         if (1..=SMALL_PER_MAIN_MAX).contains(&self.small_per_main) {
             return Ok(());
@@ -69,25 +69,25 @@ impl RhoConfig {
 }
 
 impl RhoConfig {
-    /// The same, but for [`small`](Self::small).
+    /// The same parameters with another [`small`](Self::small).
     #[must_use]
     pub fn with_small(self, small: TreeConfig) -> Self {
         Self { small, ..self }
     }
 
-    /// The same, but for [`ways`](Self::ways).
+    /// The same parameters with another [`ways`](Self::ways).
     #[must_use]
     pub fn with_ways(self, ways: usize) -> Self {
         Self { ways, ..self }
     }
 
-    /// The same, but for [`small_per_main`](Self::small_per_main).
+    /// The same parameters with another [`small_per_main`](Self::small_per_main).
     #[must_use]
     pub fn with_small_per_main(self, small_per_main: usize) -> Self {
         Self { small_per_main, ..self }
     }
 
-    /// The same, but for [`ends_rounds`](Self::ends_rounds).
+    /// The same parameters with another [`ends_rounds`](Self::ends_rounds).
     #[must_use]
     pub fn with_ends_rounds(self, ends_rounds: bool) -> Self {
         Self { ends_rounds, ..self }

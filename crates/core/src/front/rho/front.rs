@@ -1,5 +1,5 @@
-//! What the owner of ρ has: dummies, blocks that are out, which its paper has it for (Nagarajan et al.,
-//! ASPLOS'19), checks.
+//! The owner's interface to ρ: dummies, blocks outside of the ORAM (the paper's use case: Nagarajan
+//! et al., ASPLOS'19), checks.
 
 use hashbrown::HashMap;
 use rand_core::CryptoRng;
@@ -11,13 +11,13 @@ use crate::front::{Counters, Front, VisitedBlock, check_request, visit_tree};
 use crate::scheme::{Op, Scheme};
 use crate::stash::StashView;
 
-/// A block is taken out of the tree that it is in, and put back into the small one, at one small access
-/// and none to data in the main tree.
+/// A block is taken out of the tree that holds it, and put back into the small one. Putting it back
+/// costs one small access and no access to data in the main tree.
 ///
-/// That access takes the victim of the array out, or finds nothing where there is none. Either way the
-/// stash of the small tree is no fuller after it, as it writes back what it reads. Then the block makes it
-/// fuller by one, as in an insertion and in any access to a block that is new: so the bound holds for the
-/// same reason, and [`StashFull`](crate::ErrorKind::StashFull) is said before anything is done.
+/// That access takes out the victim of the array, or is a dummy if there is none. Either way it
+/// writes back what it reads, so the stash of the small tree does not grow. Then the block makes it
+/// grow by one, as in an insertion and in any access to a new block. So the bound holds for the
+/// same reason, and [`StashFull`](crate::ErrorKind::StashFull) is returned before anything is done.
 impl<F, S, R> Front for RhoOram<F, S, R>
 where
     F: Front + AsRef<TwoTrees<S, R>> + AsMut<TwoTrees<S, R>>,
@@ -29,24 +29,24 @@ where
         self.check_both_ready()
     }
 
-    /// A [round of dummies](Self::idle_round); or where batches do not end rounds, the
-    /// [next access](Self::idle_access) of the pattern.
+    /// A [round of dummies](Self::idle_round), or, if batches do not end rounds, the [next
+    /// access](Self::idle_access) of the pattern as a dummy.
     fn dummy(&mut self) -> Result<(), Error> {
         if self.ends_rounds { self.idle_round() } else { self.idle_access() }
     }
 
-    /// A [dummy](Self::dummy): nothing else goes with the pattern.
+    /// A [dummy](Self::dummy): only that fits into the pattern.
     fn evict(&mut self) -> Result<(), Error> {
         self.dummy()
     }
 
-    /// None is: a block in the array would take its turn in the pattern.
+    /// Never serves: a request for a block in the array must take its turn in the pattern.
     fn serve_on_client(&mut self, _: u64, _: &mut Op<'_>) -> Result<bool, Error> {
         check_sound(self.broken)?;
         Ok(false)
     }
 
-    /// Nothing is fetched ahead of its time.
+    /// Fetches nothing ahead of time.
     fn fetch_position(&mut self, _: u64) -> Result<bool, Error> {
         check_sound(self.broken)?;
         Ok(false)
@@ -56,8 +56,8 @@ where
         self.main.check_takes()
     }
 
-    /// Storage sees the rounds that it takes: a small access, if the block is in the array; otherwise what
-    /// the main ORAM takes.
+    /// Storage sees the rounds needed: for a small access, if the block is in the array; otherwise
+    /// for the accesses of the main ORAM.
     fn take(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
         self.in_rounds(|oram| {
@@ -71,7 +71,7 @@ where
         })
     }
 
-    /// The array says which of the two stashes is asked.
+    /// Searches the stash of the tree that holds the block according to the array.
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         check_request(address, &Op::Read(block), self.main.capacity(), self.main.block_bytes())?;
         check_sound(self.broken)?;
@@ -89,9 +89,9 @@ where
         Ok(is_found)
     }
 
-    /// Into the small tree, whether the block has changed or not: it is nowhere else. Storage sees the
-    /// rounds that take one small access, and those that the position map of the main ORAM takes for the
-    /// victim of the array.
+    /// Puts the block into the small tree even if it has not changed, because it is nowhere else.
+    /// Storage sees the rounds for one small access, and for the position-map accesses of the main
+    /// ORAM for the victim of the array.
     fn put_back(&mut self, address: u64, block: &[u8]) -> Result<(), Error> {
         check_request(address, &Op::Write(block), self.main.capacity(), self.main.block_bytes())?;
         self.in_rounds(|oram| {
@@ -108,7 +108,7 @@ where
         Ok(())
     }
 
-    /// The main ORAM; the small tree stays empty.
+    /// Populates the main ORAM; the small tree stays empty.
     fn populate(&mut self) -> Result<(), Error> {
         self.main.populate()
     }
@@ -129,8 +129,8 @@ where
         self.stashes().iter().map(|stash| stash.blocks()).sum()
     }
 
-    /// Those of the main ORAM; that those in the small tree are the ones in the array, on their paths; and
-    /// that none of them is in the main ORAM. Storage sees scans, out of the pattern.
+    /// Checks the main ORAM, that the small tree holds exactly the blocks of the array, on their
+    /// paths, and that the main ORAM holds none of them. Storage sees scans outside of the pattern.
     fn check_invariants(&mut self) -> Result<(), Error> {
         self.check_both_trees()
     }
@@ -150,7 +150,7 @@ where
         };
         visit_tree(self.main.as_mut().small_mut(), address, visit)?;
         if !is_known {
-            let message = "there is a block in the small tree that the array does not have";
+            let message = "a block of the small tree is not in the array";
             return Err(Error::new(ErrorKind::Corrupt, message));
         }
         self.main.visit_blocks(visit)
@@ -163,7 +163,7 @@ where
     S: Scheme,
     R: CryptoRng,
 {
-    /// Takes the block of a line, which holds one, out of the small tree.
+    /// Takes the block of a line, which must hold one, out of the small tree.
     fn take_small(&mut self, line: LineId, block: &mut [u8]) -> Result<bool, Error> {
         let from = self.array.held(line).expect("the block is in the array").leaf;
         let trees = self.main.as_mut();

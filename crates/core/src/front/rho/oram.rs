@@ -1,4 +1,4 @@
-//! ρ itself: the array of tags, and what goes where.
+//! ρ itself: the array of tags, and the moves of blocks between the trees.
 
 use alloc::format;
 use alloc::vec;
@@ -18,12 +18,12 @@ use crate::posmap::draw_leaf;
 use crate::scheme::{Op, PathScheme, Scheme};
 use crate::stash::StashView;
 
-/// A main ORAM with a small tree in front of it. See the [module](super) for what lies where, and for
-/// what storage learns: **how many rounds each batch takes**.
+/// A main ORAM with a small tree in front of it. The [module](super) describes the contents of
+/// both, and what storage learns: **the number of rounds in each batch**.
 ///
-/// A batch that is refused with [`ErrorKind::StashFull`] has been served up to the request that was
-/// refused, and nothing is lost: make [idle rounds](Self::idle_round), which shrink both stashes, and
-/// ask again.
+/// If a batch is refused with [`ErrorKind::StashFull`], the requests before the refused one have
+/// been served, and no block is lost. Make [idle rounds](Self::idle_round), which shrink both
+/// stashes, and retry.
 ///
 /// ```
 /// use oblivio_core::front::rho::TwoTrees;
@@ -39,7 +39,7 @@ use crate::stash::StashView;
 ///     let store = MemoryStore::new(&shapes, MemoryStore::default_layout())?;
 ///     PathScheme::new(tree, Sealer::aes128(Key::draw(&mut coins), tree.tree), store)
 /// });
-/// // Neither durable nor authenticated: what that means is on the first page of this crate.
+/// // Neither durable nor authenticated: see "Limitations" on the first page of this crate.
 /// let trees = TwoTrees::new(&config, main?, small?, StdRng::from_rng(&mut coins))?;
 /// let mut oram = RhoOram::new(&config, FlatOram::new(trees, coins)?)?;
 ///
@@ -51,32 +51,33 @@ use crate::stash::StashView;
 /// # Ok::<(), oblivio_core::Error>(())
 /// ```
 pub struct RhoOram<F, S, R> {
-    /// The frontend of the main ORAM, over both trees.
+    /// The front end of the main ORAM, over both trees.
     pub(super) main: F,
     trees: PhantomData<TwoTrees<S, R>>,
-    /// Which blocks are in the small tree, and where. There, a block's address is its line here.
+    /// The blocks in the small tree, with their leaves. A block's address in the small tree is its
+    /// line number here.
     pub(super) array: BlockCache<Tag>,
-    /// The block that an insertion pushed out of the array, until the main stash has room for it.
+    /// The block that an insertion evicted from the array, until it fits into the main stash.
     pub(super) victim: Option<u64>,
     victim_block: Zeroizing<Vec<u8>>,
     /// A block on its way to the small tree.
     pub(super) inserted: Zeroizing<Vec<u8>>,
     small_leaf_level: u8,
-    /// Whether a batch ends with a whole round.
+    /// Whether a batch ends with a complete round.
     pub(super) ends_rounds: bool,
-    /// A request was begun and has not ended well.
+    /// Whether a request started and then failed.
     pub(super) broken: bool,
 }
 
-/// ρ over two Path ORAMs whose main one has a flat position map.
+/// ρ over two Path ORAMs. The main one has a flat position map.
 pub type FlatRho<S, R> = RhoOram<FlatOram<TwoPaths<S, R>, R>, PathScheme<S>, R>;
 
-/// ρ over two Path ORAMs whose main one is a Freecursive ORAM.
+/// ρ over two Path ORAMs. The main one is a Freecursive ORAM.
 pub type FreecursiveRho<S, R> = RhoOram<FreecursiveOram<TwoPaths<S, R>, R>, PathScheme<S>, R>;
 
 type TwoPaths<S, R> = TwoTrees<PathScheme<S>, R>;
 
-/// A block in the small tree.
+/// The tag of a block in the small tree.
 #[derive(Clone, Copy)]
 pub(super) struct Tag {
     pub(super) address: u64,
@@ -95,13 +96,13 @@ where
     S: Scheme,
     R: CryptoRng,
 {
-    /// Puts an empty array before `main`, which is a front end over the [`TwoTrees`] of the same
+    /// Puts an empty array in front of `main`, a front end over the [`TwoTrees`] of the same
     /// configuration.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the small tree is not that of `config` or has blocks of
-    /// another size, the array's blocks are no multiple of its ways, there is no memory for it, or no
-    /// blocks [can be taken](Front::check_takes) out of `main`.
+    /// [`ErrorKind::InvalidConfig`] if the small tree does not match `config`, its block size
+    /// differs from the main ORAM's, the array's size is not a multiple of its ways, there is no
+    /// memory for it, or `main` [does not support](Front::check_takes) taking blocks out.
     pub fn new(config: &RhoConfig, main: F) -> Result<Self, Error> {
         main.check_takes()?;
         let small = main.as_ref().small().config();
@@ -110,8 +111,8 @@ where
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
-                    "the small tree must have room for {} blocks of {block_bytes} bytes: make it \
-                     with the configuration's small",
+                    "the small tree must hold {} blocks of {block_bytes} bytes: make it \
+                     from RhoConfig::small",
                     config.small.capacity
                 ),
             ));
@@ -137,18 +138,18 @@ where
         &self.main
     }
 
-    /// The main tree and the small one, for whoever wraps them.
+    /// The main tree and the small one, for wrappers.
     pub fn trees_mut(&mut self) -> [&mut S; 2] {
         self.trees().trees_mut()
     }
 
-    /// The stash of the main tree, and that of the small one. Secret.
+    /// The stashes of the main tree and the small one. Secret.
     pub fn stashes(&self) -> [StashView<'_>; 2] {
         let trees = self.main.as_ref();
         [trees.stash(), trees.small().stash()]
     }
 
-    /// What it did so far. Secret.
+    /// Counters since it was made. Secret.
     pub fn tally(&self) -> RhoTally {
         self.main.as_ref().tally
     }
@@ -158,20 +159,20 @@ where
         self.array.bytes()
     }
 
-    /// Makes a round of dummies. Storage cannot tell it from one that was needed, and both stashes
-    /// shrink.
+    /// Makes a round of dummies, which shrinks both stashes. Storage cannot distinguish it from a
+    /// round with requests.
     ///
     /// # Errors
-    /// Any that storage causes.
+    /// Any error of the storage.
     pub fn idle_round(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.unless_it_fails(|oram| oram.trees().idle_round())
     }
 
-    /// Makes the next access of the pattern, a dummy. Its tree's stash shrinks.
+    /// Makes the next access of the pattern as a dummy, which shrinks its tree's stash.
     ///
     /// # Errors
-    /// Any that storage causes.
+    /// Any error of the storage.
     pub fn idle_access(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         self.unless_it_fails(|oram| oram.trees().idle_access())
@@ -181,14 +182,14 @@ where
         self.main.as_mut()
     }
 
-    /// Whether both stashes have room for a request; if not, idle rounds or accesses make some.
+    /// Whether both stashes have room for a request. If not, idle rounds or accesses make room.
     pub(super) fn check_both_ready(&self) -> Result<(), Error> {
         let trees = self.main.as_ref();
         trees.check_ready()?;
         trees.small().check_ready()
     }
 
-    /// Does `work`; if it fails, nothing more is answered.
+    /// Runs `work`. If it fails, the ORAM is broken and refuses all further work.
     fn unless_it_fails<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -199,7 +200,7 @@ where
         Ok(done)
     }
 
-    /// Does `work`, and brings the round that it has begun to its end.
+    /// Runs `work`, and completes the round that it started.
     pub(super) fn in_rounds<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -212,7 +213,7 @@ where
         done
     }
 
-    /// Serves a request, which is `work`, or refuses it before it begins.
+    /// Serves a request by running `work`, unless it must be refused before it starts.
     pub(super) fn serve<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -224,7 +225,7 @@ where
         }
         self.unless_it_fails(|oram| {
             let done = work(oram)?;
-            // Where the main stash has no room, the victim waits for the next request.
+            // If the main stash has no room, the victim waits for the next request.
             if oram.main.as_ref().check_ready().is_ok() {
                 oram.put_victim_back()?;
             }
@@ -239,7 +240,7 @@ where
         }
     }
 
-    /// A request for a block that is in the small tree.
+    /// Serves a request for a block in the small tree.
     fn access_small(&mut self, line: LineId, op: &mut Op<'_>) -> Result<(), Error> {
         let to = self.draw_small_leaf();
         let from = self.array.held(line).expect("the block is in the array").leaf;
@@ -250,7 +251,7 @@ where
         Ok(())
     }
 
-    /// A request for a block that is not: it stays where it is, or is inserted if it changes.
+    /// Serves a request for a block in the main ORAM: a read leaves it there, a write inserts it.
     fn miss(&mut self, address: u64, op: &mut Op<'_>) -> Result<(), Error> {
         self.trees().tally.misses += 1;
         if matches!(op, Op::Read(_)) {
@@ -264,8 +265,8 @@ where
         self.insert(line, address)
     }
 
-    /// Puts a block which is nowhere, and whose bytes are in `inserted`, into the small tree: into
-    /// its stash, with a place in the array [that is free](Self::take_victim).
+    /// Puts a block that is in neither tree, and whose bytes are in `inserted`, into the stash of
+    /// the small tree. Its line in the array must [be free](Self::take_victim).
     pub(super) fn insert(&mut self, line: LineId, address: u64) -> Result<(), Error> {
         let leaf = self.draw_small_leaf();
         let trees = self.main.as_mut();
@@ -275,8 +276,8 @@ where
         Ok(())
     }
 
-    /// Takes the block of a line out of the small tree. Without one, the access finds nothing: an
-    /// insertion costs a small access either way, which makes room in the stash for it.
+    /// Takes the block of a line out of the small tree. If there is none, makes a dummy, so that an
+    /// insertion always costs a small access. That access makes room in the stash.
     pub(super) fn take_victim(&mut self, line: LineId) -> Result<(), Error> {
         let tag = self.array.held(line);
         let from = match tag {
@@ -290,7 +291,7 @@ where
         Ok(())
     }
 
-    /// Puts the victim of the array, if there is one, into the main stash.
+    /// Puts the victim of the array, if any, into the main stash.
     fn put_victim_back(&mut self) -> Result<(), Error> {
         if let Some(address) = self.victim {
             self.main.put_back(address, &self.victim_block)?;
@@ -320,8 +321,7 @@ where
         self.main.block_bytes()
     }
 
-    /// One request after the other, and nothing ahead of time. Storage sees whole rounds, as many as
-    /// the batch takes.
+    /// Serves requests one by one, without lookahead. Storage sees complete rounds.
     fn access(&mut self, batch: &mut [Access<'_>]) -> Result<(), Error> {
         check_requests(self, batch)?;
         self.in_rounds(|oram| {

@@ -1,24 +1,24 @@
-//! What ρ did.
+//! Counters of ρ.
 
-/// Counters since it was made. Secret, but for [`Self::rounds`], which storage sees.
+/// Counters since ρ was made. Secret, except for [`Self::rounds`], which storage sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RhoTally {
-    /// Accesses to the small tree that were needed.
+    /// Accesses to the small tree for requests.
     pub small_accesses: u64,
-    /// Accesses to the small tree that were not.
+    /// Dummy accesses to the small tree.
     pub small_dummies: u64,
-    /// Path accesses to the main tree that were needed, for data or for the position map.
+    /// Path accesses to the main tree for requests, for data or for the position map.
     pub main_accesses: u64,
-    /// Path accesses to the main tree that were not.
+    /// Dummy path accesses to the main tree.
     pub main_dummies: u64,
-    /// Requests for a block that was in the array.
+    /// Requests for a block in the array.
     pub hits: u64,
-    /// Requests for one that was not.
+    /// Requests for a block not in the array.
     pub misses: u64,
-    /// Blocks that were put into the small tree: taken out of the main ORAM to be written, or put back
-    /// by whoever had taken them.
+    /// Blocks put into the small tree: taken out of the main ORAM for a write, or put back by the
+    /// caller that had taken them out.
     pub inserted: u64,
-    /// Victims of the array that went back to the main ORAM.
+    /// Victims of the array returned to the main ORAM.
     pub put_back: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Two trees, and the fixed pattern in which they are accessed.
+//! Two trees with a fixed pattern of accesses.
 
 use alloc::boxed::Box;
 
@@ -10,31 +10,31 @@ use crate::geometry::Leaf;
 use crate::scheme::{Location, Op, Scheme, StepHook, TreeConfig};
 use crate::stash::StashView;
 
-/// The main tree and the small one. To the front end of the main ORAM it is a scheme: whatever that
-/// asks for waits for its turn, so that accesses for the position map keep to the pattern as well.
+/// The main tree and the small one. The front end of the main ORAM uses them as one scheme: each of
+/// its accesses waits for its turn, so that position-map accesses keep to the pattern too.
 pub struct TwoTrees<S, R> {
     main: S,
     small: S,
     small_per_main: usize,
-    /// Accesses to the small tree in the round under way.
+    /// Accesses to the small tree in the current round.
     small_done: usize,
     coins: R,
     pub(super) tally: RhoTally,
 }
 
 impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
-    /// Puts two empty trees together; `small` was made with [`RhoConfig::small`]. `coins` must be
+    /// Combines two empty trees; `small` was made with [`RhoConfig::small`]. `coins` must be
     /// unpredictable to storage.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the pattern is none, or both trees have one name: then they
-    /// would be sealed under one key.
+    /// [`ErrorKind::InvalidConfig`] if the pattern is invalid, or if both trees have the same name:
+    /// they would be sealed under one key.
     pub fn new(config: &RhoConfig, main: S, small: S, coins: R) -> Result<Self, Error> {
         config.check_pattern()?;
         if main.config().tree == small.config().tree {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
-                "the small tree has the name of the main one, and their seals would be the same: give \
+                "the main tree and the small one have the same name and would share a key: give \
                  one of them another TreeConfig::tree",
             ));
         }
@@ -43,17 +43,18 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         Ok(Self { main, small, small_per_main, small_done: 0, coins, tally })
     }
 
-    /// The main tree and the small one, for whoever wraps them.
+    /// The main tree and the small one, for wrappers.
     pub fn trees_mut(&mut self) -> [&mut S; 2] {
         [&mut self.main, &mut self.small]
     }
 
-    /// The small tree, to be looked at.
+    /// The small tree, for inspection.
     pub(super) fn small(&self) -> &S {
         &self.small
     }
 
-    /// The small tree, for what storage does not see or is no part of the pattern.
+    /// The small tree, for operations that storage does not see or that are not part of the
+    /// pattern.
     pub(super) fn small_mut(&mut self) -> &mut S {
         &mut self.small
     }
@@ -62,7 +63,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         &mut self.coins
     }
 
-    /// Makes an access to the small tree when it is its turn.
+    /// Makes an access to the small tree in its next turn, with dummies before it.
     pub(super) fn access_small<T>(
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
@@ -75,7 +76,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         access(&mut self.small)
     }
 
-    /// Makes an access to the main tree when it is its turn. It ends a round.
+    /// Makes an access to the main tree in its next turn, with dummies before it. It ends a round.
     fn access_main<T>(
         &mut self,
         access: impl FnOnce(&mut S) -> Result<T, Error>,
@@ -86,17 +87,17 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
         access(&mut self.main)
     }
 
-    /// Makes a dummy, of the tree whose turn it is.
+    /// Makes the next access of the pattern as a dummy.
     pub(super) fn idle_access(&mut self) -> Result<(), Error> {
         if self.small_done < self.small_per_main { self.dummy_small() } else { self.dummy_main() }
     }
 
-    /// Brings a round under way to its end.
+    /// Completes the current round, if any.
     pub(super) fn end_round(&mut self) -> Result<(), Error> {
         if self.small_done == 0 { Ok(()) } else { self.idle_round() }
     }
 
-    /// Makes dummies up to the end of the round.
+    /// Makes dummies until the round is complete.
     pub(super) fn idle_round(&mut self) -> Result<(), Error> {
         self.fill_up_small()?;
         self.dummy_main()
@@ -122,7 +123,7 @@ impl<S: Scheme, R: CryptoRng> TwoTrees<S, R> {
     }
 }
 
-/// The main tree, with the accesses to the small one that its turn takes.
+/// The main tree, with the accesses to the small tree that the pattern requires.
 impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
     fn config(&self) -> &TreeConfig {
         self.main.config()
@@ -132,7 +133,7 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.main.stash()
     }
 
-    /// The main tree's steps.
+    /// Hooks the main tree's steps.
     fn set_step_hook(&mut self, hook: Box<dyn StepHook>) {
         self.main.set_step_hook(hook);
     }
@@ -141,7 +142,7 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.main.record_stash_histogram();
     }
 
-    /// Of both trees.
+    /// The sum over both trees.
     fn aes_blocks(&self) -> u64 {
         self.main.aes_blocks() + self.small.aes_blocks()
     }
@@ -150,14 +151,14 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.main.check_ready()
     }
 
-    /// Nothing is shown ahead of its turn.
+    /// Announces nothing ahead of its turn.
     fn announce(&mut self, _: &[Leaf]) {}
 
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error> {
         self.access_main(|main| main.access(address, from, to, op))
     }
 
-    /// It makes no access, and takes no turn.
+    /// Makes no access, and takes no turn.
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.main.serve_on_client(address, op)
     }
@@ -170,7 +171,7 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.access_main(|main| main.dummy(coins))
     }
 
-    /// A [dummy](Self::dummy): nothing else goes with the pattern.
+    /// A [dummy](Self::dummy): only that fits into the pattern.
     fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error> {
         self.dummy(coins)
     }
@@ -183,7 +184,7 @@ impl<S: Scheme, R: CryptoRng> Scheme for TwoTrees<S, R> {
         self.main.append(address, leaf, block)
     }
 
-    /// The main tree; the small one stays empty.
+    /// Populates the main tree; the small one stays empty.
     fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
         self.main.populate(blocks)
     }

@@ -1,11 +1,11 @@
-//! The entries as bytes. Which of the two it is, is a parameter.
+//! Images of the entries. The variant is a parameter and not part of the image.
 
 use std::io::{self, Read, Write};
 
 use super::ClientMap;
 
 impl ClientMap {
-    /// For an [`Image`](crate::image::Image).
+    /// Writes an [`Image`](crate::image::Image).
     pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Leaves(leaves) => leaves.write_image(to),
@@ -13,7 +13,7 @@ impl ClientMap {
         }
     }
 
-    /// For an [`Image`](crate::image::Image).
+    /// Reads an [`Image`](crate::image::Image).
     pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
         match self {
             Self::Leaves(leaves) => leaves.read_image(from),

@@ -1,4 +1,4 @@
-//! The table as bytes. Its capacity and its leaf level are parameters, and not among them.
+//! Images of flat maps. Capacity and leaf level are parameters and not part of the image.
 
 use std::io::{self, Read, Write};
 
@@ -6,12 +6,12 @@ use super::FlatPosMap;
 use crate::image::refuse;
 
 impl FlatPosMap {
-    /// For an [`Image`](crate::image::Image).
+    /// Writes an [`Image`](crate::image::Image).
     pub(crate) fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.table.write_image(to)
     }
 
-    /// For an [`Image`](crate::image::Image).
+    /// Reads an [`Image`](crate::image::Image).
     pub(crate) fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
         self.table.read_image(from)?;
         let mut entries = (0..).map_while(|address| self.table.get(address));
@@ -19,7 +19,7 @@ impl FlatPosMap {
         let is_outside =
             |entry: u64| entry.checked_sub(1).is_some_and(|leaf| leaf >> leaf_level != 0);
         match entries.any(is_outside) {
-            true => Err(refuse("a leaf outside of the tree")),
+            true => Err(refuse("a leaf outside the tree")),
             false => Ok(()),
         }
     }

@@ -1,10 +1,9 @@
-//! The key is in no image, and what stands for it is.
+//! A fingerprint of the key, for images. The key itself is never in an image.
 
 use super::LeafPrf;
 
 impl LeafPrf {
-    /// What tells this key from others, and says nothing of any leaf: no block is ever moved as often as
-    /// the name of it says.
+    /// Identifies the key without revealing a leaf: no block ever reaches the count in this input.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.value(u128::MAX)
     }

@@ -1,4 +1,4 @@
-//! A way to the nested position map for the fuzzer.
+//! Access to the nested position map for the fuzzer.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -10,22 +10,22 @@ use crate::error::Error;
 use crate::geometry::Leaf;
 use crate::posmap::{LivePosMap, Mapping};
 
-/// A map whose position-map blocks the fuzzer hands in.
+/// A map whose position-map blocks come from the fuzzer.
 pub struct Map(NestedPosMap);
 
-/// Where a block is.
+/// The position of a block.
 pub enum Position {
-    /// Mapped to a leaf, or to none.
+    /// The mapping, if the block has one.
     Known(Option<Mapping>),
-    /// In a position-map block that is not on the client: this one comes first.
+    /// The mapping is in a position-map block that is not on the client. Fetch this one first.
     Missing(u64),
 }
 
 impl Map {
-    /// With no blocks on the client.
+    /// A map without blocks on the client.
     ///
     /// # Errors
-    /// When the parameters contradict each other.
+    /// If the parameters are inconsistent.
     pub fn new(recursion: &Recursion, block_bytes: usize, leaf_level: u8) -> Result<Self, Error> {
         let table =
             LivePosMap::new(recursion.client_entries(block_bytes, leaf_level)?, leaf_level)?;
@@ -35,7 +35,7 @@ impl Map {
     /// See [`NestedPosMap::get`].
     ///
     /// # Errors
-    /// When an entry is none.
+    /// If an entry is invalid.
     pub fn get(&self, address: u64) -> Result<Position, Error> {
         Ok(match self.0.get(address)? {
             Ok(mapping) => Position::Known(mapping),
@@ -46,20 +46,20 @@ impl Map {
     /// See [`NestedPosMap::set`].
     ///
     /// # Errors
-    /// When the position of the block is not on the client.
+    /// If the position of the block is not on the client.
     pub fn set(&mut self, address: u64, mapping: Mapping) -> Result<(), Error> {
         self.0.set(address, mapping)
     }
 
-    /// Whether a block is one of the map's, and on the client.
+    /// Whether an address belongs to the map and its block is on the client.
     pub fn is_held(&self, address: u64) -> bool {
         self.0.is_position_map(address) && self.0.is_held(address)
     }
 
-    /// Takes in a block that storage holds, as after an access. See [`NestedPosMap::hold`].
+    /// Holds a block from storage, as after an access. See [`NestedPosMap::hold`].
     ///
     /// # Errors
-    /// When an entry is none.
+    /// If an entry is invalid.
     pub fn hold(&mut self, address: u64, bytes: &[u8], was_live: bool) -> Result<(), Error> {
         let bytes = Zeroizing::new(bytes.to_vec());
         self.0.hold(HeldBlock { address, leaf: Leaf(0), bytes }, was_live).map(drop)
@@ -68,7 +68,7 @@ impl Map {
     /// Restores a block from the client's directory: see [`NestedPosMap::restore_client_block`].
     ///
     /// # Errors
-    /// When the client cannot have had it.
+    /// If the client cannot have had the block.
     pub fn restore_client_block(
         &mut self,
         address: u64,
@@ -81,7 +81,7 @@ impl Map {
     /// See [`NestedPosMap::entries_of`].
     ///
     /// # Errors
-    /// When an entry is none.
+    /// If an entry is invalid.
     pub fn entries_of(
         &self,
         address: u64,
@@ -93,7 +93,7 @@ impl Map {
     /// See [`NestedPosMap::missing_to_forget`].
     ///
     /// # Errors
-    /// When an entry is none.
+    /// If an entry is invalid.
     pub fn missing_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         self.0.missing_to_forget(range)
     }
@@ -101,7 +101,7 @@ impl Map {
     /// See [`NestedPosMap::forget`].
     ///
     /// # Errors
-    /// When something is missing, or an entry is none.
+    /// If a block is missing or an entry is invalid.
     pub fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         self.0.forget(range)
     }

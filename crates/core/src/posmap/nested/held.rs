@@ -1,4 +1,4 @@
-//! Position-map blocks on the client, in the order of their use.
+//! Position-map blocks on the client, in LRU order.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -11,17 +11,17 @@ use crate::geometry::Leaf;
 /// A position-map block on the client. Secret; wiped when dropped.
 pub(crate) struct HeldBlock {
     pub(crate) address: u64,
-    /// Where it is mapped to: no path that storage has seen for it.
+    /// Its leaf, on a path that storage has not seen for it.
     pub(crate) leaf: Leaf,
     pub(crate) bytes: Zeroizing<Vec<u8>>,
 }
 
-/// A PLB in which any block may take any place: requests of one batch need many blocks at once, and
-/// none of them may push out another.
+/// A fully associative PLB: the requests of one batch need many blocks at once, and none of them
+/// may evict another.
 pub(super) struct HeldBlocks {
-    /// Each with the time of its last use.
+    /// The blocks, each with the time of its last use.
     blocks: HashMap<u64, (u64, HeldBlock)>,
-    /// By the time of their last use.
+    /// The addresses, by the time of last use.
     order: BTreeMap<u64, u64>,
     blocks_max: usize,
     clock: u64,
@@ -40,7 +40,7 @@ impl HeldBlocks {
         self.blocks.get_mut(&address).map(|(_, block)| block.bytes.as_mut_slice())
     }
 
-    /// Makes a block the last to go, if it is here.
+    /// Marks a block as most recently used, if it is present.
     pub(super) fn touch(&mut self, address: u64) {
         if let Some((last_use, _)) = self.blocks.get_mut(&address) {
             self.order.remove(last_use);
@@ -50,7 +50,8 @@ impl HeldBlocks {
         }
     }
 
-    /// Adds a block that is not here. If there are too many now, the one unused for longest goes.
+    /// Adds a block that is not present. Returns the least recently used block if it must be
+    /// evicted.
     pub(super) fn insert(&mut self, block: HeldBlock) -> Option<HeldBlock> {
         self.clock += 1;
         self.order.insert(self.clock, block.address);
@@ -62,7 +63,7 @@ impl HeldBlocks {
         self.blocks.remove(&victim).map(|(_, block)| block)
     }
 
-    /// All blocks, the one unused for longest first.
+    /// All blocks, least recently used first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &HeldBlock> {
         self.order.values().filter_map(|address| self.get(*address))
     }
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_unused_for_longest_goes_first() {
+    fn the_least_recently_used_block_is_evicted() {
         let mut held = HeldBlocks::new(3);
         assert!([1, 2, 3].into_iter().all(|address| held.insert(block(address)).is_none()));
         held.touch(1);

@@ -1,18 +1,17 @@
-//! A position map that lies in the tree itself and knows which blocks there are: for rotating RAW
-//! ORAM.
+//! A position map in the tree itself that records which blocks exist: for rotating RAW ORAM.
 //!
 //! As in Freecursive ORAM, data and position map share one tree and one range of addresses, and
-//! position-map blocks in use stay on the client. Unlike there, a block holds leaves and not counters:
-//! blocks of a disk are large, so that hundreds of leaves fit into one, and a level of the map is
-//! rarely more than one in a thousand blocks. Nothing ever has to be remapped as a group.
+//! position-map blocks in use stay on the client. Unlike there, a block holds leaves instead of
+//! counters. Blocks of a disk are large, so one holds hundreds of leaves, and a level of the map
+//! rarely has more than a thousandth of the blocks below. No group is ever reset.
 //!
 //! ```text
-//! entry of a block or of the table:  0, or (leaf ‖ live) + 1,  4 bytes below 2^31 leaves, 8 beyond
+//! entry (of a block or of the table): 0, or (leaf ‖ live) + 1; 4 bytes below 2^31 leaves, else 8
 //! ```
 //!
-//! *Live* has two meanings. A data block that is mapped and not live reads as zeros. A position-map
-//! block that is mapped and not live is to be emptied before it is used: nothing below it is live.
-//! That is how a large range is forgotten without a look at its blocks.
+//! *Live* has two meanings. A data block that is mapped but not live reads as zeros. A position-map
+//! block that is mapped but not live must be emptied before use: nothing below it is live. So a
+//! large range can be deleted without reading its blocks.
 
 #[cfg(fuzzing)]
 pub mod fuzzing;
@@ -34,29 +33,29 @@ use super::{LivePosMap, Mapping, draw_leaf};
 use crate::error::{Error, ErrorKind};
 use crate::geometry::Leaf;
 
-/// How a position map is spread over client and tree.
+/// The split of a position map between client and tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recursion {
-    /// How many data blocks (N). The tree's capacity counts those of the position map as well.
+    /// Number of data blocks (N). The tree's capacity also includes position-map blocks.
     pub data_blocks: u64,
-    /// The most entries of the position map that may stay in client memory, at least 1: 4 bytes each,
+    /// The most entries of the position map in client memory, at least 1. An entry takes 4 bytes,
     /// or 8 in trees of `2^31` leaves or more.
     pub client_entries_max: u64,
-    /// Position-map blocks that may stay on the client (the PLB): at least one for each level of the
-    /// map, and one.
+    /// Position-map blocks that may stay on the client (the PLB): at least the number of levels of
+    /// the map plus 1.
     pub plb_blocks: usize,
 }
 
 impl Recursion {
-    /// How many blocks the tree must have addresses for, if its leaves are on `leaf_level`. Public.
+    /// Addresses that the tree needs if its leaves are on `leaf_level`. Public.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
     pub fn tree_blocks(&self, block_bytes: usize, leaf_level: u8) -> Result<u64, Error> {
         Ok(self.space(block_bytes, leaf_level)?.blocks())
     }
 
-    /// How many levels of the position map lie in the tree. Public.
+    /// Levels of the position map in the tree. Public.
     ///
     /// # Errors
     /// See [`Self::tree_blocks`].
@@ -77,14 +76,14 @@ impl Recursion {
         let fan_out = (block_bytes / Entries::of(leaf_level).bytes) as u64;
         if fan_out < 2 {
             return invalid(format!(
-                "a block of {block_bytes} bytes has no room for two entries of a position map"
+                "a block of {block_bytes} bytes cannot hold two entries of a position map"
             ));
         }
         let space = AddressSpace::new(self.data_blocks, fan_out, self.client_entries_max)?;
         if self.plb_blocks <= space.depth() {
             return invalid(format!(
-                "the client keeps {} blocks of a position map of {} levels: it needs one for each, \
-                 and one",
+                "the client keeps {} blocks of a position map of {} levels: it must keep at least \
+                 one more than the levels",
                 self.plb_blocks,
                 space.depth()
             ));
@@ -93,7 +92,7 @@ impl Recursion {
     }
 }
 
-/// How entries are written.
+/// The encoding of entries.
 #[derive(Clone, Copy)]
 struct Entries {
     bytes: usize,
@@ -106,7 +105,7 @@ impl Entries {
     }
 
     /// # Errors
-    /// [`ErrorKind::Corrupt`] for what this program has not written.
+    /// [`ErrorKind::Corrupt`] for an entry that this program did not write.
     fn get(self, block: &[u8], child: usize) -> Result<Option<Mapping>, Error> {
         let mut entry = [0; 8];
         entry[..self.bytes].copy_from_slice(&block[child * self.bytes..][..self.bytes]);
@@ -114,8 +113,8 @@ impl Entries {
         if mapping.is_some_and(|mapping| mapping.leaf.0 >> self.leaf_level != 0) {
             return Err(Error::new(
                 ErrorKind::Corrupt,
-                "a block of the position map names a leaf that does not exist: this program has not \
-                 written it",
+                "a block of the position map contains an invalid leaf: the volume was damaged or \
+                 written by another program",
             ));
         }
         Ok(mapping)
@@ -126,7 +125,7 @@ impl Entries {
         block[child * self.bytes..][..self.bytes].copy_from_slice(&entry[..self.bytes]);
     }
 
-    /// Says that the blocks of these entries are not live.
+    /// Marks the blocks of these entries as not live.
     fn empty(self, block: &mut [u8], children: Range<usize>) -> Result<(), Error> {
         for child in children {
             if let Some(mapping) = self.get(block, child)? {
@@ -147,15 +146,15 @@ pub(crate) struct NestedPosMap {
     data_blocks: u64,
 }
 
-/// The position of a block is in a position-map block that is not on the client: this one has to be
+/// The position of a block is in this position-map block, which is not on the client and must be
 /// fetched first.
 pub(crate) struct Missing(pub(crate) u64);
 
 impl NestedPosMap {
-    /// The map whose last level is `table`, with no blocks on the client.
+    /// The map whose last level is `table`, without blocks on the client.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters are inconsistent.
     pub(crate) fn new(
         recursion: &Recursion,
         block_bytes: usize,
@@ -163,7 +162,7 @@ impl NestedPosMap {
         table: LivePosMap,
     ) -> Result<Self, Error> {
         let space = recursion.space(block_bytes, leaf_level)?;
-        assert_eq!(table.capacity(), space.client_entries(), "a table of this map's last level");
+        assert_eq!(table.capacity(), space.client_entries(), "the table fits the map's last level");
         Ok(Self {
             space,
             entries: Entries::of(leaf_level),
@@ -182,22 +181,22 @@ impl NestedPosMap {
         self.space.depth()
     }
 
-    /// How many requests can be brought to the client together, whatever they need.
+    /// The number of requests whose position-map blocks always fit on the client together.
     pub(crate) fn window(&self, plb_blocks: usize) -> usize {
         plb_blocks / (self.space.depth() + 1)
     }
 
-    /// Whether `address` is that of a position-map block.
+    /// Whether `address` belongs to a position-map block.
     pub(crate) fn is_position_map(&self, address: u64) -> bool {
         address >= self.data_blocks && self.space.contains(address) && self.space.level(address) > 0
     }
 
-    /// The position-map blocks on the client, the one unused for longest first.
+    /// The position-map blocks on the client, least recently used first.
     pub(crate) fn held(&self) -> impl Iterator<Item = &HeldBlock> {
         self.held.iter()
     }
 
-    /// Where a block is mapped to. Looking changes nothing.
+    /// The mapping of a block. Does not change the LRU order.
     pub(crate) fn get(&self, address: u64) -> Result<Result<Option<Mapping>, Missing>, Error> {
         let (parent, child) = match self.space.parent(address) {
             Err(entry) => return Ok(Ok(self.table.get(entry))),
@@ -215,7 +214,7 @@ impl NestedPosMap {
     /// Maps a block whose position is on the client.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when it is not.
+    /// [`ErrorKind::InvalidRequest`] if it is not.
     pub(crate) fn set(&mut self, address: u64, mapping: Mapping) -> Result<(), Error> {
         match self.space.parent(address) {
             Err(entry) => self.table.set(entry, mapping),
@@ -227,7 +226,7 @@ impl NestedPosMap {
         Ok(())
     }
 
-    /// Keeps the block that the position of `address` is in longer than others.
+    /// Marks the block that holds the position of `address` as most recently used.
     pub(crate) fn touch_parent(&mut self, address: u64) {
         if let Ok((parent, _)) = self.space.parent(address) {
             self.held.touch(parent);
@@ -239,8 +238,8 @@ impl NestedPosMap {
         self.held.get(address).is_some()
     }
 
-    /// Takes a position-map block in, emptied if it is not live, and hands out the block that makes
-    /// room for it, if one must.
+    /// Adds a position-map block, emptied if it is not live. Returns the block that it evicts, if
+    /// any.
     pub(crate) fn hold(
         &mut self,
         mut block: HeldBlock,
@@ -253,10 +252,10 @@ impl NestedPosMap {
         Ok(self.held.insert(block))
     }
 
-    /// Puts a block back among those on the client, in the order of [`Self::held`].
+    /// Restores a block to the client, in the order of [`Self::held`].
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when it cannot have been there.
+    /// [`ErrorKind::InvalidRequest`] if it cannot have been there.
     pub(crate) fn restore_client_block(
         &mut self,
         address: u64,
@@ -272,14 +271,14 @@ impl NestedPosMap {
         } else {
             Err(Error::new(
                 ErrorKind::InvalidRequest,
-                "a block that cannot have been part of this client's position map",
+                "the block cannot have been part of this client's position map",
             ))
         }
     }
 
-    /// The position-map blocks to be fetched before [`Self::forget`]: those that the range covers in
-    /// part, those above blocks on the client, or the first above them that is missing itself. None:
-    /// it can be forgotten.
+    /// The position-map blocks to fetch before [`Self::forget`]: those that the range covers in
+    /// part and those above blocks on the client; for each, the first missing one of its chain.
+    /// Empty: [`Self::forget`] can proceed.
     pub(crate) fn missing_to_forget(&self, range: Range<u64>) -> Result<Vec<u64>, Error> {
         let mut missing = BTreeSet::new();
         let mut numbers = range;
@@ -301,11 +300,12 @@ impl NestedPosMap {
         Ok(missing.into_iter().collect())
     }
 
-    /// Says that the blocks of a range are not live. A position-map block on the client says so of
-    /// each of its own; one in the tree that is covered as a whole is not live itself.
+    /// Marks the blocks of a range as not live. Position-map blocks on the client record it for
+    /// each of their entries. A block in the tree that is completely covered is marked as not live
+    /// itself.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] when something is [missing](Self::missing_to_forget) on the
+    /// [`ErrorKind::InvalidRequest`] if a block is [missing](Self::missing_to_forget) on the
     /// client.
     pub(crate) fn forget(&mut self, range: Range<u64>) -> Result<(), Error> {
         if !self.missing_to_forget(range.clone())?.is_empty() {
@@ -337,21 +337,21 @@ impl NestedPosMap {
         Ok(())
     }
 
-    /// The numbers in a range of the position-map blocks of `level` that are on the client.
+    /// The position-map blocks of `level` with numbers in a range that are on the client.
     fn held_on(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let on_level = self.held.iter().filter(|block| self.space.level(block.address) == level);
         let held = on_level.map(|block| self.space.number_of(block.address));
         held.filter(|number| numbers.contains(number)).collect()
     }
 
-    /// The blocks above those of `level`, with a number in a range, that are on the client.
+    /// The parents of those blocks of `level` with numbers in a range that are on the client.
     fn parents_of_held(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let held = self.held_on(level, numbers).into_iter();
         held.map(|number| self.space.parents(&(number..number + 1)).start).collect()
     }
 
-    /// The blocks above a range of `level` that are not above it alone: its first and its last at
-    /// most.
+    /// The parents of a range of `level` that have children outside of it: at most its first and
+    /// last.
     fn partly_covered(&self, level: usize, numbers: &Range<u64>) -> Vec<u64> {
         let parents = self.space.parents(numbers);
         let ends = [parents.start, parents.end.saturating_sub(1)];
@@ -363,7 +363,7 @@ impl NestedPosMap {
         ends.into_iter().filter(is_partly).collect()
     }
 
-    /// The blocks above a range of `level` that are above it alone.
+    /// The parents of a range of `level` whose children are all in it.
     fn wholly_covered(&self, level: usize, numbers: &Range<u64>) -> Range<u64> {
         let parents = self.space.parents(numbers);
         let partly = self.partly_covered(level, numbers);
@@ -373,10 +373,10 @@ impl NestedPosMap {
         start..end.max(start)
     }
 
-    /// The entries of a position-map block: what each is about, and what it says.
+    /// The entries of a position-map block: the address of each child, and its mapping.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] for an entry that this program has not written.
+    /// [`ErrorKind::Corrupt`] for an entry that this program did not write.
     pub(crate) fn entries_of<'b>(
         &'b self,
         address: u64,
@@ -389,17 +389,18 @@ impl NestedPosMap {
         })
     }
 
-    /// The address of the block of entry `entry` of the table.
+    /// The address of the block for entry `entry` of the table.
     pub(crate) fn address_of_entry(&self, entry: u64) -> u64 {
         self.space.block(self.space.depth(), entry)
     }
 
-    /// The position-map block that a block's position is in; none when that is on the client.
+    /// The position-map block that holds a block's position; `None` if the position is on the
+    /// client.
     pub(crate) fn parent(&self, address: u64) -> Option<u64> {
         self.space.parent(address).ok().map(|(parent, _)| parent)
     }
 
-    /// A fresh leaf for any block.
+    /// A fresh, uniformly random leaf.
     pub(crate) fn draw(&self, coins: &mut impl CryptoRng) -> Leaf {
         draw_leaf(coins, self.entries.leaf_level)
     }
@@ -408,6 +409,6 @@ impl NestedPosMap {
 fn not_on_client() -> Error {
     Error::new(
         ErrorKind::InvalidRequest,
-        "the position of the block is not on the client: its position-map block comes first",
+        "the position of the block is not on the client: fetch its position-map block first",
     )
 }

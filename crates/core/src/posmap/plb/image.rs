@@ -1,4 +1,4 @@
-//! A block in the PLB as bytes.
+//! Images of blocks in the PLB.
 
 use std::io::{self, Read, Write};
 
@@ -8,7 +8,7 @@ use crate::image::{Image, read_below, read_number, write_number};
 use crate::posmap::compressed::{COUNTER_BITS_MAX, Count};
 use crate::posmap::leaf_prf::Position;
 
-/// Any leaf: which ones there are the cache does not know.
+/// Accepts any leaf: the cache does not know the tree.
 impl Image for Held {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         let Position { leaf, count: Count { group, individual } } = self.position;
@@ -21,7 +21,8 @@ impl Image for Held {
         self.address = read_number(from)?;
         let leaf = Leaf(read_number(from)?);
         let group = read_number(from)?;
-        let individual = read_below(from, 1 << COUNTER_BITS_MAX, "a counter past its end")? as u32;
+        let individual =
+            read_below(from, 1 << COUNTER_BITS_MAX, "a counter past its maximum")? as u32;
         self.position = Position { leaf, count: Count { group, individual } };
         Ok(())
     }

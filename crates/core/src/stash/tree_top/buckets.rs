@@ -1,17 +1,17 @@
-//! Something for each slot of the levels nearest the root.
+//! Storage for an item per slot of the levels nearest the root.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::geometry::{BucketId, Geometry, Leaf};
 
-/// For each bucket of the levels `0..levels`, what it holds, in the order in which it came.
+/// The items in each bucket of the levels `0..levels`, in order of arrival.
 pub(super) struct Buckets<T> {
     levels: u8,
-    /// How many each bucket holds.
+    /// The number of items in each bucket.
     held: Vec<u16>,
-    /// All buckets in one row, `stride` places each, so that a path is found without detours. There are
-    /// none before the first thing comes.
+    /// `stride` places for each bucket, in one row, so that a path is found without indirection.
+    /// Allocated with the first item.
     places: Vec<T>,
     stride: usize,
 }
@@ -27,7 +27,7 @@ impl<T: Copy> Buckets<T> {
         }
     }
 
-    /// All that is on the path to `leaf`, the root's first. It is empty then.
+    /// Removes everything on the path to `leaf`, starting at the root.
     #[inline]
     pub(super) fn drain_path(&mut self, leaf: Leaf, mut each: impl FnMut(T)) {
         for level in 0..self.levels {
@@ -37,7 +37,7 @@ impl<T: Copy> Buckets<T> {
         }
     }
 
-    /// What a bucket that is here holds.
+    /// The items of a bucket of these levels.
     #[inline]
     pub(super) fn get(&self, bucket: BucketId) -> &[T] {
         match usize::from(self.held[bucket.0 as usize]) {
@@ -46,7 +46,7 @@ impl<T: Copy> Buckets<T> {
         }
     }
 
-    /// Adds to a bucket that has a free slot.
+    /// Adds an item to a bucket that has a free slot.
     #[inline]
     pub(super) fn push(&mut self, bucket: BucketId, item: T) {
         if self.places.is_empty() {
@@ -57,7 +57,7 @@ impl<T: Copy> Buckets<T> {
         *held += 1;
     }
 
-    /// Takes out the first of a bucket for which `is_it`. The others keep their order.
+    /// Removes the first item of a bucket that satisfies `is_it`. The others keep their order.
     pub(super) fn remove(&mut self, bucket: BucketId, is_it: impl Fn(&T) -> bool) -> Option<T> {
         let at = self.get(bucket).iter().position(is_it)?;
         let held = &mut self.held[bucket.0 as usize];
@@ -67,13 +67,13 @@ impl<T: Copy> Buckets<T> {
         rest.last().copied()
     }
 
-    /// Whether `bucket` is here and has a free slot.
+    /// Whether `bucket` belongs to these levels and has a free slot.
     pub(super) fn has_room(&self, bucket: BucketId, geometry: &Geometry) -> bool {
         let slots = || geometry.slots(usize::from(bucket.level()));
         self.held.get(bucket.0 as usize).is_some_and(|held| usize::from(*held) < slots())
     }
 
-    /// Drops what is not to be kept.
+    /// Drops the items for which `keep` returns false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         for bucket in (0..self.held.len() as u64).map(BucketId) {
             let items = self.get(bucket).to_vec();
@@ -82,7 +82,7 @@ impl<T: Copy> Buckets<T> {
         }
     }
 
-    /// Everything, with its bucket.
+    /// Every item with its bucket.
     pub(super) fn iter(&self) -> impl Iterator<Item = (BucketId, &T)> {
         let buckets = (0..self.held.len() as u64).map(BucketId);
         buckets.flat_map(|bucket| self.get(bucket).iter().map(move |item| (bucket, item)))

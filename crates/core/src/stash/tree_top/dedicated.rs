@@ -1,4 +1,4 @@
-//! A dedicated tree-top cache: the buckets as they would be in storage.
+//! A dedicated tree-top cache: the buckets have the same form as in storage.
 
 use super::buckets::Buckets;
 use crate::geometry::{BucketId, Geometry, Leaf};

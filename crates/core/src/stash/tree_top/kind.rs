@@ -1,4 +1,4 @@
-//! How the tree top is kept: a choice of the user.
+//! The organization of the tree top, chosen by the user.
 
 use alloc::format;
 
@@ -7,51 +7,51 @@ use crate::error::{Error, ErrorKind};
 /// The most ways of a set.
 const WAYS_MAX: u16 = 256;
 
-/// How the client keeps the levels nearest the root. It changes neither what is in storage nor what
-/// an access shows. Public.
+/// How the client keeps the levels nearest the root. This changes neither the contents of storage
+/// nor what an access reveals. Public.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TreeTopKind {
-    /// Bucket by bucket, as in storage. Whether a block is there cannot be told without its leaf.
+    /// Bucket by bucket, as in storage. A block can be found only by its leaf.
     #[default]
     Dedicated,
     /// The S-Stash of IR-Stash (IR-ORAM, section IV-C): an array indexed by the hash of a block's
-    /// address, and a table of pointers that keeps the form of the tree. Whether a block is there can
-    /// be told by its address alone, so a frontend may serve it without asking for its leaf: see
+    /// address, and a table of pointers in the form of the tree. A block can be found by its
+    /// address alone, so a frontend may serve it without looking up its leaf: see
     /// [`HitPolicy`](crate::HitPolicy).
     ///
     /// A block whose set is full stays in the stash. So background evictions are more frequent than
-    /// with a dedicated tree top, and how many there are depends on which blocks are in use: the more
-    /// ways, the fewer. A block that waits for its set leaves the stash with about one path in
-    /// `2^tree_top_levels` at the latest. The hash is no secret: whoever chooses addresses can crowd
-    /// one set, which costs evictions and never a block.
+    /// with a dedicated tree top, and their number depends on which blocks are in use; more ways
+    /// make it smaller. About one path in `2^tree_top_levels` lets such a block leave for a level
+    /// in storage. The hash is not secret: an attacker who chooses addresses can crowd one set,
+    /// which costs evictions but loses no block.
     SetAssociative {
-        /// How many blocks a set holds, from 1 to 256 (4 in IR-ORAM). There are as many sets as it
-        /// takes to hold all slots of the levels.
+        /// Blocks in a set, from 1 to 256 (4 in IR-ORAM). The number of sets is the smallest that
+        /// covers all slots of the levels.
         ways: u16,
     },
 }
 
 impl TreeTopKind {
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] for sets that are empty or too large.
+    /// [`ErrorKind::InvalidConfig`] if sets are empty or too large.
     pub(crate) fn check(self) -> Result<(), Error> {
         match self {
             Self::SetAssociative { ways } if !(1..=WAYS_MAX).contains(&ways) => Err(Error::new(
                 ErrorKind::InvalidConfig,
-                format!("a set of the tree top has 1 to {WAYS_MAX} ways, not {ways}"),
+                format!("the tree top has {ways} ways per set: choose 1 to {WAYS_MAX}"),
             )),
             _ => Ok(()),
         }
     }
 
-    /// The most blocks by which the stash grows in an access.
+    /// The largest growth of the stash in one access, in blocks.
     ///
-    /// With a dedicated tree top, whatever was on a path finds room there again, so only the block
-    /// asked for may be left. With sets the same holds for all but one block: those from storage are
-    /// placed first, and all go back there; those from the tree top are placed next, and have their
-    /// entries; only then come those that waited in the stash. But the block asked for, or one that
-    /// makes room for it, may take an entry that another had.
+    /// With a dedicated tree top, every block of the path fits there again, so only the requested
+    /// block may stay behind. With sets the same holds for all but one block. Blocks from storage
+    /// are placed first, and all go back. Blocks from the tree top are placed next, and have their
+    /// entries. Blocks that waited in the stash come last. But the requested block, or one that
+    /// makes room for it, may take an entry that another block had.
     pub(crate) fn growth_max(self) -> usize {
         match self {
             Self::Dedicated => 1,

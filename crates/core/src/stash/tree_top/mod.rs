@@ -1,7 +1,7 @@
 //! The buckets nearest the root, kept on the client.
 //!
-//! Storage never sees an access to these levels, and their blocks are neither sealed nor moved. The
-//! price is client memory: `2^levels - 1` buckets.
+//! Storage never sees an access to these levels, and their blocks are neither sealed nor copied.
+//! The cost is client memory for `2^levels - 1` buckets.
 
 mod buckets;
 mod dedicated;
@@ -24,7 +24,7 @@ pub(crate) struct TreeTop {
     blocks: Blocks,
 }
 
-/// How they are kept.
+/// The blocks, in one of the two organizations.
 enum Blocks {
     Dedicated(Dedicated),
     SetAssociative(SetAssociative),
@@ -45,14 +45,14 @@ impl TreeTop {
         self.levels
     }
 
-    /// Whether PushToLeaf has to visit the newest blocks first: where a set can be full, so that what
-    /// was on a path has its slots and entries again before others get any. See
+    /// Whether PushToLeaf must visit the newest blocks first. This is needed if sets can be full:
+    /// blocks that were on a path then get their slots and entries back before others. See
     /// [`TreeTopKind::growth_max`].
     pub(crate) fn wants_newest_first(&self) -> bool {
         matches!(self.blocks, Blocks::SetAssociative(_))
     }
 
-    /// Moves all blocks on the path to `leaf` into the stash. Their entries are free then.
+    /// Moves all blocks on the path to `leaf` into the stash, which frees their entries.
     pub(crate) fn load(&mut self, leaf: Leaf, stash: &mut Stash) {
         match &mut self.blocks {
             Blocks::Dedicated(top) => top.load(leaf, |entry| stash.insert(entry)),
@@ -60,8 +60,8 @@ impl TreeTop {
         }
     }
 
-    /// Promises the block `address`, which is to go to a free slot of these levels, what it needs
-    /// beside the slot, and answers whether there is any. [`Self::store`] keeps the promise.
+    /// Reserves what the block `address` needs besides a free slot of these levels. Returns whether
+    /// it could. [`Self::store`] uses the reservation.
     #[inline]
     pub(crate) fn promise(&mut self, address: u64) -> bool {
         match &mut self.blocks {
@@ -70,7 +70,7 @@ impl TreeTop {
         }
     }
 
-    /// Stores what was planned for the path to `leaf`, which [`Self::load`] has emptied.
+    /// Stores the blocks planned for the path to `leaf`, which [`Self::load`] has emptied.
     pub(crate) fn store(&mut self, leaf: Leaf, plan: &PathPlan, blocks: &mut BlockRoom) {
         for level in 0..self.levels {
             let bucket = BucketId::on_path(leaf, level);
@@ -80,7 +80,7 @@ impl TreeTop {
         }
     }
 
-    /// The block `address`, if it is here and can be found by its address.
+    /// The block `address`, if it is in the tree top and can be found by its address.
     pub(crate) fn find(&self, address: u64) -> Option<&Entry> {
         match &self.blocks {
             Blocks::Dedicated(_) => None,
@@ -88,7 +88,7 @@ impl TreeTop {
         }
     }
 
-    /// The bucket of the block `address`, which is mapped to `leaf`, if it is here.
+    /// The bucket of the block `address` mapped to `leaf`, if the block is in the tree top.
     pub(crate) fn bucket_of(&self, leaf: Leaf, address: u64) -> Option<BucketId> {
         match &self.blocks {
             Blocks::Dedicated(top) => top.bucket_of(leaf, address),
@@ -96,7 +96,7 @@ impl TreeTop {
         }
     }
 
-    /// Takes out the block `address`, if it is here and can be found by its address.
+    /// Removes the block `address`, if it is in the tree top and can be found by its address.
     pub(crate) fn take_found(&mut self, address: u64) -> Option<Entry> {
         match &mut self.blocks {
             Blocks::Dedicated(_) => None,
@@ -104,7 +104,7 @@ impl TreeTop {
         }
     }
 
-    /// Takes out the block `address`, which is mapped to `leaf`, if it is here.
+    /// Removes the block `address` mapped to `leaf`, if it is in the tree top.
     pub(crate) fn take(&mut self, leaf: Leaf, address: u64) -> Option<Entry> {
         match &mut self.blocks {
             Blocks::Dedicated(top) => top.take(leaf, address),
@@ -112,7 +112,7 @@ impl TreeTop {
         }
     }
 
-    /// Whether `bucket` is kept here and there is room in it for the block `address`.
+    /// Whether `bucket` belongs to the tree top and has room for the block `address`.
     pub(crate) fn has_room(&self, bucket: BucketId, address: u64, geometry: &Geometry) -> bool {
         match &self.blocks {
             Blocks::Dedicated(top) => top.has_room(bucket, geometry),
@@ -134,7 +134,7 @@ impl TreeTop {
         }
     }
 
-    /// Drops the blocks that are not to be kept, and frees their places.
+    /// Drops the blocks for which `keep` returns false, and frees their places.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool, blocks: &mut BlockRoom) {
         let keep = |entry: &Entry| {
             let kept = keep(entry);
@@ -149,7 +149,7 @@ impl TreeTop {
         }
     }
 
-    /// Every block, with its bucket.
+    /// Every block with its bucket.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (BucketId, &Entry)> {
         let (dedicated, set_associative) = match &self.blocks {
             Blocks::Dedicated(top) => (Some(top.blocks()), None),

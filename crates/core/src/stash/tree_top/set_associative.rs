@@ -1,4 +1,4 @@
-//! The S-Stash of IR-Stash (IR-ORAM, section IV-C): a tree top that is found by address.
+//! The S-Stash of IR-Stash (IR-ORAM, section IV-C): a tree top searched by address.
 //!
 //! ```text
 //!   address ──hash──▶ set ─▶ ┌────┬────┬────┬────┐
@@ -9,8 +9,9 @@
 //!                      └───┴───┴────┘
 //! ```
 //!
-//! There are as many entries as the levels have slots, but a set may be full while others are empty.
-//! A block is promised an entry of its set before it is planned into one of these levels.
+//! There are as many entries as the levels have slots, but one set may be full while others have
+//! free entries. So a block reserves an entry of its set before it is planned into one of these
+//! levels.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -21,10 +22,10 @@ use crate::stash::Entry;
 
 /// The entries and the pointer table (TT).
 pub(super) struct SetAssociative {
-    /// Set by set.
+    /// The entries, set by set.
     entries: Vec<Option<Resident>>,
     ways: usize,
-    /// For each set, how many entries are neither taken nor promised.
+    /// For each set, the number of entries that are neither in use nor reserved.
     free: Vec<u16>,
     table: Buckets<Pointer>,
 }
@@ -36,7 +37,7 @@ struct Resident {
     bucket: BucketId,
 }
 
-/// Which entry.
+/// The index of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Pointer(u32);
 
@@ -84,11 +85,11 @@ impl SetAssociative {
         self.free[set_of(address, self.free.len())] > 0 && self.table.has_room(bucket, geometry)
     }
 
-    /// Puts a block into the entry that it was [promised](Self::promise).
+    /// Puts a block into the entry [reserved](Self::promise) for it.
     pub(super) fn put(&mut self, bucket: BucketId, entry: Entry) {
         let first = self.first_of_set(entry.address);
         let vacant = self.entries[first..][..self.ways].iter().position(Option::is_none);
-        let pointer = first + vacant.expect("a promised entry is vacant");
+        let pointer = first + vacant.expect("a reserved entry is vacant");
         self.entries[pointer] = Some(Resident { entry, bucket });
         self.table.push(bucket, Pointer(pointer as u32));
     }
@@ -126,7 +127,7 @@ fn resident(entries: &[Option<Resident>], pointer: Pointer) -> &Resident {
     entries[pointer.0 as usize].as_ref().expect("a pointer of the table points to a block")
 }
 
-/// Empties the entry of a pointer that leaves the table.
+/// Frees the entry of a pointer that leaves the table.
 fn vacate(
     entries: &mut [Option<Resident>],
     free: &mut [u16],
@@ -139,15 +140,15 @@ fn vacate(
     resident
 }
 
-/// How many sets hold all slots of the levels.
+/// The number of sets that cover all slots of the levels.
 pub(crate) fn sets(levels: u8, ways: u16, geometry: &Geometry) -> usize {
     let slots: usize = (0..usize::from(levels)).map(|level| geometry.slots(level) << level).sum();
     slots.div_ceil(usize::from(ways)).max(1)
 }
 
-/// The set of an address. IR-ORAM takes MD5, because it spreads well; so does the last step of
-/// `SplitMix64` (Steele, Lea and Flood, OOPSLA'14), for three multiplications. Nothing is gained by
-/// more: the set of a block never reaches storage.
+/// The set of an address. IR-ORAM uses MD5 because it distributes well. The last step of
+/// `SplitMix64` (Steele, Lea and Flood, OOPSLA'14) does too, with three multiplications. A stronger
+/// hash gains nothing, because the set of a block never reaches storage.
 pub(crate) fn set_of(address: u64, sets: usize) -> usize {
     let mut hash = address.wrapping_add(0x9E37_79B9_7F4A_7C15);
     hash = (hash ^ hash >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! Both kinds against a literal one: a list of blocks, each with its bucket.
+//! Both kinds of tree top against a model: a list of blocks with their buckets.
 
 use proptest::prelude::*;
 
@@ -9,11 +9,11 @@ const BLOCK_BYTES: usize = 16;
 /// One step on a tree top, its stash, and the model of both.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A new block comes into the stash, and the path to a leaf is evicted to.
+    /// A new block enters the stash, and a path is evicted.
     Insert { leaf: u64, evicted: u64 },
-    /// A block of the tree top, if there is one, is taken out by its leaf or by its address.
+    /// A block of the tree top, if any, is removed by its leaf or by its address.
     Take { nth: usize, by_address: bool },
-    /// A block is brought back to a bucket on its path.
+    /// A block returns to a bucket on its path.
     BringBack { leaf: u64, level: u8 },
     /// Blocks whose address is a multiple of this are dropped.
     Drop { of: u64 },
@@ -22,7 +22,8 @@ enum Step {
 fn step(leaf_level: u8) -> impl Strategy<Value = Step> {
     let leaf = 0..1u64 << leaf_level;
     prop_oneof![
-        8 => (leaf.clone(), leaf.clone()).prop_map(|(leaf, evicted)| Step::Insert { leaf, evicted }),
+        8 => (leaf.clone(), leaf.clone())
+            .prop_map(|(leaf, evicted)| Step::Insert { leaf, evicted }),
         2 => (any::<usize>(), any::<bool>())
             .prop_map(|(nth, by_address)| Step::Take { nth, by_address }),
         2 => (leaf, 0..=leaf_level).prop_map(|(leaf, level)| Step::BringBack { leaf, level }),
@@ -30,7 +31,7 @@ fn step(leaf_level: u8) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The literal one: which block is in which bucket, in the order in which they came.
+/// The model: the bucket of each block, in order of arrival.
 struct Model {
     kind: TreeTopKind,
     levels: u8,
@@ -97,7 +98,7 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
                             assert!(model.has_room(bucket, entry.address), "no room in {bucket}");
                             model.held.push((bucket, entry.address, entry.leaf));
                         } else {
-                            // To storage.
+                            // The block goes to storage.
                             blocks.give_back(entry.place);
                         }
                     }
@@ -108,7 +109,7 @@ fn run(kind: TreeTopKind, slots: &[u16], levels: u8, steps: &[Step]) {
                         bucket.is_on_path(left.leaf) && taken < geometry.slots(level)
                     });
                     let is_stuck = !has_room || !model.set_has_room(left.address);
-                    assert!(is_stuck, "a block stays in the stash without need");
+                    assert!(is_stuck, "a block stayed in the stash although it had room");
                 }
                 top.store(evicted, &plan, &mut blocks);
                 stash.settle(&mut blocks);
@@ -177,7 +178,7 @@ proptest! {
     }
 }
 
-/// As many blocks in each set as chance gives, for addresses in a row, far apart, or both.
+/// Blocks per set are Poisson-distributed, for addresses in a row, far apart, or both.
 #[test]
 fn addresses_are_spread_evenly() {
     const SETS: usize = 1023;
@@ -194,7 +195,7 @@ fn addresses_are_spread_evenly() {
 }
 
 #[test]
-fn sets_that_are_empty_or_too_large_are_refused() {
+fn empty_or_oversized_sets_are_refused() {
     for ways in [0, 257, u16::MAX] {
         assert!(TreeTopKind::SetAssociative { ways }.check().is_err());
     }

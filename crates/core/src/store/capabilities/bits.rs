@@ -1,14 +1,14 @@
-//! Capabilities in view files. Their format has parts of buckets, and no other capability yet.
+//! Capabilities in view files. Their format has a bit for parts of buckets and no other yet.
 
 use super::Capabilities;
 
 impl Capabilities {
-    /// The bits of those that a view file can have.
+    /// The bits of the capabilities that a view file can hold.
     pub(crate) fn bits(self) -> u32 {
         (self & Self::PARTS).0
     }
 
-    /// The capabilities of a view file; `None` if a bit has no meaning there.
+    /// The capabilities of a view file; `None` if an unknown bit is set.
     pub(crate) fn from_bits(bits: u64) -> Option<Self> {
         let these = Self(u32::try_from(bits).ok()?);
         Self::PARTS.contains(these).then_some(these)
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_without_a_meaning_are_not_taken() {
+    fn unknown_bits_are_refused() {
         for known in [Capabilities::NONE, Capabilities::PARTS] {
             assert_eq!(Capabilities::from_bits(u64::from(known.bits())), Some(known));
         }

@@ -1,28 +1,28 @@
-//! Why a view file cannot be read.
+//! Errors of view files.
 
 use alloc::format;
 use alloc::string::String;
 use std::io;
 
-/// What is wrong with a view file.
+/// A kind of defect of a view file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ViewFileErrorKind {
     /// It is not a view file.
     NotAView,
-    /// It is one of a version that this reader does not know.
+    /// It has a version that this reader does not know.
     UnknownVersion,
-    /// It ends too early. The events before are sound.
+    /// It ends too early. The events before the end are valid.
     Truncated,
-    /// A field has a value that no view can have.
+    /// A field has an invalid value.
     OutOfRange,
-    /// There are bytes after the end.
+    /// Bytes follow the end.
     TrailingBytes,
     /// The medium failed.
     Io,
 }
 
-/// A view file that cannot be read, and at which byte.
+/// An error in a view file, and its byte offset.
 #[derive(Debug, thiserror::Error)]
 #[error("view file, byte {offset}: {message}")]
 pub struct ViewFileError {
@@ -38,16 +38,16 @@ impl ViewFileError {
     }
 
     pub(super) fn io(offset: u64, source: io::Error) -> Self {
-        let message = format!("the medium failed: {source}");
+        let message = format!("cannot read the file: {source}");
         Self { offset, kind: ViewFileErrorKind::Io, message, source: Some(source) }
     }
 
-    /// What is wrong.
+    /// The kind of defect.
     pub fn kind(&self) -> ViewFileErrorKind {
         self.kind
     }
 
-    /// Where: the first byte, from 0, of the field that cannot be read.
+    /// The offset of the first byte, from 0, of the invalid field.
     pub fn offset(&self) -> u64 {
         self.offset
     }

@@ -1,21 +1,23 @@
-//! A view as a file: three to eight bytes an event, and a few a trip for its time; version 4.
+//! A view as a file, version 4: three to eight bytes per event, and a few more per trip for its
+//! time.
 //!
-//! A *number* is an unsigned 64-bit integer in LEB128: seven bits a byte, the lowest first, the top
-//! bit set on all bytes but the last. It is written as short as possible, so a view has exactly one
-//! file of a version, and a reader refuses any other.
+//! A *number* is an unsigned 64-bit integer in LEB128: seven bits per byte, lowest first, with the
+//! top bit set on all bytes but the last. It must have the shortest encoding, so a view has exactly
+//! one file of each version, and a reader refuses any other.
 //!
 //! ```text
 //! file    = "OBLVIEW" version can servers ( [ time ] ( event | message ) )* end
 //! version = one byte: 4
-//! can     = number: what the recorded store could do besides moving whole buckets, as a sum
+//! can     = number: the recorded store's abilities besides moving whole buckets, as a sum
 //!             1  parts of buckets: headers and single slots
-//!           2 and 4 are kept for conditional writes and for sums of slots
-//! servers = one byte: how many servers hold shares, 7 at most; 0, and nothing more, if storage is one place
+//!           2 and 4 are reserved for conditional writes and for sums of slots
+//! servers = one byte: number of share servers, 7 at most; 0 if storage is one place, then no more
 //!           [ colluding watched ]
 //!             colluding  one byte: how many of them may collude, one at least and not all
-//!             watched    one byte: bit i is 1 if the file has what server i + 1 and others sent to each other
-//! time    = 0x81 number: microseconds, one at least, between the last time that was said, or the beginning
-//!           of the recording, and the trip of what follows; that is the first of its trip
+//!             watched    one byte: bit i is 1 if the file has the messages that server i + 1
+//!                        exchanged with others
+//! time    = 0x81 number: microseconds, one at least, from the previous time, or the beginning of
+//!           the recording, to the trip of what follows; that is the first of its trip
 //! event   = tag trip [ place ] bytes
 //! tag     = one byte: operation + 4 · part                       0x00 ..= 0x0F
 //!             operation  0 prefetch, 1 read, 2 write, 3 flush
@@ -30,27 +32,30 @@
 //! bytes   = number: bytes that moved
 //! message = way trip party partner [tree] eviction attempt round part shares seeds bytes
 //! way     = one byte: 0x10 for what a server sent, 0x11 for what it got
-//! party   = one byte: which server saw it, from 1; one of those that are watched
-//! partner = one byte: the other one
-//! [tree]  = one byte: 0 if the server did not know yet for which of its trees it is; 1 for that of the data, and so on, 8 at most
-//! eviction, attempt = numbers, as the message says them
-//! round   = one byte: the level that is made; 0 for the end of what is dealt
+//! party   = one byte: the server that saw it, from 1; one of the watched servers
+//! partner = one byte: the other server
+//! [tree]  = one byte: 0 if the server did not know the tree yet; 1 for the data's tree, then the
+//!           position map's, 8 at most
+//! eviction, attempt = numbers, as in the message
+//! round   = one byte: the level being written; 0 for the end of what is dealt
 //! part    = number, 2^32 - 1 at most: which part of every block
-//! shares, seeds = one byte each: how many shares it has, and how many of those are seeds
+//! shares, seeds = one byte each: number of shares in it, and how many of them are seeds
 //! end     = 0x80 number: how many events and messages there were; nothing follows
 //! ```
 //!
-//! A trip without a time of its own came within the same microsecond as the one before it.
+//! A trip without a time came within the same microsecond as the one before it.
 //!
-//! Since `end` is required, a file cut short anywhere is told from a whole one.
+//! `end` is required, so a truncated file is always detected.
 //!
-//! A reader refuses a `can` with anything in it that it does not know. Whatever else a store can do is
-//! an operation of its own, and events of a new operation need a newer reader anyway.
+//! A reader refuses a `can` with unknown bits. Other abilities of stores appear as new operations,
+//! and their events need a newer reader anyway.
 //!
-//! An event of servers that hold shares names by its tree who saw it: see [`tree_of_party`](super::tree_of_party).
+//! The tree of an event of share servers also identifies the server: see
+//! [`tree_of_party`](super::tree_of_party).
 //!
-//! **Version 3** has no `servers`, and no messages. **Version 2** has no `time` either: when events happened is not known then. **Version 1** has no
-//! `can`: what the store could do is not known. They are read still, and nobody writes them any more.
+//! **Version 3** has no `servers` and no messages. **Version 2** also has no `time`: the times of
+//! events are unknown. **Version 1** also has no `can`: the abilities of the store are unknown. All
+//! three can be read, but are no longer written.
 
 mod error;
 mod reader;
@@ -62,19 +67,19 @@ pub use error::{ViewFileError, ViewFileErrorKind};
 pub use reader::{ViewReader, read_view};
 pub use sink::FileSink;
 
-/// What every view file starts with.
+/// The first bytes of every view file.
 const MAGIC: [u8; 7] = *b"OBLVIEW";
 
-/// The version that is written.
+/// The version written.
 const VERSION: u8 = 4;
 
-/// The version that does not say of which servers storage consists.
+/// The last version without servers.
 const VERSION_WITHOUT_SERVERS: u8 = 3;
 
-/// The version that does not say when events happened either.
+/// The last version without times.
 const VERSION_WITHOUT_TIMES: u8 = 2;
 
-/// The version that does not say what the store could do either.
+/// The version without capabilities.
 const VERSION_WITHOUT_CAPABILITIES: u8 = 1;
 
 /// The tag of the end.

@@ -1,4 +1,4 @@
-//! Reads a view file. Its bytes are not trusted.
+//! Reads view files. Their bytes are untrusted.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,10 +16,10 @@ use crate::view::{
     Direction, Event, Exchange, Observed, Operation, TREES_OF_SERVER_MAX, ViewServers,
 };
 
-/// Starts to read a view file. Memory is bounded, whatever the bytes.
+/// Opens a view file. Memory use is bounded, whatever the bytes.
 ///
 /// # Errors
-/// When it does not start as a view file of a known version does.
+/// If the file does not start like a view file of a known version.
 pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
     let mut input = Input { bytes: BufReader::new(input), offset: 0 };
     for expected in MAGIC {
@@ -47,14 +47,14 @@ pub fn read_view<R: Read>(input: R) -> Result<ViewReader<R>, ViewFileError> {
     Ok(ViewReader { input, capabilities, servers, events: 0, last_trip: 0, micros, ended: false })
 }
 
-/// The events of a view file, and messages between servers, in order. The first error is the last item.
+/// The events and messages of a view file, in order. An error is the last item.
 pub struct ViewReader<R> {
     input: Input<R>,
     capabilities: Option<Capabilities>,
     servers: Option<ViewServers>,
     events: u64,
     last_trip: u64,
-    /// When the latest event happened, if the file says such things.
+    /// The time of the latest event, if the file has times.
     micros: Option<u64>,
     ended: bool,
 }
@@ -73,23 +73,23 @@ impl<R: Read> Iterator for ViewReader<R> {
 }
 
 impl<R: Read> ViewReader<R> {
-    /// What the recorded store could do. A file of version 1 does not say it.
+    /// The capabilities of the recorded store. `None` for files of version 1.
     pub fn capabilities(&self) -> Option<Capabilities> {
         self.capabilities
     }
 
-    /// Which servers hold shares of what the client keeps. None if storage is one place, or the file is of a version before 4, which does not say it.
+    /// The share servers. `None` if storage is one place, and for files before version 4.
     pub fn servers(&self) -> Option<ViewServers> {
         self.servers
     }
 
-    /// When what came last happened, in microseconds from the beginning of the recording. Files of the
-    /// versions 1 and 2 do not say it.
+    /// The time of the latest item, in microseconds since the start of the recording. `None` for
+    /// files of versions 1 and 2.
     pub fn micros(&self) -> Option<u64> {
         self.micros
     }
 
-    /// What is next, or `None` at a sound end.
+    /// The next item, or `None` at a valid end.
     fn observed(&mut self) -> Result<Option<Observed>, ViewFileError> {
         let mut at = self.input.offset;
         let mut tag = self.input.byte()?;
@@ -114,29 +114,29 @@ impl<R: Read> ViewReader<R> {
                 Observed::Exchange(self.exchange(trip, direction, servers)?)
             }
             _ if tag <= 0x0F => Observed::Event(self.event(at, tag, is_timed)?),
-            _ => return Err(out_of_range(at, format!("{tag:#04x} is no tag of an event"))),
+            _ => return Err(out_of_range(at, format!("{tag:#04x} is not the tag of an event"))),
         };
         self.last_trip = observed.trip();
         self.events += 1;
         Ok(Some(observed))
     }
 
-    /// Of what is next, its running number.
+    /// The running number of the next item.
     fn trip(&mut self, is_timed: bool) -> Result<u64, ViewFileError> {
         let at = self.input.offset;
         let step = self.input.number()?;
         if is_timed && step == 0 && self.events > 0 {
-            return Err(out_of_range(at, "a time stands within a trip"));
+            return Err(out_of_range(at, "a time is inside a trip"));
         }
         Ok(self.last_trip.wrapping_add(step))
     }
 
-    /// What is behind the tag, which stands at `at`.
+    /// The event after the tag at `at`.
     fn event(&mut self, at: u64, tag: u8, is_timed: bool) -> Result<Event, ViewFileError> {
         let operation = Operation::ALL[usize::from(tag & 3)];
         let part = tag >> 2;
         if (operation == Operation::Flush) != (part == part_code::NONE) {
-            return Err(out_of_range(at, "a flush has no piece, and everything else has one"));
+            return Err(out_of_range(at, "a flush must have no piece, and every other event one"));
         }
         let trip = self.trip(is_timed)?;
         let piece = (part != part_code::NONE).then(|| self.piece(part)).transpose()?;
@@ -144,7 +144,7 @@ impl<R: Read> ViewReader<R> {
         Ok(Event { trip, operation, piece, bytes })
     }
 
-    /// What is behind the number of the trip.
+    /// The message after its trip number.
     fn exchange(
         &mut self,
         trip: u64,
@@ -154,13 +154,14 @@ impl<R: Read> ViewReader<R> {
         let at = self.input.offset;
         let [party, partner] = [self.input.byte()?, self.input.byte()?];
         if !servers.watches(party) || !servers.has(partner) || party == partner {
-            let message = format!("server {party} and server {partner} are no two of this view");
+            let message =
+                format!("servers {party} and {partner} cannot exchange messages in this view");
             return Err(out_of_range(at, message));
         }
         let at = self.input.offset;
         let tree = self.input.byte()?;
         if tree > TREES_OF_SERVER_MAX {
-            return Err(out_of_range(at, format!("no server has {tree} trees")));
+            return Err(out_of_range(at, format!("tree {tree} is not a tree of a server")));
         }
         let (eviction, attempt) = (self.input.number()?, self.input.number()?);
         let round = self.input.byte()?;
@@ -171,7 +172,7 @@ impl<R: Read> ViewReader<R> {
         let at = self.input.offset;
         let [shares, seeds] = [self.input.byte()?, self.input.byte()?];
         if seeds > shares {
-            return Err(out_of_range(at, format!("of {shares} shares, {seeds} are seeds")));
+            return Err(out_of_range(at, format!("{seeds} of {shares} shares are seeds")));
         }
         let (tree, bytes) = (tree.checked_sub(1), self.input.number()?);
         Ok(Exchange {
@@ -194,7 +195,7 @@ impl<R: Read> ViewReader<R> {
         let at = self.input.offset;
         let passed = self.input.number()?;
         if passed == 0 {
-            return Err(out_of_range(at, "a time is said again"));
+            return Err(out_of_range(at, "a time does not advance"));
         }
         let now = self.micros.unwrap_or(0).checked_add(passed);
         self.micros = Some(now.ok_or_else(|| out_of_range(at, "the time exceeds 64 bits"))?);
@@ -205,19 +206,19 @@ impl<R: Read> ViewReader<R> {
         let at = self.input.offset;
         let tree = TreeId(self.input.short("tree")?);
         if self.servers.is_some_and(|servers| !servers.have_tree(tree)) {
-            let message = format!("tree {} is of no server of this view", tree.0);
+            let message = format!("tree {} belongs to no server of this view", tree.0);
             return Err(out_of_range(at, message));
         }
         let at = self.input.offset;
         let level = self.input.byte()?;
         if level > LEAF_LEVEL_MAX {
-            let message = format!("level {level} is below the deepest tree's {LEAF_LEVEL_MAX}");
+            let message = format!("level {level} exceeds {LEAF_LEVEL_MAX}");
             return Err(out_of_range(at, message));
         }
         let at = self.input.offset;
         let index = self.input.number()?;
         if index >> level != 0 {
-            let message = format!("there is no bucket with index {index} on level {level}");
+            let message = format!("index {index} is not on level {level}");
             return Err(out_of_range(at, message));
         }
         let part = match part {
@@ -232,19 +233,19 @@ impl<R: Read> ViewReader<R> {
         let at = self.input.offset;
         let count = self.input.number()?;
         if count != self.events {
-            let message = format!("the file has {} events and claims {count}", self.events);
+            let message = format!("the file has {} events but its end states {count}", self.events);
             return Err(out_of_range(at, message));
         }
         let at = self.input.offset;
         match self.input.byte() {
             Err(error) if error.kind() == Truncated => Ok(()),
             Err(error) => Err(error),
-            Ok(_) => Err(ViewFileError::new(at, TrailingBytes, "there are bytes after the end")),
+            Ok(_) => Err(ViewFileError::new(at, TrailingBytes, "bytes follow the end")),
         }
     }
 }
 
-/// Bytes, and how many were taken.
+/// A byte source that counts the bytes read.
 struct Input<R> {
     bytes: BufReader<R>,
     offset: u64,
@@ -280,7 +281,7 @@ impl<R: Read> Input<R> {
                 let is_shortest = byte != 0 || shift == 0;
                 return is_shortest
                     .then_some(number)
-                    .ok_or_else(|| out_of_range(at, "a number is longer than it need be"));
+                    .ok_or_else(|| out_of_range(at, "a number is not in its shortest encoding"));
             }
         }
         Err(out_of_range(at, "a number exceeds 64 bits"))
@@ -290,9 +291,7 @@ impl<R: Read> Input<R> {
         let at = self.offset;
         let bits = self.number()?;
         Capabilities::from_bits(bits).ok_or_else(|| {
-            let message = format!(
-                "the store could do what this reader does not know ({bits:#x}): use a newer reader"
-            );
+            let message = format!("unknown store capabilities {bits:#x}: use a newer reader");
             out_of_range(at, message)
         })
     }
@@ -308,7 +307,8 @@ impl<R: Read> Input<R> {
             ViewServers::new(count, colluding).and_then(|servers| servers.watching(watched));
         let none = || {
             let message = format!(
-                "{count} servers of which {colluding} may collude and {watched:#b} are watched are none that there can be"
+                "invalid servers: {count}, of which {colluding} may collude and {watched:#b} are \
+                 watched"
             );
             out_of_range(at, message)
         };

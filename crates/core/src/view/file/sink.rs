@@ -1,4 +1,4 @@
-//! Writes a view file while the view comes into being.
+//! Writes a view file while the view is recorded.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use crate::view::{
 /// The last bucket of the deepest tree.
 const LAST_BUCKET: BucketId = BucketId((1 << (LEAF_LEVEL_MAX + 1)) - 2);
 
-/// Writes events to `W` as they come, in small pieces: hand it something buffered. Contents are not
+/// Writes events to `W` as they come, in small pieces: `W` should be buffered. Contents are not
 /// kept.
 ///
 /// A sink cannot refuse an event, so the first error is kept, nothing is written after it, and
@@ -28,10 +28,10 @@ pub struct FileSink<W> {
     servers: Option<ViewServers>,
     events: u64,
     last_trip: u64,
-    /// Microseconds from the beginning of the recording to now, and to what was said last.
+    /// Microseconds from the start of the recording: now, and at the last time written.
     now: u64,
     said: u64,
-    /// What may still be written.
+    /// Bytes that may still be written.
     room: u64,
     /// The event being encoded.
     record: Vec<u8>,
@@ -39,7 +39,7 @@ pub struct FileSink<W> {
 }
 
 impl<W: Write> FileSink<W> {
-    /// Begins the file of a store that can do these, and of these servers if there are several which hold shares.
+    /// Starts the file of a store with these capabilities and, if any, these share servers.
     pub fn new(out: W, capabilities: Capabilities, servers: Option<ViewServers>) -> Self {
         let mut record = [&MAGIC[..], &[VERSION]].concat();
         put_number(&mut record, u64::from(capabilities.bits()));
@@ -53,23 +53,25 @@ impl<W: Write> FileSink<W> {
         sink
     }
 
-    /// Writes so many bytes at most from now on: for whoever records what others can make as long as they like. An event past them is an error of [`Self::finish`],
-    /// because a file that says less than there was says something wrong.
+    /// Limits the file to `bytes` more bytes, for recordings whose length others control. If an
+    /// event does not fit, [`Self::finish`] returns an error, because a file without it would be
+    /// wrong.
     pub fn with_room(self, bytes: u64) -> Self {
         Self { room: bytes, ..self }
     }
 
-    /// Says that what is recorded from now on happens so many microseconds after the beginning of the recording. A time
-    /// before the one that was said last counts as that. A trip has the time of its first event.
+    /// Sets the time of later events, in microseconds since the start of the recording. The time
+    /// never goes back: an earlier value is ignored. A trip has the time of its first event.
     pub fn set_micros(&mut self, micros: u64) {
         self.now = self.now.max(micros);
     }
 
-    /// Ends the file and hands back what it was written to, flushed.
+    /// Ends the file and returns the writer, flushed.
     ///
     /// # Errors
-    /// The first error of any write, an event for which there is [no room](Self::with_room), or one that no file can hold: a bucket past the deepest
-    /// tree, a flush with a piece, a message between servers that there are not, or a tree of one.
+    /// The first error of any write, an event that exceeded [the limit](Self::with_room), or an
+    /// event that no file can represent: a bucket past the deepest tree, a flush with a piece, a
+    /// message between unknown servers, or a tree of an unknown server.
     pub fn finish(mut self) -> io::Result<W> {
         self.record.push(END_TAG);
         put_number(&mut self.record, self.events);
@@ -80,15 +82,17 @@ impl<W: Write> FileSink<W> {
         }
     }
 
-    /// Writes what has been encoded, unless something failed before.
+    /// Writes the encoded record, unless an earlier write failed.
     fn put_record(&mut self) {
         if self.error.is_none() {
             let room = self.room.checked_sub(self.record.len() as u64);
             self.error = match room {
                 Some(_) => self.out.write_all(&self.record).err(),
                 None => {
-                    let message =
-                        format!("it is longer than it may be, after {} events", self.events);
+                    let message = format!(
+                        "the view file exceeds its size limit after {} events",
+                        self.events
+                    );
                     Some(io::Error::new(io::ErrorKind::FileTooLarge, message))
                 }
             };
@@ -99,7 +103,7 @@ impl<W: Write> FileSink<W> {
 }
 
 impl<W: Write> FileSink<W> {
-    /// Writes one thing, with its time in front if it begins a trip.
+    /// Writes one item, with its time before it if it starts a trip.
     fn put(&mut self, trip: u64, what: &dyn Debug, encode: impl FnOnce(&mut Self) -> Option<()>) {
         let begins_trip = self.events == 0 || trip != self.last_trip;
         if begins_trip && self.now > self.said {
@@ -112,7 +116,7 @@ impl<W: Write> FileSink<W> {
             self.error.get_or_insert_with(|| {
                 io::Error::new(
                     io::ErrorKind::InvalidInput,
-                    format!("no view file can hold event {}: {what:?}", self.events),
+                    format!("a view file cannot represent event {}: {what:?}", self.events),
                 )
             });
         }
@@ -141,7 +145,7 @@ impl<W: Write> ExchangeSink for FileSink<W> {
     }
 }
 
-/// Appends the event to `out`, or answers `None` for one that cannot be.
+/// Appends the event to `out`. `None` if it cannot be represented.
 fn encode(event: &Event, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
     let Event { trip, operation, piece, bytes } = *event;
     let part = match piece.map(|piece| piece.part) {
@@ -170,7 +174,7 @@ fn encode(event: &Event, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// The same of a message between servers.
+/// Appends a message between servers to `out`. `None` if it cannot be represented.
 fn encode_exchange(exchange: &Exchange, last_trip: u64, out: &mut Vec<u8>) -> Option<()> {
     let Exchange {
         trip, party, partner, tree, eviction, attempt, round, part, shares, seeds, ..

@@ -11,17 +11,18 @@ use crate::view::{
     party_of_tree, tree_of_party,
 };
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 struct View {
     capabilities: Option<Capabilities>,
     servers: Option<ViewServers>,
     events: Vec<Observed>,
-    /// Of each event, if it says them.
+    /// The time of each event, if the file has times.
     times: Option<Vec<u64>>,
 }
 
-/// How files start: those of versions 1 to 3, and those of stores of whole buckets, of parts, and of three servers.
+/// Starts of files: of versions 1 to 3, and of stores of whole buckets, of parts, and of three
+/// servers.
 const STARTS: [&[u8]; 6] = [
     b"OBLVIEW\x01",
     b"OBLVIEW\x02\x00",
@@ -31,10 +32,10 @@ const STARTS: [&[u8]; 6] = [
     b"OBLVIEW\x04\x01\x03\x01\x05",
 ];
 
-/// The first of them that is of the version that is written.
+/// The index of the first start of the current version.
 const WRITTEN: usize = 3;
 
-/// The file of a view that says all that a file says today.
+/// The file of a view with everything that the current version holds.
 fn to_bytes(view: &View) -> Vec<u8> {
     let mut sink = FileSink::new(Vec::new(), view.capabilities.unwrap(), view.servers);
     for (observed, time) in view.events.iter().zip(view.times.as_ref().unwrap()) {
@@ -51,7 +52,7 @@ fn put(sink: &mut impl ExchangeSink, observed: &Observed) {
     }
 }
 
-/// What is before the first error, and the error.
+/// The items before the first error, and the error.
 fn from_bytes(bytes: &[u8]) -> (View, Option<ViewFileError>) {
     let mut view = View { capabilities: None, servers: None, events: Vec::new(), times: None };
     match read_view(bytes) {
@@ -76,12 +77,12 @@ fn from_bytes(bytes: &[u8]) -> (View, Option<ViewFileError>) {
     }
 }
 
-/// A number of any length, not nearly always one of ten bytes.
+/// A number of uniformly distributed length; most uniform ones would have ten bytes.
 fn any_number() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0u32..64).prop_map(|(bits, shift)| bits >> shift)
 }
 
-/// Of a tree that a view of these servers can have.
+/// A tree that a view of these servers can have.
 fn any_tree(servers: Option<ViewServers>) -> BoxedStrategy<u16> {
     match servers {
         None => any::<u16>().boxed(),
@@ -123,7 +124,7 @@ fn any_servers() -> impl Strategy<Value = ViewServers> {
     })
 }
 
-/// One of servers of which at least one is watched.
+/// A message that one of the watched servers saw.
 fn any_exchange(servers: ViewServers) -> impl Strategy<Value = Exchange> {
     let watched: Vec<u8> = (1..=7).filter(|party| servers.watches(*party)).collect();
     let count = servers.count();
@@ -170,7 +171,7 @@ fn any_view() -> impl Strategy<Value = View> {
     (capabilities, events).prop_map(|(capabilities, (servers, events))| {
         let (mut timed, mut times, mut micros): (Vec<Observed>, _, _) = (Vec::new(), Vec::new(), 0);
         for (observed, passed) in events {
-            // Within a trip, no time passes.
+            // No time passes within a trip.
             let is_new = timed.last().is_none_or(|last| last.trip() != observed.trip());
             micros += if is_new { passed } else { 0 };
             timed.push(observed);
@@ -183,18 +184,18 @@ fn any_view() -> impl Strategy<Value = View> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(view in any_view()) {
+    fn a_written_view_reads_back(view in any_view()) {
         let (read, error) = from_bytes(&to_bytes(&view));
         prop_assert!(error.is_none(), "{error:?}");
         prop_assert_eq!(read, view);
     }
 
     #[test]
-    fn cut_anywhere_is_truncated_after_a_sound_prefix(view in any_view()) {
+    fn a_cut_file_is_truncated_after_a_valid_prefix(view in any_view()) {
         let bytes = to_bytes(&view);
         for length in 0..bytes.len() {
             let (prefix, error) = from_bytes(&bytes[..length]);
-            let error = error.expect("a file cut short is never taken for a whole one");
+            let error = error.expect("a truncated file must be detected");
             prop_assert_eq!(error.kind(), ViewFileErrorKind::Truncated);
             prop_assert_eq!(error.offset(), length as u64);
             prop_assert!(view.events.starts_with(&prefix.events));
@@ -214,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn foreign_bytes_are_a_view_or_refused_never_a_panic(
+    fn arbitrary_bytes_are_a_view_or_refused(
         start in 0..STARTS.len(),
         body in prop::collection::vec(prop_oneof![3 => 0u8..18, 1 => any::<u8>()], 0..200),
         end in any::<bool>(),
@@ -238,7 +239,7 @@ proptest! {
         }
     }
 
-    /// Whatever the bytes, nothing is handed on of a server that there is not: it would be shown for nobody.
+    /// The reader returns no event of a server that does not exist.
     #[test]
     fn trees_of_no_server_are_refused(
         servers in any_servers(),
@@ -247,7 +248,7 @@ proptest! {
     ) {
         let start = [servers.count(), servers.colluding(), servers.watched()];
         let [low, high] = [tree as u8 & 0x7F | 0x80, (tree >> 7) as u8 & 0x7F | 0x80];
-        // A read of the root of that tree. Then anything.
+        // A read of the root of that tree, then arbitrary bytes.
         let mut event = vec![0x01, 0, low, high, (tree >> 14) as u8];
         while event.last() == Some(&0) && event.len() > 3 {
             event.pop();
@@ -264,7 +265,7 @@ proptest! {
             let error = error.unwrap();
             prop_assert_eq!((error.kind(), error.offset()), (ViewFileErrorKind::OutOfRange, 14));
         }
-        // And of what comes behind something sound.
+        // The same after a valid event.
         rest.splice(0..0, [0x0F, 1, 0]);
         for observed in from_bytes(&[b"OBLVIEW\x04\x00", &start[..], &rest].concat()).0.events {
             if let Observed::Event(Event { piece: Some(piece), .. }) = observed {
@@ -275,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_is_refused_or_another_view(
+    fn a_flipped_bit_is_refused_or_gives_another_view(
         view in any_view(),
         at in any::<prop::sample::Index>(),
         bit in 0u8..8,
@@ -288,7 +289,7 @@ proptest! {
     }
 }
 
-/// Events, and their bytes with those of the end, as versions without times have them.
+/// Events, and their bytes including the end, as in versions without times.
 fn documented() -> (Vec<Observed>, Vec<u8>) {
     let piece = |level, index, part| {
         Some(Piece { tree: TreeId(300), bucket: BucketId::new(level, index), part })
@@ -320,7 +321,7 @@ fn the_documented_bytes() {
         let view = View { capabilities, servers, events: events.clone(), times: at([0; 3]) };
         assert_eq!(to_bytes(&view), [&start[..], &bytes].concat());
 
-        // The first trip has 16 bytes, and time passes before it and before the next.
+        // The first trip has 16 bytes. Time passes before it and before the next trip.
         let timed = View { times: at([300, 300, 301]), ..view };
         let (first, rest) = bytes.split_at(16);
         let expected = [&start[..], &[0x81, 0xAC, 0x02], first, &[0x81, 1], rest].concat();
@@ -366,7 +367,7 @@ fn the_documented_bytes_of_messages_between_servers() {
 }
 
 #[test]
-fn files_of_versions_before_are_read_and_do_not_say_what_came_later() {
+fn files_of_earlier_versions_are_read_without_later_fields() {
     let (events, bytes) = documented();
     let parts = Some(Capabilities::PARTS);
     for (start, capabilities, times) in [
@@ -408,10 +409,10 @@ fn each_defect_has_its_kind_and_place() {
         assert_eq!(kind_and_offset(&unknown), (UnknownVersion, 7));
     }
     for (defect, capabilities) in [
-        ("what is kept for conditional writes", &[2][..]),
-        ("what is kept for sums of slots", &[4 | 1]),
-        ("a store that can do something past 32 bits", &[0x81, 0x80, 0x80, 0x80, 0x10]),
-        ("a number longer than need be", &[0x81, 0x00]),
+        ("the bit reserved for conditional writes", &[2][..]),
+        ("the bit reserved for sums of slots", &[4 | 1]),
+        ("a capability past 32 bits", &[0x81, 0x80, 0x80, 0x80, 0x10]),
+        ("a number not in its shortest encoding", &[0x81, 0x00]),
     ] {
         for version in [2, 3, 4] {
             let file = [&b"OBLVIEW"[..], &[version], capabilities, &[0x80, 0]].concat();
@@ -434,7 +435,7 @@ fn each_defect_has_its_kind_and_place() {
         assert_eq!(kind_and_offset(&file), (OutOfRange, 9 + offset), "{defect}");
         let file = [b"OBLVIEW\x04\x00\x00", body].concat();
         assert_eq!(kind_and_offset(&file), (OutOfRange, 10 + offset), "{defect}");
-        // Versions before have no times.
+        // Earlier versions have no times.
         let at = body.iter().position(|byte| *byte == 0x81).unwrap();
         let file = [b"OBLVIEW\x02\x00", body].concat();
         assert_eq!(kind_and_offset(&file), (OutOfRange, 9 + at), "{defect}");
@@ -448,7 +449,7 @@ fn each_defect_has_its_kind_and_place() {
         ("level 41", &[0x01, 0, 0, 41, 0, 0], 3),
         ("index past the level", &[0x01, 0, 0, 2, 4, 0], 4),
         ("slot past 65,535", &[0x09, 0, 0, 2, 3, 0x80, 0x80, 0x04], 5),
-        ("a number longer than need be", &[0x0F, 0x80, 0x00], 1),
+        ("a number not in its shortest encoding", &[0x0F, 0x80, 0x00], 1),
         ("a number of 65 bits", &[0x0F, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2], 1),
         ("a number of 11 bytes", &[0x0F, 255, 255, 255, 255, 255, 255, 255, 255, 255, 129, 0], 1),
         ("a wrong count", &[0x80, 1], 1),
@@ -461,9 +462,9 @@ fn each_defect_has_its_kind_and_place() {
     }
 }
 
-/// Of three servers of which one and three are watched.
+/// A view of three servers, of which servers 1 and 3 are watched.
 #[test]
-fn each_defect_of_servers_and_their_messages_has_its_place() {
+fn each_defect_of_servers_and_messages_has_its_offset() {
     let refused = |bytes: &[u8]| {
         let error = from_bytes(bytes).1.unwrap();
         (error.kind() == ViewFileErrorKind::OutOfRange).then_some(error.offset() as usize)
@@ -483,7 +484,7 @@ fn each_defect_of_servers_and_their_messages_has_its_place() {
     assert!(from_bytes(&[start, &sound[..], &[0x80, 1]].concat()).1.is_none());
     for (defect, at, byte, offset) in [
         ("no tag", 0, 0x12, 0),
-        ("one that is not watched", 2, 2, 2),
+        ("a server that is not watched", 2, 2, 2),
         ("no server", 2, 0, 2),
         ("a fourth", 3, 4, 2),
         ("to itself", 3, 1, 2),
@@ -498,7 +499,7 @@ fn each_defect_of_servers_and_their_messages_has_its_place() {
     let long_part =
         [&sound[..8], &[0x80, 0x80, 0x80, 0x80, 0x10], &sound[9..], &[0x80, 1]].concat();
     assert_eq!(refused(&[start, &long_part[..]].concat()), Some(start.len() + 8));
-    // Storage that is one place has no such messages, and neither have versions before.
+    // Storage in one place has no such messages, and neither have earlier versions.
     for start in &STARTS[..STARTS.len() - 1] {
         let file = [start, &sound[..], &[0x80, 1]].concat();
         assert_eq!(refused(&file), Some(start.len()));
@@ -506,7 +507,7 @@ fn each_defect_of_servers_and_their_messages_has_its_place() {
 }
 
 #[test]
-fn events_that_no_reader_would_accept_are_errors_of_the_sink() {
+fn the_sink_refuses_events_that_readers_refuse() {
     let piece = Piece { tree: TreeId(0), bucket: BucketId::ROOT, part: Part::Whole };
     let sound = Event { trip: 0, operation: Operation::Read, piece: Some(piece), bytes: 0 };
     for event in [
@@ -559,7 +560,7 @@ fn events_that_no_reader_would_accept_are_errors_of_the_sink() {
 }
 
 #[test]
-fn an_error_of_the_medium_comes_back_at_the_end() {
+fn an_error_of_the_writer_is_returned_at_the_end() {
     struct Full(usize);
     impl io::Write for Full {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -580,8 +581,8 @@ fn an_error_of_the_medium_comes_back_at_the_end() {
 }
 
 #[test]
-fn a_file_with_too_little_room_is_an_error_at_the_end() {
-    // What is written behind the start: three bytes an event, and two for the end.
+fn exceeding_the_size_limit_is_an_error_at_the_end() {
+    // Bytes after the start of the file: three per event, and two for the end.
     let written = |events: u64, room: u64| {
         let sink = FileSink::new(Vec::new(), Capabilities::NONE, None);
         let mut sink = sink.with_room(room);

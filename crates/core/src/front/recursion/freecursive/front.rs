@@ -1,4 +1,4 @@
-//! What the owner of a Freecursive ORAM has: accesses that nobody asked for, blocks that are out, checks.
+//! The owner's interface to Freecursive ORAM: dummy accesses, blocks outside of the ORAM, checks.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -17,17 +17,19 @@ use crate::scheme::{Location, Op, Scheme};
 use crate::stash::StashView;
 
 /// A defect that [`Front::check_invariants`] finds.
-const TWICE: &str = "twice, or past the last address";
+const TWICE: &str = "twice, or with an invalid address";
 
-/// A processor waits for no more lines of memory at once.
+/// Prefetch distance of the check, in blocks: a processor keeps about as many cache misses in
+/// flight.
 const BLOCKS_AT_ONCE: usize = 32;
 
-/// # Blocks that are out
-/// Each way costs the position-map blocks that are not in the PLB, whether the block has changed or
-/// not: at most as many accesses as a request, and for a block that is put back none to data.
+/// # Blocks outside of the ORAM
+/// Taking a block out and putting it back each need the position-map blocks that are not in the
+/// PLB, whether the block has changed or not. Taking out costs at most as many accesses as a
+/// request; putting back costs no access to data.
 ///
-/// A group whose counters begin anew moves the blocks of it that are out like the others: at an
-/// access each, which finds nothing.
+/// A group reset treats blocks outside of the ORAM like the others: it makes an access for each,
+/// which finds nothing.
 impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     fn check_ready(&self) -> Result<(), Error> {
         check_sound(self.broken)?;
@@ -47,7 +49,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         check_request(address, op, self.capacity, self.block_bytes)?;
         check_sound(self.broken)?;
-        // Under PMMAC a block that keeps its count would be sealed twice under one name.
+        // With PMMAC, a block that keeps its count would be sealed twice under one nonce.
         if self.guard.is_on() {
             return Ok(false);
         }
@@ -56,7 +58,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         Ok(is_found)
     }
 
-    /// Without a PLB nothing is fetched ahead of its time.
+    /// Without a PLB, nothing can be fetched ahead of time.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         check_request(address, &Op::Update(&mut |_| ()), self.capacity, self.block_bytes)?;
         check_sound(self.broken)?;
@@ -73,8 +75,8 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
 
     fn check_takes(&self) -> Result<(), Error> {
         if self.guard.is_on() {
-            let message = "blocks cannot be taken out of an ORAM under PMMAC: one that is out and one \
-                           that storage has deleted would look the same. Use Integrity::None";
+            let message = "blocks cannot be taken out of an ORAM under PMMAC: they would look like \
+                           blocks that storage has deleted. Use Integrity::None";
             return Err(Error::new(ErrorKind::InvalidConfig, message));
         }
         Ok(())
@@ -90,7 +92,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         })
     }
 
-    /// The position map is not asked: the block has the leaf that it says.
+    /// Does not consult the position map: the block has the leaf recorded there.
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<bool, Error> {
         self.check_takes()?;
         check_request(address, &Op::Read(block), self.capacity, self.block_bytes)?;
@@ -115,7 +117,7 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
 
     fn populate(&mut self) -> Result<(), Error> {
         if self.guard.is_on() {
-            let message = "an ORAM under PMMAC cannot be filled at once: use Integrity::None";
+            let message = "an ORAM with PMMAC cannot be populated: use Integrity::None";
             return Err(Error::new(ErrorKind::InvalidConfig, message));
         }
         let Self { scheme, space, table, prf, coins, .. } = self;
@@ -138,8 +140,8 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         self.scheme.stash()
     }
 
-    /// Each block exactly once in the stash, in the PLB or in a bucket on its path, with the leaf that its
-    /// parent says, where that is on the client.
+    /// Each block exists exactly once: in the stash, in the PLB or in a bucket on its path. If its
+    /// parent is on the client, it has the leaf recorded there.
     fn check_invariants(&mut self) -> Result<(), Error> {
         check_sound(self.broken)?;
         let Self { scheme, plb, space, table, prf, counters, .. } = self;
@@ -152,13 +154,13 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
         let mut seen = AddressSet::new(space.blocks())?;
         let mut violation = None;
         let mut report = |defect: &str| {
-            violation.get_or_insert_with(|| format!("there is a block {defect}"));
+            violation.get_or_insert_with(|| format!("a block is in the ORAM {defect}"));
         };
         for (_, Held { address, position }) in plb.blocks() {
             if !seen.insert(address) {
                 report(TWICE);
             } else if expected(address).is_some_and(|expected| expected != position.leaf) {
-                report("in the PLB with another leaf than its parent's");
+                report("(PLB) with a leaf other than its parent's");
             }
         }
         let mut judge = |seen: &mut AddressSet,
@@ -166,12 +168,12 @@ impl<S: Scheme, R: CryptoRng> Front for FreecursiveOram<S, R> {
             if !seen.insert(address) {
                 report(TWICE);
             } else if expected(address).is_some_and(|expected| expected != leaf) {
-                report("with another leaf than its parent's");
+                report("with a leaf other than its parent's");
             } else if matches!(location, Location::Bucket(bucket) if !bucket.is_on_path(leaf)) {
                 report("off its path");
             }
         };
-        // Addresses come in no order: where each is noted, is asked for some blocks before.
+        // Addresses come in random order, so prefetch their bits some blocks ahead.
         let mut coming = Vec::with_capacity(BLOCKS_AT_ONCE);
         scheme.visit_blocks(&mut |location, address, leaf| {
             seen.announce(address);
@@ -203,7 +205,8 @@ impl<S, R> AsMut<S> for FreecursiveOram<S, R> {
 }
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// Has `work` done while the chain of `data` is on the client. A failure half way breaks the ORAM.
+    /// Runs `work` while the chain of `data` is on the client. If it fails half way, the ORAM is
+    /// broken.
     fn with_chain<T>(
         &mut self,
         data: u64,
@@ -221,7 +224,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         Ok(done)
     }
 
-    /// Where data block `data` goes when it is put back. Its chain is on the client.
+    /// The position at which data block `data` is put back. Its chain must be on the client.
     fn look_up(&mut self, data: u64) -> Position {
         let Self { space, plb, prf, counters, table, coins, .. } = self;
         match space.parent(space.address(0, data)) {

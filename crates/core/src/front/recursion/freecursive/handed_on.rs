@@ -1,4 +1,4 @@
-//! An ORAM that goes on behind another wrapper of its scheme, and with other coins.
+//! Moves an ORAM to another wrapper of its scheme and to other coins.
 
 use rand_core::CryptoRng;
 
@@ -7,15 +7,16 @@ use crate::error::{Error, ErrorKind, check_sound};
 use crate::scheme::{Scheme, TreeConfig};
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// The same ORAM, with the blocks that it holds and the keys that it has, over what `wrap` makes of its
-    /// scheme. It goes on with `coins`, which must be unpredictable to storage, and independent of those that it
-    /// had: positions drawn from the same ones again would follow from positions that storage has seen.
+    /// The same ORAM, with its blocks and keys, over a wrapper that `wrap` puts around its scheme.
+    /// From then on it uses `coins`. They must be unpredictable to storage, and independent of its
+    /// earlier coins: if the same coins came again, new positions would follow from positions that
+    /// storage has seen.
     ///
-    /// So one that was filled once serves many: as it is, behind a log of its paths, or as the main tree of
-    /// [ρ](crate::front::rho).
+    /// So one ORAM that was filled once can serve many runs: plain, behind a recorder of its paths,
+    /// or as the main tree of [ρ](crate::front::rho).
     ///
     /// # Errors
-    /// Those of `wrap`; [`ErrorKind::InvalidConfig`] when what it makes has another tree;
+    /// Those of `wrap`; [`ErrorKind::InvalidConfig`] if the wrapped scheme has another tree;
     /// [`ErrorKind::MustReopen`] after an earlier error.
     pub fn handed_on<T: Scheme, Q: CryptoRng>(
         self,
@@ -27,7 +28,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
         let had = shape(self.scheme.config());
         let scheme = wrap(self.scheme)?;
         if shape(scheme.config()) != had {
-            let message = "an ORAM goes on over the tree that it has, and not over another one";
+            let message = "the wrapper changed the tree's shape: a wrapper must keep it";
             return Err(Error::new(ErrorKind::InvalidConfig, message));
         }
         Ok(FreecursiveOram {

@@ -1,7 +1,7 @@
-//! Freecursive ORAM as bytes, where its scheme can be written as bytes.
+//! Images of Freecursive ORAM over a scheme that has images.
 //!
-//! Its keys are not written. They follow from the coins that it is made with, and their fingerprint tells
-//! whether those were the same.
+//! The keys are not written. They follow from the coins that the ORAM is made with; a fingerprint
+//! of the keys verifies that the coins were the same.
 
 use alloc::string::ToString;
 use std::io::{self, Read, Write};
@@ -28,7 +28,9 @@ impl<S: Scheme + Image, R: CryptoRng + Image> Image for FreecursiveOram<S, R> {
     fn read_image(&mut self, from: &mut dyn Read) -> io::Result<()> {
         self.broken = true;
         if read_number(from)? != self.prf.fingerprint() {
-            return Err(refuse("the state of an ORAM with other keys, and so from another seed"));
+            return Err(refuse(
+                "the state of an ORAM with other keys: use the seed it was made with",
+            ));
         }
         self.tally = read_tally(from)?;
         self.table.read_image(from)?;
@@ -47,7 +49,7 @@ impl<S: Scheme + Image, R: CryptoRng + Image> Image for FreecursiveOram<S, R> {
 }
 
 impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
-    /// Refuses a PLB with what is no block of the position map.
+    /// Checks that every block in the PLB is a block of the position map.
     fn check_plb(&self) -> io::Result<()> {
         let first = match self.space.depth() {
             0 => self.space.blocks(),
@@ -59,7 +61,7 @@ impl<S: Scheme, R: CryptoRng> FreecursiveOram<S, R> {
             if is_of_position_map && geometry.contains_leaf(held.position.leaf) {
                 Ok(())
             } else {
-                Err(refuse("a line of the PLB with no block of the position map"))
+                Err(refuse("a block in the PLB that does not belong to the position map"))
             }
         })
     }

@@ -1,5 +1,5 @@
-//! What the owner of a recursive ORAM has. Every request takes an access in each tree, whatever is on the client: so nothing is
-//! served there, and no block is taken out.
+//! The owner's interface to plain recursion. Every request makes an access in each tree, whatever
+//! is on the client: so no request is served there, and no block is taken out.
 
 use rand_core::CryptoRng;
 
@@ -27,7 +27,7 @@ impl<S: Scheme, R: CryptoRng> Front for RecursiveOram<S, R> {
         Ok(false)
     }
 
-    /// All accesses of a request come together.
+    /// The accesses of a request cannot be separated.
     fn fetch_position(&mut self, address: u64) -> Result<bool, Error> {
         let op = Op::Update(&mut |_| ());
         check_request(address, &op, self.capacity(), self.block_bytes())?;
@@ -57,7 +57,7 @@ impl<S: Scheme, R: CryptoRng> Front for RecursiveOram<S, R> {
     }
 
     fn populate(&mut self) -> Result<(), Error> {
-        let message = "a recursive ORAM cannot be filled at once: write each of its blocks";
+        let message = "a recursive ORAM cannot be populated: write each of its blocks";
         Err(Error::new(ErrorKind::InvalidConfig, message))
     }
 
