@@ -1,6 +1,6 @@
 //! The list of all schemes. Everything that exists once per scheme is generated from it.
 
-/// Hands a list of schemes to the macro `$callback`, one `Variant module` pair per scheme.
+/// Passes a list of schemes to the macro `$callback`, one `Variant module` pair per scheme.
 ///
 /// | list | schemes |
 /// |---|---|

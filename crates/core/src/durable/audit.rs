@@ -3,7 +3,7 @@
 use super::{Recoverability, Salvage};
 use crate::error::Error;
 
-/// An array that can read all of its storage.
+/// An array that can read its whole storage.
 pub trait Audit {
     /// Number of buckets that were ever written: those that [`check`](Self::check) and
     /// [`salvage`](Self::salvage) read. Public, because it follows from the numbers of accesses and

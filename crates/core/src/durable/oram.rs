@@ -89,8 +89,8 @@ pub trait DurableOram: Send {
     /// [`MustReopen`](crate::ErrorKind::MustReopen).
     fn headroom(&self) -> Result<Headroom, Error>;
 
-    /// Draws what the accesses `wanted` will show, in this order. They follow those of `planned`,
-    /// which are not carried out yet; all together must not exceed
+    /// Draws what the accesses `wanted` will show, in this order. They follow the accesses of
+    /// `planned`, which are not carried out yet. All together must not exceed
     /// [`window_accesses_max`](ArrayFacts::window_accesses_max). Changes and shows nothing.
     ///
     /// # Errors

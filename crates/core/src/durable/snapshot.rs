@@ -14,14 +14,14 @@ pub enum EraStart {
     Checkpoint,
 }
 
-/// What of a state is saved.
+/// The part of a state that is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Save {
-    /// All of it; the reader needs nothing that came before.
+    /// The whole state; the reader needs nothing that came before.
     Whole,
     /// What does not follow from the previous saved state and the plans carried out since.
     Changes,
-    /// All of it, padded: number and length of sections do not depend on the blocks. Used where
+    /// The whole state, padded: number and length of sections do not depend on the blocks. Used if
     /// storage sees how long it takes to save a state.
     WholePadded,
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, check_sound};
 use crate::geometry::Leaf;
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash, StashView, TreeTop};
 
-/// What the client holds, and whether it may go on. Secret.
+/// The blocks on the client, and whether the client may continue. Secret.
 pub(super) struct Client {
     pub(super) stash: Stash,
     pub(super) blocks: BlockRoom,
@@ -21,13 +21,14 @@ pub(super) struct Client {
     plan: PathPlan,
     pub(super) config: TreeConfig,
     pub(super) step_hook: Option<AnyStepHook>,
-    /// An access was begun and has not ended well.
+    /// An access failed halfway.
     broken: bool,
 }
 
 impl Client {
-    /// Room for what `config` asks for, for what a burst of accesses can leave beyond the bound, and for
-    /// `between_evictions` more that come before an eviction can push them out.
+    /// A client with memory for the blocks that `config` requires, for the blocks that a burst of
+    /// accesses can leave beyond the bound, and for `between_evictions` blocks that come before an
+    /// eviction.
     pub(super) fn new(config: &TreeConfig, between_evictions: usize) -> Result<Self, Error> {
         let geometry = &config.geometry;
         let growth = config.burst_accesses_max * config.tree_top.growth_max();
@@ -47,18 +48,18 @@ impl Client {
         })
     }
 
-    /// Whether the client is broken.
+    /// The flag that says whether the client is broken.
     pub(super) fn is_broken_mut(&mut self) -> &mut bool {
         &mut self.broken
     }
 
-    /// Refuses to go on with a broken client.
+    /// Refuses to continue with a broken client.
     pub(super) fn check_sound(&self) -> Result<(), Error> {
         check_sound(self.broken)
     }
 
-    /// Refuses to begin a window of accesses on a broken client, or with more than `C` blocks in the
-    /// stash and `allowance` more.
+    /// Refuses to begin a window of accesses if the client is broken, or if the stash holds more
+    /// than `C + allowance` blocks.
     pub(super) fn check_ready(&self, allowance: usize) -> Result<(), Error> {
         self.check_sound()?;
         if self.stash.len() <= self.config.stash_blocks_max + allowance {
@@ -68,7 +69,8 @@ impl Client {
         }
     }
 
-    /// Refuses to begin so many accesses on a broken client, or with less room in the stash than they can need.
+    /// Refuses to begin `accesses` accesses if the client is broken, or if the stash has less room
+    /// than they can need.
     pub(super) fn check_room(&self, accesses: usize) -> Result<(), Error> {
         self.check_sound()?;
         let growth = accesses * self.config.tree_top.growth_max();
@@ -83,17 +85,17 @@ impl Client {
         Error::new(
             ErrorKind::StashFull,
             format!(
-                "the stash is over its bound of {} blocks: evict in the background until it is not, \
-                 or move the data to an ORAM with a larger bound or bucket",
+                "the stash is over its bound of {} blocks: evict in the background until it is \
+                 not, or move the data to an ORAM with a larger bound or bucket",
                 self.config.stash_blocks_max
             ),
         )
     }
 
-    /// Begins an access: from here on until [`Self::end`], an error leaves the client broken.
+    /// Begins an access: until [`Self::end`], an error leaves the client broken.
     ///
     /// # Errors
-    /// Before anything is touched, when the client is broken or the stash has no room for a path.
+    /// If the client is broken or the stash has no room for a path. Nothing was touched.
     #[inline]
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         self.check_sound()?;
@@ -110,8 +112,7 @@ impl Client {
 
     /// Steps 3 and 4 of an access: maps the block to its new leaf and applies `op`.
     ///
-    /// A block that is nowhere was never written. It reads as zeros, and only a write brings it
-    /// into being.
+    /// A block that is nowhere was never written. It reads as zeros, and only a write creates it.
     pub(super) fn serve(&mut self, address: u64, leaf: Leaf, op: &mut Op<'_>) {
         let place = match (self.stash.find(address), &mut *op) {
             (Some(entry), _) => {
@@ -129,12 +130,12 @@ impl Client {
         op.apply(self.blocks.get_mut(place));
     }
 
-    /// Applies `op` to the block `address` where it is, if it is found by its address: in the stash, or
-    /// in a set-associative tree top. Answers whether it was. The block keeps its leaf, which storage
+    /// Applies `op` to the block `address`, if it is found by its address: in the stash, or in a
+    /// set-associative tree top. Returns whether it was. The block keeps its leaf, which storage
     /// has not seen.
     ///
     /// # Errors
-    /// When the client is broken.
+    /// If the client is broken.
     pub(super) fn serve_in_place(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error> {
         self.check_sound()?;
         let found = self.stash.find(address).map(|entry| entry.place);
@@ -145,11 +146,11 @@ impl Client {
         Ok(found.is_some())
     }
 
-    /// Takes the block `address` out, copied to `block`, if it is found by its address. Answers the
-    /// leaf it is mapped to.
+    /// Removes the block `address` and copies it to `block`, if it is found by its address. Returns
+    /// the leaf it was mapped to.
     ///
     /// # Errors
-    /// When the client is broken.
+    /// If the client is broken.
     pub(super) fn take_in_place(
         &mut self,
         address: u64,
@@ -164,7 +165,7 @@ impl Client {
         }))
     }
 
-    /// Takes the block `address` out of the stash, if it is there, and answers whether it was.
+    /// Removes the block `address` from the stash. Returns whether it was there.
     pub(super) fn take_out(&mut self, address: u64) -> bool {
         let taken = self.stash.remove(address);
         if let Some(entry) = taken {
@@ -173,11 +174,10 @@ impl Client {
         taken.is_some()
     }
 
-    /// Puts a block that is nowhere into the stash.
+    /// Puts a block that is nowhere in the ORAM into the stash.
     ///
     /// # Errors
-    /// Before anything is touched, when the client is broken, the stash has no room, or it holds the
-    /// block.
+    /// If the client is broken, the stash has no room, or it holds the block. Nothing was touched.
     pub(super) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
         self.check_sound()?;
         if self.stash.find(address).is_some() {
@@ -190,12 +190,12 @@ impl Client {
         }
     }
 
-    /// Step 2: reads and decrypts all blocks of the path to `leaf` into the stash; dummies are
-    /// discarded.
+    /// Step 2: reads and decrypts all blocks of the path to `leaf` into the stash. Discards
+    /// dummies.
     ///
     /// # Errors
-    /// Those of storage, and when the stash has no room for the path: only copies of blocks that
-    /// storage brought back can have filled it so far.
+    /// Errors of storage. Also if the stash has no room for the path: then storage has returned
+    /// copies of blocks, which filled it.
     pub(super) fn read_path(
         &mut self,
         io: &mut dyn Trips,
@@ -221,8 +221,8 @@ impl Client {
         }
     }
 
-    /// Step 5: evicts and encrypts as many blocks as possible to the path to `leaf`, which
-    /// [`Self::read_path`] has emptied, and fills it up with dummies.
+    /// Step 5: evicts and encrypts as many blocks as fit to the path to `leaf`, which
+    /// [`Self::read_path`] has emptied. Fills the other slots with dummies.
     pub(super) fn write_path(
         &mut self,
         io: &mut dyn Trips,
@@ -238,20 +238,20 @@ impl Client {
         Ok(())
     }
 
-    /// Plans which blocks go where on the path to `leaf`.
+    /// Plans the bucket of each block on the path to `leaf`.
     pub(super) fn plan_path(&mut self, leaf: Leaf) {
         let Self { stash, top, plan, .. } = self;
         stash.push_to_leaf(leaf, top, plan);
     }
 
-    /// What [`Self::plan_path`] planned.
+    /// The plan of [`Self::plan_path`].
     #[inline]
     pub(super) fn plan(&self) -> &PathPlan {
         &self.plan
     }
 
-    /// The plan for storage has been written: its blocks leave the client, those of the tree top
-    /// take their buckets, and the others stay in the stash.
+    /// Completes the plan once its blocks for storage have been written. These leave the client,
+    /// the blocks for the tree top take their buckets, and the others stay in the stash.
     pub(super) fn settle_path(&mut self, leaf: Leaf) {
         let Self { stash, blocks, top, plan, config, .. } = self;
         let first_in_storage = config.geometry.path_slots_above(usize::from(top.levels()));
@@ -262,15 +262,15 @@ impl Client {
         stash.settle(blocks);
     }
 
-    /// Drops the blocks that are not to be kept.
+    /// Drops the blocks for which `keep` returns `false`.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Entry) -> bool) {
         let Self { stash, blocks, top, .. } = self;
         stash.retain(&mut keep, blocks);
         top.retain(&mut keep, blocks);
     }
 
-    /// Puts a block back into the stash or a bucket of the tree top, and answers whether there was
-    /// room for it.
+    /// Restores a block to the stash or to a bucket of the tree top. Returns whether there was
+    /// room.
     pub(super) fn restore_client_block(
         &mut self,
         home: Home,
@@ -292,13 +292,13 @@ impl Client {
             match home {
                 Home::Stash => stash.insert(entry),
                 Home::TreeTop(bucket) => top.insert(bucket, entry),
-                Home::Frontend => unreachable!("it has no room here"),
+                Home::Frontend => unreachable!("a front end restores its own blocks"),
             }
         }
         has_room
     }
 
-    /// Where the block `address` is, which is mapped to `leaf`, if it is on the client.
+    /// The location of the block `address`, which is mapped to `leaf`, if it is on the client.
     pub(super) fn locate(&self, address: u64, leaf: Leaf) -> Option<Location> {
         let is_wanted = |entry: &Entry| entry.address == address;
         if self.stash.entries().iter().any(is_wanted) {
@@ -307,7 +307,7 @@ impl Client {
         self.top.bucket_of(leaf, address).map(Location::Bucket)
     }
 
-    /// Every block that is on the client.
+    /// Visits every block on the client.
     pub(super) fn visit_blocks(&self, visit: &mut dyn FnMut(Location, u64, Leaf)) {
         for entry in self.stash.entries() {
             visit(Location::Stash, entry.address, entry.leaf);

@@ -9,28 +9,28 @@ use crate::pieces::{TreeId, TreeShape};
 use crate::scheme::WINDOW_ACCESSES_MAX;
 use crate::stash::TreeTopKind;
 
-/// Parameters of one tree. The names of the papers are in brackets.
+/// Parameters of one tree. The papers' names are in parentheses.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TreeConfig {
-    /// How many blocks it holds (N). Any number from 1 to [`CAPACITY_MAX`](crate::CAPACITY_MAX).
+    /// Number of blocks (N), from 1 to [`CAPACITY_MAX`](crate::CAPACITY_MAX).
     pub capacity: u64,
     /// Bytes of a block (B/8), from [`BLOCK_BYTES_MIN`](crate::BLOCK_BYTES_MIN) to
     /// [`BLOCK_BYTES_MAX`](crate::BLOCK_BYTES_MAX). Or 0: buckets then hold addresses and leaves
-    /// and no data, which is all a simulation needs to know where blocks are.
+    /// but no data, which is enough for simulations.
     pub block_bytes: usize,
     /// Levels and slots (L and Z).
     pub geometry: Geometry,
-    /// The stash bound (C): blocks that may be left in the stash when an access begins.
+    /// The stash bound (C): maximum number of blocks in the stash when an access begins.
     pub stash_blocks_max: usize,
-    /// How many accesses may be begun after a check of the stash bound: the stash has room for
-    /// what they can leave in it beyond. At least [`WINDOW_ACCESSES_MAX`].
+    /// Number of accesses that may begin after one check of the stash bound. The stash has room for
+    /// what they can leave beyond the bound. At least [`WINDOW_ACCESSES_MAX`].
     pub burst_accesses_max: usize,
-    /// How many levels from the root on are kept on the client. 0: none.
+    /// Number of levels that the client keeps, from the root on; may be 0.
     pub tree_top_levels: u8,
-    /// How they are kept there.
+    /// How the client keeps these levels.
     pub tree_top: TreeTopKind,
-    /// Which tree of the store it is.
+    /// The tree of the store that holds the buckets.
     pub tree: TreeId,
 }
 
@@ -40,7 +40,7 @@ const STASH_BLOCKS_MAX: usize = 1 << 24;
 /// The longest burst.
 const BURST_ACCESSES_MAX: usize = 1 << 24;
 
-/// The most levels a client can keep: they are `2^levels - 1` buckets.
+/// The most levels that a client can keep: `2^levels - 1` buckets.
 pub const TREE_TOP_LEVELS_MAX: u8 = 16;
 
 /// The most accesses between evictions of RAW ORAM.
@@ -50,16 +50,16 @@ impl TreeConfig {
     /// Path ORAM as in Tiny ORAM: Z = 4 and C = 78, with at most one block for each leaf.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`, or there can be no such block.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, or blocks cannot have this size.
     pub fn path(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
         let geometry = Geometry::uniform(leaf_level_for(capacity, (1, 1))?, 4)?;
         let config = Self::new(capacity, block_bytes, geometry, 78);
-        // What cannot be is refused where it is said.
+        // Report impossible parameters now.
         config.format()?;
         Ok(config)
     }
 
-    /// A tree of any geometry.
+    /// A tree of any geometry, wholly in storage.
     pub fn new(
         capacity: u64,
         block_bytes: usize,
@@ -78,10 +78,10 @@ impl TreeConfig {
         }
     }
 
-    /// What the store must have room for.
+    /// The shape that the tree must have in the store.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other.
     pub fn shape(&self) -> Result<TreeShape, Error> {
         Ok(self.format()?.shape())
     }
@@ -91,7 +91,7 @@ impl TreeConfig {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
-                    "a stash bound is 1 to {STASH_BLOCKS_MAX} blocks, not {}",
+                    "the stash bound must be 1 to {STASH_BLOCKS_MAX} blocks, not {}",
                     self.stash_blocks_max
                 ),
             ));
@@ -100,7 +100,8 @@ impl TreeConfig {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
-                    "a burst is {WINDOW_ACCESSES_MAX} to {BURST_ACCESSES_MAX} accesses, not {}",
+                    "a burst must be {WINDOW_ACCESSES_MAX} to {BURST_ACCESSES_MAX} accesses, \
+                     not {}",
                     self.burst_accesses_max
                 ),
             ));
@@ -109,8 +110,8 @@ impl TreeConfig {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
                 format!(
-                    "the client cannot keep {} of {} levels: at least one stays in storage, and \
-                     {TREE_TOP_LEVELS_MAX} is the most",
+                    "the client cannot keep {} of {} levels: it can keep {TREE_TOP_LEVELS_MAX}, \
+                     and at least one must stay in storage",
                     self.tree_top_levels,
                     self.geometry.levels()
                 ),
@@ -122,49 +123,49 @@ impl TreeConfig {
 }
 
 impl TreeConfig {
-    /// The same, but for [`capacity`](Self::capacity).
+    /// The same configuration with another [`capacity`](Self::capacity).
     #[must_use]
     pub fn with_capacity(self, capacity: u64) -> Self {
         Self { capacity, ..self }
     }
 
-    /// The same, but for [`block_bytes`](Self::block_bytes).
+    /// The same configuration with other [`block_bytes`](Self::block_bytes).
     #[must_use]
     pub fn with_block_bytes(self, block_bytes: usize) -> Self {
         Self { block_bytes, ..self }
     }
 
-    /// The same, but for [`geometry`](Self::geometry).
+    /// The same configuration with another [`geometry`](Self::geometry).
     #[must_use]
     pub fn with_geometry(self, geometry: Geometry) -> Self {
         Self { geometry, ..self }
     }
 
-    /// The same, but for [`stash_blocks_max`](Self::stash_blocks_max).
+    /// The same configuration with another [`stash_blocks_max`](Self::stash_blocks_max).
     #[must_use]
     pub fn with_stash_blocks_max(self, stash_blocks_max: usize) -> Self {
         Self { stash_blocks_max, ..self }
     }
 
-    /// The same, but for [`burst_accesses_max`](Self::burst_accesses_max).
+    /// The same configuration with another [`burst_accesses_max`](Self::burst_accesses_max).
     #[must_use]
     pub fn with_burst_accesses_max(self, burst_accesses_max: usize) -> Self {
         Self { burst_accesses_max, ..self }
     }
 
-    /// The same, but for [`tree_top_levels`](Self::tree_top_levels).
+    /// The same configuration with other [`tree_top_levels`](Self::tree_top_levels).
     #[must_use]
     pub fn with_tree_top_levels(self, tree_top_levels: u8) -> Self {
         Self { tree_top_levels, ..self }
     }
 
-    /// The same, but for [`tree_top`](Self::tree_top).
+    /// The same configuration with another [`tree_top`](Self::tree_top).
     #[must_use]
     pub fn with_tree_top(self, tree_top: TreeTopKind) -> Self {
         Self { tree_top, ..self }
     }
 
-    /// The same, but for [`tree`](Self::tree).
+    /// The same configuration with another [`tree`](Self::tree).
     #[must_use]
     pub fn with_tree(self, tree: TreeId) -> Self {
         Self { tree, ..self }
@@ -177,7 +178,7 @@ impl TreeConfig {
 pub struct RawConfig {
     /// The tree.
     pub tree: TreeConfig,
-    /// How many access-only accesses come before each eviction-only access (A).
+    /// Number of access-only accesses before each eviction-only access (A).
     pub evict_period: u32,
 }
 
@@ -185,23 +186,24 @@ impl RawConfig {
     /// Z5A5 of Tiny ORAM: Z = 5, A = 5 and C = 64.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`.
     pub fn new(capacity: u64, block_bytes: usize) -> Result<Self, Error> {
         Self::with_z_a(capacity, block_bytes, 5, 5, 64)
     }
 
-    /// On a tree of one's own, with an eviction after each `evict_period` accesses (A). Whether that bounds the stash is the
-    /// caller's to know.
+    /// RAW ORAM on `tree`, with an eviction after each `evict_period` accesses (A). The caller must
+    /// know that this bounds the stash.
     pub fn of_tree(tree: TreeConfig, evict_period: u32) -> Self {
         Self { tree, evict_period }
     }
 
-    /// Any Z and A, in a tree with `A / 2` blocks for each leaf at most: the load for which Ring
-    /// ORAM's analysis, which Tiny ORAM builds on, bounds the stash. Whether it does for this Z and
-    /// A is the caller's to know.
+    /// Any Z and A, in a tree with at most `A / 2` blocks per leaf. For this load, Ring ORAM's
+    /// analysis, which Tiny ORAM builds on, bounds the stash. The caller must know whether it does
+    /// so for this Z and A.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when no tree fits `capacity`, there can be no such block, or `evict_period` is 0.
+    /// [`ErrorKind::InvalidConfig`] if no tree fits `capacity`, blocks cannot have this size, or
+    /// `evict_period` is 0.
     pub fn with_z_a(
         capacity: u64,
         block_bytes: usize,
@@ -217,14 +219,16 @@ impl RawConfig {
         Ok(Self { tree, evict_period })
     }
 
-    /// Blocks in the tree top, at most. They have room in any case: this is how many there are but for a chance that
-    /// nobody needs to think of, and so the memory that they will take.
+    /// Maximum number of blocks in the tree top, except with negligible probability: it determines
+    /// the memory that they take. There is always room for more.
     ///
-    /// With `Z >= A` a bucket holds `A / 2` blocks on average: of what an eviction leaves in it, all can go on with the next
-    /// one that passes, which goes to its other child (the analysis of Ring ORAM, which Tiny ORAM builds on). What finds no room
-    /// in a bucket below stays above: up to 1 % more were measured with Z from 4 on, and 2 % are added. The sum over the
-    /// buckets varies as if each block were one by chance, and less; six times that are added. With fewer slots, fewer on
-    /// some levels, or more blocks than `A / 2` a leaf, all slots are counted.
+    /// With `Z >= A`, a bucket holds `A / 2` blocks on average. All blocks that an eviction leaves
+    /// in it can move down with the next eviction that passes, which goes to the other child (the
+    /// analysis of Ring ORAM, which Tiny ORAM builds on). Blocks that find no room in a lower
+    /// bucket stay above: with Z from 4 on, measurements showed up to 1 % more blocks, and 2 % are
+    /// added. The sum over the buckets varies less than if each block were there by chance,
+    /// independently; six standard deviations of that are added. With fewer slots, also on single
+    /// levels, or more than `A / 2` blocks per leaf, all slots are counted.
     pub fn tree_top_blocks_max(&self) -> u64 {
         let TreeConfig { geometry, tree_top_levels, .. } = &self.tree;
         let slots = |level: u8| geometry.slots(usize::from(level)) as u64;
@@ -241,27 +245,28 @@ impl RawConfig {
 }
 
 impl RawConfig {
-    /// The same, but for [`tree`](Self::tree).
+    /// The same configuration with another [`tree`](Self::tree).
     #[must_use]
     pub fn with_tree(self, tree: TreeConfig) -> Self {
         Self { tree, ..self }
     }
 
-    /// The same, but for [`evict_period`](Self::evict_period).
+    /// The same configuration with another [`evict_period`](Self::evict_period).
     #[must_use]
     pub fn with_evict_period(self, evict_period: u32) -> Self {
         Self { evict_period, ..self }
     }
 }
 
-/// A schedule needs at least one access between evictions, and a bound the stash can be sized by.
+/// Checks an eviction period: evictions need at least one access between them, and the stash needs
+/// a bound.
 pub(crate) fn check_evict_period(evict_period: u32) -> Result<(), Error> {
     if (1..=EVICT_PERIOD_MAX).contains(&evict_period) {
         Ok(())
     } else {
         Err(Error::new(
             ErrorKind::InvalidConfig,
-            format!("an eviction comes after 1 to {EVICT_PERIOD_MAX} accesses, not {evict_period}"),
+            format!("evictions must be 1 to {EVICT_PERIOD_MAX} accesses apart, not {evict_period}"),
         ))
     }
 }

@@ -1,11 +1,11 @@
-//! The schemes. Each file reads like its paper.
+//! The schemes of tree ORAMs. Each file follows its paper.
 //!
-//! A scheme is given a block's address, the leaf it is mapped to and the fresh leaf it moves to
-//! (step 1 of an access, the work of a front end such as [`crate::FlatOram`]), and does the rest
-//! (steps 2 to 5). Freecursive ORAM calls it a *backend*.
+//! A scheme receives a block's address, the leaf it is mapped to and the fresh leaf it moves to.
+//! These are step 1 of an access, the work of a front end such as [`crate::FlatOram`]. The scheme
+//! does steps 2 to 5. Freecursive ORAM calls it a *backend*.
 //!
-//! [`RotatingScheme`] is no [`Scheme`]: its accesses need to know whether a block is alive, and its
-//! evictions the position map, which [`RotatingOram`](crate::RotatingOram) tells them.
+//! [`RotatingScheme`] is not a [`Scheme`]: its accesses need to know whether a block is live, and
+//! its evictions need the position map. [`RotatingOram`](crate::RotatingOram) provides both.
 
 mod client;
 mod config;
@@ -35,13 +35,13 @@ use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::stash::StashView;
 
-/// How many accesses are served between two checks of the stash bound.
+/// Number of accesses between two checks of the stash bound.
 ///
-/// Within such a window each access shows the path of the next one to storage, whatever the stash
+/// Within such a window, each access shows storage the path of the next one, whatever the stash
 /// holds: the stash has room for all of them beyond its bound.
 pub const WINDOW_ACCESSES_MAX: usize = 64;
 
-/// What to do with a block. A buffer has exactly one block's length.
+/// The operation of an access. Buffers must be exactly one block long.
 pub enum Op<'a> {
     /// Copy the block out. A block never written reads as zeros.
     Read(&'a mut [u8]),
@@ -52,7 +52,7 @@ pub enum Op<'a> {
 }
 
 impl Op<'_> {
-    /// The length of the buffer, where there is one.
+    /// The length of the buffer, if there is one.
     pub(crate) fn buffer_bytes(&self) -> Option<usize> {
         match self {
             Op::Read(buffer) => Some(buffer.len()),
@@ -61,7 +61,7 @@ impl Op<'_> {
         }
     }
 
-    /// The same operation, for a shorter time.
+    /// The same operation, borrowed for a shorter time.
     pub fn reborrow(&mut self) -> Op<'_> {
         match self {
             Op::Read(buffer) => Op::Read(buffer),
@@ -70,10 +70,10 @@ impl Op<'_> {
         }
     }
 
-    /// Does it to `block`.
+    /// Applies the operation to `block`.
     ///
     /// # Panics
-    /// When the buffer has another length.
+    /// If the buffer has another length.
     pub fn apply(&mut self, block: &mut [u8]) {
         match self {
             Op::Read(buffer) => buffer.copy_from_slice(block),
@@ -94,11 +94,7 @@ pub enum Location {
 
 /// Steps 2 to 5 of an access, over untrusted storage.
 ///
-/// There are two kinds of accesses that nobody asked for:
-/// - [`dummy`](Self::dummy) looks to storage like [`access`](Self::access). It is for whoever hides
-///   *when* there are requests: a fixed rate, a fixed pattern.
-/// - [`evict`](Self::evict) makes the stash smaller ahead of time. Storage may tell it from an access. It
-///   is for whoever was refused with [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).
+/// Two kinds of accesses serve no request:
 pub trait Scheme {
     /// Capacity, block size, geometry, bounds. Public.
     fn config(&self) -> &TreeConfig;
@@ -106,115 +102,115 @@ pub trait Scheme {
     /// The stash. Secret.
     fn stash(&self) -> StashView<'_>;
 
-    /// Starts to keep a histogram of the stash. Secret.
+    /// Starts a histogram of the stash. Secret.
     fn record_stash_histogram(&mut self);
 
-    /// Sets what runs before and after each path. It replaces the hook that was set before.
+    /// Sets the hook that runs before and after each path. It replaces the previous hook.
     fn set_step_hook(&mut self, hook: Box<dyn StepHook>);
 
-    /// AES blocks computed so far. Public: it depends on the number of accesses alone.
+    /// AES blocks computed so far. Public: it depends only on the number of accesses.
     fn aes_blocks(&self) -> u64;
 
-    /// Whether [`burst_accesses_max`](TreeConfig::burst_accesses_max) accesses can be begun now, one
-    /// after the other, and so none of them will be refused before it touches storage. What was shown to storage ahead of time
-    /// is then sure to be used.
+    /// Checks that [`burst_accesses_max`](TreeConfig::burst_accesses_max) accesses can begin now,
+    /// one after the other, so that none of them is refused before it touches storage. Paths
+    /// announced to storage are then sure to be used.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen) or
     /// [`ErrorKind::StashFull`](crate::ErrorKind::StashFull).
     fn check_ready(&self) -> Result<(), Error>;
 
-    /// Tells storage that the paths to `leaves` will be read by coming accesses, in this order.
+    /// Announces to storage that later accesses will read the paths to `leaves`, in this order.
     fn announce(&mut self, leaves: &[Leaf]);
 
-    /// Finds the block `address` on the path to `from` or in the stash, maps it to `to`, applies
+    /// Finds the block `address` on the path to `from` or in the stash, maps it to `to` and applies
     /// `op`.
     ///
-    /// [`Self::check_ready`] must have held at most
+    /// [`Self::check_ready`] must have succeeded at most
     /// [`burst_accesses_max`](TreeConfig::burst_accesses_max) accesses ago.
     ///
     /// # Errors
-    /// Those of [`Self::check_ready`], and any that storage causes: see
+    /// Errors of [`Self::check_ready`], and any error of storage: see
     /// [`ErrorKind`](crate::ErrorKind).
     fn access(&mut self, address: u64, from: Leaf, to: Leaf, op: &mut Op<'_>) -> Result<(), Error>;
 
     /// Takes the block `address`, which is on the path to `from` or in the stash, out of the ORAM:
-    /// copies it to `block`, which is as long as a block, and forgets it. A block that is nowhere is
-    /// zeros. Answers whether it was somewhere.
+    /// copies it to `block`, which is one block long, and forgets it. A block that is nowhere reads
+    /// as zeros. Returns whether the block was in the ORAM.
     ///
-    /// Storage sees what it sees of any access.
+    /// Storage sees the same as for any access.
     ///
     /// # Errors
-    /// Those of [`Self::access`].
+    /// Errors of [`Self::access`].
     fn take(&mut self, address: u64, from: Leaf, block: &mut [u8]) -> Result<bool, Error>;
 
-    /// An access to nothing, on a path that is drawn. Storage cannot tell it from
-    /// [`access`](Self::access). The stash is no fuller after it, so it is not refused where the stash is
+    /// A dummy access, on a path that is drawn. Storage cannot tell it from
+    /// [`access`](Self::access). It does not fill the stash, so it is allowed even if the stash is
     /// over its bound.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and any that storage causes.
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and any error of storage.
     fn dummy(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error>;
 
-    /// Background eviction (Ren et al., ISCA'13): makes the stash smaller by what one eviction can push
-    /// out of it. Storage sees it, and may tell it from an access.
+    /// Background eviction (Ren et al., ISCA'13): makes the stash smaller by what one eviction can
+    /// push out. Storage sees it, and may tell it from an access.
     ///
     /// # Errors
-    /// Any that storage causes.
+    /// Any error of storage.
     fn evict(&mut self, coins: &mut dyn CryptoRng) -> Result<(), Error>;
 
-    /// Applies `op` to the block `address` where it is, if the client finds it by its address: in the
-    /// stash, or in a [set-associative](crate::stash::TreeTopKind::SetAssociative) tree top. Answers whether
+    /// Applies `op` to the block `address`, if the client finds it by its address: in the stash, or
+    /// in a [set-associative](crate::stash::TreeTopKind::SetAssociative) tree top. Returns whether
     /// it did. A dedicated tree top is not searched: it is ordered by leaves.
     ///
-    /// The block keeps its leaf, and storage sees nothing (IR-ORAM, section IV-C: a hit needs no path
-    /// and no remap). So whoever calls this instead of [`Self::access`] shows storage, by the access
-    /// that does not come, that the block was on the client.
+    /// The block keeps its leaf, and storage sees nothing (IR-ORAM, section IV-C: a hit needs no
+    /// path and no remap). But a caller that skips [`Self::access`] in this case shows storage, by
+    /// the missing access, that the block was on the client.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
     fn serve_on_client(&mut self, address: u64, op: &mut Op<'_>) -> Result<bool, Error>;
 
     /// Takes the block `address` out of the ORAM, if the client finds it by its address, as in
-    /// [`Self::serve_on_client`]: copies it to `block`, forgets it, and answers the leaf it was mapped
-    /// to, which storage has not seen. Storage sees nothing.
+    /// [`Self::serve_on_client`]: copies it to `block`, forgets it, and returns the leaf it was
+    /// mapped to, which storage has not seen. Storage sees nothing.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
     fn take_on_client(&mut self, address: u64, block: &mut [u8]) -> Result<Option<Leaf>, Error>;
 
-    /// Puts the block `address`, which is nowhere in the ORAM, into the stash and maps it to `leaf`.
-    /// Storage sees nothing. Towards the stash bound it counts like an access.
+    /// Puts the block `address`, which is nowhere in the ORAM, into the stash and maps it to
+    /// `leaf`. Storage sees nothing. It counts like an access towards the stash bound.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen);
-    /// [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) when there is no room; and
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) when storage has brought a copy of the block
+    /// [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) if there is no room;
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if storage has brought a copy of the block
     /// into the stash. Nothing was touched.
     fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error>;
 
-    /// Puts blocks of zeros into an ORAM that was never accessed: for each an address, which comes once,
-    /// and the leaf it is mapped to. Storage sees every bucket written, in order.
+    /// Fills an unused ORAM with blocks of zeros: `blocks` has the address of each, once, and its
+    /// leaf. Storage sees every bucket written, in order.
     ///
-    /// It takes client memory for the tags of the whole tree meanwhile: it is made for simulations.
+    /// Takes client memory for the tags of the whole tree meanwhile: it is made for simulations.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) when this scheme cannot be filled at
-    /// once; nothing was touched. [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when there
-    /// is no such address or leaf, [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) when more blocks
-    /// find no bucket than the stash may hold: the tree is too small. Then, and when storage fails, the ORAM
-    /// is half full and broken.
+    /// [`ErrorKind::InvalidConfig`](crate::ErrorKind::InvalidConfig) if this scheme cannot be
+    /// filled at once; nothing was touched.
+    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) if an address or leaf does
+    /// not exist. [`ErrorKind::StashFull`](crate::ErrorKind::StashFull) if more blocks find no
+    /// bucket than the stash may hold: the tree is too small. After the last two, and after an
+    /// error of storage, the ORAM is half full and broken.
     fn populate(&mut self, blocks: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error>;
 
     /// Reads the whole tree, and calls `visit` for each block with the leaf it is mapped to.
     /// Storage sees a scan.
     ///
     /// # Errors
-    /// Any that storage causes.
+    /// Any error of storage.
     fn visit_blocks(&mut self, visit: &mut dyn FnMut(Location, u64, Leaf)) -> Result<(), Error>;
 }
 
-/// Whatever scheme it is.
 impl<S: Scheme + ?Sized> Scheme for Box<S> {
     fn config(&self) -> &TreeConfig {
         (**self).config()

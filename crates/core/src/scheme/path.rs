@@ -20,10 +20,10 @@ use crate::store::{BucketStore, Capabilities};
 
 /// Path ORAM.
 ///
-/// An access reads one path, opens all of it, and writes all of it back. Storage sees a uniformly
+/// An access reads one path, opens the whole path, and writes it back. Storage sees a uniformly
 /// random leaf, each used once, and `(L + 1)` buckets read and written.
 ///
-/// `S` is where the tree is: a [`BucketStore`], or a [`TagTree`] in simulations.
+/// `S` holds the tree: a [`BucketStore`], or a [`TagTree`] in simulations.
 pub struct PathScheme<S: PathTree> {
     pub(super) io: S::Trips,
     pub(super) client: Client,
@@ -42,20 +42,20 @@ impl<S: BucketStore> PathScheme<S> {
         })
     }
 
-    /// The store, for whoever wraps it.
+    /// The store, for callers that wrap it.
     pub fn store_mut(&mut self) -> &mut S {
         self.io.store_mut()
     }
 
-    /// Ends the use of the scheme, and hands back its store. What that holds, nothing opens any more.
+    /// Ends the use of the scheme and returns its store, whose contents can no longer be opened.
     pub fn into_store(self) -> S {
         self.io.into_store()
     }
 }
 
 impl PathScheme<TagTree> {
-    /// An empty ORAM whose blocks have addresses and leaves and [no bytes](TreeConfig::block_bytes), in
-    /// clear: a simulation's. It does what one on a store would do, faster.
+    /// An empty ORAM in clear for simulations, whose blocks have addresses and leaves but [no
+    /// bytes](TreeConfig::block_bytes). It behaves like an ORAM on a store, and is faster.
     ///
     /// # Errors
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig), also for blocks with bytes.
@@ -64,18 +64,19 @@ impl PathScheme<TagTree> {
         Ok(Self { io, client })
     }
 
-    /// From now on `tell` hears the leaf of each path that is read and written back.
+    /// Calls `tell` from now on with the leaf of each path that is read and written back.
     pub fn tell_paths(&mut self, tell: impl FnMut(Leaf) + 'static) {
         self.io.tell_paths(Box::new(tell));
     }
 
-    /// From now on `tell` hears of each block of a path that is read and written back, and of each that is put into
-    /// it. What a [set-associative tree top](crate::TreeTopKind::SetAssociative) holds counts as in the stash.
+    /// Calls `tell` from now on for each block of a path that is read and written back, and for
+    /// each block that is put into it. Blocks in a [set-associative tree
+    /// top](crate::TreeTopKind::SetAssociative) count as in the stash.
     pub fn tell_moves(&mut self, tell: impl FnMut(BlockMove) + 'static) {
         self.io.tell_moves(Box::new(tell));
     }
 
-    /// Where the block `address` is, which is mapped to `leaf`, if it is in the ORAM.
+    /// The location of the block `address`, which is mapped to `leaf`, if it is in the ORAM.
     pub fn locate(&self, address: u64, leaf: Leaf) -> Option<Location> {
         let on_client = self.client.locate(address, leaf);
         on_client.or_else(|| {
@@ -84,16 +85,17 @@ impl PathScheme<TagTree> {
         })
     }
 
-    /// Where the block `address` is, if it is found by its address: in the stash, or in a set-associative tree
-    /// top.
+    /// The location of the block `address`, if it is found by its address: in the stash, or in a
+    /// set-associative tree top.
     pub fn locate_on_client(&self, address: u64) -> Option<Location> {
-        // What is found by its address alone is found whatever the leaf.
+        // A block that is found by its address is found for any leaf.
         self.client.locate(address, Leaf(0))
     }
 }
 
 impl<S: PathTree> PathScheme<S> {
-    /// Reads the path to `leaf` for the block `address`, has `serve` work on the client, and writes the path back.
+    /// Reads the path to `leaf` for the block `address`, calls `serve` with the client, and writes
+    /// the path back.
     fn visit_path<T>(
         &mut self,
         address: u64,
@@ -104,8 +106,11 @@ impl<S: PathTree> PathScheme<S> {
         let Self { io, client } = self;
         io.note_asked(address);
         let counter = io.fresh_counter()?;
+        // Step 2.
         client.read_path(io, leaf, BodyCounters::Stored)?;
+        // Steps 3 and 4.
         let served = serve(client);
+        // Step 5.
         client.write_path(io, leaf, counter, BodyCounters::Stored)?;
         client.end();
         Ok(served)

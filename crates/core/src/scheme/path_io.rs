@@ -17,22 +17,22 @@ use crate::seal::{MaskRun, Region, Sealer, WriteCounter};
 use crate::stash::{BlockRoom, PathPlan, Stash};
 use crate::store::{Blanks, BucketStore, Capabilities, Sealed};
 
-/// What lies behind the client of one tree: the way of a path there and back.
+/// The storage side of one tree: reads and writes paths.
 pub(super) trait Trips {
-    /// A counter for the next write, never given before.
+    /// A counter for the next write, never returned before.
     fn fresh_counter(&mut self) -> Result<u64, Error>;
 
     fn aes_blocks(&self) -> u64;
 
-    /// The next path is read for the block `address`. Only a simulation wants to know.
+    /// Notes that the next path is read for the block `address`. Only simulations use it.
     #[inline]
     fn note_asked(&mut self, _address: u64) {}
 
-    /// Tells storage that the path to `leaf` will be read.
+    /// Announces to storage that the path to `leaf` will be read.
     fn prefetch(&mut self, leaf: Leaf);
 
-    /// Reads the path to `leaf`, opens it into the transit area of `blocks`, and puts each block of it,
-    /// the root's first, into `stash`, which has room for them.
+    /// Reads the path to `leaf`, opens it into the transit area of `blocks`, and puts each of its
+    /// blocks, the root's first, into `stash`, which must have room for them.
     fn open_path(
         &mut self,
         leaf: Leaf,
@@ -41,7 +41,7 @@ pub(super) trait Trips {
         stash: &mut Stash,
     ) -> Result<(), Error>;
 
-    /// Seals what `plan` holds for the storage levels of the path to `leaf`, and writes it.
+    /// Seals the blocks of `plan` for the storage levels of the path to `leaf`, and writes them.
     fn seal_path(
         &mut self,
         leaf: Leaf,
@@ -51,8 +51,9 @@ pub(super) trait Trips {
         blocks: &BlockRoom,
     ) -> Result<(), Error>;
 
-    /// An access-only access of RAW ORAM: takes the block `address` out of the path to `leaf`, if it is there, and
-    /// answers whether it was; `block` holds its bytes then. So many evictions were made so far.
+    /// An access-only access of RAW ORAM: takes the block `address` out of the path to `leaf`, if
+    /// it is there, and copies it to `block`. Returns whether it was there. `evictions` is the
+    /// number of evictions so far.
     ///
     /// [`Entry::DUMMY_ADDRESS`](crate::stash::Entry::DUMMY_ADDRESS) is on no path.
     fn take_block(
@@ -64,7 +65,7 @@ pub(super) trait Trips {
         block: &mut [u8],
     ) -> Result<bool, Error>;
 
-    /// Reads every bucket in storage, one by one, and names each block in it.
+    /// Reads every bucket in storage, one by one, and calls `visit` for each block.
     fn visit_blocks(
         &mut self,
         bodies: BodyCounters,
@@ -72,14 +73,14 @@ pub(super) trait Trips {
         visit: &mut dyn FnMut(Location, u64, Leaf),
     ) -> Result<(), Error>;
 
-    /// Writes all buckets: blocks of zeros with the tags of `tree`.
+    /// Writes all buckets, with blocks of zeros and the tags of `tree`.
     fn fill(&mut self, tree: TagTree, client: &Client) -> Result<(), Error>;
 }
 
-/// What Path ORAM and RAW ORAM can keep their blocks in: any [`BucketStore`], or a [`TagTree`].
+/// Where Path ORAM and RAW ORAM can keep their tree: any [`BucketStore`], or a [`TagTree`].
 #[expect(private_bounds, reason = "it is sealed: only core has such types")]
 pub trait PathTree {
-    /// The way there.
+    /// How its paths are read and written.
     type Trips: Trips;
 }
 
@@ -87,18 +88,18 @@ impl<S: BucketStore> PathTree for S {
     type Trips = PathIo<S>;
 }
 
-/// Where the counter that seals the body of a bucket comes from.
+/// The source of the counter that seals the body of a bucket.
 #[derive(Clone, Copy)]
 pub(super) enum BodyCounters {
-    /// It is the one stored in the header (Path ORAM).
+    /// The counter that is stored in the header (Path ORAM).
     Stored,
-    /// It is how many of so many evictions have written the bucket (RAW ORAM's `IV1`).
+    /// How many of this number of evictions have written the bucket (RAW ORAM's `IV1`).
     Evictions(u64),
 }
 
-/// The untrusted side of one tree, and what is needed to talk to it.
+/// The untrusted side of one tree, and what is needed to read and write it.
 pub struct PathIo<S: ?Sized> {
-    /// The levels above are kept on the client.
+    /// Levels above this one are kept on the client.
     first_level: u8,
     format: BucketFormat,
     sealer: Sealer,
@@ -110,15 +111,15 @@ pub struct PathIo<S: ?Sized> {
     store: S,
 }
 
-/// Over any kind of store: for this the work is written, which so is compiled once and not for each kind.
+/// Trips to a store of any kind. The work is written for this type, so it is compiled only once.
 type AnyPathIo<'s> = PathIo<dyn BucketStore + 's>;
 
 impl<S: BucketStore> PathIo<S> {
-    /// `needs` is what the scheme asks of a store besides whole buckets.
+    /// `needs` are the capabilities that the scheme needs besides whole buckets.
     ///
     /// # Errors
-    /// When the configuration contradicts itself, or `store` has no tree of that shape or cannot do what
-    /// is needed.
+    /// If the configuration contradicts itself, or `store` has no tree of that shape or lacks a
+    /// capability.
     pub(super) fn new(
         config: &TreeConfig,
         needs: Capabilities,
@@ -147,14 +148,14 @@ impl<S: BucketStore> PathIo<S> {
         self.store
     }
 
-    /// The same, of a kind of store that is found out at run time.
+    /// The same trips, for a kind of store that is known only at run time.
     pub(super) fn over_any_store(&mut self) -> &mut AnyPathIo<'_> {
         self
     }
 }
 
 impl<S: BucketStore + ?Sized> PathIo<S> {
-    /// Sets out to the storage levels of the path to `leaf`.
+    /// Aims the trip at the storage levels of the path to `leaf`.
     fn aim(&mut self, leaf: Leaf) {
         self.trip.aim(leaf, self.first_level..self.format.geometry().leaf_level() + 1);
     }
@@ -220,7 +221,7 @@ impl<S: BucketStore> Trips for PathIo<S> {
     }
 }
 
-/// The format of the buckets, which the tree of `store` must have the shape of.
+/// The format of the buckets. Errors if the tree of `store` has another shape.
 fn format_on(store: &dyn BucketStore, config: &TreeConfig) -> Result<BucketFormat, Error> {
     let format = config.format()?;
     if store.shape(config.tree) == Some(&format.shape()) {
@@ -229,8 +230,8 @@ fn format_on(store: &dyn BucketStore, config: &TreeConfig) -> Result<BucketForma
     Err(Error::new(
         ErrorKind::StoreMismatch,
         format!(
-            "the store's tree {} does not have the shape of this configuration: make the store with \
-             the configuration's shape()",
+            "the store's tree {} does not have the shape of this configuration: make the store \
+             with the configuration's shape()",
             config.tree.0
         ),
     ))
@@ -262,7 +263,7 @@ fn body_run(stop: &Stop<'_>, counter: u64) -> MaskRun {
     MaskRun::new(Region::Body, counter, stop.bucket, 0, stop.sizes.body_bytes)
 }
 
-/// Has `store` take what `seal` puts into its blanks.
+/// Writes the pieces of `trip`, whose blanks `seal` fills.
 #[inline]
 fn write_sealed(
     store: &mut dyn BucketStore,
@@ -281,7 +282,7 @@ fn write_sealed(
     }
 }
 
-/// Reads the whole buckets of `trip`, and checks that the store returned what was asked for.
+/// Reads the whole buckets of `trip`, and checks the number and lengths of the frames.
 fn read_checked<'s>(
     store: &'s mut dyn BucketStore,
     trip: &Trip,
@@ -294,7 +295,7 @@ fn read_checked<'s>(
     if as_asked { Ok(frames) } else { Err(corrupt("more or fewer bytes than its shape")) }
 }
 
-/// A bucket whose header was never written cannot have been evicted to.
+/// Checks that a bucket whose header was never written has not been evicted to.
 #[inline]
 fn check_absent(body_counter: u64) -> Result<(), Error> {
     if body_counter == 0 { Ok(()) } else { Err(corrupt("nothing, although it has been written")) }

@@ -1,8 +1,8 @@
-//! Fills an empty tree at once, in place of an access for each block.
+//! Fills an empty tree at once, without an access for each block.
 //!
-//! Each block goes into the deepest bucket of its path that has room. So buckets are fuller near the
-//! leaves than after as many accesses, and emptier near the root, until accesses have mixed them: within
-//! as many as there are buckets on a level. Whoever measures a tree in use lets it run before.
+//! Each block goes into the deepest bucket of its path that has room. So buckets are fuller near
+//! the leaves, and emptier near the root, than after accesses. Accesses mix a level within about
+//! one access per bucket of the level. Before measuring a tree in use, let it run that long.
 
 use alloc::vec;
 

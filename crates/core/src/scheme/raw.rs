@@ -20,10 +20,10 @@ use crate::store::{BucketStore, Capabilities};
 ///
 /// - An **access-only (AO)** access reads one path, opens its headers and one block, and writes the
 ///   headers back. Storage sees a uniformly random leaf, each used once.
-/// - After every `A` of them an **eviction-only (EO)** access reads, opens and writes back the next
-///   path of the reverse-lexicographic order. Storage knows beforehand when and which.
+/// - After every `A` AO accesses, an **eviction-only (EO)** access reads, opens and writes back the
+///   next path of the reverse-lexicographic order. Storage knows in advance when, and which path.
 ///
-/// `S` is where the tree is: a [`BucketStore`], or a [`TagTree`] in simulations.
+/// `S` holds the tree: a [`BucketStore`], or a [`TagTree`] in simulations.
 pub struct RawScheme<S: PathTree> {
     io: S::Trips,
     client: Client,
@@ -35,8 +35,8 @@ pub struct RawScheme<S: PathTree> {
 }
 
 impl<S: BucketStore> RawScheme<S> {
-    /// An empty ORAM on a store whose buckets were never written. AO accesses write headers alone, so the
-    /// store must have [`Capabilities::PARTS`].
+    /// An empty ORAM on a store whose buckets were never written. AO accesses write only headers,
+    /// so the store must have [`Capabilities::PARTS`].
     ///
     /// # Errors
     /// [`InvalidConfig`](crate::ErrorKind::InvalidConfig),
@@ -52,20 +52,20 @@ impl<S: BucketStore> RawScheme<S> {
         })
     }
 
-    /// The store, for whoever wraps it.
+    /// The store, for callers that wrap it.
     pub fn store_mut(&mut self) -> &mut S {
         self.io.store_mut()
     }
 
-    /// Ends the use of the scheme, and hands back its store. What that holds, nothing opens any more.
+    /// Ends the use of the scheme and returns its store, whose contents can no longer be opened.
     pub fn into_store(self) -> S {
         self.io.into_store()
     }
 }
 
 impl RawScheme<TagTree> {
-    /// An empty ORAM whose blocks have addresses and leaves and [no bytes](TreeConfig::block_bytes), in
-    /// clear: a simulation's. It does what one on a store would do, faster.
+    /// An empty ORAM in clear for simulations, whose blocks have addresses and leaves but [no
+    /// bytes](TreeConfig::block_bytes). It behaves like an ORAM on a store, and is faster.
     ///
     /// # Errors
     /// [`InvalidConfig`](ErrorKind::InvalidConfig), also for blocks with bytes.
@@ -83,7 +83,7 @@ impl RawScheme<TagTree> {
 }
 
 impl<S: PathTree> RawScheme<S> {
-    /// Moves the block of interest, and nothing else, from the path to the stash, and serves it.
+    /// Moves the wanted block, and no other, from the path to the stash, and serves it.
     fn access_only(
         &mut self,
         address: u64,
@@ -109,7 +109,7 @@ impl<S: PathTree> RawScheme<S> {
         Ok(())
     }
 
-    /// An AO access that looks for nothing: storage sees the same trips.
+    /// A dummy AO access: storage sees the same trips.
     fn access_nothing(&mut self, leaf: Leaf) -> Result<(), Error> {
         let Self { io, client, evictions, .. } = self;
         client.step(leaf, PathAction::Take, Moment::Before);
@@ -122,7 +122,7 @@ impl<S: PathTree> RawScheme<S> {
         Ok(())
     }
 
-    /// Counts an AO access, and makes the EO access that comes after every `A` of them.
+    /// Counts an AO access, and makes the EO access that follows every `A` of them.
     fn evict_if_due(&mut self) -> Result<(), Error> {
         self.accesses_since_eviction += 1;
         match self.evict_period - self.accesses_since_eviction {
@@ -183,7 +183,7 @@ impl<S: PathTree> Scheme for RawScheme<S> {
         Ok(())
     }
 
-    /// The next EO access, ahead of its time. The ones after it keep their order and their distance
+    /// The next EO access, ahead of its time. Later EO accesses keep their order and their distance
     /// in accesses.
     fn evict(&mut self, _: &mut dyn CryptoRng) -> Result<(), Error> {
         self.client.begin()?;
@@ -212,7 +212,7 @@ impl<S: PathTree> Scheme for RawScheme<S> {
         leaves.iter().for_each(|leaf| self.io.prefetch(*leaf));
     }
 
-    /// A body in storage is sealed under the number of evictions that have written it, and none has.
+    /// A body in storage is sealed under the number of evictions that have written it, which is 0.
     fn populate(&mut self, _: &mut dyn Iterator<Item = (u64, Leaf)>) -> Result<(), Error> {
         let message = "RAW ORAM cannot be filled at once: write its blocks one by one";
         Err(Error::new(ErrorKind::InvalidConfig, message))

@@ -5,18 +5,18 @@ use alloc::boxed::Box;
 use crate::geometry::Leaf;
 use crate::stash::StashView;
 
-/// What is done with the path to a leaf.
+/// What a scheme does with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathAction {
     /// Reads all blocks of the path into the stash.
     Read,
-    /// One block is read out of it (AO access of RAW ORAM). A dummy access does the same.
+    /// Reads one block of the path (AO access of RAW ORAM). A dummy access does the same.
     Take,
-    /// It is filled from the stash and written.
+    /// Fills the path from the stash and writes it.
     Write,
 }
 
-/// A moment of a step.
+/// Before or after an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// Before the action.
@@ -28,19 +28,19 @@ pub enum Moment {
 /// A point of an access at which the hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathStep {
-    /// Which path.
+    /// The leaf of the path.
     pub leaf: Leaf,
-    /// What is done with it.
+    /// What is done with the path.
     pub action: PathAction,
     /// Before or after the action.
     pub moment: Moment,
 }
 
-/// Called before and after each path that a scheme reads or writes, with the stash as it is then.
-/// What it is given is secret: nothing of it may reach storage. A path whose action fails has no
+/// Called before and after each path that a scheme reads or writes, with the stash at that moment.
+/// Its arguments are secret, and must not reach storage. An action that fails has no
 /// [`Moment::After`].
 ///
-/// Golden models of hardware compare the state in the middle of an access with it.
+/// Golden models of hardware compare their state in the middle of an access with it.
 pub trait StepHook: Send {
     /// Runs at one step.
     fn step(&mut self, step: PathStep, stash: StashView<'_>);

@@ -1,7 +1,7 @@
-//! A tree of tags: which block is in which slot, and no bytes of any.
+//! A tree of tags: it holds which block is in which slot, but no contents.
 //!
-//! It is all that a simulation needs to know of a tree, at eight bytes a slot in clear. So nothing is
-//! sealed, opened or checked on the way, and a path costs little more than the memory it is in.
+//! A simulation needs nothing else of a tree. A slot takes eight bytes, in clear. Nothing is
+//! sealed, opened or checked, so a path costs little more than its accesses to memory.
 
 #[cfg(feature = "std")]
 mod image;
@@ -28,27 +28,29 @@ use crate::stash::TreeTopKind;
 pub struct TagTree {
     geometry: Geometry,
     capacity: u64,
-    /// The levels above are kept on the client, and empty here.
+    /// Levels above this one are kept on the client, and are empty here.
     first_level: u8,
     /// See [`Self::pack`]. A bucket's blocks come first.
     slots: Region,
     places: Places,
-    /// Whoever wants to know of each path that is written back.
+    /// Called for each path that is written back.
     tell: Option<Box<dyn FnMut(Leaf)>>,
-    /// Whoever wants to know of each block that moves.
+    /// Called for each block that moves.
     moves: Option<Moves>,
 }
 
-/// The slot of a dummy: what memory is at first.
+/// The slot of a dummy. Fresh memory is zeros, so it holds dummies.
 const DUMMY: u64 = 0;
 
-/// A tree is filled in so many parts, as a power of two: the buckets of one fit a processor's cache.
+/// A tree is filled in two to this power parts, so that the buckets of a part fit a processor's
+/// cache.
 const FILL_PART_BITS: u8 = 8;
 
 type Slot = [u8; size_of::<u64>()];
 
 impl TagTree {
-    /// An empty tree and its client, for a scheme whose evictions leave room for `between_evictions` more blocks.
+    /// An empty tree and its client, for a scheme that leaves up to `between_evictions` more blocks
+    /// in the stash before an eviction.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidConfig`], also for blocks with bytes.
@@ -74,7 +76,7 @@ impl TagTree {
         // One bit is for the tag of a dummy.
         let slots = bytes.filter(|_| tag_bits < u64::BITS).and_then(|b| Region::new(b).ok());
         let Some(slots) = slots else {
-            let message = "no memory for the tags of the whole tree: use a smaller one";
+            let message = "no memory for the tags of the whole tree: use a smaller tree";
             return Err(Error::new(ErrorKind::InvalidConfig, message));
         };
         Ok(Self {
@@ -88,10 +90,11 @@ impl TagTree {
         })
     }
 
-    /// A tree of `blocks`, each in the deepest slot of its path that was free, and those that found none.
+    /// A tree of `blocks`, each in the deepest free slot of its path, and the blocks that found
+    /// none.
     ///
     /// # Errors
-    /// When there is no such address or leaf, or no memory.
+    /// If an address or leaf does not exist, or memory cannot be allocated.
     pub(super) fn filled(
         config: &TreeConfig,
         blocks: &mut dyn Iterator<Item = (u64, Leaf)>,
@@ -112,7 +115,7 @@ impl TagTree {
         Ok((tree, left))
     }
 
-    /// From now on each path that is written back is told.
+    /// Calls `tell` from now on for each path that is written back.
     pub(super) fn tell_paths(&mut self, tell: Box<dyn FnMut(Leaf)>) {
         self.tell = Some(tell);
     }
@@ -123,33 +126,33 @@ impl TagTree {
         slots.iter().filter_map(|slot| self.unpack(*slot))
     }
 
-    /// Empties a bucket, and answers what it held.
+    /// Empties a bucket and returns its blocks.
     pub(super) fn drain(&mut self, bucket: BucketId) -> Vec<(u64, Leaf)> {
         let held = self.blocks(bucket).collect();
         self.slots_of_mut(Leaf(bucket.index()), bucket.level().into()).fill(DUMMY.to_le_bytes());
         held
     }
 
-    /// The level of the bucket that holds `address`, which is mapped to `leaf`, if one does.
+    /// The level of the bucket that holds `address`, which is mapped to `leaf`, if any bucket does.
     pub(super) fn level_of(&self, address: u64, leaf: Leaf) -> Option<u8> {
         let tag = self.pack(address, leaf);
         let is_there = |level: &u8| self.slots_of(leaf, usize::from(*level)).contains(&tag);
         (self.first_level..=self.geometry.leaf_level()).rev().find(is_there)
     }
 
-    /// Takes the block out of its bucket, and answers whether it was on the path.
+    /// Removes the block from its bucket. Returns whether it was on the path.
     fn take(&mut self, address: u64, leaf: Leaf) -> bool {
         let Some(level) = self.level_of(address, leaf) else { return false };
         let tag = self.pack(address, leaf);
         let bucket = self.slots_of_mut(leaf, level.into());
-        let place = bucket.iter().position(|slot| *slot == tag).expect("it was found here");
+        let place = bucket.iter().position(|slot| *slot == tag).expect("the bucket holds the tag");
         bucket[place] = DUMMY.to_le_bytes();
-        // Blocks come first.
+        // Keep the blocks first.
         bucket[place..].rotate_left(1);
         true
     }
 
-    /// Answers the block if it found no slot.
+    /// Puts a block into the deepest free slot of its path. Returns the block if no slot is free.
     fn put_deepest(&mut self, tag: Slot) -> Option<(u64, Leaf)> {
         let (address, leaf) = self.unpack(tag)?;
         for level in (0..self.places.levels.len()).rev() {
@@ -162,7 +165,7 @@ impl TagTree {
         Some((address, leaf))
     }
 
-    /// Address and leaf, and one more so that no block looks like a dummy. Little-endian.
+    /// Packs address and leaf, plus one so that no block looks like a dummy. Little-endian.
     #[inline]
     fn pack(&self, address: u64, leaf: Leaf) -> Slot {
         pack(self.geometry.leaf_level(), address, leaf).to_le_bytes()
@@ -175,7 +178,7 @@ impl TagTree {
         Some((tag >> leaf_level, Leaf(tag & ((1 << leaf_level) - 1))))
     }
 
-    /// The bucket on `level` of the path to `leaf`.
+    /// The slots of the bucket on `level` of the path to `leaf`.
     #[inline]
     fn slots_of(&self, leaf: Leaf, level: usize) -> &[Slot] {
         let level = &self.places.levels[level];
@@ -188,8 +191,8 @@ impl TagTree {
     }
 }
 
-/// Where a block is a tag, a dedicated tree top is memory like any other: its buckets lie with the rest of
-/// the tree, and all blocks take the same way.
+/// A block is a tag, so a dedicated tree top is memory like any other: its buckets are with the
+/// rest of the tree, and all blocks are handled alike.
 fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
     let tree_top_levels = match config.tree_top {
         TreeTopKind::Dedicated => 0,
@@ -198,7 +201,7 @@ fn with_dedicated_top_in_tree(config: &TreeConfig) -> TreeConfig {
     TreeConfig { tree_top_levels, ..config.clone() }
 }
 
-/// See [`TagTree::pack`]. It is [`DUMMY`] for no block of any tree; for the address of a dummy it is anything.
+/// See [`TagTree::pack`]. It is never [`DUMMY`] for a block of a tree; it is arbitrary for a dummy.
 #[inline]
 fn pack(leaf_level: u8, address: u64, leaf: Leaf) -> u64 {
     (address << leaf_level | leaf.0).wrapping_add(1)

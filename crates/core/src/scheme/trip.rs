@@ -1,4 +1,4 @@
-//! What one round trip to storage is about: the buckets of a path, or of a part of it.
+//! The buckets of one round trip to storage: a path, or a part of it.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -8,7 +8,7 @@ use crate::geometry::{BucketId, Leaf};
 use crate::pieces::{Part, Piece, TreeId};
 use crate::seal::BATCH_BYTES;
 
-/// Neighbouring buckets of the path to a leaf, from a level down.
+/// Consecutive buckets of the path to a leaf, from a level down.
 pub(super) struct Trip {
     tree: TreeId,
     leaf: Leaf,
@@ -20,7 +20,7 @@ pub(super) struct Trip {
 /// A bucket of a trip.
 #[derive(Clone, Copy)]
 pub(super) struct Stop<'a> {
-    /// Its place in the trip.
+    /// Its index in the trip.
     pub(super) i: usize,
     pub(super) bucket: BucketId,
     pub(super) leaf: Leaf,
@@ -33,7 +33,7 @@ impl Trip {
         Self { tree, leaf: Leaf(0), first_level: 0, pieces: Vec::new() }
     }
 
-    /// Sets out to whole buckets on the given levels of the path to `leaf`.
+    /// Aims the trip at whole buckets on the given levels of the path to `leaf`.
     #[inline]
     pub(super) fn aim(&mut self, leaf: Leaf, levels: Range<u8>) {
         let tree = self.tree;
@@ -47,7 +47,7 @@ impl Trip {
         }));
     }
 
-    /// From now on, the same buckets' headers alone.
+    /// Narrows the trip to the headers of its buckets.
     #[inline]
     pub(super) fn narrow_to_headers(&mut self) {
         self.pieces.iter_mut().for_each(|piece| piece.part = Part::Header);
@@ -73,7 +73,7 @@ impl Trip {
         })
     }
 
-    /// Splits the trip into runs of buckets whose masks are made together: all of them, unless the
+    /// Splits the trip into runs of buckets whose masks are made together: a single run, unless the
     /// buckets are large.
     #[inline]
     pub(super) fn batches<'a>(&'a self, format: &'a BucketFormat) -> Batches<'a> {

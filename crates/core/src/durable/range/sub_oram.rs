@@ -95,7 +95,7 @@ impl SubOram {
         self.waiting.len()
     }
 
-    /// Adds a block on the client that is to be evicted to the tree.
+    /// Adds a block on the client that the tree must take.
     pub(super) fn await_eviction(&mut self, address: u64) {
         self.waiting.insert((self.gate_of(address), address));
     }

@@ -1,5 +1,5 @@
-//! Names of the blocks on the client, those of the stash and then those of the tree top, each in their
-//! order. Their bytes are not written: in simulations there are none.
+//! The addresses and leaves of the blocks on the client: the stash, then the tree top, each in
+//! order. The bytes of the blocks are not written: simulations have none.
 
 use std::io::{self, Read, Write};
 

@@ -1,11 +1,11 @@
-//! Path ORAM in clear as bytes: what is on the client, and the tree.
+//! Path ORAM in clear as bytes: the blocks on the client, and the tree.
 
 use std::io::{self, Read, Write};
 
 use super::{PathScheme, TagTree};
 use crate::image::Image;
 
-/// How full the stash was is not in it: that counts anew.
+/// The image has no statistics of the stash; they start again at zero.
 impl Image for PathScheme<TagTree> {
     fn write_image(&self, to: &mut dyn Write) -> io::Result<()> {
         self.client.write_image(to)?;

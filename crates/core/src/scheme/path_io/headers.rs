@@ -13,11 +13,11 @@ use crate::seal::{
 
 impl AnyPathIo<'_> {
     /// The trips of an access-only access: reads the whole path to `leaf`, opens its headers and
-    /// one block, takes that block out of its header, and writes all headers back under `counter`.
+    /// one block, removes that block from its header, and writes all headers back under `counter`.
     ///
-    /// Returns whether `address` was on the path, and then `block` holds it. If it was not, some
-    /// other block is opened and forgotten, so that the work is the same. [`Entry::DUMMY_ADDRESS`] never
-    /// is: it is wider than any entry of a header.
+    /// Returns whether `address` was on the path; `block` then holds it. If it was not, another
+    /// block is opened and discarded, so that the work is the same. [`Entry::DUMMY_ADDRESS`] is
+    /// never on a path: it is wider than any entry of a header.
     pub(in crate::scheme) fn take_block(
         &mut self,
         leaf: Leaf,
@@ -30,9 +30,10 @@ impl AnyPathIo<'_> {
         let Self { format, store, sealer, trip, addresses, .. } = self;
         let frames = read_checked(store, trip, format)?;
 
-        // For each header the mask it will have, and then for each the mask it has: the first half
-        // needs nothing from storage, and gives it time to arrive. The blocks are asked for meanwhile:
-        // at once, they would be in the way of the headers, and more than can be waited for at a time.
+        // Make the masks that the headers will have, and then the masks that they have. The first
+        // half needs nothing from storage, and gives it time to deliver. The blocks are requested
+        // meanwhile: all at once they would delay the headers, and exceed the number of loads in
+        // flight.
         let stops = || trip.stops(format);
         let stops_and_frames = || stops().zip(frames.iter());
         let mut masks = sealer.batch();
@@ -49,10 +50,10 @@ impl AnyPathIo<'_> {
             let mask = stored_masks.take(0, sizes.address_table_bytes);
             Opened::new(&frame[COUNTER_BYTES..], mask)
                 .read(&mut addresses.get_mut(i)[..sizes.address_table_bytes]);
-            // Storage shows which bytes it was made to load: all of them, whatever is opened.
+            // Storage can tell which bytes are loaded: load all of them, whatever is opened.
             touch(frame);
         }
-        // Where it was found is not looked at before the end: no processor foresees it.
+        // Do not branch on where the block was found before the end: no processor predicts that.
         let mut at = Found::default();
         for (stop @ Stop { i, sizes, .. }, frame) in stops_and_frames() {
             let table = addresses.get_mut(i);
@@ -93,11 +94,11 @@ impl AnyPathIo<'_> {
     }
 }
 
-/// What the searches of a path's headers found.
+/// The results of searching the headers of a path.
 #[derive(Default)]
 struct Found {
     hits: usize,
-    /// Whether one header alone had several.
+    /// Whether a single header had several hits.
     twice: bool,
     invalid: bool,
     /// The bucket and the slot of the hit, if there was one.
@@ -106,7 +107,7 @@ struct Found {
 }
 
 impl Found {
-    /// Adds what was found in bucket `i`. No branch depends on it.
+    /// Adds the result for bucket `i`, without a branch that depends on it.
     #[inline]
     fn note(&mut self, i: usize, search: Search) {
         let Search { hits, slot, invalid } = search;
@@ -118,7 +119,7 @@ impl Found {
         self.slot |= slot & here;
     }
 
-    /// Where the only hit was, if there was one.
+    /// The bucket and slot of the only hit, if there was one.
     #[inline]
     fn check(self) -> Result<Option<(usize, usize)>, Error> {
         match self {
@@ -131,10 +132,11 @@ impl Found {
     }
 }
 
-/// The most AES blocks that the block in any slot can straddle: as many are computed for every slot,
-/// so that the work does not tell which it was. Slots start at multiples of the block's size.
+/// The maximum number of AES blocks that a block in any slot can straddle. This number is computed
+/// for every slot, so that the work does not tell which slot it was. Slots start at multiples of
+/// the block's size.
 fn chunks_of_any_slot(block_bytes: usize) -> usize {
-    // Blocks of no bytes are multiples of anything.
+    // 0 is a multiple of every power of two.
     let start_unit = 1 << block_bytes.trailing_zeros().min(CHUNK_BYTES.ilog2());
     let offset_max = CHUNK_BYTES - start_unit;
     (offset_max + block_bytes).div_ceil(CHUNK_BYTES)
@@ -152,7 +154,7 @@ mod tests {
             slots in prop::collection::vec(prop::collection::vec(0u8..40, 1..6), 1..20),
             invalid_at in prop::option::weighted(0.1, 0usize..20),
         ) {
-            // A slot holds the block where its number is 0.
+            // A slot holds the block if its number is 0.
             let holds = |(i, slots): (usize, &Vec<u8>)| {
                 let hits = slots.iter().enumerate().filter(|(_, number)| **number == 0);
                 hits.map(|(slot, _)| (i, slot)).collect::<Vec<_>>()

@@ -16,8 +16,8 @@ use crate::scheme::trip::Stop;
 use crate::seal::{COUNTER_BYTES, Opened, stored_counter};
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash};
 
-/// Blocks up to this size are opened whether they are real or not: it costs less than a branch
-/// that nobody can foresee.
+/// Blocks up to this size are opened even if they are dummies: it costs less than a branch that
+/// cannot be predicted.
 const OPENED_UNSEEN_BYTES_MAX: usize = 256;
 
 impl AnyPathIo<'_> {
@@ -86,7 +86,7 @@ impl AnyPathIo<'_> {
         Ok(())
     }
 
-    /// Seals `entries`, one for each slot, for a single bucket, and writes it.
+    /// Seals `entries`, one for each slot, and writes them to a single bucket.
     fn seal_bucket(
         &mut self,
         bucket: BucketId,

@@ -25,30 +25,30 @@ use crate::store::BucketStore;
 
 pub use rollback_probe::RollbackProbe;
 
-/// What is needed to talk to the untrusted side of one tree.
+/// The client's side of trips to one tree.
 pub(super) struct RotatingIo {
     pub(super) places: Places,
     pub(super) geometry: Geometry,
     format: AuthenticatedFormat,
     pub(super) trees: RotatingTrees,
     sealer: EraSealer,
-    /// The trip under way: the slots of buckets, then their heads, then pages.
+    /// The pieces of the trip: the slots of buckets, then their heads, then pages.
     pieces: Vec<Piece>,
-    /// The bytes that each piece has.
+    /// The length of each piece.
     piece_bytes: Vec<usize>,
     versions: Vec<Version>,
-    /// The table of the bucket at hand, in clear.
+    /// The opened table of the present bucket.
     table: Zeroizing<Vec<u8>>,
 }
 
-/// What an eviction puts into its bucket of a level: a block or a dummy for every slot.
+/// A bucket that an eviction writes, with a block or a dummy for every slot.
 pub(super) struct FilledBucket<E> {
     pub(super) eviction: u64,
     pub(super) level: u8,
     pub(super) entries: E,
 }
 
-/// The same with the store that the tree is in: other trees may be in it, too.
+/// A [`RotatingIo`] with its store, which may hold other trees, too.
 pub(super) struct RotatingTrips<'a> {
     io: &'a mut RotatingIo,
     store: &'a mut dyn BucketStore,
@@ -56,7 +56,7 @@ pub(super) struct RotatingTrips<'a> {
 
 impl RotatingIo {
     /// # Errors
-    /// When the configuration contradicts itself, or `store` has no tree of that shape.
+    /// If the configuration contradicts itself, or `store` has no tree of that shape.
     pub(super) fn new(
         config: &RawConfig,
         trees: RotatingTrees,
@@ -81,7 +81,7 @@ impl RotatingIo {
         Ok(io)
     }
 
-    /// For trips to `store`. They are compiled once, and not for each kind of store.
+    /// Trips to `store`. They are compiled once, not for each kind of store.
     pub(super) fn over<'a>(&'a mut self, store: &'a mut dyn BucketStore) -> RotatingTrips<'a> {
         RotatingTrips { io: self, store }
     }
@@ -94,14 +94,14 @@ impl RotatingIo {
         &mut self.sealer
     }
 
-    /// Sets out to the storage levels of the path to `leaf`, as they are after the evictions before
-    /// `g`.
+    /// Aims the trip at the storage levels of the path to `leaf`, as the evictions before `g` left
+    /// them.
     fn aim(&mut self, g: u64, leaf: Leaf) {
         let places = self.places;
         self.aim_at(places.levels().map(|level| places.version(g, leaf, level)));
     }
 
-    /// Sets out to these buckets.
+    /// Aims the trip at these buckets.
     fn aim_at(&mut self, buckets: impl IntoIterator<Item = Version>) {
         self.versions.clear();
         self.versions.extend(buckets);
@@ -128,13 +128,14 @@ impl RotatingIo {
 }
 
 impl RotatingTrips<'_> {
-    /// Tells storage that the path to `leaf` will be read, where it is after the evictions before `now`.
+    /// Announces to storage that the path to `leaf` will be read, where the evictions before `now`
+    /// left it.
     pub(super) fn prefetch(&mut self, now: u64, leaf: Leaf) {
         self.io.aim(now, leaf);
         self.store.prefetch(&self.io.pieces);
     }
 
-    /// Tells storage what eviction `g` will read, where it is after the evictions before `now`.
+    /// Announces to storage what eviction `g` will read, where the evictions before `now` left it.
     pub(super) fn prefetch_eviction(
         &mut self,
         now: u64,
@@ -149,13 +150,15 @@ impl RotatingTrips<'_> {
         self.store.prefetch(&self.io.pieces);
     }
 
-    /// The trip of an access-only access: reads the whole path to `leaf`, verifies every byte of it, and
-    /// opens one slot. Answers where that is if it holds the block `wanted`, which then is in `block`.
+    /// The trip of an access-only access: reads the whole path to `leaf`, verifies every byte, and
+    /// opens one slot. Returns which slot, if it holds the block `wanted`, which is then in
+    /// `block`.
     ///
-    /// All of the path is verified before anything is opened: whether an access fails does not depend on
-    /// what it is for. Of several copies with this leaf the one nearest the root is the latest: an
-    /// eviction writes all of a path, so no bucket is older than one below it. If nothing is wanted or
-    /// found, some slot is opened and forgotten, so that the work is the same.
+    /// The whole path is verified before anything is opened, so whether an access fails does not
+    /// depend on its request. If several copies have this leaf, the one nearest to the root is the
+    /// latest: an eviction writes a whole path, so no bucket is older than one below it. If no
+    /// block is wanted or found, another slot is opened and discarded, so that the work is the
+    /// same.
     pub(super) fn read_block(
         &mut self,
         g: u64,
@@ -197,9 +200,9 @@ impl RotatingTrips<'_> {
         Ok(found.map(|(i, slot)| (path[i].0.bucket, slot)))
     }
 
-    /// Reads what eviction `g` reads: the path to `leaf`, and the pages of `taken`. Opens all of it,
-    /// the path into the transit area of `blocks`, and hands over each block that was not taken,
-    /// dummies left out, the root's first.
+    /// Reads what eviction `g` reads: the path to `leaf`, and the pages of `taken`. Opens
+    /// everything, the path into the transit area of `blocks`. Passes each block that was not taken
+    /// to `each`, the root's first, without dummies.
     pub(super) fn open_path(
         &mut self,
         g: u64,
@@ -215,15 +218,15 @@ impl RotatingTrips<'_> {
         self.open_trip(g, &mut Search::default(), blocks, taken, |_, entry, _| each(entry))
     }
 
-    /// Tells storage that these buckets will be read.
+    /// Announces to storage that these buckets will be read.
     pub(super) fn prefetch_buckets(&mut self, buckets: Vec<Version>) {
         self.io.aim_at(buckets);
         self.store.prefetch(&self.io.pieces);
     }
 
-    /// Reads buckets, as they are after the evictions before `g`, and verifies all of them. Then names what is in each
-    /// slot, in order, and opens it into the place that `wanted` answers. If fewer than `opened_min` are opened so, others are
-    /// opened after them and forgotten.
+    /// Reads buckets, as the evictions before `g` left them, and verifies all of them. Then passes
+    /// address and leaf of each slot to `wanted`, in order, and opens the slot into the place that
+    /// it returns. If this opens fewer than `opened_min` slots, opens and discards others.
     pub(super) fn open_buckets(
         &mut self,
         g: u64,
@@ -268,12 +271,13 @@ impl RotatingTrips<'_> {
         Ok(())
     }
 
-    /// Reads the whole tree, level by level from the root down, and names each copy of a block that
-    /// was not taken, with its bytes. What was never written is not read: that it was not is public, and the client
-    /// knows it from the number of evictions. `progress` is told how many buckets have been done.
+    /// Reads the whole tree, level by level from the root down, and passes each copy of a block
+    /// that was not taken to `each`. Skips buckets that were never written; which these are is
+    /// public, and the client knows it from the number of evictions. Passes the number of buckets
+    /// read so far to `progress`.
     ///
-    /// `damaged` is told of a bucket, or of the page about it, that cannot be read or is not what was
-    /// written: it goes on without it, or ends the visit with an error.
+    /// `damaged` is called for a bucket if it, or the page about it, cannot be read or is not
+    /// authentic. It may end the visit with an error.
     pub(super) fn visit_blocks(
         &mut self,
         g: u64,
@@ -312,7 +316,7 @@ impl RotatingTrips<'_> {
                 progress(visited);
             }
             let Some(taken) = taken else { continue };
-            // Sweeps write pages before there is anything for them to be about.
+            // Sweeps also write pages about buckets that were never written.
             for page in taken.pages_after(level, written, g) {
                 if let Err(error) = self.read_page(taken, &page) {
                     damaged(BucketId::new(level, written), error)?;
@@ -322,8 +326,8 @@ impl RotatingTrips<'_> {
         Ok(())
     }
 
-    /// Eviction `g` seals what `plan` holds for the storage levels of its path, and the pages that it
-    /// sweeps, and writes them.
+    /// Seals the blocks of `plan` for the storage levels of the path of eviction `g`, and the pages
+    /// that `g` sweeps, and writes them.
     pub(super) fn seal_path(
         &mut self,
         g: u64,
@@ -353,7 +357,7 @@ impl RotatingTrips<'_> {
         self.seal(buckets, &[], blocks)
     }
 
-    /// Seals buckets, and pages with their names, and writes all of it in one trip.
+    /// Seals buckets, and pages with their names, and writes them in one trip.
     fn seal(
         &mut self,
         buckets: &[FilledBucket<impl AsRef<[Entry]>>],
@@ -405,8 +409,8 @@ impl RotatingTrips<'_> {
         open_page(&self.io.sealer, taken, page, frames.get(0))
     }
 
-    /// Reads the buckets and pages of a trip. Verifies all of it; then opens the pages for `taken` and
-    /// all buckets, and hands over each block that was not taken.
+    /// Reads the buckets and pages of a trip, and verifies them. Then opens the pages for `taken`
+    /// and all buckets, and passes each block that was not taken to `each`.
     fn open_trip(
         &mut self,
         g: u64,
@@ -454,7 +458,7 @@ impl RotatingTrips<'_> {
     }
 }
 
-/// Reads the pieces of a trip, and checks that the store returned what was asked for.
+/// Reads the pieces of a trip, and checks the number and lengths of the frames.
 fn read_checked<'s>(
     store: &'s mut dyn BucketStore,
     pieces: &[Piece],
@@ -466,7 +470,10 @@ fn read_checked<'s>(
     if as_asked {
         Ok(frames)
     } else {
-        Err(Error::new(ErrorKind::Corrupt, "storage returned more or fewer bytes than were asked"))
+        Err(Error::new(
+            ErrorKind::Corrupt,
+            "storage returned more or fewer bytes than were requested",
+        ))
     }
 }
 
@@ -475,7 +482,7 @@ fn of_page(page: &PageVersion) -> BucketName {
     BucketName { eviction, level: page.page.level(), kind: BucketKind::Page(number) }
 }
 
-/// Opens a page. One that was never swept is zeros.
+/// Opens a page. A page that was never swept is zeros.
 fn open_page(
     sealer: &EraSealer,
     taken: &TakenSlots,

@@ -1,4 +1,4 @@
-//! What of a client outlives it: the blocks that it holds, and its notes on taken slots.
+//! The client state that is saved: the blocks on the client, and the marks of taken slots.
 
 use super::super::TreeConfig;
 use super::super::client::Client;
@@ -8,19 +8,19 @@ use crate::geometry::{BucketId, Leaf};
 use crate::posmap::LivePosMap;
 use crate::store::BucketStore;
 
-/// A block on the client, to be kept and brought back.
+/// Where the client keeps a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
     /// In the stash.
     Stash,
     /// In a bucket of the tree top.
     TreeTop(BucketId),
-    /// Among the blocks of the position map that a frontend keeps.
+    /// Among the position-map blocks of a front end.
     Frontend,
 }
 
 impl<S: BucketStore> RotatingScheme<S> {
-    /// Drops the blocks of which the map says that they are not alive from the client.
+    /// Drops the blocks from the client that are not live in `map`.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen).
@@ -41,10 +41,11 @@ impl<S: BucketStore> RotatingScheme<S> {
             .map(|(home, entry)| (home, entry.address, entry.leaf, blocks.get(entry.place)))
     }
 
-    /// Puts a block back where [`Self::client_blocks`] found it.
+    /// Restores a block where [`Self::client_blocks`] found it.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when it cannot have been there.
+    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) if it cannot have been
+    /// there.
     pub(crate) fn restore_client_block(
         &mut self,
         home: Home,
@@ -58,25 +59,26 @@ impl<S: BucketStore> RotatingScheme<S> {
         if fits && self.client.restore_client_block(home, address, leaf, bytes) {
             Ok(())
         } else {
-            Err(invalid("a block that cannot have been on this client"))
+            Err(invalid("the state has a block that cannot have been on this client"))
         }
     }
 
-    /// The slots that the client notes to be taken, where it does. Secret.
+    /// The slots that are marked as taken. Empty if slots are not marked. Secret.
     pub fn taken_slots(&self) -> impl Iterator<Item = TakenSlot> + '_ {
         self.taken.iter().flat_map(TakenSlots::marks)
     }
 
-    /// Notes again that a slot is taken, as [`Self::taken_slots`] said.
+    /// Restores the mark of a taken slot that [`Self::taken_slots`] returned.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) when that cannot have been noted.
+    /// [`ErrorKind::InvalidRequest`](crate::ErrorKind::InvalidRequest) if the slot cannot have been
+    /// marked.
     pub fn restore_taken_slot(&mut self, slot: TakenSlot) -> Result<(), Error> {
         let geometry = &self.client.config.geometry;
         if self.taken.as_mut().is_some_and(|taken| taken.restore_client_block(slot, geometry)) {
             Ok(())
         } else {
-            Err(invalid("a slot that cannot have been taken from this store"))
+            Err(invalid("the state has a taken slot that cannot be in this store"))
         }
     }
 }

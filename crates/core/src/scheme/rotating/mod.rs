@@ -2,23 +2,23 @@
 //!
 //! Three changes make RAW ORAM durable, authenticated and fresh, at no cost in storage:
 //!
-//! - **Accesses only read.** RAW ORAM's access-only access takes its block out of the bucket's header
-//!   and writes all headers of the path back. Here the copy stays, and is a thing of the past from
-//!   then on: a copy counts only if the position map says that its block is alive and mapped to the
-//!   copy's leaf, and it is nearer the root than any other such copy ([`LivePosMap`]). A position map
-//!   that lies in the tree itself cannot be asked about every block of a path; then the slots that
-//!   were taken are noted down (`taken`). The next eviction of its path drops such a copy. Buckets receive blocks in evictions alone, in which everything
-//!   that is not alive makes room, so the stash is that of RAW ORAM.
-//! - **Evictions rotate.** An eviction writes beside what it read (`places`): a state outlives
-//!   `W` more evictions, so that a client that crashed can go back to it.
+//! - **Accesses only read.** RAW ORAM's access-only access takes its block out of the bucket's
+//!   header, and writes all headers of the path back. Here the copy stays, and is stale from then
+//!   on. A copy counts only if the position map says that its block is live and mapped to the
+//!   copy's leaf, and no other such copy is nearer to the root ([`LivePosMap`]). A position map in
+//!   the tree itself cannot be consulted for every block of a path; then taken slots are marked
+//!   (`taken`). The next eviction of its path drops a stale copy. Buckets receive blocks only in
+//!   evictions, which drop everything that is not live, so the stash is as full as in RAW ORAM.
+//! - **Evictions rotate.** An eviction writes to other places than it reads (`places`). A saved
+//!   state survives `W` more evictions, so a client that crashed can roll back to it.
 //! - **Everything about a bucket follows from the number of evictions**: when it was last written,
-//!   where it is, under which name it is sealed ([`EraSealer`]). There is no counter in storage that
-//!   could lie.
+//!   its place, and the name under which it is sealed ([`EraSealer`]). No counter in storage could
+//!   lie.
 //!
-//! Storage sees, for each access, the reading of one uniformly random path, each leaf once; and
-//! after each `A` of them, the reading and writing of the next path of the fixed order.
+//! For each access, storage sees one uniformly random path read, each leaf once. After every `A`
+//! accesses, it sees the next path of the fixed order read and written.
 //!
-//! The argument for each is in ADR 5 of the repository.
+//! ADR 5 of the repository has the arguments.
 
 mod io;
 mod kept;
@@ -52,7 +52,7 @@ use shapes::check_shape;
 pub(crate) use stored::{Run, StoredTree};
 pub use taken::TakenSlot;
 
-/// An access that is about to happen: step 1 of it is done.
+/// A planned access: step 1 is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The block. Secret.
@@ -71,42 +71,42 @@ impl Zeroize for Move {
 }
 
 impl Move {
-    /// A move of no block, which shows `leaf`.
+    /// A dummy, which shows `leaf`.
     pub fn of_nothing(leaf: Leaf) -> Self {
         Self { address: Entry::DUMMY_ADDRESS, from: leaf, to: leaf }
     }
 
-    /// Whether it moves no block.
+    /// Whether it is a dummy.
     pub fn is_of_nothing(&self) -> bool {
         self.address == Entry::DUMMY_ADDRESS
     }
 }
 
-/// The rotating backend.
+/// The backend of RAW ORAM whose evictions rotate.
 pub struct RotatingScheme<S> {
     io: RotatingIo,
     store: S,
     client: Client,
-    /// Which copies are of the past, where the position map cannot say so of all.
+    /// Marks of stale copies, if the position map cannot tell for all copies.
     taken: Option<TakenSlots>,
     evict_period: u32,
     /// AO accesses since the last EO access.
     accesses_since_eviction: u32,
-    /// G of the paper. Public.
+    /// G of the paper: evictions so far. Public.
     evictions: u64,
-    /// G of the state that the client could go back to. Public.
+    /// `evictions` at the last durable state, to which the client may return. Public.
     kept_evictions: u64,
-    /// Storage was told what the evictions before this one read. Public.
+    /// The evictions before this one were announced to storage. Public.
     evictions_announced: u64,
 }
 
 impl<S: BucketStore> RotatingScheme<S> {
-    /// The ORAM as it was after `evictions` evictions and `accesses_since_eviction` accesses, but
-    /// for the blocks on the client, which
+    /// Restores the ORAM after `evictions` evictions and `accesses_since_eviction` more accesses,
+    /// without the blocks on the client, which
     /// [`RotatingOram::restore_client_block`](crate::RotatingOram::restore_client_block) restores.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`], also when there was no such state, and
+    /// [`ErrorKind::InvalidConfig`], also if the ORAM was never in such a state, and
     /// [`ErrorKind::StoreMismatch`].
     pub fn resume(
         config: &RawConfig,
@@ -121,7 +121,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         {
             return Err(Error::new(
                 ErrorKind::InvalidConfig,
-                "no ORAM of this configuration was ever in this state",
+                "the state is impossible for an ORAM of this configuration",
             ));
         }
         Ok(Self {
@@ -137,12 +137,12 @@ impl<S: BucketStore> RotatingScheme<S> {
         })
     }
 
-    /// The same, for a position map that lies in the tree: slots that accesses take blocks out of are
-    /// noted down in the store's tree [`RotatingTrees::taken`], which has the shape
+    /// Marks the slots that accesses take blocks out of, for a position map in the tree. The marks
+    /// are in the store's tree [`RotatingTrees::taken`], which has the shape
     /// [`RawConfig::taken_shape`].
     ///
     /// # Errors
-    /// [`ErrorKind::StoreMismatch`] when it has not.
+    /// [`ErrorKind::StoreMismatch`] if the tree has another shape.
     pub fn noting_taken_slots(mut self) -> Result<Self, Error> {
         let tree = self.io.trees.taken;
         let TreeConfig { geometry, tree_top_levels, .. } = &self.client.config;
@@ -152,12 +152,12 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(self)
     }
 
-    /// The store, for whoever wraps it.
+    /// The store, for callers that wrap it.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
     }
 
-    /// Ends the use of the backend, and hands back its store.
+    /// Ends the use of the backend and returns its store.
     pub fn into_store(self) -> S {
         self.store
     }
@@ -177,12 +177,12 @@ impl<S: BucketStore> RotatingScheme<S> {
         StashView::new(&self.client.stash)
     }
 
-    /// Starts to keep a histogram of the stash. Secret.
+    /// Starts a histogram of the stash. Secret.
     pub fn record_stash_histogram(&mut self) {
         self.client.stash.occupancy_mut().start_histogram();
     }
 
-    /// Evictions so far, those that a new tree starts with included. Public.
+    /// Evictions so far. A new tree starts at the number of leaves. Public.
     pub fn evictions(&self) -> u64 {
         self.evictions
     }
@@ -192,29 +192,28 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.accesses_since_eviction
     }
 
-    /// The evictions that can still be made before the state that the client could go back to is
-    /// destroyed.
+    /// Evictions left before one would overwrite what the last durable state needs.
     pub fn evictions_left(&self) -> u64 {
         self.kept_evictions + self.io.places.spare() - self.evictions
     }
 
-    /// The accesses that can still be made before that: see [`Self::evictions_left`].
+    /// Accesses left before such an eviction is due: see [`Self::evictions_left`].
     pub fn accesses_left(&self) -> u64 {
         let period = u64::from(self.evict_period);
         (self.evictions_left() + 1) * period - u64::from(self.accesses_since_eviction) - 1
     }
 
-    /// From now on the client could go back to the state as it is, and to none before it. What is in
-    /// storage must be durable by now.
+    /// Marks the present state as the one to which the client may return; it will not return to an
+    /// earlier one. Everything in storage must be durable.
     pub fn keep_state(&mut self) {
         self.kept_evictions = self.evictions;
-        // All buckets have been written since a round ago. What the round before wrote is still
-        // recognised, if storage shows it again.
+        // The last round has written all buckets. Writes of the round before are still recognised,
+        // in case storage shows them again.
         let oldest = self.evictions.saturating_sub(self.recognised_evictions());
         self.io.sealer_mut().forget_before(oldest);
     }
 
-    /// Evictions of two rounds.
+    /// Number of latest evictions whose keys are kept: two rounds.
     fn recognised_evictions(&self) -> u64 {
         2 * (self.config().geometry.leaves() + self.io.places.spare())
     }
@@ -231,24 +230,24 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.io.sealer_mut().begin_era_unless_young(next, recognised, coins);
     }
 
-    /// What storage shows of eviction `g`, the next one or one to come: if it was made, this state is older
-    /// than storage. Reads a bucket that `g` writes, and another as long as none authenticates.
+    /// What storage shows of eviction `g`, which this state has not made. If `g` was made, this
+    /// state is older than storage. Reads buckets that `g` writes, until one authenticates.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`]; [`ErrorKind::Store`] or [`ErrorKind::Corrupt`] if no other bucket tells.
+    /// [`ErrorKind::MustReopen`]; [`ErrorKind::Store`] or [`ErrorKind::Corrupt`] if no bucket gives
+    /// an answer.
     pub fn probe_rollback(&mut self, g: u64) -> Result<RollbackProbe, Error> {
         self.client.check_sound()?;
         self.io.over(&mut self.store).probe_rollback(g)
     }
 
-    /// How many evictions there will have been after `accesses` more accesses and `background` evictions
-    /// ahead of their time.
+    /// Number of evictions after `accesses` more accesses and `background` early evictions.
     pub fn evictions_after(&self, accesses: u64, background: u64) -> u64 {
         let due = u64::from(self.accesses_since_eviction) + accesses;
         self.evictions + due / u64::from(self.evict_period) + background
     }
 
-    /// The records beside the blocks. Their flush makes the blocks durable, too.
+    /// The records beside the blocks. Flushing them makes the blocks durable, too.
     pub fn records(&mut self) -> Records<'_> {
         Records::new(&mut self.store, self.client.is_broken_mut())
     }
@@ -261,7 +260,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.records().flush()
     }
 
-    /// Whether a window of accesses can be begun now: see
+    /// Checks that a window of accesses can begin now: see
     /// [`Scheme::check_ready`](super::Scheme::check_ready).
     ///
     /// # Errors
@@ -270,8 +269,8 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.client.check_ready(self.accesses_since_eviction as usize)
     }
 
-    /// Whether the stash has room for what so many accesses leave in it. It has, for a window that was begun when
-    /// [`Self::check_ready`] allowed it, whatever windows it was divided into.
+    /// Checks that the stash has room for what `accesses` accesses leave in it. It has room for
+    /// each part of a window that began when [`Self::check_ready`] allowed it.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`] or [`ErrorKind::StashFull`].
@@ -279,8 +278,9 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.client.check_room(accesses)
     }
 
-    /// Tells storage what the access will read that shows `leaf` and comes after `ahead` others, and what the eviction behind
-    /// it will, if one is due. Buckets that are written until then are announced where they are now.
+    /// Announces to storage what an access that shows `leaf` will read after `ahead` other
+    /// accesses, and what the eviction after it will read, if one is due. Buckets that are written
+    /// before that are announced at their present places.
     pub(crate) fn announce(&mut self, ahead: usize, leaf: Leaf) {
         self.io.over(&mut self.store).prefetch(self.evictions, leaf);
         let until_then = self.evictions_after(ahead as u64, 0);
@@ -289,7 +289,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         }
     }
 
-    /// Tells storage what eviction `g` will read, unless it was told before.
+    /// Announces to storage what eviction `g` will read, unless it was announced before.
     fn announce_eviction(&mut self, g: u64) {
         if g < self.evictions_announced {
             return;
@@ -300,12 +300,13 @@ impl<S: BucketStore> RotatingScheme<S> {
         io.over(store).prefetch_eviction(*evictions, g, leaf, taken.as_ref());
     }
 
-    /// The first half of an access: serves the block, which `was_live` or not, and maps it to its new
-    /// leaf. Answers whether it is live now. [`Self::finish`] is the other half.
+    /// The first half of an access: serves the block, and maps it to its new leaf. `was_live` says
+    /// whether the block was live. Returns whether it is live now. [`Self::finish`] is the other
+    /// half.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidRequest`] before anything is touched, when there are no
-    /// [`Self::accesses_left`]; and any that storage causes.
+    /// [`ErrorKind::InvalidRequest`] before anything is touched, if there are no
+    /// [`Self::accesses_left`]; and any error of storage.
     pub(crate) fn access(
         &mut self,
         step: &Move,
@@ -317,8 +318,8 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(was_live || !matches!(op, Op::Read(_)))
     }
 
-    /// The first half of an access that takes the block out of the ORAM: its bytes come to `block`,
-    /// zeros if it was not live.
+    /// The first half of an access that takes the block out of the ORAM. Copies its bytes to
+    /// `block`, or zeros if it was not live.
     ///
     /// # Errors
     /// See [`Self::access`].
@@ -334,7 +335,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(())
     }
 
-    /// The first half of an access to no block. Storage cannot tell it from any other.
+    /// The first half of a dummy access. Storage cannot tell it from others.
     ///
     /// # Errors
     /// See [`Self::access`].
@@ -347,23 +348,23 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(())
     }
 
-    /// Between the halves of an access: puts a block that is nowhere into the stash.
+    /// Between the halves of an access: puts a block that is nowhere in the ORAM into the stash.
     ///
     /// # Errors
-    /// [`ErrorKind::StashFull`], and it leaves the client broken.
+    /// [`ErrorKind::StashFull`], which leaves the client broken.
     pub(crate) fn append(&mut self, address: u64, leaf: Leaf, block: &[u8]) -> Result<(), Error> {
         if self.client.restore_client_block(Home::Stash, address, leaf, block) {
             Ok(())
         } else {
-            Err(Error::new(ErrorKind::StashFull, "there is no room for a block that comes back"))
+            Err(Error::new(ErrorKind::StashFull, "the stash has no room for a block put back"))
         }
     }
 
-    /// The second half of an access: the eviction, if one is due. `map` says which copies count, where
-    /// taken slots are not noted down.
+    /// The second half of an access: the eviction, if one is due. `map` says which copies count,
+    /// unless taken slots are marked.
     ///
     /// # Errors
-    /// Any that storage causes.
+    /// Any error of storage.
     pub(crate) fn finish(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         self.accesses_since_eviction += 1;
         match self.evict_period - self.accesses_since_eviction {
@@ -379,9 +380,9 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(())
     }
 
-    /// Applies `op` to the block `address` where it is, if the client finds it by its address: see
-    /// [`Scheme::serve_on_client`](super::Scheme::serve_on_client). There is no move to be written
-    /// down; whoever wants to survive a crash writes down what was done to the block.
+    /// Applies `op` to the block `address`, if the client finds it by its address: see
+    /// [`Scheme::serve_on_client`](super::Scheme::serve_on_client). There is no move to log; a
+    /// client that must survive a crash logs the operation.
     ///
     /// # Errors
     /// [`ErrorKind::MustReopen`].
@@ -389,14 +390,14 @@ impl<S: BucketStore> RotatingScheme<S> {
         self.client.serve_in_place(address, op)
     }
 
-    /// The next EO access, ahead of its time, so that the stash shrinks. Storage sees it. `map` as in
-    /// [`Self::finish`].
+    /// Makes the next EO access ahead of time, so that the stash shrinks. Storage sees it. `map` is
+    /// as in [`Self::finish`].
     ///
     /// # Errors
-    /// Like [`Self::access`].
+    /// As [`Self::access`].
     pub(crate) fn background_evict(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         if self.evictions_left() == 0 {
-            return Err(invalid("one eviction more would destroy the state to go back to"));
+            return Err(invalid("too many evictions since the last checkpoint: make one first"));
         }
         self.client.begin()?;
         self.evict_only(map)?;
@@ -406,13 +407,13 @@ impl<S: BucketStore> RotatingScheme<S> {
 
     fn begin_access(&mut self) -> Result<(), Error> {
         if self.accesses_left() == 0 {
-            return Err(invalid("one access more would destroy the state to go back to"));
+            return Err(invalid("too many accesses since the last checkpoint: make one first"));
         }
         self.client.begin()
     }
 
-    /// Moves the block of interest, and nothing else, to the stash. What is left of one that was not
-    /// live is dropped, wherever it is.
+    /// Moves the wanted block, and no other, to the stash. If the block was not live, drops what is
+    /// left of it.
     fn bring_to_stash(&mut self, step: &Move, was_live: bool) -> Result<(), Error> {
         self.begin_access()?;
         let Self { io, store, client, taken, evictions, .. } = self;
@@ -424,8 +425,8 @@ impl<S: BucketStore> RotatingScheme<S> {
             client.take_out(address);
         }
         let must_be_in_storage = was_live && client.stash.find(address).is_none();
-        // A position map on the client has forgotten the leaf of what is not live: any copy of it is
-        // of the past, and not looked for.
+        // A position map on the client does not keep the leaf of a block that is not live: every
+        // copy of it is stale, and none is searched for.
         let is_wanted = must_be_in_storage || !was_live && taken.is_some();
         let place = client.blocks.take();
         let block = client.blocks.get_mut(place);
@@ -454,7 +455,7 @@ impl<S: BucketStore> RotatingScheme<S> {
         reverse_lexicographic(g, self.client.config.geometry.leaf_level())
     }
 
-    /// A dummy Path ORAM access to the next path of the order, which drops copies of the past.
+    /// A dummy Path ORAM access to the next path of the order. Drops stale copies.
     fn evict_only(&mut self, map: Option<&LivePosMap>) -> Result<(), Error> {
         let leaf = self.evicted_by(self.evictions);
         let Self { io, store, client, taken, evictions, .. } = self;

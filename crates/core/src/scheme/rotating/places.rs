@@ -1,19 +1,19 @@
 //! Where evictions write: each level of the tree is a ring of places.
 //!
-//! On level `j` eviction `e` writes the bucket `e mod 2^j`, as in RAW ORAM, but to the place
-//! `e mod (2^j + W)`: there are `W` places more than buckets. So the version of a bucket that eviction
-//! `e` wrote stays whole until eviction `e + 2^j + W`, which is `W` evictions after the next version
-//! was written. Whoever returns to a state of at most `W` evictions ago finds every bucket of that
-//! state.
+//! On level `j`, eviction `e` writes the bucket `e mod 2^j`, as in RAW ORAM, but to the place `e
+//! mod (2^j + W)`: there are `W` more places than buckets. So the version of a bucket that eviction
+//! `e` wrote stays intact until eviction `e + 2^j + W`, which is `W` evictions after the next
+//! version was written. A client that returns to a state of at most `W` evictions ago finds every
+//! bucket of that state.
 //!
 //! ```text
 //! level 1, W = 2      places  0    1    2    3
 //! evictions 0 to 3            b0   b1   b0'  b1'
-//! eviction 4                  b0'' ..              b0' is whole until eviction 6
+//! eviction 4                  b0'' ..              b0' is intact until eviction 6
 //! ```
 //!
-//! Consecutive evictions write neighbouring places on every level, and read neighbouring ones. All of
-//! it follows from the number of the eviction: it is public, and nobody needs to store it.
+//! Consecutive evictions write neighbouring places on every level, and read neighbouring places.
+//! Everything follows from the number of the eviction, so it is public and is not stored.
 
 use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
 
@@ -34,8 +34,8 @@ impl Places {
         self.first_level..=self.leaf_level
     }
 
-    /// `W`: how many evictions a state outlives. As many as there are buckets on the first level, so
-    /// that the places of a level are never more than the store's next level has names for.
+    /// `W`: the number of evictions that a state survives. It is the number of buckets on the first
+    /// level, so that the store's next level has names for all places of a level.
     pub(super) fn spare(&self) -> u64 {
         1 << self.first_level
     }
@@ -45,30 +45,30 @@ impl Places {
         (1 << level) + self.spare()
     }
 
-    /// Buckets on all of its levels.
+    /// Buckets on all levels in storage.
     pub(super) fn buckets(&self) -> u64 {
         self.levels().map(|level| 1 << level).sum()
     }
 
-    /// How many of the buckets of `level` the evictions before `g` have written: those with the first indices, as
-    /// evictions come in their order.
+    /// Number of buckets of `level` that the evictions before `g` have written. They have the
+    /// lowest indices, because evictions come in order.
     pub(super) fn written_on(&self, g: u64, level: u8) -> u64 {
         g.saturating_sub(self.first_eviction()).min(1 << level)
     }
 
-    /// The same of all levels.
+    /// The same, over all levels.
     pub(super) fn buckets_written(&self, g: u64) -> u64 {
         self.levels().map(|level| self.written_on(g, level)).sum()
     }
 
-    /// The level of the store that holds the places of `level`: the one below, because they are
-    /// more than `2^level`.
+    /// The level of the store that holds the places of `level`: the next one, because there are
+    /// more than `2^level` places.
     pub(super) fn store_level(level: u8) -> u8 {
         level + 1
     }
 
-    /// The number of the first eviction: a tree starts as if all its buckets had been written once,
-    /// with nothing, by the evictions before.
+    /// The number of the first eviction. Counting starts as if earlier evictions had written each
+    /// bucket once, with nothing.
     pub(super) fn first_eviction(&self) -> u64 {
         1 << self.leaf_level
     }
@@ -118,7 +118,7 @@ mod tests {
 
     /// Plays the evictions of a small tree on a table of places.
     #[test]
-    fn every_version_of_a_state_outlives_as_many_evictions_as_there_are_spare_places() {
+    fn a_state_survives_one_eviction_per_spare_place() {
         for (leaf_level, first_level) in [(0, 0), (1, 0), (3, 0), (3, 1), (4, 2), (4, 4)] {
             let geometry = Geometry::uniform(leaf_level, 1).unwrap();
             let places = Places::new(&geometry, first_level);

@@ -1,4 +1,4 @@
-//! What a store must have room for.
+//! The trees that a store must hold for a rotating RAW ORAM.
 
 use alloc::format;
 use alloc::vec;
@@ -17,14 +17,14 @@ use crate::store::BucketStore;
 pub struct RotatingTrees {
     /// Sealed blocks.
     pub slots: TreeId,
-    /// Tags of buckets, and tables that say what is in their slots.
+    /// Tags of buckets, and tables of the blocks in their slots.
     pub heads: TreeId,
-    /// Notes on taken slots. The store has this tree where they are noted down.
+    /// Marks of taken slots. The store has this tree only if slots are marked.
     pub taken: TreeId,
 }
 
 impl RotatingTrees {
-    /// Three trees in a row.
+    /// Three consecutive trees.
     pub fn from(first: TreeId) -> Self {
         let [slots, heads, taken] = [0, 1, 2].map(|more| TreeId(first.0 + more));
         Self { slots, heads, taken }
@@ -32,28 +32,28 @@ impl RotatingTrees {
 }
 
 impl RawConfig {
-    /// What a store must have room for under rotating RAW ORAM, in [`RotatingTrees::slots`] and in
-    /// [`RotatingTrees::heads`]: on each level in storage as many buckets as the tree has, and
-    /// [`Self::spare_evictions`] more. They stand on the store's next level, whose names they need.
+    /// The shapes of [`RotatingTrees::slots`] and [`RotatingTrees::heads`]. Each level in storage
+    /// has the buckets of the tree and [`Self::spare_evictions`] more. It is on the store's next
+    /// level, which has names for all of them.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other.
     pub fn rotating_shapes(&self) -> Result<[TreeShape; 2], Error> {
         shapes(self)
     }
 
-    /// What a store must have room for besides, where taken slots are noted down: see
+    /// The shape of the tree for marks of taken slots: see
     /// [`RotatingScheme::noting_taken_slots`](super::RotatingScheme::noting_taken_slots).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidConfig`] when the parameters contradict each other.
+    /// [`ErrorKind::InvalidConfig`] if the parameters contradict each other.
     pub fn taken_shape(&self) -> Result<TreeShape, Error> {
         self.rotating_shapes()?;
         Ok(TakenSlots::shape(&self.tree.geometry, self.tree.tree_top_levels))
     }
 
-    /// How many bytes of notes on taken slots an eviction reads, and how many it writes: 0 where they
-    /// are not noted. The pages that are read once in `W` evictions are left out.
+    /// Average bytes of swept pages that an eviction reads, and the same number that it writes; 0
+    /// if taken slots are not marked. Leaves out the pages that are read once in `W` evictions.
     pub fn swept_bytes_per_eviction(&self, notes_taken_slots: bool) -> f64 {
         if !notes_taken_slots {
             return 0.0;
@@ -61,19 +61,20 @@ impl RawConfig {
         taken::swept_bytes(&self.tree.geometry, self.tree.tree_top_levels)
     }
 
-    /// The most notes on taken slots that are on the client at once.
+    /// Maximum number of marks of taken slots on the client.
     pub fn marked_slots_max(&self) -> u64 {
         let round = taken::round_evictions(&self.tree.geometry, self.tree.tree_top_levels);
         round * u64::from(self.evict_period)
     }
 
-    /// `W`: how many evictions a state of rotating RAW ORAM outlives. `2^tree_top_levels`.
+    /// `W`: the number of evictions that a state of rotating RAW ORAM survives,
+    /// `2^tree_top_levels`.
     pub fn spare_evictions(&self) -> u64 {
         1 << self.tree.tree_top_levels
     }
 }
 
-/// What a store must have room for: slots, and heads.
+/// The shapes of slots and heads.
 fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
     check_evict_period(config.evict_period)?;
     config.tree.format()?;
@@ -96,7 +97,7 @@ fn shapes(config: &RawConfig) -> Result<[TreeShape; 2], Error> {
     ])
 }
 
-/// For a configuration that has been checked.
+/// The bucket format of a checked configuration.
 pub(super) fn format_of(tree: &TreeConfig) -> AuthenticatedFormat {
     AuthenticatedFormat::new(tree.capacity, tree.block_bytes, &tree.geometry)
 }
@@ -114,7 +115,7 @@ pub(super) fn check_shape(
         ErrorKind::StoreMismatch,
         format!(
             "the store's tree {} does not have the shape of this configuration: make the store \
-             with the shapes that the configuration gives",
+             with the shapes of the configuration",
             tree.0
         ),
     ))

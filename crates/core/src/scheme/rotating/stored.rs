@@ -1,9 +1,10 @@
-//! A rotating tree in storage, and nothing of it on the client: runs of paths are read together, and runs of evictions
-//! are written together (rORAM, `ReadRange` and `BatchEvict`).
+//! A rotating tree in storage, without state on the client. Runs of paths are read together, and
+//! runs of evictions are written together (rORAM, `ReadRange` and `BatchEvict`).
 //!
-//! On level `j` the path to leaf `p` goes through the bucket `p mod 2^j`, and evictions are of the paths `e mod 2^L` in turn. So
-//! paths whose leaves follow each other go through neighbouring buckets, which consecutive evictions have written to
-//! neighbouring places ([`Places`]): a run is one stretch of each level, or two where it goes over an end.
+//! On level `j`, the path to leaf `p` goes through the bucket `p mod 2^j`, and eviction `e` is of
+//! the path `e mod 2^L`. So paths with consecutive leaves go through neighbouring buckets, which
+//! consecutive evictions have written to neighbouring places ([`Places`]). A run is one stretch of
+//! each level, or two if it wraps around.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,7 +19,7 @@ use crate::seal::EraSealer;
 use crate::stash::{BlockRoom, Entry, Place};
 use crate::store::BucketStore;
 
-/// Paths whose leaves follow each other; behind the last leaf comes the first. Public when it is shown.
+/// Paths with consecutive leaves; the first leaf follows the last. Public when it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) first: Leaf,
@@ -26,30 +27,29 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The paths of so many evictions from `g` on.
+    /// The paths of `evictions` evictions from `g` on.
     pub(crate) fn of_evictions(g: u64, evictions: u64, geometry: &Geometry) -> Self {
         Self { first: Leaf(g & (geometry.leaves() - 1)), paths: evictions }
     }
 
-    /// The buckets of the run on a level, each once, by a leaf below them.
+    /// The buckets of the run on a level, each once, named by a leaf below them.
     fn on_level(self, level: u8) -> impl Iterator<Item = Leaf> {
         let of_level = 1 << level;
         (0..self.paths.min(of_level)).map(move |more| Leaf((self.first.0 + more) % of_level))
     }
 }
 
-/// Where what is in a slot is opened to, if at all: told of the room, of its address, which may be that of no block, and
-/// its leaf.
+/// Returns the place to open a slot to, or `None` to leave it closed. Called with the room, and the
+/// slot's address, which may be a dummy's, and leaf.
 pub(crate) type Wanted<'w> = dyn FnMut(&mut BlockRoom, u64, Leaf) -> Option<Place> + 'w;
 
-/// One tree of a store. Which blocks are where, the client has to know.
+/// One tree of a store. The client must know which block is where.
 pub(crate) struct StoredTree {
     io: RotatingIo,
 }
 
 impl StoredTree {
-    /// # Errors
-    /// When the configuration contradicts itself, or `store` has no tree of that shape.
+    /// If the configuration contradicts itself, or `store` has no tree of that shape.
     pub(crate) fn new(
         config: &RawConfig,
         trees: RotatingTrees,
@@ -76,7 +76,7 @@ impl StoredTree {
         self.places().levels()
     }
 
-    /// `W`: how many evictions a state outlives.
+    /// `W`: the number of evictions that a state survives.
     pub(crate) fn spare(&self) -> u64 {
         self.places().spare()
     }
@@ -97,17 +97,19 @@ impl StoredTree {
         run.on_level(level).map(move |leaf| places.version(g, leaf, level))
     }
 
-    /// Tells storage that a run will be read.
+    /// Announces to storage that a run will be read.
     pub(crate) fn prefetch(&mut self, store: &mut dyn BucketStore, g: u64, run: Run) {
         let versions = self.levels().flat_map(|level| self.versions(g, run, level));
         let versions: Vec<_> = versions.collect();
         self.io.over(store).prefetch_buckets(versions);
     }
 
-    /// Reads a run in one trip. Verifies all of it; then names what is in each slot, from the root's side down, and
-    /// opens it into the place that `wanted` answers. What is in a slot without a block is named, too.
+    /// Reads a run in one trip, and verifies everything. Then passes address and leaf of each slot,
+    /// also of dummies, to `wanted`, from the root down, and opens the slot into the place that it
+    /// returns.
     ///
-    /// Of copies with the same leaf, the one that is named first was written last: an eviction writes all of a path.
+    /// If several copies have the same leaf, the first one was written last: an eviction writes a
+    /// whole path.
     pub(crate) fn read(
         &mut self,
         store: &mut dyn BucketStore,
@@ -121,8 +123,9 @@ impl StoredTree {
         self.io.over(store).open_buckets(g, versions, blocks, 0, wanted)
     }
 
-    /// The same in a trip for each level, unless it is one path: only the buckets of one level are on the client at a time. In
-    /// each trip as many slots are opened as there are paths, at least: storage sees how long it takes until the next.
+    /// Like [`Self::read`], with one trip per level unless the run is one path: only one level's
+    /// buckets are on the client at a time. Each trip opens at least `run.paths` slots, because
+    /// storage sees the time until the next trip.
     pub(crate) fn read_by_level(
         &mut self,
         store: &mut dyn BucketStore,
@@ -142,8 +145,8 @@ impl StoredTree {
         })
     }
 
-    /// Makes so many evictions from `g` on in one trip: writes what `bucket` has for each of their buckets. A bucket has
-    /// as many entries as slots.
+    /// Makes `evictions` evictions from `g` on in one trip: writes the entries of `bucket` to each
+    /// of their buckets. A bucket has one entry per slot.
     pub(crate) fn write(
         &mut self,
         store: &mut dyn BucketStore,
@@ -151,7 +154,7 @@ impl StoredTree {
         blocks: &BlockRoom,
         bucket: &dyn Fn(BucketId) -> Vec<Entry>,
     ) -> Result<(), Error> {
-        // Each eviction has a bucket of its own on each level in storage.
+        // Each eviction has its own bucket on each level in storage.
         debug_assert!(evictions <= self.spare());
         let leaf = |eviction| Leaf(eviction & (self.io.geometry.leaves() - 1));
         let buckets: Vec<_> = self
@@ -175,7 +178,7 @@ impl StoredTree {
         self.io.over(store).probe_rollback(g)
     }
 
-    /// Reads all of the tree: see [`RotatingScheme::visit_blocks`](super::RotatingScheme).
+    /// Reads the whole tree: see [`RotatingScheme::visit_blocks`](super::RotatingScheme).
     pub(crate) fn visit_blocks(
         &mut self,
         store: &mut dyn BucketStore,

@@ -1,4 +1,4 @@
-//! Whether buckets are what was written last, and if not, what they are instead.
+//! Verifies that buckets hold their latest writes, and finds out what others hold instead.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -13,12 +13,12 @@ use crate::seal::{BucketKind, BucketName, EraSealer, VerifiedBucket};
 pub(super) struct Verifier<'a> {
     pub(super) sealer: &'a EraSealer,
     pub(super) places: &'a Places,
-    /// How many evictions there have been.
+    /// Number of evictions so far.
     pub(super) g: u64,
 }
 
-/// What may be spent on finding out what is in the place of buckets. A store may be damaged all over, and
-/// each of its buckets be tried under thousands of names.
+/// The budget for finding out what buckets hold instead of their latest writes. A store may be
+/// damaged all over, and each bucket be tried under thousands of names.
 pub(super) struct Search {
     bytes_left: u64,
 }
@@ -30,8 +30,8 @@ impl Default for Search {
 }
 
 impl<'a> Verifier<'a> {
-    /// All buckets of a trip that were ever written, in order. The frames are those of
-    /// a trip that `RotatingIo` set out to.
+    /// All buckets of a trip that were ever written, in order. `frames` are the frames of a trip
+    /// that `RotatingIo` aimed.
     pub(super) fn verify_all<'v, 'f>(
         &self,
         versions: &'v [Version],
@@ -40,7 +40,7 @@ impl<'a> Verifier<'a> {
         self.verify_all_with(&mut Search::default(), versions, frames)
     }
 
-    /// The same, where one search is for many trips.
+    /// The same, with one search for many trips.
     pub(super) fn verify_all_with<'v, 'f>(
         &self,
         search: &mut Search,
@@ -59,7 +59,7 @@ impl<'a> Verifier<'a> {
             .collect()
     }
 
-    /// The bucket of a place, if it is that of `eviction`.
+    /// The bucket at a place, if `eviction` wrote it.
     pub(super) fn verify<'f>(
         &self,
         eviction: u64,
@@ -71,11 +71,11 @@ impl<'a> Verifier<'a> {
         self.sealer.verify(name, head, slots)
     }
 
-    /// What is in the place of a bucket that is not what was written there.
+    /// Finds out what a bucket holds instead of its latest write.
     #[cold]
     fn diagnose(&self, search: &mut Search, version: &Version, head: &[u8], slots: &[u8]) -> Error {
-        /// Names tried of each kind before giving up: so many at least, or what was written before would
-        /// not be recognised.
+        /// Names tried of each kind before giving up. The minimum suffices to recognise the
+        /// previous write.
         const TRIES: RangeInclusive<u64> = 2..=1 << 14;
         const TRIED_BYTES_MAX: u64 = 1 << 28;
         let Version { level, eviction, .. } = *version;
@@ -104,7 +104,7 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// The error for bytes that are not what the client wrote. It names the defect and the public place,
+/// The error for bytes that the client did not write. It names the defect and the public place,
 /// never a value.
 #[cold]
 pub(super) fn forged(version: &Version, defect: &str) -> Error {

@@ -6,17 +6,17 @@ use crate::error::Error;
 use crate::geometry::{BucketId, Leaf};
 use crate::store::BucketStore;
 
-/// What is told of each block of a tree: where it is, its address, its leaf and its bytes.
+/// Called for each block of a tree, with its location, address, leaf and bytes.
 type VisitBlocks<'v> = dyn FnMut(Location, u64, Leaf, &[u8]) + 'v;
 
 impl<S: BucketStore> RotatingScheme<S> {
-    /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be taken,
-    /// from the client's and the root's on down; `progress` is told how many buckets of
-    /// [`Self::buckets_written`] have been done. Storage sees a scan. `damaged` is told of each bucket
-    /// that cannot be read or is not what was written: it goes on without it, or ends the visit.
+    /// Reads the whole tree, and calls `visit` for each copy of a block that is not known to be
+    /// taken: first on the client, then from the root down. Passes the number of buckets read so
+    /// far, of [`Self::buckets_written`], to `progress`. Storage sees a scan. `damaged` is called
+    /// for each bucket that cannot be read or is not authentic; it may end the visit with an error.
     ///
     /// # Errors
-    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and what `damaged` answers.
+    /// [`ErrorKind::MustReopen`](crate::ErrorKind::MustReopen), and errors of `damaged`.
     pub(crate) fn visit_blocks(
         &mut self,
         visit: &mut VisitBlocks<'_>,
@@ -46,12 +46,12 @@ impl<S: BucketStore> RotatingScheme<S> {
         Ok(())
     }
 
-    /// Buckets that are in storage. Public.
+    /// Number of buckets in storage. Public.
     pub fn buckets_in_storage(&self) -> u64 {
         self.io.places.buckets()
     }
 
-    /// Buckets that have ever been written. Public.
+    /// Number of buckets that were ever written. Public.
     pub fn buckets_written(&self) -> u64 {
         self.io.places.buckets_written(self.evictions)
     }

@@ -1,4 +1,4 @@
-//! The tags as they lie in memory. What lies between subtrees is nobody's.
+//! The tags as they are in memory. The gaps between subtrees hold nothing.
 
 use std::io::{self, Read, Write};
 

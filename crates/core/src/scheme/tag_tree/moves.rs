@@ -1,4 +1,5 @@
-//! Where the blocks of a path come from that is written back, and where they go (IR-ORAM, section III-C).
+//! The origin and destination of the blocks of each path that is written back (IR-ORAM, section
+//! III-C).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -7,27 +8,28 @@ use super::{Slot, TagTree};
 use crate::geometry::Leaf;
 use crate::stash::PathPlan;
 
-/// What became of a block as a path was written back.
+/// The move of a block when a path is written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMove {
     /// Where it was before the path was read.
     pub from: Origin,
-    /// The level of the bucket that it went to; or none: it is in the stash, or was taken out of the ORAM.
+    /// The level of the bucket that it went to; `None` if it is in the stash, or was taken out of
+    /// the ORAM.
     pub to: Option<u8>,
 }
 
 /// Where a block was before the path was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// In the stash: a *pre-existing* block. Those that stay there are not told.
+    /// In the stash: a *pre-existing* block. Blocks that stay there are not reported.
     Stash,
     /// In the bucket of this level of the path.
     Level(u8),
-    /// Anywhere: it is the block that was asked for, and has another leaf now.
+    /// Anywhere: it is the requested block, and has another leaf now.
     Asked,
 }
 
-/// Who hears of each block, and which is asked for.
+/// Reports each block, and whether it is the requested one.
 pub(super) struct Moves {
     pub(super) asked: u64,
     tell: Box<dyn FnMut(BlockMove)>,
@@ -47,12 +49,12 @@ impl Moves {
 }
 
 impl TagTree {
-    /// From now on each block is told that a path brings or that is put into one.
+    /// Calls `tell` from now on for each block that a path brings or that is put into one.
     pub(in crate::scheme) fn tell_moves(&mut self, tell: Box<dyn FnMut(BlockMove)>) {
         self.moves = Some(Moves::new(tell));
     }
 
-    /// Tells what will become of the blocks of the path to `leaf`, which is still as it was read.
+    /// Reports the moves of the blocks of the path to `leaf`, which is still as it was read.
     #[cold]
     pub(super) fn tell_moves_of(&mut self, leaf: Leaf, plan: &PathPlan) {
         let Some(mut moves) = self.moves.take() else { return };

@@ -1,9 +1,9 @@
-//! Where the buckets of a tree lie in memory: the subtree layout (Ren et al., ISCA'13), with pages in place
-//! of DRAM rows.
+//! Where the buckets of a tree are in memory: the subtree layout (Ren et al., ISCA'13), with pages
+//! instead of DRAM rows.
 //!
-//! Level after level, each bucket of a path would be in another page, and a processor takes longer to find
-//! pages than to read them. So the tree is cut into subtrees that fit a page, from the leaves up, and a
-//! path goes through few of them.
+//! If levels followed each other, each bucket of a path would be in another page, and a processor
+//! takes longer to find pages than to read them. So the tree is cut into subtrees that fit a page,
+//! from the leaves up, and a path goes through few of them.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,14 +20,14 @@ const PAGE_SLOTS: usize = PAGE_BYTES / size_of::<Slot>();
 /// The slots of a level.
 #[derive(Clone, Copy)]
 pub(super) struct Level {
-    /// The first of the subtree that is the first.
+    /// The first slot of the level in the first subtree.
     start: usize,
-    /// From a subtree to the next one.
+    /// Slots from one subtree to the next.
     subtree_slots: usize,
     /// The level of the roots of its subtrees.
     root_level: u8,
     root_mask: u64,
-    /// Of the buckets within a subtree.
+    /// The mask of a bucket's index within its subtree.
     mask: u64,
     pub(super) bucket_slots: usize,
 }
@@ -41,7 +41,7 @@ impl Level {
         self.start + subtree * self.subtree_slots + within * self.bucket_slots
     }
 
-    /// The buckets of the level in the order in which they lie.
+    /// The indices of the level's buckets, in memory order.
     pub(super) fn indices(&self) -> impl Iterator<Item = u64> {
         let Self { root_level, root_mask, mask, .. } = *self;
         (0..=root_mask)
@@ -53,7 +53,7 @@ impl Level {
 pub(super) struct Places {
     /// From the root down.
     pub(super) levels: Box<[Level]>,
-    /// All slots, and gaps between subtrees.
+    /// Number of slots, with the gaps between subtrees.
     pub(super) slots: u64,
     /// The level of the roots of the subtrees that have leaves.
     pub(super) last_root_level: u8,
@@ -87,7 +87,7 @@ impl Places {
     }
 }
 
-/// The levels of each kind of subtrees, from the root down.
+/// The levels of the subtrees, from the root down.
 fn subtrees(geometry: &Geometry) -> Vec<Range<usize>> {
     let mut subtrees = Vec::new();
     let mut end = geometry.levels();
@@ -141,7 +141,7 @@ mod tests {
                 for leaf in indices {
                     let first = place.bucket(Leaf(leaf));
                     seen.extend(first..first + place.bucket_slots);
-                    // Bits of a leaf that the level does not have are nothing to it.
+                    // A level ignores the bits of a leaf that it does not have.
                     assert_eq!(place.bucket(Leaf(leaf | 1 << level)), first);
                 }
             }

@@ -1,4 +1,4 @@
-//! The way of a path to a tree of tags and back: nothing is sealed, and nothing is copied but tags.
+//! Paths of a tree of tags: nothing is sealed, and only tags are copied.
 
 use super::{DUMMY, Slot, TagTree, pack};
 use crate::error::Error;
@@ -9,7 +9,7 @@ use crate::scheme::client::Client;
 use crate::scheme::path_io::{BodyCounters, PathTree, Trips};
 use crate::stash::{BlockRoom, Entry, PathPlan, Stash};
 
-/// So many levels from the root down are in a processor's cache: 1023 buckets.
+/// Number of levels from the root down that a processor's cache holds: 1023 buckets.
 const CACHED_LEVELS: usize = 10;
 
 impl PathTree for TagTree {
@@ -33,7 +33,7 @@ impl Trips for TagTree {
         }
     }
 
-    /// The deepest bucket first: no cache holds it, and every cache holds those near the root.
+    /// The deepest bucket first: caches hold the buckets near the root, but not this one.
     fn prefetch(&mut self, leaf: Leaf) {
         let slots: &[Slot] = self.slots.bytes().as_chunks().0;
         for level in self.places.levels.iter().skip(CACHED_LEVELS).rev() {
@@ -95,7 +95,7 @@ impl Trips for TagTree {
         Ok(())
     }
 
-    /// A dummy's tag may be that of an empty slot, so it is not looked for.
+    /// The tag of a dummy may equal an empty slot, so a dummy is not searched.
     fn take_block(
         &mut self,
         leaf: Leaf,

@@ -1,25 +1,25 @@
-//! A look at whether storage is ahead of a client.
+//! A probe of whether storage is ahead of the client.
 
 use super::super::verify::Verifier;
 use super::{RotatingIo, RotatingTrips, read_checked};
 use crate::error::Error;
 use crate::geometry::Leaf;
 
-/// What storage shows of an eviction that a client does not know to have been made.
+/// What storage shows of an eviction that the client has not made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RollbackProbe {
-    /// It was made.
+    /// The eviction was made.
     Seen,
-    /// In its places is what was there before.
+    /// The places that it writes hold their previous contents.
     NotYet,
-    /// Nothing there can be read and authenticates: it may have been made, in an era that the client does not
-    /// know, or storage is damaged.
+    /// Nothing readable there authenticates: the eviction may have been made in an era that the
+    /// client does not know, or storage is damaged.
     Unclear,
 }
 
 impl RotatingTrips<'_> {
-    /// What storage shows of eviction `g`, the next one or one to come. Reads the places that it writes, from
-    /// the leaf up, until one holds something that authenticates.
+    /// What storage shows of eviction `g`, which the client has not made. Reads the places that `g`
+    /// writes, from the leaf up, until one holds something that authenticates.
     pub(in super::super) fn probe_rollback(&mut self, g: u64) -> Result<RollbackProbe, Error> {
         let leaf = Leaf(g & (self.io.geometry.leaves() - 1));
         let mut unreadable = None;

@@ -1,19 +1,19 @@
-//! Which slots have been taken: how an eviction knows copies of the past when the position map lies
-//! in the tree and cannot be asked about every block of a path.
+//! Marks of taken slots. They tell an eviction which copies are stale if the position map is in the
+//! tree, where it cannot be consulted for every block of a path.
 //!
-//! An access takes the block of interest out of a slot and writes nothing: the copy stays until its
-//! bucket is written again. Here the slot is noted down, a bit each. There is a bit for every slot of
-//! the tree, too many for the client: so it keeps the latest notes (*marks*) and the others lie in
-//! storage, sealed, in `pages`.
+//! An access takes its block out of a slot and writes nothing: the copy stays until its bucket is
+//! rewritten. So the slot is marked, with one bit. The tree has too many slots for the client, so
+//! it keeps the latest *marks*, and the others are in storage, sealed, in `pages`.
 //!
 //! - An access adds a mark.
-//! - An eviction that begins a run of `W` reads the pages about the buckets they will write, one a
-//!   level, and adds what they say to the marks. What it writes has no marks any more.
-//! - Each eviction sweeps some pages: reads them, adds the marks about their buckets, and writes them.
+//! - The first eviction of a run of `W` reads the pages about the buckets that the run will write,
+//!   one page per level, and adds their bits to the marks. A bucket that is written has no marks
+//!   afterwards.
+//! - Each eviction sweeps some pages: reads them, adds the marks of their buckets, and writes them.
 //!   These marks leave the client.
 //!
-//! So storage sees reads and writes of pages that follow from the number of the eviction alone, never
-//! where a block was found; and the client holds the marks of one round of sweeps at most.
+//! So storage sees reads and writes of pages that follow from the number of the eviction, and never
+//! where a block was found. The client holds the marks of at most one round of sweeps.
 
 mod pages;
 
@@ -29,7 +29,7 @@ use zeroize::Zeroizing;
 use crate::geometry::{BucketId, Geometry};
 use crate::pieces::{Part, Piece, TreeId, TreeShape};
 
-/// A slot that has been taken. Secret: it says on which level a block was found.
+/// A slot that has been taken. Secret: it tells on which level a block was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TakenSlot {
     /// The bucket.
@@ -41,33 +41,33 @@ pub struct TakenSlot {
 /// A page in clear.
 pub(super) type Page = Zeroizing<Vec<u8>>;
 
-/// The notes of one tree. Secret.
+/// The marks of one tree. Secret.
 pub(super) struct TakenSlots {
     tree: TreeId,
     pages: Pages,
     marks: BTreeSet<TakenSlot>,
-    /// The pages that the eviction under way sweeps, as they were.
+    /// The pages that the present eviction sweeps, as they were read.
     under_sweep: Vec<(PageVersion, Page)>,
 }
 
 impl TakenSlots {
-    /// Of a tree of which nothing was taken, whose levels from `first_level` on are in storage.
+    /// No marks, for a tree whose levels from `first_level` on are in storage.
     pub(super) fn new(geometry: &Geometry, first_level: u8, tree: TreeId) -> Self {
         let pages = Pages::new(geometry, first_level);
         Self { tree, pages, marks: BTreeSet::new(), under_sweep: Vec::new() }
     }
 
-    /// What a store must have room for.
+    /// The shape of the tree of pages.
     pub(super) fn shape(geometry: &Geometry, first_level: u8) -> TreeShape {
         Pages::new(geometry, first_level).shape()
     }
 
-    /// Notes that the block of a slot is on the client from now on.
+    /// Marks that the block of a slot is on the client from now on.
     pub(super) fn take(&mut self, bucket: BucketId, slot: usize) {
         self.marks.insert(TakenSlot { bucket, slot: slot as u16 });
     }
 
-    /// Whether the block of a slot was taken: for a bucket that the eviction under way writes.
+    /// Whether the block of a slot was taken. The present eviction must write the bucket.
     pub(super) fn is_taken(&self, bucket: BucketId, slot: usize) -> bool {
         self.marks.contains(&TakenSlot { bucket, slot: slot as u16 })
     }
@@ -77,7 +77,8 @@ impl TakenSlots {
         self.marks.iter().copied()
     }
 
-    /// The pages that eviction `g` reads, as those before `now` left them: those it adds to the marks, and those it sweeps.
+    /// The pages that eviction `g` reads, as the evictions before `now` left them: first the pages
+    /// that it adds to the marks, then the pages that it sweeps.
     pub(super) fn read_by(&self, g: u64, now: u64) -> impl Iterator<Item = PageVersion> + '_ {
         let begun = self.pages.begins_pages(g).then(|| self.pages.written_with(g));
         let swept = self.pages.swept_by(g).map(|version| version.page);
@@ -92,7 +93,7 @@ impl TakenSlots {
         self.pages.sealed_bytes(version.page.level())
     }
 
-    /// A page that was never swept.
+    /// The bits of a page that was never swept.
     pub(super) fn blank_page(&self, version: &PageVersion) -> Page {
         Zeroizing::new(vec![0; self.pages.page_bytes(version.page.level())])
     }
@@ -112,13 +113,14 @@ impl TakenSlots {
         }
     }
 
-    /// Adds what a page says to the marks, where it is still so after the evictions before `g`.
+    /// Adds the bits of a page to the marks, without buckets that the evictions before `g` have
+    /// rewritten since.
     fn absorb(&mut self, version: &PageVersion, bits: &[u8], g: u64) {
         let said = taken_in(&self.pages, version, bits, g);
         self.marks.extend(said);
     }
 
-    /// The buckets that the eviction under way writes hold nothing that was taken.
+    /// Removes the marks of the buckets that the present eviction writes.
     pub(super) fn rewrite(&mut self, buckets: impl Iterator<Item = BucketId>) {
         for bucket in buckets {
             let gone: Vec<_> = self.marks.range(slots_of(bucket, bucket)).copied().collect();
@@ -129,7 +131,7 @@ impl TakenSlots {
     }
 
     /// The pages that eviction `g` sweeps, as it leaves them, after [`Self::rewrite`]. Their marks
-    /// leave the client, but for those that coming evictions will look for.
+    /// leave the client, except for marks that evictions of the same run will look for.
     pub(super) fn sweep(&mut self, g: u64) -> Vec<(PageVersion, Page)> {
         let Self { pages, marks, under_sweep, .. } = self;
         let mut sweep = |(old, mut bits): (PageVersion, Page), new: PageVersion| {
@@ -150,15 +152,15 @@ impl TakenSlots {
         under_sweep.drain(..).zip(new).map(|(old, new)| sweep(old, new)).collect()
     }
 
-    /// The latest version of the page about the buckets from `bucket` on, if it is the first of a
-    /// page.
+    /// The latest version of the page whose first bucket is `bucket`; `None` if no page begins
+    /// there.
     pub(super) fn page_from(&self, bucket: BucketId, g: u64) -> Option<PageVersion> {
         let page = self.pages.page_of(bucket);
         let is_first = bucket.index() & (self.pages.buckets() - 1) == 0;
         is_first.then(|| self.pages.latest(page, g))
     }
 
-    /// The pages that were swept before `g` and are about no bucket of `level` before `index`.
+    /// The pages about buckets of `level` from `index` on that were swept before `g`.
     pub(super) fn pages_after(
         &self,
         level: u8,
@@ -169,7 +171,8 @@ impl TakenSlots {
         pages.map(move |page| self.pages.latest(page, g)).filter(|version| version.is_written)
     }
 
-    /// What a page and the marks say of the buckets of the page, after the evictions before `g`.
+    /// The taken slots of the buckets of a page after the evictions before `g`: from the page and
+    /// the marks.
     pub(super) fn taken_with(
         &self,
         version: &PageVersion,
@@ -181,7 +184,7 @@ impl TakenSlots {
         said.into_iter().chain(marked.copied()).collect()
     }
 
-    /// Puts a mark back, and answers whether there is such a slot.
+    /// Restores a mark. Returns whether there is such a slot.
     pub(super) fn restore_client_block(&mut self, mark: TakenSlot, geometry: &Geometry) -> bool {
         let level = mark.bucket.level();
         let is_in_storage = level <= geometry.leaf_level()
@@ -191,25 +194,26 @@ impl TakenSlots {
     }
 }
 
-/// Bytes of the pages that an eviction sweeps, on average.
+/// Average bytes of the pages that an eviction sweeps.
 pub(super) fn swept_bytes(geometry: &Geometry, first_level: u8) -> f64 {
     let pages = Pages::new(geometry, first_level);
     pages.shape().tree_bytes() as f64 / 2.0 / pages.round() as f64
 }
 
-/// In how many evictions all pages are swept once.
+/// Number of evictions in which all pages are swept once.
 pub(super) fn round_evictions(geometry: &Geometry, first_level: u8) -> u64 {
     Pages::new(geometry, first_level).round()
 }
 
-/// The slots that a page says were taken, where it is still so after the evictions before `g`.
+/// The slots that a page says were taken, without buckets that the evictions before `g` have
+/// rewritten since.
 fn taken_in(pages: &Pages, version: &PageVersion, bits: &[u8], g: u64) -> Vec<TakenSlot> {
     let current =
         pages.buckets_of(version.page).filter(|bucket| pages.is_about(version, *bucket, g));
     current.flat_map(|bucket| pages.taken_of(bits, bucket)).collect()
 }
 
-/// All slots of buckets that follow each other.
+/// All slots of consecutive buckets.
 fn slots_of(first: BucketId, last: BucketId) -> RangeInclusive<TakenSlot> {
     TakenSlot { bucket: first, slot: 0 }..=TakenSlot { bucket: last, slot: u16::MAX }
 }

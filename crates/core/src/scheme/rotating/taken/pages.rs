@@ -1,16 +1,16 @@
-//! Where the notes on taken slots lie in storage, and when each of them is swept.
+//! Where the marks of taken slots are in storage, and when each page is swept.
 //!
 //! ```text
 //! level j of the tree:   b0 b1 … b(W-1) │ bW …          buckets in the order of evictions
 //! level j - f of pages:       page 0    │  page 1 …     W = 2^f buckets a page, a bit a slot
 //! ```
 //!
-//! Pages form a tree themselves: as many levels as the data tree has in storage, from one page on.
-//! Evictions sweep them all in turn, a few each, round after round. A page has two places, for odd and
-//! for even rounds, and a round is no shorter than `W` evictions: so the version that was swept before
-//! is whole for `W` evictions more, like everything that a state needs (`places`).
+//! The pages form a tree themselves, with one level for each level of the data tree in storage,
+//! from one page on. Evictions sweep them in turn, a few each, round after round. A page has two
+//! places, for odd and for even rounds, and a round takes at least `W` evictions. So the previous
+//! version stays intact for `W` more evictions, like everything that a state needs (`places`).
 //!
-//! All of it follows from the number of the eviction, and is public.
+//! Everything follows from the number of the eviction, and is public.
 
 use alloc::vec::Vec;
 use core::ops::{Range, RangeInclusive};
@@ -20,11 +20,11 @@ use crate::geometry::{BucketId, Geometry, Leaf, last_eviction_of_bucket};
 use crate::pieces::{LevelShape, TreeShape};
 use crate::seal::SEAL_BYTES;
 
-/// A round of sweeps is so long where there are enough pages, so that no more than as many accesses
-/// wait for the next sweep.
+/// Length of a round, if there are enough pages. It bounds the number of accesses whose marks wait
+/// on the client for the next sweep.
 const ROUND_EVICTIONS: u64 = 1 << 16;
 
-/// An eviction sweeps no more pages than this.
+/// Maximum number of pages that an eviction sweeps.
 const SWEPT_PAGES_MAX: u64 = 1 << 12;
 
 /// The pages of one tree.
@@ -33,7 +33,7 @@ pub(super) struct Pages {
     /// The first level of the tree in storage.
     first_level: u8,
     leaf_level: u8,
-    /// Slots of a bucket, on each level of pages.
+    /// Slots of a bucket, for each level of pages.
     slots: Vec<usize>,
     /// Evictions of a round.
     round: u64,
@@ -42,11 +42,11 @@ pub(super) struct Pages {
 /// A page as a sweep left it. Public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) struct PageVersion {
-    /// Its name among pages.
+    /// Its name among the pages.
     pub(in super::super) page: BucketId,
     /// The eviction that swept it.
     pub(in super::super) eviction: u64,
-    /// Its number among the pages of that eviction.
+    /// Its index among the pages of that eviction.
     pub(in super::super) number: u16,
     /// Whether that eviction was made at all: a new tree has no pages yet.
     pub(in super::super) is_written: bool,
@@ -63,7 +63,7 @@ impl Pages {
         Self { first_level, leaf_level, slots: levels.map(|j| geometry.slots(j)).collect(), round }
     }
 
-    /// What a store must have room for.
+    /// The shape of the tree of pages.
     pub(super) fn shape(&self) -> TreeShape {
         let pages = (0..self.slots.len() as u8)
             .map(|level| LevelShape::of_heads(2 << level, self.sealed_bytes(level)));
@@ -75,17 +75,17 @@ impl Pages {
         self.round
     }
 
-    /// Buckets of a page: W.
+    /// Buckets of a page: `W`.
     pub(super) fn buckets(&self) -> u64 {
         1 << self.first_level
     }
 
-    /// How many pages there are.
+    /// Number of pages.
     fn count(&self) -> u64 {
         (1 << self.slots.len()) - 1
     }
 
-    /// Bytes of a page of this level of pages.
+    /// Bytes of a page on `level` of the pages.
     pub(super) fn page_bytes(&self, level: u8) -> usize {
         (self.slots[usize::from(level)] << self.first_level).div_ceil(8)
     }
@@ -106,7 +106,7 @@ impl Pages {
         BucketId::new(bucket.level() - self.first_level, bucket.index() >> self.first_level)
     }
 
-    /// The pages about buckets of `level`, and about none of those before `index`.
+    /// The pages about buckets of `level` that have no bucket before `index`.
     pub(super) fn about_buckets_from(
         &self,
         level: u8,
@@ -142,7 +142,7 @@ impl Pages {
         bits[bit / 8] |= 1 << (bit % 8);
     }
 
-    /// The bits, in the page of a bucket, of its slots.
+    /// The bits of a bucket's slots in its page.
     fn bits_of(&self, bucket: BucketId) -> Range<usize> {
         let slots = self.slots[usize::from(bucket.level() - self.first_level)];
         let i = (bucket.index() & (self.buckets() - 1)) as usize;
@@ -176,21 +176,21 @@ impl Pages {
         }
     }
 
-    /// The pages about the buckets that are written by `eviction` and its neighbours: by the `W` of
-    /// them that start at a multiple of `W`.
+    /// The pages about the buckets that `eviction` writes. They are the same for the `W` evictions
+    /// from a multiple of `W` on.
     pub(super) fn written_with(&self, eviction: u64) -> impl Iterator<Item = BucketId> + '_ {
         let turn = eviction >> self.first_level;
         (0..self.slots.len() as u8)
             .map(move |level| BucketId::new(level, turn & ((1 << level) - 1)))
     }
 
-    /// Whether `eviction` is the first of those of [`Self::written_with`].
+    /// Whether `eviction` is the first of such `W` evictions: see [`Self::written_with`].
     pub(super) fn begins_pages(&self, eviction: u64) -> bool {
         eviction & (self.buckets() - 1) == 0
     }
 
-    /// Whether what a page says of a bucket is about its contents after the evictions before `g`: if
-    /// the bucket was written after the sweep, it is not.
+    /// Whether a page tells about the contents of a bucket after the evictions before `g`. It does
+    /// not if the bucket was written after the sweep.
     pub(super) fn is_about(&self, version: &PageVersion, bucket: BucketId, g: u64) -> bool {
         let written = last_eviction_of_bucket(g, Leaf(bucket.index()), bucket.level());
         version.is_written && written <= version.eviction
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_version_of_a_state_outlives_as_many_evictions_as_buckets_do() {
+    fn pages_of_a_state_survive_w_evictions_like_its_buckets() {
         for (pages, first) in trees() {
             let mut contents = HashMap::new();
             for g in first..first + 150 {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bucket_has_a_page_and_is_written_while_it_is_at_hand() {
+    fn every_bucket_has_a_page_that_is_loaded_when_the_bucket_is_written() {
         for (pages, first) in trees() {
             for eviction in first..first + 100 {
                 let at_hand: Vec<_> = pages.written_with(eviction).collect();
