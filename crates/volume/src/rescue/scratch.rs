@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_or_is_missing_is_noticed() {
+    fn changed_or_missing_blocks_are_detected() {
         let (mut scratch, file) = scratch();
         (0..2).for_each(|block| scratch.put(block, &[7; BLOCK_BYTES]).unwrap());
         let [first, second] = <[_; 2]>::try_from(places(&scratch, &file, 2)).unwrap();

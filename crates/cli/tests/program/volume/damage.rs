@@ -35,7 +35,7 @@ fn a_flipped_bit_of_a_bucket_is_found_and_read_by_nobody() {
         match code {
             0 => {}
             7 => {
-                assert!(message.contains("Bring it back"), "{message}");
+                assert!(message.contains("Restore what was changed"), "{message}");
                 found.push(place);
             }
             _ => panic!("{code}: {stdout}{message}"),
@@ -243,7 +243,7 @@ fn a_clients_directory_from_a_backup_is_code_12() {
 }
 
 #[test]
-fn a_clients_directory_that_is_missing_damaged_or_anothers_is_code_11() {
+fn a_clients_directory_that_is_missing_damaged_or_foreign_is_code_11() {
     let world = World::with_data(4);
     let state = world.state();
     let commands = ["info", "check", "key remove"].map(|command| {

@@ -193,7 +193,7 @@ fn a_file_whose_first_and_last_mebibyte_are_gone_is_rescued_with_the_named_direc
     let removed = format!("rescue disk.obl none --key-file other {options}");
     world.bad(&removed, 6, "the key file is wrong");
     world.copy("old/superblock-copy", state.join("superblock-copy"));
-    world.bad(&removed, 8, "key slots went back");
+    world.bad(&removed, 8, "key slots were rolled back");
     fs::remove_file(state.join("superblock-copy")).unwrap();
     world.bad(&format!("rescue {VOLUME} none {options}"), 3, "check the path");
     assert!(!world.path("none").exists());
@@ -226,7 +226,7 @@ fn a_directory_in_use_is_not_rescued_from() {
     let world = World::with_data(4);
     let server = world.serve("");
     world.copy("disk.obl", "copy.obl");
-    world.bad("rescue copy.obl saved --key-file key", 9, "somebody has the volume open");
+    world.bad("rescue copy.obl saved --key-file key", 9, "another process has the volume open");
     assert_eq!(server.stop().0, 0);
     world.good(&format!("rescue {VOLUME} saved"));
 }

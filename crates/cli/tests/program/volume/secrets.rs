@@ -173,7 +173,7 @@ fn a_key_that_was_added_is_not_called_wrong_where_storage_was_set_back() {
         world.bad(
             &format!("{command} disk.obl --key-file other {image}"),
             8,
-            "key slots went back",
+            "key slots were rolled back",
         );
         let code = if command == "info --key-slot 1" { 3 } else { 6 };
         world.bad(&format!("{command} disk.obl --key-file wrong {image}"), code, "key");
