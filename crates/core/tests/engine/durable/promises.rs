@@ -1,4 +1,4 @@
-//! What a durable scheme promises, whichever it is.
+//! Guarantees of every durable scheme.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ fn the_blocks_of_a_plan_are_those_that_were_wanted() {
         plan(&mut *array, 7).unwrap();
         let mut wanted = vec![Want::Block(7), Want::Nothing, Want::Block(7)];
         let mut blocks = vec![Some(7), None, Some(7)];
-        // Positions have addresses, too, and are no blocks.
+        // Positions have addresses, too, but are not blocks.
         let last = [config.blocks() - 1];
         let missing = array.missing_positions(PositionUse::Access(&last)).unwrap();
         if let Some(position) = missing.first() {
@@ -35,7 +35,8 @@ fn the_blocks_of_a_plan_are_those_that_were_wanted() {
     }
 }
 
-/// Planned while others wait to be carried out: whoever commits can do so while storage reads.
+/// Plans can be drawn while earlier plans wait to be carried out, so that a volume can commit them
+/// while storage reads.
 #[test]
 fn plans_start_where_those_before_them_end() {
     for config in configs() {
@@ -65,7 +66,7 @@ fn plans_start_where_those_before_them_end() {
     }
 }
 
-/// A plan that was drawn is carried out once, in its turn; as the journal keeps it, too.
+/// A plan is carried out once, in its turn, also if it was decoded from the log.
 #[test]
 fn plans_out_of_turn_are_refused_before_anything_is_touched() {
     for config in configs() {
@@ -77,7 +78,7 @@ fn plans_out_of_turn_are_refused_before_anything_is_touched() {
         let before = sections(&*array);
         let refused = array.carry_out(&first, &mut [Op::Write(&[2; BLOCK_BYTES])]).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidRequest, "{config:?}");
-        // Its block has moved; the trivial ORAM moves none.
+        // The block has moved, but the trivial ORAM moves none.
         let decoded = array.decode_plan(first.encoded()).unwrap();
         if config.scheme() != "scan" {
             let refused = array.carry_out(&decoded, &mut [Op::Write(&[2; BLOCK_BYTES])]);
@@ -116,7 +117,7 @@ fn more_accesses_than_there_is_room_for_are_refused_before_anything_is_touched()
     }
 }
 
-/// Padding hides how long a state is, and takes nothing from it.
+/// Padding hides the length of a state, and loses nothing.
 #[test]
 fn a_padded_state_brings_back_what_a_whole_one_does() {
     for config in configs() {
@@ -141,8 +142,8 @@ fn a_padded_state_brings_back_what_a_whole_one_does() {
     }
 }
 
-/// Of the sections of a state, as large as they can be: an era for each write, as if every one were in an opening of
-/// its own.
+/// The sections of a state at their largest: an era for each write, as if each write were in an
+/// opening of its own.
 #[test]
 fn a_state_is_never_larger_than_it_says() {
     for config in configs() {
@@ -163,9 +164,9 @@ fn a_state_is_never_larger_than_it_says() {
     }
 }
 
-/// So volumes lie on every store.
+/// So volumes work on every store.
 #[test]
-fn whole_buckets_are_all_that_is_asked_for() {
+fn only_whole_buckets_are_requested() {
     for config in configs() {
         let (trees, memory) = store(&*config);
         let store = Box::new(whole_buckets(memory));

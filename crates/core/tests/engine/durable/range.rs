@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::{BLOCK_BYTES, key, range, sections, store};
 
-/// One that is as small as its ranges allow, so that leaves meet and buckets overflow.
+/// Parameters as small as the ranges allow, so that leaves coincide and buckets overflow.
 fn any_params(coins: &mut StdRng) -> RangeParams {
     let classes: &[&[u8]] = &[&[0], &[0, 1], &[0, 3], &[0, 1, 2, 3, 4], &[0, 4]];
     let classes = classes.choose(coins).unwrap().to_vec();
@@ -32,10 +32,11 @@ fn any_params(coins: &mut StdRng) -> RangeParams {
     if fits { params } else { RangeParams { tree_top_levels: 4, ..params } }
 }
 
-/// What came in since a state was saved, to be done again.
+/// The log since a state was saved: plans, and the data that they wrote.
 type Log = Vec<(EncodedPlan, Vec<Option<Vec<u8>>>)>;
 
-/// Carries out a plan that writes `data` where there is some, and returns what the other blocks hold.
+/// Carries out a plan that writes `data` where it is not `None`. Returns what the other blocks
+/// hold.
 fn carry_out(array: &mut dyn Durable, plan: &AccessPlan, data: &[Option<Vec<u8>>]) -> Vec<Vec<u8>> {
     let mut read = vec![vec![0xee; BLOCK_BYTES]; data.len()];
     let ops = data.iter().zip(&mut read);
@@ -44,8 +45,8 @@ fn carry_out(array: &mut dyn Durable, plan: &AccessPlan, data: &[Option<Vec<u8>>
     read
 }
 
-/// Blocks and ranges are read, written in part and forgotten at random; the client crashes, and does again what it did since
-/// its last state, on storage that has seen all of it.
+/// Reads, writes and forgets blocks and ranges at random. The client crashes, and replays the log
+/// since its last state on storage that has seen every access.
 #[test]
 fn a_range_oram_is_an_array_that_survives() {
     for seed in 0..150 {
@@ -126,7 +127,8 @@ fn a_range_oram_is_an_array_that_survives() {
     }
 }
 
-/// With buckets that are too small, blocks are left on the client; then an eviction comes ahead of its time, and nothing is lost.
+/// With buckets that are too small, blocks stay on the client. Then evictions come ahead of their
+/// time, and nothing is lost.
 #[test]
 fn too_small_buckets_cost_evictions_and_no_data() {
     let mut evictions = 0;
@@ -157,7 +159,7 @@ fn too_small_buckets_cost_evictions_and_no_data() {
                 }
             }
             if seed < 10 {
-                // However much is on the client, its state is one that comes back.
+                // Whatever is on the client, its state can be restored.
                 comes_back(&params, &*array);
             }
             let class = *[0, 3].choose(&mut coins).unwrap();
@@ -193,10 +195,11 @@ fn comes_back(params: &RangeParams, array: &dyn Durable) {
     saved.iter().for_each(|section| restored.restore_client_block(section).unwrap());
 }
 
-/// What an access reads is verified, whether it is to a range or to none: here nothing can be, because the key is another.
+/// The data that an access reads is verified, for ranges and dummies alike. Here verification
+/// always fails, because the key is another.
 #[test]
 fn accesses_to_ranges_and_to_none_fail_alike() {
-    // The accesses below make no eviction, which would fail as well.
+    // The accesses below make no eviction, because that would fail as well.
     let params = RangeParams { evict_period: 20, ..range(&[0, 3]) };
     let (trees, memory) = store(&params);
     let mut coins = StdRng::seed_from_u64(1);
@@ -253,8 +256,8 @@ fn parameters_that_contradict_each_other_are_refused() {
     };
     assert!(decode(&sound).is_ok());
     let wrong = [
-        (range(&[]), "the block"),
-        (range(&[1, 2]), "the block"),
+        (range(&[]), "the size of a block"),
+        (range(&[1, 2]), "the size of a block"),
         (range(&[0, 6]), "larger than the disk"),
         (range(&[0, 5]), "evicts"),
         (range(&[0, 30]), "at most"),
@@ -265,8 +268,8 @@ fn parameters_that_contradict_each_other_are_refused() {
         (RangeParams { tree_top_levels: 6, ..range(&[0]) }, ""),
         (RangeParams { tree_top_levels: 200, ..range(&[0]) }, ""),
         (RangeParams { stash_blocks_max: 0, ..range(&[0]) }, "stash"),
-        (RangeParams { policy: RangePolicy::Fixed(1), ..range(&[0, 2]) }, "name it"),
-        (RangeParams { policy: RangePolicy::Fixed(253), ..range(&[0, 2]) }, "name it"),
+        (RangeParams { policy: RangePolicy::Fixed(1), ..range(&[0, 2]) }, "add it"),
+        (RangeParams { policy: RangePolicy::Fixed(253), ..range(&[0, 2]) }, "add it"),
         (
             RangeParams { blocks: 59, policy: RangePolicy::Fixed(1), ..range(&[0, 1]) },
             "multiple of 2",
@@ -280,7 +283,7 @@ fn parameters_that_contradict_each_other_are_refused() {
     }
 }
 
-/// However much is on the client and wherever: see [`Save::WholePadded`].
+/// The length does not depend on how much is on the client: see [`Save::WholePadded`].
 #[test]
 fn a_padded_state_has_one_length() {
     let params = range(&[0, 2, 3]);
@@ -307,9 +310,9 @@ fn a_padded_state_has_one_length() {
     assert_eq!(lengths[0], lengths[2]);
 }
 
-/// What accesses move, counted by storage, is what the parameters say of them.
+/// The traffic of accesses, counted by storage, is what the parameters promise.
 #[test]
-fn accesses_cost_what_is_said_of_them() {
+fn accesses_cost_what_the_parameters_promise() {
     for class in [0u8, 3] {
         let policy = if class == 0 { RangePolicy::Classes } else { RangePolicy::Fixed(class) };
         let params = RangeParams { blocks: 64, leaf_level: 6, policy, ..range(&[0, 3]) };
@@ -320,7 +323,7 @@ fn accesses_cost_what_is_said_of_them() {
             sender.send((event.trip, event.operation, event.bytes)).unwrap();
         });
         let mut array = params.create(key(), &trees, Box::new(view), &mut coins).unwrap();
-        // As many as end with an eviction, so that averages come out.
+        // The last access ends with an eviction, so the averages are exact.
         let accesses = 30 * params.evict_period;
         for access in 0..accesses {
             let wanted = match class {
