@@ -24,7 +24,7 @@ pub struct ArrayRequirements {
     pub evict_period: Option<u32>,
     /// Maximum number of blocks in the stash (C).
     pub stash_blocks_max: Option<u32>,
-    /// Bytes of blocks in buckets that the client keeps itself, at most: see
+    /// Maximum bytes of the blocks in the buckets that the client keeps: see
     /// [`RawConfig::tree_top_blocks_max`](crate::RawConfig::tree_top_blocks_max).
     pub tree_top_bytes_max: Option<u64>,
     /// Ways of the sets in which the client finds blocks of these buckets by address (IR-Stash); 0
@@ -67,7 +67,7 @@ impl ArrayRequirements {
         self.bytes.div_ceil(u64::from(self.block_bytes.max(1)))
     }
 
-    /// The names of the settings for share servers that were made. Other schemes refuse them.
+    /// The names of the settings for share servers that are set. Other schemes refuse them.
     pub(super) fn of_servers(&self) -> Vec<&'static str> {
         [(self.servers.is_some(), "share servers"), (self.colluding.is_some(), "colluding servers")]
             .into_iter()
@@ -75,7 +75,7 @@ impl ArrayRequirements {
             .collect()
     }
 
-    /// The names of the settings for trees, buckets and stash that were made. Schemes without trees
+    /// The names of the settings for trees, buckets and stash that are set. Schemes without trees
     /// refuse them.
     pub(super) fn of_trees(&self) -> Vec<&'static str> {
         [

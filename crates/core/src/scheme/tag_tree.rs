@@ -42,7 +42,7 @@ pub struct TagTree {
 /// The slot of a dummy. Fresh memory is zeros, so it holds dummies.
 const DUMMY: u64 = 0;
 
-/// A tree is filled in two to this power parts, so that the buckets of a part fit a processor's
+/// log₂ of the number of parts in which a tree is filled. The buckets of a part fit a processor's
 /// cache.
 const FILL_PART_BITS: u8 = 8;
 

@@ -14,9 +14,10 @@ use crate::store::BucketStore;
 
 impl<S: BucketStore, R> RotatingOram<S, R> {
     /// Reads the whole tree, and checks that every part of every bucket holds its latest write and
-    /// that each live block is on its path. Passes the number of buckets read so far, of
-    /// [`RotatingScheme::buckets_written`](crate::scheme::RotatingScheme::buckets_written), to
-    /// `progress`. Returns the number of live data blocks. Storage sees a scan.
+    /// that each live block is on its path. Passes the number of buckets read so far to `progress`;
+    /// the last is
+    /// [`RotatingScheme::buckets_written`](crate::scheme::RotatingScheme::buckets_written). Returns
+    /// the number of live data blocks. Storage sees a scan.
     ///
     /// # Errors
     /// [`ErrorKind::Corrupt`] with the first violation, and any error of storage.

@@ -1,4 +1,4 @@
-//! Both steps of an access at once, with coins of the ORAM's own: an ordinary `Oram`.
+//! Both steps of an access at once, with the ORAM's own coins: an ordinary `Oram`.
 
 use alloc::vec::Vec;
 
