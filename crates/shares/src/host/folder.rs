@@ -55,9 +55,9 @@ pub trait Peers: Sync {
     /// reported.
     ///
     /// There are [`TILES_AT_ONCE`](super::TILES_AT_ONCE) lanes, and the messages of a lane arrive
-    /// in order. At most the last two messages of a lane can be unreceived: to send a message, a
-    /// server needs the peer's share of the round before, which the peer deals only after it has
-    /// received all earlier messages. So after reconnecting it is enough to send these two again.
+    /// in order. At most the last two messages of a lane can be unreceived: before a server sends
+    /// message *n*, it has received the peer's message *n* − 1, which the peer sent only after it
+    /// had received message *n* − 2. So after reconnecting it is enough to send these two again.
     /// The receiver drops duplicates.
     ///
     /// # Errors

@@ -1,38 +1,38 @@
-//! A store that is several servers, each of which holds a share of the same data and computes on it.
+//! A store over several servers, each of which holds a share of the same data and computes on it.
 //!
-//! On each server lies a volume of the same name. Its trees hold records, which are the same on all of them; beside them is what the
-//! server computes with, which is asked through [`ShareServers`].
+//! Each server has a volume of the same name. Its trees hold records, which are the same on all
+//! servers. Beside them are the server's shares, which are accessed through [`ShareServers`].
 //!
-//! # Which value a record has
-//! At most *t* servers lie, so a value that *t* + 1 servers say has an honest witness: the client
-//! wrote it. All such values are [candidates](BucketStore::read_candidates). An honest server that
-//! was away when a newer value was written says an older one, so several values may be candidates,
-//! and no count of votes tells which is the newest. The caller authenticates them and takes the
-//! newest. A record without a candidate reads as zeros, as a torn one does.
+//! # The value of a record
+//! At most *t* servers lie, so a value that *t* + 1 servers return comes from an honest one: the
+//! client wrote it. All such values are [candidates](BucketStore::read_candidates). An honest
+//! server that was away when a newer value was written returns an older one. So several values may
+//! be candidates, and no vote decides which is the newest. The caller authenticates them and takes
+//! the newest. A record without a candidate reads as zeros, like a torn one.
 //!
 //! A value with fewer votes is never shown. A liar could forge superblocks that take long to
 //! refuse, or that name a newer version.
 //!
-//! # Which servers may be missing
-//! 2 *t* + 1 servers are enough to go on. A server that could not be reached for as long as is
-//! [tried](oblivio_store::RemoteOptions::retry_for) is *missing*: no call waits for it, and it is
-//! called again from time to time, while others answer.
+//! # Missing servers
+//! 2 *t* + 1 servers are enough. A server that could not be reached within the [retry
+//! limit](oblivio_store::RemoteOptions::retry_for) is *missing*: no call waits for it, and it is
+//! called again from time to time while others answer.
 //!
-//! A server that comes back gets every record that this store has written since it was opened,
-//! before it takes part in a call. So every server that is there has all of them, and a flush is
-//! done if 2 *t* + 1 servers have flushed: *t* + 1 honest ones keep the records.
+//! A server that comes back first gets every record that this store has written since it was
+//! opened. So every present server has all of them, and a flush is done once 2 *t* + 1 servers have
+//! flushed: *t* + 1 honest ones keep the records.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `opening` | all servers, made or opened at once |
-//! | `place` | where a volume is: `shares://…` |
+//! | `opening` | creating and opening a volume on all servers |
+//! | `place` | the location of a volume: `shares://…` |
 //! | `opener` | opens the servers that a `SharesPlace` names |
 //! | `retry` | time limits and pauses of retries |
-//! | `repair` | one of them, made anew |
-//! | `server` | one of them, which is there or missing |
-//! | `threads` | something with every server at the same time |
-//! | `votes` | what they say of records, and which of it counts |
-//! | `written` | what was written, for servers that come back |
+//! | `repair` | rebuilding one server |
+//! | `server` | one server, present or missing |
+//! | `threads` | one thread for each server |
+//! | `votes` | votes on the values of records |
+//! | `written` | past writes, for servers that come back |
 
 mod opener;
 mod opening;
@@ -63,44 +63,44 @@ use threads::{NoAnswer, all_at_once};
 use votes::Votes;
 use written::Written;
 
-/// The fewest servers: with fewer, none may collude.
+/// The minimum number of servers: with fewer, none may collude.
 pub const SERVERS_MIN: usize = 3;
-/// The most servers.
+/// The maximum number of servers.
 pub const SERVERS_MAX: usize = 7;
 
-/// What reaches a server, each time that it has to be reached anew.
+/// Creates a dialer for each connection to a server.
 pub type Dialing = Box<dyn Fn() -> Box<dyn Dial> + Send>;
 
-/// One of the servers, and how it is reached.
+/// A server, and how to reach it.
 pub struct ShareServer {
-    /// What people know it by: where it is.
+    /// Its address, for people.
     pub address: String,
-    /// By which others know it.
+    /// Its public key.
     pub key: PublicKey,
-    /// Reaches it.
+    /// Connects to it.
     pub dialing: Dialing,
 }
 
-/// A store over share servers. They answer what the scheme asks them, and hold its records.
+/// A store over share servers. They compute for the scheme, and hold its records.
 ///
-/// Once a write or a flush has failed on one of them for another reason than that it cannot be reached, or another client has opened the volume,
-/// everything fails: open it again.
+/// All calls fail once another client has opened the volume, or once a write or a flush has failed
+/// on a server for another reason than a lost link. Open the volume again then.
 pub struct SharedStore {
     servers: Vec<Server>,
     shapes: Vec<TreeShape>,
-    /// How many may lie.
+    /// The number of servers that may lie.
     colluding: usize,
-    /// How many have to be there.
+    /// The number of servers that must be present.
     enough: usize,
     is_read_only: bool,
-    /// It is opened to make a server anew.
+    /// Whether it is open for a repair.
     is_repair: bool,
     failure: StoreFailure,
     retries: RetryPolicy,
     votes: Votes,
     /// The servers that did not answer a read of records since the store was opened, and why.
     silent: Vec<(usize, String)>,
-    /// What was written since the store was opened.
+    /// The writes since the store was opened.
     written: Written,
 }
 
@@ -110,7 +110,7 @@ impl SharedStore {
         &self.shapes
     }
 
-    /// How many servers are missing at the moment.
+    /// The number of servers that are currently missing.
     pub fn missing(&self) -> usize {
         self.servers.iter().filter(|server| server.is_missing()).count()
     }
@@ -134,17 +134,18 @@ impl SharedStore {
         }))
     }
 
-    /// Begins a call. Servers that have come back take part in it, after they got what they missed.
+    /// Begins a call. Servers that are back take part in it, after they have received what they
+    /// missed.
     fn begin_call(&mut self) -> Result<(), StoreError> {
         self.failure.check()?;
         for i in 0..self.servers.len() {
             let shapes = &self.shapes;
             if self.servers[i].take_back(|found| found == shapes) {
-                // Another client may have opened the volume while this server was called.
+                // Another client may have opened the volume while this server was being called.
                 self.check_not_fenced_beside(i)?;
                 self.servers[i].receive(&self.written);
             }
-            // A server that is made anew is not to be opened besides.
+            // A repair itself opens the server that it rebuilds.
             if !self.is_repair && self.servers[i].is_to_be_called() {
                 // Opening it would fence off a client that has opened the volume since then.
                 if !self.servers[i].was_there() {
@@ -177,12 +178,12 @@ impl SharedStore {
         pieces.iter().map(|piece| length(piece).ok_or_else(|| absent(piece))).collect()
     }
 
-    /// The votes that a value needs: one of the servers that say it is honest.
+    /// The votes that a value needs, so that one of them is honest.
     fn votes_min(&self) -> usize {
         self.colluding + 1
     }
 
-    /// Has servers vote on pieces.
+    /// Lets the servers vote on pieces.
     fn vote(&mut self, pieces: &[Piece]) -> Result<(), StoreError> {
         self.begin_call()?;
         let lengths = self.lengths(pieces)?;
@@ -213,7 +214,7 @@ impl SharedStore {
                 self.silent.push((*i, error.to_string()));
             }
         }
-        // The most telling one.
+        // Choose the most important error.
         let error = failed.into_iter().min_by_key(|(_, error)| match error.kind() {
             StoreErrorKind::Fenced => 0,
             StoreErrorKind::Unreachable => 2,
@@ -230,7 +231,8 @@ impl SharedStore {
         }
     }
 
-    /// Has all who are there do something that all of them must do, at once. Who cannot be reached is missing from then on.
+    /// Runs `act` on all present servers at once. It must succeed on all of them; a server that
+    /// cannot be reached becomes missing.
     fn all_do(
         &mut self,
         act: impl Fn(&mut RemoteStore) -> Result<(), StoreError> + Sync,
@@ -246,7 +248,8 @@ impl SharedStore {
         self.check_enough()
     }
 
-    /// Waits for what each was asked. Once a link is lost, it is waited for all that are left at once: they are not tried to be reached one after the other.
+    /// Waits for the answer of each server. Once a link is lost, waits for all remaining servers at
+    /// once, so that reconnecting to one does not delay the others.
     fn wait_for_all(
         &mut self,
         asked: Vec<Option<Result<Asking, StoreError>>>,
@@ -291,7 +294,7 @@ impl SharedStore {
         }
         let missing = self.failures(|_, server| server.why_missing());
         let message = format!(
-            "{there} of the servers are there, and {enough} are needed. Missing: {missing}"
+            "{there} servers are available, and {enough} are needed. Missing: {missing}"
         );
         Err(StoreError::new(StoreErrorKind::Unreachable, message))
     }
@@ -306,7 +309,7 @@ impl BucketStore for SharedStore {
         Capabilities::PARTS
     }
 
-    /// Records are few, and read when they are needed.
+    /// Does nothing: records are few, and read when they are needed.
     fn prefetch(&mut self, _pieces: &[Piece]) {}
 
     fn read(&mut self, pieces: &[Piece]) -> Result<Frames<'_>, StoreError> {
@@ -327,7 +330,7 @@ impl BucketStore for SharedStore {
     fn write(&mut self, pieces: &[Piece], fill: &mut Fill<'_>) -> Result<(), StoreError> {
         self.begin_call()?;
         if self.is_read_only {
-            let message = "the volume is open to read only: open it to write";
+            let message = "the volume is open read-only: open it for writing";
             return Err(StoreError::new(StoreErrorKind::Refused, message));
         }
         let lengths = self.lengths(pieces)?;
@@ -335,7 +338,7 @@ impl BucketStore for SharedStore {
         sealed.seal(lengths, fill);
         let all: Vec<_> = (0..pieces.len()).collect();
         let done = self.all_do(|store| store.write(pieces, &mut |blanks| sealed.put(&all, blanks)));
-        // Added even if too few servers took it: those that did will hold it.
+        // Added even if too few servers accepted the write: those that did will hold it.
         self.written.add(pieces, sealed);
         done
     }
@@ -343,7 +346,7 @@ impl BucketStore for SharedStore {
     fn flush(&mut self) -> Result<(), StoreError> {
         self.begin_call()?;
         self.all_do(RemoteStore::begin_to_flush)?;
-        // Every server that is there has all that was written, and enough of them have to be.
+        // Every present server has all writes, and enough servers must be present.
         self.all_do(RemoteStore::flush)
     }
 }
@@ -359,7 +362,7 @@ impl ShareServers for SharedStore {
         requests: Vec<Option<Request>>,
         patience: Patience,
     ) -> Vec<Option<ServerAnswer>> {
-        assert_eq!(requests.len(), self.servers.len(), "a place for each server");
+        assert_eq!(requests.len(), self.servers.len(), "one request for each server");
         if let Err(error) = self.begin_call() {
             let told = || StoreError::new(error.kind(), error.to_string());
             return requests.into_iter().map(|request| request.map(|_| Err(told()))).collect();
@@ -403,7 +406,8 @@ impl ShareServers for SharedStore {
     }
 }
 
-/// Does something with every server, on a thread for each: the time for which it is tried to reach one counts for all.
+/// Runs `act` on every server, each on its own thread, so that the time limits of reconnecting run
+/// in parallel.
 fn at_once<T: Send>(
     servers: &mut [Server],
     act: impl Fn(&mut Server) -> T + Sync,
@@ -413,6 +417,6 @@ fn at_once<T: Send>(
 }
 
 fn too_few() -> StoreError {
-    let message = "too few of the servers say what the record is: try again";
+    let message = "too few servers returned the record: try again";
     StoreError::new(StoreErrorKind::Unreachable, message)
 }

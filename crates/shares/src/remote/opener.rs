@@ -13,10 +13,10 @@ use super::{ShareServer, SharedStore, SharesAddress, SharesPlace};
 use crate::servers::store_of;
 
 impl SharesPlace {
-    /// Makes a new volume with trees of these shapes for records, `TreeId(0)` first.
+    /// Creates a volume with record trees of these shapes, `TreeId(0)` first.
     ///
     /// # Errors
-    /// Those of [`SharedStore::create`], and a key that cannot be read.
+    /// The errors of [`SharedStore::create`], and an unreadable key.
     pub fn create(
         &self,
         shapes: &[TreeShape],
@@ -32,15 +32,15 @@ impl SharesPlace {
     /// Opens the volume.
     ///
     /// # Errors
-    /// Those of [`SharedStore::open`], and a key that cannot be read.
+    /// The errors of [`SharedStore::open`], and an unreadable key.
     pub fn open(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         self.open_as(remote_mode(options)?, options)
     }
 
-    /// Opens the volume to look at it, beside a client that has it open.
+    /// Opens the volume for inspection, without fencing off a client that has it open.
     ///
     /// # Errors
-    /// Those of [`Self::open`].
+    /// The errors of [`Self::open`].
     pub fn look(&self, options: &StoreOptions) -> Result<OpenedStore, OpenError> {
         self.open_as(RemoteMode::Look, options)
     }
@@ -54,7 +54,7 @@ impl SharesPlace {
         Ok(OpenedStore { store: store_of(store), condition })
     }
 
-    /// Fails if a volume is there, which [`Self::create`] would refuse.
+    /// Fails if the volume already exists, so that [`Self::create`] would refuse it.
     ///
     /// # Errors
     /// [`OpenErrorKind::Exists`] if a server has one.
@@ -62,16 +62,16 @@ impl SharesPlace {
         let name = self.name();
         let Some(server) = SharedStore::look(&self.reached()?, name)? else { return Ok(()) };
         let message = format!(
-            "{server} has a volume {name} of this client: choose another name, or remove what a \
-             creation that was interrupted has left (oblivio remove)"
+            "{server} already has a volume {name} of this client: choose another name, or remove the \
+             remains of an interrupted creation (oblivio remove)"
         );
         Err(OpenError::new(OpenErrorKind::Exists, message))
     }
 
-    /// What the servers have of the volume.
+    /// What remains of the volume on the servers.
     ///
     /// # Errors
-    /// Those of [`SharedStore::remains`].
+    /// The errors of [`SharedStore::remains`].
     pub fn remains(&self) -> Result<Remains, OpenError> {
         let options = remote_options(self.name(), &StoreOptions::default());
         SharedStore::remains(&self.reached()?, &options)
@@ -80,7 +80,7 @@ impl SharesPlace {
     /// Removes the volume from all servers.
     ///
     /// # Errors
-    /// Those of [`SharedStore::remove`].
+    /// The errors of [`SharedStore::remove`].
     pub fn remove(&self) -> Result<(), OpenError> {
         SharedStore::remove(&self.reached()?, self.name())
     }
@@ -89,7 +89,7 @@ impl SharesPlace {
     /// may be in use, and nothing can be changed.
     ///
     /// # Errors
-    /// Those of [`SharedStore::open_to_repair`].
+    /// The errors of [`SharedStore::open_to_repair`].
     pub fn open_to_repair(
         &self,
         server: usize,
@@ -100,7 +100,7 @@ impl SharesPlace {
         SharedStore::open_to_repair(self.reached()?, server, mode, self.colluding(), options)
     }
 
-    /// The servers, and how each is reached.
+    /// The servers, each with its dialer.
     fn reached(&self) -> Result<Vec<ShareServer>, OpenError> {
         let key = secret_key(self.key())?;
         let server = |SharesAddress { host, port, server }: &SharesAddress| {

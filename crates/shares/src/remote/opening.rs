@@ -1,4 +1,4 @@
-//! All servers, made or opened at once.
+//! Creates, opens and removes a volume on all servers at once.
 
 use oblivio_core::error::join_failures;
 use oblivio_core::store::TreeShape;
@@ -13,11 +13,11 @@ use oblivio_store::{
 use oblivio_store::{OpenError, OpenErrorKind};
 
 impl SharedStore {
-    /// Makes a new volume with trees of these shapes for records on every server, `TreeId(0)` first, and opens it to write. `colluding` of them may put
-    /// together what they know.
+    /// Creates a volume with record trees of these shapes on every server, `TreeId(0)` first, and
+    /// opens it for writing. `colluding` servers may collude.
     ///
     /// # Errors
-    /// When one of the servers cannot be reached or refuses. Nothing is left on the others.
+    /// If a server cannot be reached or refuses. Nothing is left on the others.
     pub fn create(
         servers: Vec<ShareServer>,
         shapes: &[TreeShape],
@@ -25,9 +25,10 @@ impl SharedStore {
         options: RemoteOptions,
     ) -> Result<Self, OpenError> {
         check(&servers, colluding)?;
-        // Of several clients that make a volume of one name at once, one makes it: whoever comes second to the server with the least key has made nothing anywhere.
+        // Create the volume on the server with the least key first. If several clients create a
+        // volume of the same name, the loser fails there, before it has created anything.
         let Some((first, server)) = servers.iter().enumerate().min_by_key(|(_, it)| it.key) else {
-            return Err(OpenError::new(OpenErrorKind::WrongMembers, "no servers are named"));
+            return Err(OpenError::new(OpenErrorKind::WrongMembers, "the URL names no servers"));
         };
         let create = |dial| RemoteStore::create(dial, shapes, options.clone());
         let made_first = create((server.dialing)())
@@ -49,7 +50,7 @@ impl SharedStore {
             for (store, server) in stores.into_iter().zip(&servers) {
                 if store.is_some() {
                     drop(store);
-                    // What cannot be removed is in the way of the next attempt, which says so.
+                    // If this fails, the next creation will report the remains.
                     let _ = RemoteStore::remove((server.dialing)(), &options.name);
                 }
             }
@@ -59,10 +60,10 @@ impl SharedStore {
         Ok(Self::over(servers, opened, shapes.to_vec(), colluding, options, RemoteMode::Write))
     }
 
-    /// Opens a volume. So many servers may be missing that 2 * `colluding` + 1 are there.
+    /// Opens a volume. At least 2 * `colluding` + 1 servers must be present.
     ///
     /// # Errors
-    /// When too few can be reached, one refuses, or they do not have the same trees.
+    /// If too few servers can be reached, one refuses, or their trees differ.
     pub fn open(
         servers: Vec<ShareServer>,
         mode: RemoteMode,
@@ -72,10 +73,11 @@ impl SharedStore {
         Self::open_with(servers, mode, colluding, 2 * colluding + 1, options)
     }
 
-    /// Opens what is left of a volume: `colluding` + 1 servers are enough. What they hold can be read, if none of them lies.
+    /// Opens a damaged volume of which only `colluding` + 1 servers are present. Their data can be
+    /// read if none of them lies.
     ///
     /// # Errors
-    /// Those of [`Self::open`].
+    /// The errors of [`Self::open`].
     pub fn open_what_is_left(
         servers: Vec<ShareServer>,
         mode: RemoteMode,
@@ -99,7 +101,8 @@ impl SharedStore {
         let there = found.iter().filter(|found| found.is_ok()).count();
         let count = servers.len();
         let mut missing_max = count - enough;
-        // Whatever a server answers instead of opening, it could have been silent as well. But who else has the volume is not to lose it.
+        // A server that refuses to open could as well be silent, so it counts as missing. But do
+        // not take the volume from another client.
         let may_be_missing = |kind| kind != OpenErrorKind::Locked;
         let (mut opened, mut condition) = (Vec::new(), Condition::default());
         let mut refused: Option<OpenError> = None;
@@ -132,12 +135,14 @@ impl SharedStore {
                     opened.push(Ok(store));
                 }
                 Err(error) if may_be_missing(error.kind()) && missing_max > 0 => {
-                    // Whoever asks it something is told why.
+                    // Later requests to the server fail with this reason.
                     missing_max -= 1;
                     opened.push(Err(error));
                 }
                 Err(error) => {
-                    // Whoever makes a volume has it on some servers first. Of versions a server alone can tell: that decides nothing where another has a reason that can be seen.
+                    // `Locked` comes first: a client that is creating the volume has it on some
+                    // servers only. `UnknownVersion` comes last: only the server itself reports it,
+                    // while other reasons can be verified.
                     let kind = refused.as_ref().map(OpenError::kind);
                     let is_first = kind.is_none_or(|kind| kind == OpenErrorKind::UnknownVersion);
                     if is_first || error.kind() == OpenErrorKind::Locked {
@@ -147,7 +152,7 @@ impl SharedStore {
             }
         }
         if let Some(error) = refused {
-            let needed = format!(". {enough} of {count} servers have to be there");
+            let needed = format!(". At least {enough} of {count} servers must be available");
             return Err(match error.kind() {
                 OpenErrorKind::Unreachable => {
                     let message = join_failures(unreached) + &needed;
@@ -163,10 +168,10 @@ impl SharedStore {
         Ok((store, condition))
     }
 
-    /// Which of the servers has a volume of this name, as people call it.
+    /// The name of a server that has a volume of this name.
     ///
     /// # Errors
-    /// When one of them does not say.
+    /// If a server does not answer.
     pub fn look(servers: &[ShareServer], volume: &str) -> Result<Option<String>, OpenError> {
         let looked = at_once(servers, |dial| RemoteStore::look(dial, volume));
         let (mut found, mut failures) = (None, Failures::default());
@@ -180,11 +185,11 @@ impl SharedStore {
         failures.into_error().map_or(Ok(found), Err)
     }
 
-    /// What is left of a volume on each server: see
+    /// What remains of a volume on each server: see
     /// [`Location::remains`](oblivio_store::Location::remains).
     ///
     /// # Errors
-    /// When there is nothing on any of them, one is in use, refuses, or cannot be reached.
+    /// If no server has anything of it, or one is in use, refuses, or cannot be reached.
     pub fn remains(servers: &[ShareServer], options: &RemoteOptions) -> Result<Remains, OpenError> {
         let mode = RemoteMode::Read { may_be_cut_off: true };
         let found = at_once(servers, |dial| RemoteStore::open(dial, mode, options.clone()));
@@ -209,10 +214,10 @@ impl SharedStore {
         if is_nowhere { Err(nowhere(&options.name)) } else { Ok(remains) }
     }
 
-    /// Removes a volume that nobody has open from all servers that have it.
+    /// Removes a volume from all servers that have it. It must not be open.
     ///
     /// # Errors
-    /// When there is none on any, or it cannot be removed from one: it is from the others.
+    /// If no server has it, or a server cannot remove it. It is then removed from the others.
     pub fn remove(servers: &[ShareServer], volume: &str) -> Result<(), OpenError> {
         let removed = at_once(servers, |dial| RemoteStore::remove(dial, volume));
         let (mut failures, mut is_removed) = (Failures::default(), false);
@@ -225,7 +230,7 @@ impl SharedStore {
         }
         match failures.into_error() {
             Some(error) if is_removed => {
-                Err(error.with(". It is removed from other servers: remove it again"))
+                Err(error.with(". It was removed from other servers: repeat the removal"))
             }
             Some(error) => Err(error),
             None if is_removed => Ok(()),
@@ -267,7 +272,7 @@ impl SharedStore {
 pub(super) struct Failures(Vec<(String, OpenError)>);
 
 impl Failures {
-    /// Adds the failure of the server of this name.
+    /// Adds the failure of a server.
     pub(super) fn add(&mut self, server: String, error: OpenError) {
         self.0.push((server, error));
     }
@@ -284,7 +289,8 @@ impl Failures {
     }
 }
 
-/// Does something with every server, on a thread for each: one that does not answer keeps nobody waiting for the others.
+/// Runs `act` for every server, each on its own thread, so that a slow server does not delay the
+/// others.
 pub(super) fn at_once<'s, T: Send>(
     servers: impl IntoIterator<Item = &'s ShareServer>,
     act: impl Fn(Box<dyn Dial>) -> Result<T, OpenError> + Sync,
@@ -301,8 +307,10 @@ pub(super) fn names(servers: &[ShareServer]) -> impl Iterator<Item = String> {
     servers.iter().zip(1..).map(|(server, number)| name(number, &server.address))
 }
 
-/// Refuses to go on if no server has the volume, as far as they say: then it is the name that is wrong, and no server has lost anything. One of so many that say so is honest. Where
-/// somebody is at work on the volume, or makes it, that is said instead. Refuses as well if it is on too few to be read, or made anew on others.
+/// Fails if no server has the volume, and more servers report that than may lie: then the name is
+/// wrong, and no server has lost data. Also fails if too few servers have the volume to read or
+/// rebuild it. Does not fail if a server reports that another client uses or creates the volume;
+/// the caller reports that instead.
 pub(super) fn check_has_volume<'e>(
     volume: &str,
     colluding: usize,
@@ -322,7 +330,8 @@ pub(super) fn check_has_volume<'e>(
             return Ok(());
         }
         let message = format!(
-            "{absent} of {servers} servers say that they have no volume {volume}, and {needed} have to have it: what it held cannot be read any more, unless what they had is brought back"
+            "{absent} of {servers} servers have no volume {volume}, and {needed} must have it: its data is \
+             lost, unless the folders of these servers are restored"
         );
         return Err(OpenError::new(OpenErrorKind::Damaged, message));
     }
@@ -330,37 +339,40 @@ pub(super) fn check_has_volume<'e>(
         return Err(nowhere(volume));
     }
     let message = format!(
-        "{absent} of {servers} servers have no volume {volume}, and the others do not open one: check the name, or bring back the others"
+        "{absent} of {servers} servers have no volume {volume}, and the others do not open it: check the \
+         name, or bring back the others"
     );
     Err(OpenError::new(OpenErrorKind::Missing, message))
 }
 
 fn nowhere(volume: &str) -> OpenError {
-    let message = format!("there is no volume {volume} on any of the servers: check the name");
+    let message = format!("no server has a volume {volume}: check the name");
     OpenError::new(OpenErrorKind::Missing, message)
 }
 
-/// What to do with a server whose part of a volume has to be made anew from those of others, of which so many can be opened.
+/// The advice for a server whose part of a volume must be rebuilt from the others, of which `there`
+/// can be opened.
 fn anew_or_wait(number: usize, there: usize, colluding: usize) -> String {
-    let anew = format!("make its shares anew (`oblivio shares repair` of server {number})");
+    let anew = format!("rebuild its shares (`oblivio shares repair` of server {number})");
     let needed = colluding + 1;
     if there >= needed {
         return anew;
     }
-    format!("bring back others first, of which {needed} have to have the volume, and then {anew}")
+    format!("first bring back other servers until {needed} have the volume, and then {anew}")
 }
 
-/// The error of a server that has what is damaged of a volume that others have says what to do.
+/// The error of a server with a damaged volume, with advice, if other servers have the volume.
 fn damaged_at(advice: &str, error: OpenError) -> OpenError {
     error.with(&format!(
-        ". Others have the volume: {advice}. If it is said to be where the others are, it can be made anew all the same"
+        ". Other servers have the volume: {advice}. If the server is reported as up to date, it can be \
+         rebuilt anyway"
     ))
 }
 
-/// The error of a server that has no volume of this name, though others have, says what to do.
+/// The error of a server without the volume, with advice, if other servers have it.
 fn lost_by(volume: &str, advice: &str, error: OpenError) -> OpenError {
     let message =
-        format!("it has no volume {volume}, and others have: if it has lost its disk, {advice}");
+        format!("it has no volume {volume}, but others do: if it has lost its disk, {advice}");
     OpenError::caused_by(OpenErrorKind::Missing, message, error)
 }
 
@@ -370,14 +382,16 @@ pub(super) fn check(servers: &[ShareServer], colluding: usize) -> Result<(), Ope
         return Ok(());
     }
     let message = format!(
-        "{count} servers of which {colluding} may collude hold no shares: there are {SERVERS_MIN} to {SERVERS_MAX}, and fewer than half of them may"
+        "cannot use {count} servers of which {colluding} may collude: choose {SERVERS_MIN} to \
+         {SERVERS_MAX} servers, and let fewer than half of them collude"
     );
     Err(OpenError::new(OpenErrorKind::WrongMembers, message))
 }
 
 fn differs(one: &str, other: &str) -> OpenError {
     let message = format!(
-        "{other} has other trees than {one}: these are not the servers of one volume, check their order and the name"
+        "{other} has other trees than {one}, so they do not belong to one volume: check the order of \
+         the servers and the name"
     );
     OpenError::new(OpenErrorKind::WrongMembers, message)
 }
@@ -388,7 +402,7 @@ mod tests {
     use OpenErrorKind::{Locked, Missing, Unreachable};
 
     #[test]
-    fn a_volume_is_lost_where_too_few_have_it_and_nobody_is_making_it() {
+    fn a_volume_is_lost_if_too_few_servers_have_it_and_no_client_creates_it() {
         let is_lost = |colluding, kinds: &[Option<OpenErrorKind>]| {
             let errors = |kind: &Option<OpenErrorKind>| kind.map(|kind| OpenError::new(kind, "no"));
             let errors: Vec<_> = kinds.iter().map(errors).collect();
@@ -398,7 +412,7 @@ mod tests {
         let (missing, silent) = (Some(Missing), Some(Unreachable));
         assert!(is_lost(1, &[missing, None, missing]));
         assert!(is_lost(2, &[None, missing, missing, missing, silent]));
-        // One that does not answer may have it.
+        // A server that does not answer may have it.
         assert!(!is_lost(1, &[missing, None, silent]));
         assert!(!is_lost(1, &[missing, missing, missing, silent, None]));
         assert!(!is_lost(1, &[missing, None, None]));
@@ -407,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_wrong_where_more_than_may_lie_have_no_such_volume_and_nobody_has_it() {
+    fn a_name_is_wrong_if_no_server_has_it_and_more_than_t_deny_it() {
         let is_wrong = |colluding, kinds: &[Option<OpenErrorKind>]| {
             let errors = |kind: &Option<OpenErrorKind>| kind.map(|kind| OpenError::new(kind, "no"));
             let errors: Vec<_> = kinds.iter().map(errors).collect();
@@ -419,9 +433,9 @@ mod tests {
         assert!(is_wrong(1, &[missing, missing, silent]));
         assert!(!is_wrong(1, &[missing, silent, silent]));
         assert!(!is_wrong(2, &[missing, missing, silent, silent, silent]));
-        // Some have lost it.
+        // Some servers have lost it.
         assert!(!is_wrong(1, &[missing, missing, None]));
-        // Somebody is at work on it.
+        // Another client uses it.
         assert!(!is_wrong(1, &[missing, missing, Some(Locked)]));
     }
 }

@@ -1,14 +1,15 @@
-//! Where a volume of share servers is: `shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE`.
+//! The location of a volume on share servers:
+//! `shares://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE`.
 //!
-//! | part | what it is |
+//! | part | meaning |
 //! |---|---|
-//! | `HOST:PORT` | of each server, from 3 to 7 of them, as in [`RemotePlace`](oblivio_store::RemotePlace). Their order is that of their numbers |
-//! | `/NAME` | what the volume is called among those of the client, on each of them |
-//! | `server=` | the public key of each, in the same order |
+//! | `HOST:PORT` | the address of each of 3 to 7 servers, in the order of their numbers, as in [`RemotePlace`](oblivio_store::RemotePlace) |
+//! | `/NAME` | the name of the client's volume, the same on each server |
+//! | `server=` | the public key of each server, in the same order |
 //! | `key=` | the file of the client's private key |
-//! | `collude=` | how many of them may put together what they know; (*servers* - 1) / 2 if it is left out |
+//! | `collude=` | the number of servers that may collude; by default (*servers* - 1) / 2 |
 //!
-//! None of it is secret: the file is.
+//! Nothing in the URL is secret; the contents of the key file are.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,10 +23,10 @@ use oblivio_store::remote_place::{
     NO_KEY, host_and_port, parameters, path, public_key, shown_address, shown_key, shown_path,
 };
 
-/// What stands before `://`.
+/// The URL scheme.
 pub(super) const SCHEME: &str = "shares";
 
-/// A volume on share servers, and the keys of all sides.
+/// A volume on share servers, with the keys of the servers and the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharesPlace {
     servers: Vec<SharesAddress>,
@@ -34,29 +35,29 @@ pub struct SharesPlace {
     colluding: usize,
 }
 
-/// One of the servers.
+/// The address of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharesAddress {
-    /// A name or an address, an address of IPv6 without brackets.
+    /// A host name or an IP address, an IPv6 address without brackets.
     pub host: String,
-    /// Where it listens.
+    /// Its port.
     pub port: u16,
-    /// The key by which it is known.
+    /// Its public key.
     pub server: PublicKey,
 }
 
 impl SharesPlace {
-    /// Takes apart what follows `://`.
+    /// Parses the part of a URL after `://`.
     ///
     /// # Errors
-    /// A sentence that says what is missing or strange. It repeats nothing.
+    /// A message about what is missing or invalid. It does not repeat the input.
     pub fn parse(rest: &[u8]) -> Result<Self, String> {
         let rest = str::from_utf8(rest)
-            .map_err(|_| format!("{SCHEME}:// goes with text: escape what is none in key="))?;
+            .map_err(|_| format!("a {SCHEME}:// URL must be UTF-8: escape other bytes in key="))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
         let form = || {
             format!(
-                "it is written {SCHEME}://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE"
+                "the form is {SCHEME}://HOST:PORT,HOST:PORT,HOST:PORT/NAME?server=KEY,KEY,KEY&key=FILE"
             )
         };
         let (authorities, name) = place.split_once('/').ok_or_else(form)?;
@@ -65,7 +66,8 @@ impl SharesPlace {
         check_name(name).map_err(Invalid::why)?;
         let [keys, key, colluding] = parameters(query, ["server", "key", "collude"])?;
         let keys = keys.ok_or_else(|| {
-            "which keys the servers have is missing: ?server=KEY,KEY,KEY, as `oblivio key server` prints each there"
+            "missing ?server=KEY,KEY,KEY (the servers' public keys; `oblivio key server` prints the key \
+             of each server there)"
                 .to_owned()
         })?;
         let keys = keys.split(',').map(public_key).collect::<Result<Vec<_>, _>>()?;
@@ -73,18 +75,19 @@ impl SharesPlace {
         let count = addresses.len();
         if !(SERVERS_MIN..=SERVERS_MAX).contains(&count) {
             return Err(format!(
-                "{SCHEME}:// goes with {SERVERS_MIN} to {SERVERS_MAX} servers and commas between them, and there are {count}"
+                "a {SCHEME}:// URL names {SERVERS_MIN} to {SERVERS_MAX} servers, separated by commas; this one \
+                 names {count}"
             ));
         }
         if keys.len() != count {
             return Err(format!(
-                "server= goes with a key for each server: there are {count} servers and {} keys",
+                "server= needs one key for each server: there are {count} servers and {} keys",
                 keys.len()
             ));
         }
         if names_twice(&addresses) || names_twice(&keys) {
             return Err(
-                "a server is named twice, by its address or its key: each is another one".into()
+                "a server is named twice, by its address or its key: name different servers".into()
             );
         }
         let colluding_max = (count - 1) / 2;
@@ -92,7 +95,8 @@ impl SharesPlace {
         let colluding = colluding.filter(|colluding| (1..=colluding_max).contains(colluding));
         let colluding = colluding.ok_or_else(|| {
             format!(
-                "collude= goes with 1 to {colluding_max} of {count} servers: more of them could tell a block alone"
+                "collude= must be 1 to {colluding_max} for {count} servers: with more, the other servers could \
+                 not compute"
             )
         })?;
         let servers = addresses.into_iter().zip(keys);
@@ -100,12 +104,12 @@ impl SharesPlace {
         Ok(Self { servers: servers.collect(), name: name.to_owned(), key, colluding })
     }
 
-    /// In the order of their numbers.
+    /// The servers, in the order of their numbers.
     pub fn servers(&self) -> &[SharesAddress] {
         &self.servers
     }
 
-    /// What the volume is called on each of them.
+    /// The name of the volume on each server.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -115,13 +119,13 @@ impl SharesPlace {
         &self.key
     }
 
-    /// How many servers may put together what they know.
+    /// The number of servers that may collude.
     pub fn colluding(&self) -> usize {
         self.colluding
     }
 }
 
-/// As it is written: it parses to the same.
+/// The URL, which parses to the same location.
 impl fmt::Display for SharesPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { servers, name, key, colluding } = self;
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_names_the_same_and_what_is_strange_is_said() {
+    fn locations_round_trip_and_invalid_ones_are_refused() {
         let [three, five] = [3, 5].map(keys);
         for rest in [
             format!("a,b,c/disk?server={three}&key=k"),
@@ -177,7 +181,7 @@ mod tests {
             ("a,b,c/x?key=k".into(), "oblivio key server"),
             (format!("a,,c/x?server={three}&key=k"), "HOST:PORT,"),
             (format!("a,b,c/../x?server={three}&key=k"), "a volume name has"),
-            (format!("a,b,c/x?server={three}&key=k&more=1"), "there are server=, key=, collude="),
+            (format!("a,b,c/x?server={three}&key=k&more=1"), "known are server=, key=, collude="),
             (format!("a,b,c/x?server={three}&key=k&server={three}"), "server= is there again"),
             (format!("a,b,c/x?server={three}&key=k&collude=two"), "1 to 1 of 3"),
         ] {

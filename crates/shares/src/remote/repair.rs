@@ -1,4 +1,4 @@
-//! One server made anew: what the others hold is put there again.
+//! Opens a volume to rebuild one server, and copies its records.
 
 use oblivio_core::error::join_failures;
 use oblivio_core::records::{RecordPlace, RecordStore};
@@ -10,13 +10,17 @@ use oblivio_store::remote::{RemoteMode, RemoteOptions, RemoteStore};
 use oblivio_store::{OpenError, OpenErrorKind};
 
 impl SharedStore {
-    /// Opens a volume to write, to make the server at this place anew, counted from 0. As many others as may collude and one more have to be there. Whoever has the volume open is
-    /// fenced off, unless it has it open on that server: then nothing is opened. If that server has a volume, it is there, as it is.
+    /// Opens a volume for writing, to rebuild server `repaired`, counted from 0. At least
+    /// `colluding` + 1 other servers must be present. A client that has the volume open is fenced
+    /// off; but if it has the volume open on that server, too, nothing is opened. An existing
+    /// volume on that server is opened as it is.
     ///
-    /// With [`RemoteMode::Look`], it is opened to see whether that is needed, beside whoever has it open.
+    /// With [`RemoteMode::Look`], the volume is only opened to check whether a repair is needed,
+    /// without fencing off a client.
     ///
     /// # Errors
-    /// When too few of the others can be reached, one refuses, or that server cannot be reached or is in use.
+    /// If too few other servers can be reached, one refuses, or server `repaired` cannot be reached
+    /// or is in use.
     pub fn open_to_repair(
         servers: Vec<ShareServer>,
         repaired: usize,
@@ -27,29 +31,29 @@ impl SharedStore {
         check(&servers, colluding)?;
         let called: Vec<_> = names(&servers).collect();
         let Some(lost) = servers.get(repaired) else {
-            let message = format!("there are servers 1 to {}", servers.len());
+            let message = format!("the servers are numbered from 1 to {}", servers.len());
             return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
         };
-        // While somebody writes there, nobody can be let in to read.
+        // If a client writes on that server, opening for reading is refused.
         let first = match mode {
             RemoteMode::Look => mode,
             _ => RemoteMode::Read { may_be_cut_off: true },
         };
         let mut failures = Failures::default();
-        // What else is wrong with it is what it is made anew for.
+        // Other problems of that server are the reason for the repair.
         if let Err(error) = RemoteStore::open((lost.dialing)(), first, options.clone())
             && is_in_the_way(&error)
         {
             let error = match error.kind() {
                 OpenErrorKind::Io => error.with(
-                    ". Nothing was removed. If that cannot be mended, remove the volume's folder \
-                     on that server, and repeat the repair",
+                    ". Nothing was removed. If that cannot be fixed, remove the volume's folder on \
+                     that server, and repeat the repair",
                 ),
                 _ => error,
             };
             let is_missing = error.kind() == OpenErrorKind::Unreachable;
             failures.add(called[repaired].clone(), error);
-            // Names all that are missing. Only a look takes the volume from no other client.
+            // Name all missing servers. Only `Look` does not fence off another client.
             if is_missing && mode == RemoteMode::Look {
                 let others = servers.iter().zip(&called).enumerate();
                 let others = others.filter(|(i, _)| *i != repaired).map(|(_, other)| other);
@@ -73,7 +77,7 @@ impl SharedStore {
                     let first = shapes.get_or_insert_with(|| store.shapes().to_vec());
                     if first != store.shapes() {
                         let message =
-                            format!("{called} has other trees than others: repair it first");
+                            format!("{called} has other trees than the other servers: repair it first");
                         return Err(OpenError::new(OpenErrorKind::WrongMembers, message));
                     }
                     opened.push(Ok(store));
@@ -96,15 +100,15 @@ impl SharedStore {
         Ok(store)
     }
 
-    /// Removes what is left of the volume on a server, and makes it there anew with these records.
-    /// It has no shares then.
+    /// Removes the remains of the volume on a server, and creates it again with these records, but
+    /// without shares.
     ///
-    /// The caller has authenticated the records, because the other servers may hold older ones as
-    /// well. No other server is written to: what it holds may be newer than what a client without
-    /// its directory finds.
+    /// The caller must have authenticated the records, because other servers may also hold older
+    /// ones. Nothing is written to the other servers: they may hold newer data than a client
+    /// without its directory finds.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// If the server refuses.
     pub fn make_anew(
         &mut self,
         server: usize,
@@ -118,13 +122,14 @@ impl SharedStore {
         let written = records.iter().try_for_each(&mut write);
         written.and_then(|()| self.servers[server].answer(|store| store.flush())).map_err(|cause| {
             let message =
-                format!("records could not be copied to the server ({cause}): begin again");
+                format!("cannot copy records to the server ({cause}): start the repair again");
             OpenError::caused_by(cause.kind().into(), message, cause)
         })
     }
 }
 
-/// Of the others, too few can be opened. It is said of each why not, and the error is of the kind of the first.
+/// The error if too few other servers can be opened. It names the reason for each, and has the kind
+/// of the first.
 fn too_few(
     called: &[String],
     opened: &[Result<RemoteStore, OpenError>],
@@ -135,21 +140,23 @@ fn too_few(
     let failed = failed.filter_map(|(_, (name, opened))| Some((name, opened.as_ref().err()?)));
     let each = failed.clone().map(|(name, error)| (name.clone(), error.to_string()));
     let each = join_failures(each);
-    // With the one that was to be made anew they may be enough for another one: else each would be said to need the other first.
+    // Together with the server to be repaired, they may be enough to repair another one first.
+    // Otherwise each repair would demand the other one first.
     let can_be_made_anew = failed.clone().any(|(_, error)| !is_in_the_way(error));
     let kind = failed.map(|(_, error)| error.kind()).next();
     let are_enough_for_another =
         can_be_made_anew && opened.iter().filter(|it| it.is_ok()).count() >= needed;
     let or_another = if are_enough_for_another { ", or repair one of these first" } else { "" };
     let message = format!(
-        "{each}. {needed} of the other servers have to have the volume: bring back \
-         another{or_another}"
+        "{each}. {needed} of the other servers must have the volume: bring back another \
+         server{or_another}"
     );
     OpenError::new(kind.unwrap_or(OpenErrorKind::Unreachable), message)
 }
 
 fn is_in_the_way(error: &OpenError) -> bool {
     use OpenErrorKind::{Io, Locked, NoCredential, NotLetIn, Unreachable};
-    // A server that cannot open its files may have them all: it may be short of file descriptors.
+    // A server that cannot open its files may still have all of them, for example if it lacks file
+    // descriptors.
     matches!(error.kind(), Io | Locked | NoCredential | NotLetIn | Unreachable)
 }

@@ -1,11 +1,11 @@
-//! Time limit and pauses for missing servers and failed links.
+//! The time limit and pauses for missing servers and failed links.
 
 use std::thread;
 use std::time::Duration;
 
 use oblivio_wire::link::Moment;
 
-/// How long after one attempt a missing server is called again.
+/// The time between two attempts to call a missing server.
 pub(super) const CALLED_EVERY: Duration = Duration::from_secs(3);
 
 /// The same while a caller waits for the server.

@@ -1,4 +1,4 @@
-//! One of the servers, which is there or missing.
+//! One server, present or missing.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
@@ -21,7 +21,7 @@ pub(super) struct Server {
     key: PublicKey,
     dialing: Dialing,
     options: RemoteOptions,
-    /// How it is opened again.
+    /// The mode for opening it again.
     mode: RemoteMode,
     state: State,
 }
@@ -31,13 +31,13 @@ enum State {
     Missing {
         why: String,
         again_at: Moment,
-        /// Whether it has come back, from the thread that calls it.
+        /// Receives the result of the thread that calls the server.
         calling: Option<Receiver<Result<RemoteStore, OpenError>>>,
     },
 }
 
 impl Server {
-    /// The server of this number, with what came of opening it as `mode` says.
+    /// Server `number`, with the result of opening it in `mode`.
     pub(super) fn new(
         number: usize,
         server: ShareServer,
@@ -65,12 +65,12 @@ impl Server {
         matches!(self.state, State::Missing { .. })
     }
 
-    /// Whether it was there since this client has opened the volume.
+    /// Whether it was present at some time since this client opened the volume.
     pub(super) fn was_there(&self) -> bool {
         matches!(self.mode, RemoteMode::Resume { .. })
     }
 
-    /// Why it is missing, without its name; `None` if it is there.
+    /// Why it is missing, without its name; `None` if it is present.
     pub(super) fn why_missing(&self) -> Option<&str> {
         match &self.state {
             State::There(_) => None,
@@ -82,7 +82,7 @@ impl Server {
         StoreError::caused_by(error.kind(), format!("{}: {error}", self.name), error)
     }
 
-    /// Whether it is missing, and time to call it.
+    /// Whether it is missing, and due to be called again.
     pub(super) fn is_to_be_called(&self) -> bool {
         match &self.state {
             State::There(_) => false,
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// If it is missing, that is waited for: it is called again soon.
+    /// If it is missing, calls it again soon, because a caller waits for it.
     pub(super) fn is_waited_for(&mut self) {
         if let State::Missing { again_at, .. } = &mut self.state
             && again_at.left().is_some_and(|left| left > CALLED_SOON)
@@ -101,7 +101,7 @@ impl Server {
         }
     }
 
-    /// Calls it, and waits for nothing.
+    /// Starts reconnecting in the background.
     pub(super) fn call_again(&mut self) {
         let State::Missing { again_at, calling, .. } = &mut self.state else { return };
         *again_at = Moment::now().after(CALLED_EVERY);
@@ -119,8 +119,8 @@ impl Server {
         }
     }
 
-    /// Takes the server back if it was reached again and has the right trees. Returns whether it
-    /// was.
+    /// Takes the server back if it was reached and has the right trees. Returns whether it is
+    /// present.
     pub(super) fn take_back(&mut self, is_sound: impl FnOnce(&[TreeShape]) -> bool) -> bool {
         let State::Missing { calling, .. } = &mut self.state else { return false };
         let told = calling.as_ref().map(Receiver::try_recv);
@@ -128,23 +128,24 @@ impl Server {
             None | Some(Err(TryRecvError::Empty)) => (),
             Some(Err(TryRecvError::Disconnected)) => *calling = None,
             Some(Ok(Ok(store))) if !is_sound(store.shapes()) => {
-                self.is_lost("it has other trees than before".into());
+                self.is_lost("it has different trees than before".into());
             }
             Some(Ok(opened)) => self.came(opened),
         }
         !self.is_missing()
     }
 
-    /// Sends what the server missed while it was away, and returns when that is durable there. A
-    /// server that does not take it is missing again.
+    /// Sends the writes that the server missed, and waits until they are durable. A server that
+    /// refuses them becomes missing again.
     pub(super) fn receive(&mut self, missed: &Written) {
         let take = |store: &mut RemoteStore| missed.write_to(store).and_then(|()| store.flush());
         if let Some(Err(error)) = self.act_unnamed(take) {
-            self.is_lost(format!("it does not take what it has missed: {error}"));
+            self.is_lost(format!("it refuses the writes that it missed: {error}"));
         }
     }
 
-    /// Does something, if it is there. After an error that it does not survive it is missing.
+    /// Runs `act` if the server is present. If the connection does not survive an error, the server
+    /// becomes missing.
     pub(super) fn act<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
@@ -153,7 +154,7 @@ impl Server {
         Some(outcome.map_err(|error| self.named(error)))
     }
 
-    /// The same, and the error does not name it.
+    /// Like [`Self::act`], with an error that does not name the server.
     pub(super) fn act_unnamed<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
@@ -168,9 +169,10 @@ impl Server {
         }))
     }
 
-    /// Removes the volume from it, if there is one, and makes it anew with trees of these shapes.
+    /// Removes the volume from the server, if it has one, and creates it with trees of these
+    /// shapes.
     pub(super) fn be_made_anew(&mut self, shapes: &[TreeShape]) -> Result<(), OpenError> {
-        self.is_lost("it is made anew".into());
+        self.is_lost("it is being rebuilt".into());
         match RemoteStore::remove((self.dialing)(), &self.options.name) {
             Err(error) if error.kind() != OpenErrorKind::Missing => {
                 return Err(error.of(&self.name));
@@ -184,14 +186,15 @@ impl Server {
         Ok(())
     }
 
-    /// These pieces are going to be read.
+    /// Announces that these pieces will be read.
     pub(super) fn announce(&mut self, pieces: &[Piece]) {
         if let State::There(store) = &mut self.state {
             store.prefetch(pieces);
         }
     }
 
-    /// Who asks knows whom: errors do not name it.
+    /// Starts a computation on the server. Errors do not name the server, because the caller knows
+    /// it.
     pub(super) fn begin_to_compute(
         &mut self,
         message: Vec<u8>,
@@ -204,12 +207,12 @@ impl Server {
         self.answer_unnamed(|store| store.begin_to_compute(message, works_within))
     }
 
-    /// As [`Self::begin_to_compute`].
+    /// Waits for the result of [`Self::begin_to_compute`].
     pub(super) fn wait_for_computed(&mut self, asking: Asking) -> ServerAnswer {
         self.answer_unnamed(|store| store.wait_for_computed(asking).map(Vec::from))
     }
 
-    /// As [`RemoteStore::wait_on_link`].
+    /// Like [`RemoteStore::wait_on_link`].
     pub(super) fn wait_on_link(
         &mut self,
         asking: Asking,
@@ -217,7 +220,7 @@ impl Server {
         self.answer_unnamed(|store| Ok(store.wait_on_link(asking)?.map(Vec::from)))
     }
 
-    /// Does something where it has to be there.
+    /// Runs `act`, and fails if the server is missing.
     pub(super) fn answer<T>(
         &mut self,
         act: impl FnOnce(&mut RemoteStore) -> Result<T, StoreError>,
@@ -258,7 +261,7 @@ impl Server {
     }
 }
 
-/// What people call the server of this number, counted from 1.
+/// The name of a server for people. Servers are counted from 1.
 pub(super) fn name(number: usize, address: &str) -> String {
     format!("server {number} ({address})")
 }

@@ -1,4 +1,4 @@
-//! What is done with every server at the same time: a thread for each.
+//! Runs one thread for each server.
 
 use std::io;
 use std::thread;
@@ -7,17 +7,17 @@ use oblivio_core::{StoreError, StoreErrorKind};
 
 use oblivio_store::{OpenError, OpenErrorKind};
 
-/// Nothing came of a thread.
+/// A thread failed.
 pub(super) enum NoAnswer {
-    /// The system has started none.
+    /// The system could not start it.
     NotStarted(io::Error),
-    /// It has panicked.
+    /// It panicked.
     Ended,
 }
 
-const ENDED: &str = "the thread for the server has ended early";
+const ENDED: &str = "the thread for the server has panicked; report this bug";
 
-/// Does all of these, on a thread for each.
+/// Runs each closure on its own thread, and waits for all of them.
 pub(super) fn all_at_once<T: Send>(
     acts: impl Iterator<Item = impl FnOnce() -> T + Send>,
 ) -> Vec<Result<T, NoAnswer>> {
@@ -35,7 +35,7 @@ impl From<NoAnswer> for StoreError {
     fn from(why: NoAnswer) -> Self {
         match why {
             NoAnswer::NotStarted(cause) => {
-                let message = format!("a thread for each server cannot be started: {cause}");
+                let message = format!("cannot start a thread for each server: {cause}");
                 Self::caused_by(StoreErrorKind::Failed, message, cause)
             }
             NoAnswer::Ended => Self::new(StoreErrorKind::Failed, ENDED),

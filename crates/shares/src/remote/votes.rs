@@ -1,22 +1,22 @@
-//! What servers say of records, and which of their values count.
+//! Votes of the servers on records, and the values that count.
 
 use std::cmp::Reverse;
 
 use oblivio_core::store::{Frames, Span};
 
-/// What each of them says of the pieces of one read.
+/// The votes of the servers on the pieces of one read.
 #[derive(Default)]
 pub(super) struct Votes {
-    /// Of the pieces, one after the other.
+    /// The places of the pieces in a vote.
     spans: Vec<Span>,
-    /// From each that has said something.
+    /// The vote of each server that answered: all pieces, one after the other.
     said: Vec<Vec<u8>>,
     /// The first candidate of each piece.
     agreed: Vec<u8>,
 }
 
 impl Votes {
-    /// Nobody has said anything of pieces of these lengths.
+    /// Begins a vote on pieces of these lengths.
     pub(super) fn begin(&mut self, lengths: &[usize]) {
         self.said.clear();
         self.spans.clear();
@@ -29,12 +29,12 @@ impl Votes {
         self.agreed.resize(start, 0);
     }
 
-    /// One says this, all pieces one after the other.
+    /// Adds the vote of a server: all pieces, one after the other.
     pub(super) fn add(&mut self, said: Vec<u8>) {
         self.said.push(said);
     }
 
-    /// How many have said something.
+    /// The number of servers that voted.
     pub(super) fn voters(&self) -> usize {
         self.said.len()
     }
@@ -68,8 +68,8 @@ impl Votes {
         }
     }
 
-    /// The values of a piece with at least `votes_min` votes, the one with most votes first, else
-    /// in the order of the servers.
+    /// The values of a piece with at least `votes_min` votes, the most frequent first, and equally
+    /// frequent ones in the order of the servers.
     fn with_votes(&self, piece: usize, votes_min: usize) -> Vec<&[u8]> {
         let Span { start, bytes } = self.spans[piece];
         let mut counted: Vec<(&[u8], usize)> = Vec::new();
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_piece_is_what_most_say_of_it_and_nothing_if_too_few_do() {
+    fn each_piece_is_the_majority_value_or_zeros_without_enough_votes() {
         let mut votes = Votes::default();
         let lengths = [2, 1];
         for (said, expected) in [

@@ -1,10 +1,10 @@
-//! What was written since the store was opened, for servers that come back.
+//! The writes since the store was opened, for servers that come back.
 
 use oblivio_core::StoreError;
 use oblivio_core::store::{BucketStore, Piece, SealedTrip};
 
-/// The latest value of every piece that was written. Records alone are written to share servers, so
-/// it stays small.
+/// The latest value of every written piece. Only records are written to share servers, so it stays
+/// small.
 #[derive(Default)]
 pub(super) struct Written {
     trips: Vec<Trip>,
@@ -28,7 +28,7 @@ impl Written {
         self.trips.push(Trip { pieces, sealed });
     }
 
-    /// Writes all of it to a server.
+    /// Writes everything to a server.
     pub(super) fn write_to(&self, server: &mut impl BucketStore) -> Result<(), StoreError> {
         self.trips.iter().try_for_each(|Trip { pieces, sealed }| {
             let (pieces, which): (Vec<_>, Vec<_>) = pieces.iter().copied().unzip();

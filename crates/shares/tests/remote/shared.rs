@@ -286,7 +286,8 @@ fn all_are_asked_at_once_and_each_answer_is_in_its_place() {
     assert_eq!(shared.key(2), [3; 32]);
 }
 
-/// Whoever says that it works is waited for; one that says nothing is gone, and one that says so where nothing is computed lies.
+/// Whoever says that it works is waited for; one that says nothing is gone, and one that says so
+/// where nothing is computed lies.
 #[test]
 fn a_server_that_works_says_so() {
     let servers = servers::<3>();
@@ -308,7 +309,8 @@ fn a_server_that_works_says_so() {
     assert!(write(&mut store, 1).is_err());
 }
 
-/// One that says for ever that it works holds nobody for longer than honest servers take: short where they are, and long where they may be slow.
+/// One that says for ever that it works holds nobody for longer than honest servers take: short
+/// where they are, and long where they may be slow.
 #[test]
 fn a_server_that_says_for_ever_that_it_works_is_gone() {
     let servers = servers::<3>();
@@ -333,12 +335,13 @@ fn a_server_that_says_for_ever_that_it_works_is_gone() {
     let in_time = Moment::now().after(Duration::from_secs(5));
     let error = ask(500, Patience::Short).unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
-    assert!(error.to_string().contains("that it works on its answer"), "{error}");
+    assert!(error.to_string().contains("has been working on its answer"), "{error}");
     assert!(in_time.left().is_some());
     assert_eq!((store.missing(), servers[0].world().dials), (1, 1));
 }
 
-/// Others answer: one that is missing is not called more often than it takes to notice that it is back. While it is waited for, it is.
+/// Others answer: one that is missing is not called more often than it takes to notice that it is
+/// back. While it is waited for, it is.
 #[test]
 fn a_server_that_is_missing_is_called_seldom_beside_others_and_often_if_it_is_waited_for() {
     let servers = servers::<5>();
@@ -486,7 +489,8 @@ fn of_servers_that_refuse_the_first_counts_whose_reason_can_be_seen() {
     }
 }
 
-/// One more than may collude give back what they hold: the others may have lost it, and nobody else may have it open.
+/// One more than may collude give back what they hold: the others may have lost it, and nobody else
+/// may have it open.
 #[test]
 fn what_is_left_on_enough_servers_is_opened() {
     let left = |servers: &[Server]| {
